@@ -167,6 +167,11 @@ def test_one_table_a_model_where_the_paper_has_one():
     assert labels[0] == r"\label{tab:empathy_gap:3:my_model}"
     assert len(set(labels)) == 4
 
+    # The label of a model's folder has no path.
+    table["model"] = table["model"].replace("my_model", "/home/me/my_model/")
+    again = latex.tables(table, "empathy_gap", "table03_table07_spread")
+    assert [line for line in again.splitlines() if "label" in line] == labels
+
 
 def test_every_part_of_a_table_has_its_own_label():
     names = [f"model-{place}" for place in range(8)]

@@ -4,6 +4,7 @@
 columns and cells of a table, with how many decimals and which marks, and how wide the table is.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -246,7 +247,9 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int) -> str:
 
     label = f"tab:{layout.study}:{layout.number or layout.name}"
     if layout.parts == 1:
-        model = re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
+        is_place = os.path.isabs(names[0])  # of a model's folder; a label needs its name alone
+        name = os.path.basename(names[0].rstrip("/")) if is_place else names[0]
+        model = re.sub(r"[^A-Za-z0-9_.-]", "-", name)
         label = f"{label}:{model}"
     elif number > 1:
         label = f"{label}:{number}"
