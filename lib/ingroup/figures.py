@@ -514,21 +514,13 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
         ax.set_yticks(list(heights.values()), list(heights))
 
     _share_scales(list(axes.values()), list(axes))
-    label_below(list(axes.values()), xlabel)
+    _label_below(list(axes.values()), xlabel)
     legend(fig, list(handles.values()), list(handles))
     return fig
 
 
-def label_below(axes: Sequence[Axes], xlabel: str) -> None:
-    """Give panels that share an axis one label, below the middle of the last row.
-
-    Parameters
-    ----------
-    axes : sequence of Axes
-        The panels.
-    xlabel : str
-        The label.
-    """
+def _label_below(axes: Sequence[Axes], xlabel: str) -> None:
+    """Give panels that share an axis one label, below the middle of the last row."""
     last_row = max(ax.get_subplotspec().rowspan.stop for ax in axes)
     in_last_row = [ax for ax in axes if ax.get_subplotspec().rowspan.stop == last_row]
     middle = in_last_row[len(in_last_row) // 2]
@@ -628,7 +620,7 @@ def intervals(
         _share_scales(fig.axes, in_row)
     for ax in fig.axes:
         ax.axvline(reference, zorder=0, **_REFERENCE)
-    label_below(fig.axes, xlabel)
+    _label_below(fig.axes, xlabel)
     _explain(fig, colours or {}, reference_name)
     return fig
 

@@ -117,7 +117,7 @@ def to_latex(document: Document) -> str:
         "fitted": fitted,
         "floats": floats,
         "markdown": markdown_to_latex,
-        "caption": caption_to_latex,
+        "caption": _caption_to_latex,
         "key": lambda text: Latex(re.sub(r"[^A-Za-z0-9_./+=,-]", "-", text)),
     }
     return environment.get_template("appendix.tex.j2").render(document=document)
@@ -347,19 +347,8 @@ def markdown_to_latex(source: str) -> Latex:
     return Latex(str(written))
 
 
-def caption_to_latex(source: str) -> Latex:
-    """Write markdown as a caption: on one line, without a paragraph's end.
-
-    Parameters
-    ----------
-    source : str
-        Markdown of one paragraph.
-
-    Returns
-    -------
-    Latex
-        The caption in LaTeX, escaped.
-    """
+def _caption_to_latex(source: str) -> Latex:
+    """Write markdown as a caption: on one line, without a paragraph's end."""
     written = markdown_to_latex(" ".join(source.split()))
     return Latex(" ".join(written.split()))
 
@@ -389,7 +378,7 @@ def to_html(document: Document) -> str:
 
     environment.filters |= {
         "layouts": layouts_to_html,
-        "markdown": markdown_to_html,
+        "markdown": _markdown_to_html,
         "visible": report_html.visible,
     }
     style = Markup((FOLDER / "appendix.css").read_text("utf8"))
@@ -397,21 +386,8 @@ def to_html(document: Document) -> str:
     return page.render(document=document, style=style)
 
 
-def markdown_to_html(source: str) -> Markup:
-    """Write markdown as clean HTML.
-
-    A link leads into the repository, so only its text stays.
-
-    Parameters
-    ----------
-    source : str
-        Markdown.
-
-    Returns
-    -------
-    Markup
-        The text in HTML, escaped.
-    """
+def _markdown_to_html(source: str) -> Markup:
+    """Write markdown as clean HTML. A link leads into the repository: its text stays alone."""
     return Markup(report_html.without_links(report_html.prose(source)))
 
 

@@ -616,7 +616,7 @@ def limits(run: Run) -> list[Block]:
     """
     blocks: list[Block] = []
     for notebook in run.notebooks:
-        section = section_of(run, notebook, "Limits")
+        section = _section_of(run, notebook, "Limits")
         if section:
             blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
     if not blocks:
@@ -624,23 +624,8 @@ def limits(run: Run) -> list[Block]:
     return [Paragraph("Quoted from the notebooks of the run."), *blocks]
 
 
-def section_of(run: Run, notebook: str, title: str) -> str:
-    """Quote the markdown below a heading of a notebook, up to the next heading.
-
-    Parameters
-    ----------
-    run : Run
-        The run that the appendix is about.
-    notebook : str
-        One of the run's notebooks.
-    title : str
-        The text of the heading.
-
-    Returns
-    -------
-    str
-        The markdown; "" where there is no such heading.
-    """
+def _section_of(run: Run, notebook: str, title: str) -> str:
+    """Quote the markdown below a heading of a notebook, up to the next heading."""
     lines = []
     is_inside = False
     for cell in run.books[notebook]["cells"]:

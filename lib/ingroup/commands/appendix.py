@@ -106,7 +106,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     _copy_figures(document, fresh)
     (fresh / "appendix.tex").write_text(documents.to_latex(document), "utf8")
     (fresh / "appendix.html").write_text(documents.to_html(document), "utf8")
-    write_word(fresh)
+    _write_word(fresh)
 
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
@@ -129,19 +129,8 @@ def pandoc() -> str | None:
         return shutil.which("pandoc")
 
 
-def write_word(folder: Path) -> Path | None:
-    """Write ``appendix.docx`` from ``appendix.html`` and the figures beside it.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the appendix.
-
-    Returns
-    -------
-    Path or None
-        The file; None where pandoc is not here, or cannot write it and has said why.
-    """
+def _write_word(folder: Path) -> Path | None:
+    """Write ``appendix.docx`` from ``appendix.html`` and the figures beside it."""
     program = pandoc()
     if program is None:
         return None

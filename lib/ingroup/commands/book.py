@@ -173,7 +173,7 @@ def write(contents: Contents, folder: Path) -> list[str]:
 
     # The first page chooses from the notebooks as they are; then each gets its parts.
     openings = {page.name: page.opens_with(contents.pages) for page in contents.pages}
-    first = first_page(contents, sources)
+    first = _first_page(contents, sources)
     for page in contents.pages:
         _complete(page, contents, openings[page.name])
         nbformat.write(page.notebook, folder / f"{page.name}.ipynb")
@@ -202,21 +202,8 @@ def _api(title: str, modules: list[str]) -> str:
     return text
 
 
-def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
-    """Make the first page: verdicts, claim by claim, then pages and files.
-
-    Parameters
-    ----------
-    contents : Contents
-        What the run has.
-    sources : dict of Path to str
-        The book's sources by the files of the repository that they show.
-
-    Returns
-    -------
-    NotebookNode
-        A notebook without code.
-    """
+def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
+    """Make the first page: verdicts, claim by claim, then pages and files."""
     part = parts()
     pages = contents.pages
     claims = contents.claims

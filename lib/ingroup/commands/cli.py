@@ -89,7 +89,7 @@ def summary(number: str) -> str:
         Their summaries in the order of their numbers.
     """
     text = ""
-    for file in summary_files(settings.run_name()):
+    for file in _summary_files(settings.run_name()):
         if file.name.startswith(number):
             text += file.read_text("utf8")
     return text.rstrip("\n")
@@ -147,26 +147,13 @@ def rows_of(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def run_target(target: str, values: dict[str, str]) -> int:
-    """Run all notebooks, or those of a number, and print how their numbers came out.
-
-    Parameters
-    ----------
-    target : str
-        "all", or the number of a notebook.
-    values : dict of str to str
-        What is set on the command line.
-
-    Returns
-    -------
-    int
-        The exit status of the first failure; 0 without one.
-    """
+def _run_target(target: str, values: dict[str, str]) -> int:
+    """Run all notebooks, or those of a number, and return the exit status of the first failure."""
     status = run_notebooks(values)
     run = settings.run_name()
     if status != 0:
         if target == "all":
-            report_what_ran(run)
+            _report_what_ran(run)
         return status
 
     folder = os.path.relpath(settings.run_folder(run))
@@ -184,15 +171,9 @@ def run_target(target: str, values: dict[str, str]) -> int:
     return 0
 
 
-def report_what_ran(run: str) -> None:
-    """Write the report of a run in which a notebook failed, and its appendix if it is one's own.
-
-    Parameters
-    ----------
-    run : str
-        The name of the run. Nothing is written if none of its notebooks ended.
-    """
-    if not summary_files(run):
+def _report_what_ran(run: str) -> None:
+    """Write the report of a run in which a notebook failed, and its appendix if it is one's own."""
+    if not _summary_files(run):
         return
     documents = ["report"]
     if run != settings.DEFAULT_RUN:
@@ -202,83 +183,35 @@ def report_what_ran(run: str) -> None:
     print("a notebook failed, as said above: these show what ran", file=sys.stderr)
 
 
-def make_again(run: str) -> bool:
-    """Run again, as they ran, the notebooks whose tables or figures were changed by hand.
-
-    Parameters
-    ----------
-    run : str
-        The name of the run.
-
-    Returns
-    -------
-    bool
-        False where one failed; the notebooks behind it are left as they are.
-    """
+def _make_again(run: str) -> bool:
+    """Run notebooks whose tables or figures were changed by hand again; False if one failed."""
     from ingroup.commands import digests
 
-    for summary_file in summary_files(run):
+    for summary_file in _summary_files(run):
         notebook = summary_file.stem
         edited = digests.edited(summary_file.with_suffix(".ipynb"))
         if not edited:
             continue
 
         digests.say_changed(notebook, edited, "written")
-        if not processes.start([*run_command(notebook, run), "--again"]):
+        if not processes.start([*_run_command(notebook, run), "--again"]):
             return False
     return True
 
 
-def summary_files(run: str) -> list[Path]:
-    """List what the notebooks of a run said at their end.
-
-    Parameters
-    ----------
-    run : str
-        The name of the run.
-
-    Returns
-    -------
-    list of Path
-        One text file per notebook that ran, by number.
-    """
+def _summary_files(run: str) -> list[Path]:
+    """List what the notebooks of a run said at their end."""
     return sorted(settings.run_folder(run).glob("notebooks/[0-9]*.txt"))
 
 
-def run_command(notebook: str, run: str) -> list[str]:
-    """Return the command line that runs a notebook of a run.
-
-    Parameters
-    ----------
-    notebook : str
-        The notebook's name without a suffix, e.g. ``"10_empathy_gap"``.
-    run : str
-        The name of the run.
-
-    Returns
-    -------
-    list of str
-        The program and its arguments.
-    """
+def _run_command(notebook: str, run: str) -> list[str]:
+    """Return the command line that runs a notebook of a run."""
     return [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", run]
 
 
-def draw_figures(run: str, values: dict[str, str]) -> int:
-    """Draw the figures of the notebooks that ran, or some of them for a paper.
-
-    Parameters
-    ----------
-    run : str
-        The name of the run.
-    values : dict of str to str
-        What is set on the command line. ``ONLY`` names figures for a paper; these go to ``OUT``.
-
-    Returns
-    -------
-    int
-        The exit status: 1 where a notebook failed.
-    """
-    if not make_again(run):
+def _draw_figures(run: str, values: dict[str, str]) -> int:
+    """Draw the figures of the notebooks that ran, or some of them for a paper."""
+    if not _make_again(run):
         return 1
 
     figures = values.get("ONLY", "").split()
@@ -289,10 +222,10 @@ def draw_figures(run: str, values: dict[str, str]) -> int:
 
     studies = [figure.partition("/")[0] for figure in figures]
     commands = []
-    for summary_file in summary_files(run):
+    for summary_file in _summary_files(run):
         notebook = summary_file.stem
         if not figures or any(study in notebook for study in studies):
-            commands.append([*run_command(notebook, run), "--redraw"])
+            commands.append([*_run_command(notebook, run), "--redraw"])
 
     pool = ThreadPoolExecutor(TWO)
     try:
@@ -302,21 +235,15 @@ def draw_figures(run: str, values: dict[str, str]) -> int:
     return 0 if all(drawn) else 1
 
 
-def show_runs() -> int:
-    """Print every run: what it changed, and how its numbers came out.
-
-    Returns
-    -------
-    int
-        The exit status, 0.
-    """
+def _show_runs() -> int:
+    """Print every run: what it changed, and how its numbers came out."""
     names = settings.runs()
     if not names:
         print("no run is there yet: make all")
 
     for name in names:
         print(f"{name}:")
-        for file in summary_files(name):
+        for file in _summary_files(name):
             for line in file.read_text("utf8").splitlines():
                 print(f"  {line}")
     return 0
@@ -426,33 +353,20 @@ def call(target: str) -> int:
         prepare(target, values)
 
     if is_run:
-        return run_target(target, values)
+        return _run_target(target, values)
     if target == "compare":
         return compare()
     if target == "figures":
-        return draw_figures(run, values)
+        return _draw_figures(run, values)
     if target == "runs":
-        return show_runs()
-    if target in ("report", "appendix", "word") and not make_again(run):
+        return _show_runs()
+    if target in ("report", "appendix", "word") and not _make_again(run):
         return 1
-    go_on(target, values)
+    _go_on(target, values)
 
 
-def go_on(target: str, values: dict[str, str]) -> NoReturn:
-    """Become the program that answers a target.
-
-    Parameters
-    ----------
-    target : str
-        A target of the Makefile.
-    values : dict of str to str
-        What is set on the command line.
-
-    Raises
-    ------
-    Refused
-        For an unknown target.
-    """
+def _go_on(target: str, values: dict[str, str]) -> NoReturn:
+    """Become the program that answers a target."""
     if target == "report":
         become("report", "--run", settings.run_name())
     if target in ("appendix", "word"):  # make adds pandoc for the second

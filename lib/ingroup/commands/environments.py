@@ -15,19 +15,8 @@ WITH_OWN_CLIENT = ("anthropic", "google", "mistral")
 ASKED_AGAIN = {"inspect", "replay"}
 
 
-def models_of(values: Mapping[str, str]) -> list[str]:
-    """List the models that a command line names, each as it was typed.
-
-    Parameters
-    ----------
-    values : mapping of str
-        What is set on the command line.
-
-    Returns
-    -------
-    list of str
-        The entries of MODELS that are not blank.
-    """
+def _models_of(values: Mapping[str, str]) -> list[str]:
+    """List the models that a command line names, each as it was typed."""
     names = []
     for entry in values.get("MODELS", "").split(";"):
         if entry.strip():
@@ -61,7 +50,7 @@ def engines(values: Mapping[str, str]) -> set[str]:
     typed = values.get("ENGINE", "")
     engine = models.FORMER.get(typed, typed)
     used = {engine} if engine else set()
-    for entry in models_of(values):
+    for entry in _models_of(values):
         _, its_engine = models.split(entry, engine)
         used.add(its_engine)
     return used
@@ -86,7 +75,7 @@ def providers(values: Mapping[str, str]) -> set[str]:
     from ingroup import models  # takes seconds to import
 
     used = set()
-    for entry in models_of(values):
+    for entry in _models_of(values):
         name, _ = models.split(entry)
         used.add(models.provider(name))
     return used

@@ -63,14 +63,8 @@ def written(notes: Path) -> set[Path]:
     return files
 
 
-def take_notes(notes: str) -> None:
-    """Append the name of each file that Python opens for writing to the file of notes.
-
-    Parameters
-    ----------
-    notes : str
-        The file of notes: one absolute path per line.
-    """
+def _take_notes(notes: str) -> None:
+    """Append the name of each file that Python opens for writing to the file of notes."""
     stream = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     writing = os.O_WRONLY | os.O_RDWR
 
@@ -90,7 +84,7 @@ if __name__ == "__main__":
     if Path(sys.path[0]) == Path.cwd():  # python -m puts it before the library
         del sys.path[0]
     if NOTES in os.environ:
-        take_notes(os.environ[NOTES])
+        _take_notes(os.environ[NOTES])
 
     from ipykernel import kernelapp
 

@@ -55,19 +55,8 @@ SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
-def is_fetched(corpus: str) -> bool:
-    """Tell whether every file of a corpus is on this machine; their contents are not compared.
-
-    Parameters
-    ----------
-    corpus : str
-        A key of `ingroup.corpora.CORPORA`.
-
-    Returns
-    -------
-    bool
-        False where one file or more is missing below ``data/raw``.
-    """
+def _is_fetched(corpus: str) -> bool:
+    """Tell whether every file of a corpus is on this machine; their contents are not compared."""
     folder = paths.RAW / corpus
     return all((folder / name).is_file() for name in corpora.CORPORA[corpus].files)
 
@@ -88,7 +77,7 @@ def stand_ins(folder: Path) -> dict[str, str]:
     """
     files = {}
     for corpus, about in corpora.CORPORA.items():
-        if "sample" not in vars(about) or is_fetched(corpus):
+        if "sample" not in vars(about) or _is_fetched(corpus):
             continue
 
         source = paths.SAMPLE / about.sample
@@ -228,19 +217,8 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
         return str(error).rstrip(".")
 
 
-def tokenizer_folder(model: str) -> Path | None:
-    """Find a model's tokenizer on this machine: in its own folder, or in the hub's cache.
-
-    Parameters
-    ----------
-    model : str
-        Name of the model, as a run has it.
-
-    Returns
-    -------
-    Path or None
-        None where the tokenizer is not here, or where no row of the registry names the hub's files.
-    """
+def _tokenizer_folder(model: str) -> Path | None:
+    """Find a model's tokenizer on this machine: in its own folder, or in the hub's cache."""
     if folder := models.folder(model):
         return folder
 
@@ -267,7 +245,7 @@ def load_counter(model: str) -> Prompter | Characters:
         The model's tokenizer; where that is not here or cannot be loaded, an estimate by
         characters.
     """
-    folder = tokenizer_folder(model)
+    folder = _tokenizer_folder(model)
     if folder is None:
         return Characters()
 
@@ -355,24 +333,11 @@ def power(
 
     tests = lens.power(parameters, recorded, model)
     label = Path(model).name
-    return [f"{notebook[:2]} {found_by(test, label)}" for test in tests]
+    return [f"{notebook[:2]} {_found_by(test, label)}" for test in tests]
 
 
-def found_by(test: Tested, model: str) -> str:
-    """Say in a sentence what a test finds, given the spread of a model's recorded answers.
-
-    Parameters
-    ----------
-    test : Tested
-        The planned test, with its number of items, level, smallest effect and spread.
-    model : str
-        The model whose recorded answers have that spread.
-
-    Returns
-    -------
-    str
-        A predicate without its subject, e.g. ``"with 12 events finds ..."``.
-    """
+def _found_by(test: Tested, model: str) -> str:
+    """Say in a sentence what a test finds, given the spread of a model's recorded answers."""
     if test.n < 2:
         return f"finds nothing: {test.n} {test.items}, expected at least 2."
 
@@ -488,19 +453,8 @@ def bill(
     }
 
 
-def bill_table(bills: list[dict[str, Any]]) -> str:
-    """Write tokens and price of what is left to ask of each server's model as aligned text.
-
-    Parameters
-    ----------
-    bills : list of dict
-        From `bill`, one per line of the plan.
-
-    Returns
-    -------
-    str
-        One line per model, a total where there are several models, and a sentence on the price.
-    """
+def _bill_table(bills: list[dict[str, Any]]) -> str:
+    """Write tokens and price of what is left to ask of each server's model as aligned text."""
     by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
     if len(by_model) > 1:
         by_model.loc["all servers"] = by_model.sum(min_count=1)
@@ -543,7 +497,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     -------
     str
         The lines and their total (`table`), how many prompts are left and how long they take, the
-        price where a server is asked (`bill_table`), and notes.
+        price where a server is asked (`_bill_table`), and notes.
     """
     calls_by_line = {}
     lacking = []
@@ -575,7 +529,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     numbers = pd.DataFrame.from_dict(rows, "index")
     parts = [table(numbers, rate or RATE), "", _headline(numbers, rate)]
     if bills:
-        parts += ["", bill_table(bills), ""]
+        parts += ["", _bill_table(bills), ""]
 
     notes += refusals[:3]
     if len(refusals) > 3:

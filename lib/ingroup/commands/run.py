@@ -327,24 +327,11 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     answered = (
         f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
     )
-    return f"{answered}\n{cost_line(done, parameters)}"
+    return f"{answered}\n{_cost_line(done, parameters)}"
 
 
-def cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
-    """Say what this run's replies took, in tokens and, where a server gave some, in money.
-
-    Parameters
-    ----------
-    calls : list of Call
-        What was asked.
-    parameters : dict
-        The parameters of the run, with its prices.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
+    """Say what this run's replies took, in tokens and, where a server gave some, in money."""
     budget = budget_of(parameters)
     took = (
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "

@@ -467,22 +467,8 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
         raise Refused(f"{name} is no parameter here; {hint}")
 
 
-def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a run whose name is no folder's or is taken, or that is to be read and is not there.
-
-    Parameters
-    ----------
-    goals : collection of str
-        Targets of make.
-    environment : mapping
-        ``MAKEFLAGS`` and the values.
-
-    Raises
-    ------
-    Refused
-        If ``PROFILE`` or ``RUN`` is no name of a folder; if the default run has other parameters;
-        or if the targets read a run that does not exist. The sentence names the runs that do.
-    """
+def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
+    """Refuse a run whose name is no folder's or is taken, or that is missing and to be read."""
     values = given(environment)
     goal = " ".join(goals)
     for name in ("PROFILE", "RUN"):
@@ -510,21 +496,8 @@ def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
         )
 
 
-def check_comparison(environment: Mapping[str, str]) -> None:
-    """Refuse a comparison that names fewer than two models, or a profile.
-
-    Whether the run exists is for `check_run` to say.
-
-    Parameters
-    ----------
-    environment : mapping
-        ``MODELS``, names between semicolons, and ``PROFILE``.
-
-    Raises
-    ------
-    Refused
-        For either mistake.
-    """
+def _check_comparison(environment: Mapping[str, str]) -> None:
+    """Refuse a comparison that names fewer than two models, or a profile."""
     entries = environment.get("MODELS", "").split(";")
     models = set(map(str.strip, entries)) - {""}
     if len(models) < 2:
@@ -533,22 +506,8 @@ def check_comparison(environment: Mapping[str, str]) -> None:
         raise Refused("make compare reads a run that is there: name it with RUN, not with PROFILE")
 
 
-def check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a figure that does not exist, and a figure's options for anything else.
-
-    Parameters
-    ----------
-    goals : collection of str
-        Targets of make.
-    environment : mapping
-        ``MAKEFLAGS`` and the values; ``ONLY`` has figures as ``<study>/<name>`` between blanks.
-
-    Raises
-    ------
-    Refused
-        If options of a figure are given without ``ONLY`` or for another target, or if a figure is
-        neither committed nor drawn by the run.
-    """
+def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
+    """Refuse a figure that does not exist, and a figure's options for anything else."""
     values = given(environment)
     options = sorted(OF_A_FIGURE.intersection(values))
     only = values.get("ONLY", "")
@@ -599,8 +558,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         if not re.fullmatch(r"[\w./~+@:-]*", value):
             raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")
 
-    check_figure(goals, environment)
-    check_run(goals, environment)
+    _check_figure(goals, environment)
+    _check_run(goals, environment)
 
     study = environment.get("STUDY", "")
     if {"plan", "ask", "view"}.intersection(goals):
@@ -608,7 +567,7 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     if "ask" in goals and not study:
         raise Refused("give a study: make ask STUDY=10 MODELS=...")
     if "compare" in goals:
-        check_comparison(environment)
+        _check_comparison(environment)
 
     samples = environment.get("SAMPLES", "")
     if "view" in goals and re.search(r"[^0-9]", samples):
@@ -616,14 +575,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     check_names(goals, environment)
 
 
-def help_text() -> str:
-    """List the targets of the Makefile, the notebooks, and what can be set.
-
-    Returns
-    -------
-    str
-        The lines that ``make help`` prints.
-    """
+def _help_text() -> str:
+    """List the targets of the Makefile, the notebooks, and what can be set."""
     lines = []
     for line in (ROOT / "Makefile").read_text("utf8").splitlines():
         target = re.match(r"([a-z-]+):.*?  ## (.*)", line)
@@ -670,7 +623,7 @@ def main(arguments: list[str]) -> int:
         return 2
 
     if arguments == ["help"]:
-        print(help_text())
+        print(_help_text())
         return 0
 
     foreign = os.environ.get("FOREIGN", "")

@@ -315,22 +315,11 @@ def _name(call: Call) -> tuple:
 
 def _has_own(call: Call) -> bool:
     """Whether a call has a folder with answers that is not an excerpt."""
-    return not all(map(is_excerpt, call.folders))
+    return not all(map(_is_excerpt, call.folders))
 
 
-def is_excerpt(folder: Path) -> bool:
-    """Tell whether a folder of answers is an excerpt of recorded ones.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder of answers.
-
-    Returns
-    -------
-    bool
-        True for a folder below ``build/responses`` that holds an excerpt.
-    """
+def _is_excerpt(folder: Path) -> bool:
+    """Tell whether a folder of answers is an excerpt of recorded ones."""
     return paths.RESPONSES / EXCERPTS in folder.parents
 
 
@@ -347,7 +336,7 @@ def is_recorded(folder: Path) -> bool:
     bool
         True for recorded answers, and for an excerpt of them.
     """
-    return paths.RECORDINGS in folder.parents or is_excerpt(folder)
+    return paths.RECORDINGS in folder.parents or _is_excerpt(folder)
 
 
 def provide(call: Call) -> None:
@@ -675,24 +664,8 @@ def _print_choices(calls: Iterable[Call]) -> None:
     print(message, file=sys.stderr)
 
 
-def other_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Tell in which of model and engine the manifest of a call's folder differs from the call.
-
-    Parameters
-    ----------
-    call : Call
-        The call.
-    folder : Path
-        The folder of its answers.
-    manifest : mapping
-        The folder's manifest. Where it names neither model nor engine, it differs in neither.
-
-    Returns
-    -------
-    list of str
-        Any of "model" and "engine". Where any engine's answers may be read, the call's engine is
-        the one that the folder's name says.
-    """
+def _other_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Tell in which of model and engine the manifest of a call's folder differs from the call."""
     _, _, engine = folder.parent.name.rpartition("@")
     model = manifest.get("model", call.model)
     differences = []
@@ -711,7 +684,7 @@ def _model_name(text: str) -> str:
 
 def _check_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise an IdentityError where a store's answers are another model's or engine's."""
-    for name in other_identity(call, folder, manifest):
+    for name in _other_identity(call, folder, manifest):
         raise IdentityError(
             f"{folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
             "place says; nothing was changed: move that folder away"
@@ -772,7 +745,7 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     expected = pinned(call.design, call.sampling, manifest.get("shard_size"))
     identity = _expected_identity(call, folder, manifest, options, revision)
     if call.engine == STORED:
-        differences = other_identity(call, folder, manifest)
+        differences = _other_identity(call, folder, manifest)
         for name, value in (expected | identity).items():
             if manifest.get(name) != value:
                 differences.append(name)
