@@ -576,6 +576,11 @@ def test_tables_are_written_as_people_write_them():
     assert table_of(pd.DataFrame({"reply": ["None", "0.123456"]}))[1:] == [["None"], ["0.123456"]]
 
 
+def test_the_name_of_a_model_keeps_its_underscores():
+    named = pd.DataFrame({"model": ["my_model", "gemma-3-270m"], "group": ["my_model", "None"]})
+    assert table_of(named)[1:] == [["my_model", "my model"], ["Gemma-3-270M", "\u2013"]]
+
+
 def test_no_p_is_shown_as_nothing_and_a_link_stays_one():
     ps = pd.DataFrame(
         {"p_holm": ["0.0000", "0.0012"], "p": ["0.000", "1.0"], "points": ["0.00"] * 2}

@@ -265,7 +265,9 @@ def _write_cell(cell: Tag, column: str) -> None:
     if cell.contents[:1] != [cell.string]:
         return
 
-    text = said(cell.string.strip())
+    text = cell.string.strip()
+    is_name = column == "model" and text not in _WORDS
+    text = models.label(text) if is_name else said(text)  # a name keeps its underscores
     is_p = re.match(r"p\b|p_", column)
     if is_p and re.fullmatch(r"0\.0+", text):  # no p is 0
         text = f"<{text[:-1]}1"
