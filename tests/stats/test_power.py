@@ -9,6 +9,7 @@ from scipy import stats
 
 from ingroup.stats import power
 from ingroup.stats.crossed import own_group
+from ingroup.stats.paired import paired_test
 from ingroup.stats.permutation import permutation_test
 
 
@@ -54,6 +55,16 @@ def test_how_many_religions_permutations_need():
 
 def test_one_pair_finds_nothing():
     assert power.smallest_paired_effect(1) == math.inf
+
+
+@pytest.mark.parametrize("n", [12, 79, 103])
+def test_the_smallest_paired_effect_by_simulation(n):
+    """The test of biases over scenarios, and of shares over items, at a level of Holm's four."""
+    level = 0.05 / 4
+    effect = power.smallest_paired_effect(n, level)
+    differences = np.random.default_rng(n).normal(effect, size=(4_000, n))
+    found = np.mean(paired_test(differences).pvalue < level)
+    assert found == pytest.approx(0.8, abs=0.026)  # four standard errors
 
 
 def test_what_has_no_power_is_refused():
