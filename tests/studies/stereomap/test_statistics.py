@@ -172,7 +172,13 @@ def test_a_map_of_one_place_agrees_with_nothing():
     flat, other = maps([(3, 2)] * 5), maps([(1, 2), (3, 2), (2, 2), (5, 1), (1, 1)])
     for pair in ((flat, other), (other, flat), (flat, flat)):
         found = agreement(*pair, np.random.default_rng(0))
-        names = ["Procrustes distance", "distance of Valence", "p", "rho of Competence"]
+        names = [
+            "Procrustes distance",
+            "distance of Valence",
+            "p",
+            "rho of Competence",
+            "p of Warmth",
+        ]
         told = [found[name] for name in names]
         assert np.isnan(told).all()
         assert found["groups"] == 5
@@ -200,6 +206,24 @@ def test_p_of_a_distance_against_every_order_by_scipy():
     expected = np.mean(np.array(orders) <= found["Procrustes distance"] + 1e-9)
     assert found["p"] == pytest.approx(expected)
     assert 0.05 < expected < 0.2
+
+
+def test_p_of_a_correlation_against_every_order_of_places_by_scipy():
+    """Ten groups at five places: an order moves both groups of a place."""
+    rng = np.random.default_rng(7)
+    places = rng.uniform(1, 5, (5, 2))
+    points = np.repeat(places, 2, axis=0) + rng.normal(0, 1, (10, 2))
+    found = agreement(maps(points), maps(np.repeat(places, 2, axis=0)), rng)
+    mine = points[:, 0] - points[:, 1]
+    rhos = []
+    for order in permutations(range(5)):
+        theirs = np.repeat(places[[*order]], 2, axis=0)
+        rhos.append(stats.spearmanr(mine, theirs[:, 0] - theirs[:, 1]).statistic)
+    assert found["rho of Difference"] == pytest.approx(rhos[0])
+    expected = np.mean(np.abs(rhos) >= abs(rhos[0]) - 1e-9)
+    assert found["p of Difference"] == pytest.approx(expected)
+    assert 0 < expected < 1
+    assert found["r of the axes"] == pytest.approx(np.corrcoef(points.T)[0, 1])
 
 
 # Competence 4, 2, 1 and warmth 2, 4, 1 beside the same map with its axes exchanged: the valence is

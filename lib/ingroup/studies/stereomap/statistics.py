@@ -238,11 +238,17 @@ def agreement(
     Returns
     -------
     dict
-        ``rho of Competence`` and ``rho of Warmth``, Spearman's correlations. They have neither
-        interval nor p, since groups share centroids.
+        ``rho of Competence`` and ``rho of Warmth``, Spearman's correlations. They have no interval,
+        since groups share centroids.
 
         ``rho of Difference``, of competence minus warmth, and ``rho of Valence``, of the mean of
         both axes. A map that says good and bad alone has valence, and no difference.
+
+        ``p of Competence`` and so on, the p of each correlation over the orders of people's
+        centroids (two-sided). It is NaN where the correlation is.
+
+        ``r of the axes``, Pearson's correlation of the model's competence with its warmth. Near 1
+        or -1, the map has one dimension.
 
         ``groups`` that both maps have (3 or more).
 
@@ -291,23 +297,55 @@ def agreement(
     if not np.isnan(observed):
         p = max(np.mean(null <= null[0] + TINY) for null in nulls)
 
-    for points, suffix in ((model_map, ""), (human_map, " human")):
-        competence, warmth = points.T
-        both[f"Difference{suffix}"] = competence - warmth
-        both[f"Valence{suffix}"] = (competence + warmth) / 2
-    valence = both[["Valence", "Valence"]].to_numpy()
+    model_values = _by_axis(model_map)
+    orders_of_values = _by_axis(permuted_centroids[:, cluster.ravel()])
+    valence = np.stack([model_values["Valence"]] * 2, axis=-1)
     distance_of_valence = _distances(valence, human_map[None])[0]
 
-    numbers = {}
-    for axis in [*AXES, "Difference", "Valence"]:
-        numbers[f"rho of {axis}"] = both[axis].corr(both[f"{axis} human"], "spearman")
-    return numbers | {
-        "groups": len(both),
-        "Procrustes distance": float(np.maximum(observed, 0.0)),
-        "distance of Valence": float(np.maximum(distance_of_valence, 0.0)),
-        "p": float(p),
-        "p_least": 1 / min(map(len, nulls)),
+    rhos = {}
+    ps = {}
+    for axis, values in model_values.items():
+        null = _rank_correlations(values, orders_of_values[axis])
+        rhos[f"rho of {axis}"] = null[0]
+        is_as_large = np.abs(null) >= np.abs(null[0]) - TINY
+        ps[f"p of {axis}"] = np.nan if np.isnan(null[0]) else is_as_large.mean()
+    return (
+        rhos
+        | ps
+        | {
+            "r of the axes": both.Competence.corr(both.Warmth),
+            "groups": len(both),
+            "Procrustes distance": float(np.maximum(observed, 0.0)),
+            "distance of Valence": float(np.maximum(distance_of_valence, 0.0)),
+            "p": float(p),
+            "p_least": 1 / min(map(len, nulls)),
+        }
+    )
+
+
+def _by_axis(points: NDArray) -> dict[str, NDArray]:
+    """Competence, warmth, their difference and valence of maps (..., group, axis)."""
+    competence, warmth = np.moveaxis(points, -1, 0)
+    return {
+        "Competence": competence,
+        "Warmth": warmth,
+        "Difference": competence - warmth,
+        "Valence": (competence + warmth) / 2,
     }
+
+
+def _rank_correlations(values: NDArray, others: NDArray) -> NDArray:
+    """Spearman's correlation of values (group) with others (order, group); NaN of a constant."""
+    ranks = _standardised(stats.rankdata(values))
+    other_ranks = _standardised(stats.rankdata(others, axis=-1))
+    return other_ranks @ ranks
+
+
+def _standardised(ranks: NDArray) -> NDArray:
+    """Ranks (..., group) with mean 0 and length 1; NaN where all are the same."""
+    centred = ranks - ranks.mean(axis=-1, keepdims=True)
+    length = np.linalg.norm(centred, axis=-1, keepdims=True)
+    return np.divide(centred, length, out=np.full_like(centred, np.nan), where=length > TINY)
 
 
 def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
