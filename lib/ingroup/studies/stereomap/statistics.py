@@ -309,18 +309,14 @@ def agreement(
         rhos[f"rho of {axis}"] = null[0]
         is_as_large = np.abs(null) >= np.abs(null[0]) - TINY
         ps[f"p of {axis}"] = np.nan if np.isnan(null[0]) else is_as_large.mean()
-    return (
-        rhos
-        | ps
-        | {
-            "r of the axes": both.Competence.corr(both.Warmth),
-            "groups": len(both),
-            "Procrustes distance": float(np.maximum(observed, 0.0)),
-            "distance of Valence": float(np.maximum(distance_of_valence, 0.0)),
-            "p": float(p),
-            "p_least": 1 / min(map(len, nulls)),
-        }
-    )
+    numbers = rhos | ps
+    numbers["r of the axes"] = both.Competence.corr(both.Warmth)
+    numbers["groups"] = len(both)
+    numbers["Procrustes distance"] = float(np.maximum(observed, 0.0))
+    numbers["distance of Valence"] = float(np.maximum(distance_of_valence, 0.0))
+    numbers["p"] = float(p)
+    numbers["p_least"] = 1 / min(map(len, nulls))
+    return numbers
 
 
 def _by_axis(points: NDArray) -> dict[str, NDArray]:
