@@ -48,6 +48,7 @@ os.environ.setdefault("NO_PROXY", "127.0.0.1")
 import check_fire as fire  # noqa: E402
 
 import clone  # noqa: E402
+import inspect_logs  # noqa: E402
 import record  # noqa: E402
 import toy  # noqa: E402
 from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
@@ -337,13 +338,8 @@ def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
     First each of its bits is flipped. Its bytes, and so their number, are others in each run, for
     inspect_ai writes times and random names.
     """
-    from inspect_ai.log import EvalLog, write_eval_log
-
-    about = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "model": "m", "config": {}}
-    about["dataset"] = {"name": "d", "samples": 3}
-    samples = [log_sample(number) for number in range(3)]
     good = folder / "good.eval"
-    write_eval_log(EvalLog(status="success", eval=about, samples=samples), good)
+    inspect_logs.write(good, 3)
     content = good.read_bytes()
     replies = replies_of(good)
 
@@ -358,22 +354,6 @@ def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
     for number in range(n):
         file.write_bytes(mutated(content, draw))
         yield f"change {number}", ending(lambda: replies_of(file), replies.__eq__)
-
-
-def log_sample(number: int) -> Any:
-    """Make a sample of inspect_ai: a prompt, and a reply of its own."""
-    from inspect_ai.log import EvalSample
-
-    question = {"role": "user", "content": f"prompt {number}"}
-    answer = {"role": "assistant", "content": f"5{number}"}
-    return EvalSample(
-        id=number,
-        epoch=1,
-        input=question["content"],
-        target="",
-        messages=[question, answer],
-        output={"model": "m", "choices": [{"message": answer, "stop_reason": "stop"}]},
-    )
 
 
 def replies_of(file: Path) -> list[tuple[str, str | None]]:

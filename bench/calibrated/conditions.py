@@ -855,26 +855,43 @@ def settings_like_these(rng: np.random.Generator) -> Iterator[dict]:
         }
 
 
+class Differences(NamedTuple):
+    """Draws of paired differences, with their true mean and what the documentation says."""
+
+    condition: str
+    draws: np.ndarray  # draws by items
+    claimed: float
+    truth: float = 0.0
+
+
+def paired_intervals(what: str, study: str, cases: Sequence[Differences]) -> Iterator[dict]:
+    """Simulate the interval of a paired test, a row for each case."""
+    for case in cases:
+        yield {
+            "what": what,
+            "study": study,
+            "condition": case.condition,
+            "n": case.draws.shape[1],
+            "claimed": case.claimed,
+            "inside": [holds(paired.paired_test(row), case.truth) for row in case.draws],
+        }
+
+
 def differences_of_models(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate differences of two models, item by item."""
     heavy_tails = rng.standard_t(3, (DRAWS, SCENARIOS))
     verdicts = rng.choice([-1, 0, 1], (DRAWS, 79), p=[0.2, 0.6, 0.2])
     few_verdicts = rng.random((DRAWS, 79)) < 0.02
     pairs = rng.choice([-1, 0, 1], (DRAWS, 40), p=[0.2, 0.6, 0.2])
-    for condition, differences, truth, claimed in (
-        ("103 scenarios, heavy tails (t with 3 degrees)", heavy_tails, 0.0, 0.95),
-        ("79 verdicts, of which 4 in 10 differ", verdicts, 0.0, 0.95),
-        ("79 verdicts, of which one model has 2 in 100 more", few_verdicts, 0.02, 0.81),
-        ("80 verdicts in pairs that are alike", np.repeat(pairs, 2, axis=1), 0.0, 0.82),
-    ):
-        yield {
-            "what": "interval of the difference of two models",
-            "study": "synthesis",
-            "condition": condition,
-            "n": differences.shape[1],
-            "claimed": claimed,
-            "inside": [holds(paired.paired_test(row), truth) for row in differences],
-        }
+    cases = [
+        Differences("103 scenarios, heavy tails (t with 3 degrees)", heavy_tails, 0.95),
+        Differences("79 verdicts, of which 4 in 10 differ", verdicts, 0.95),
+        Differences(
+            "79 verdicts, of which one model has 2 in 100 more", few_verdicts, 0.81, truth=0.02
+        ),
+        Differences("80 verdicts in pairs that are alike", np.repeat(pairs, 2, axis=1), 0.82),
+    ]
+    return paired_intervals("interval of the difference of two models", "synthesis", cases)
 
 
 def differences_over_groups(rng: np.random.Generator) -> Iterator[dict]:
@@ -882,18 +899,12 @@ def differences_over_groups(rng: np.random.Generator) -> Iterator[dict]:
     unrelated = rng.normal(0, 1, (DRAWS, 23))
     families = rng.normal(0, 1, (DRAWS, 5))
     of_families = families[:, np.arange(23) % 5] + rng.normal(0, 1, (DRAWS, 23))
-    for condition, changes, claimed in (
-        ("23 unrelated groups", unrelated, 0.95),
-        ("23 groups in five families, SD between families as within", of_families, 0.73),
-    ):
-        yield {
-            "what": "interval of a change over groups (list and word by word)",
-            "study": "stereomap",
-            "condition": condition,
-            "n": changes.shape[1],
-            "claimed": claimed,
-            "inside": [holds(paired.paired_test(row)) for row in changes],
-        }
+    cases = [
+        Differences("23 unrelated groups", unrelated, 0.95),
+        Differences("23 groups in five families, SD between families as within", of_families, 0.73),
+    ]
+    what = "interval of a change over groups (list and word by word)"
+    return paired_intervals(what, "stereomap", cases)
 
 
 def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:

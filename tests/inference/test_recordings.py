@@ -8,37 +8,19 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 
+import inspect_logs
 from ingroup.inference import EngineError, recordings
 from ingroup.tables import InputError
 
 MEMBER = "samples/1_epoch_1.json"
 
 
-def sample(number):
-    """A prompt and its reply: ``50`` to the first, ``51`` to the second."""
-    question = {"role": "user", "content": f"prompt {number}"}
-    answer = {"role": "assistant", "content": f"5{number}"}
-    choices = [{"message": answer, "stop_reason": "stop"}]
-    return EvalSample(
-        id=number,
-        epoch=1,
-        input=question["content"],
-        target="",
-        messages=[question, answer],
-        output={"model": "m", "choices": choices},
-    )
-
-
 @pytest.fixture
 def log(tmp_path):
     """A log of two samples."""
-    about = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "model": "m", "config": {}}
-    about["dataset"] = {"name": "d", "samples": 2}
     file = tmp_path / "good.eval"
-    samples = [sample(number) for number in range(2)]
-    write_eval_log(EvalLog(status="success", eval=about, samples=samples), file)
+    inspect_logs.write(file, 2)
     return file
 
 

@@ -19,7 +19,7 @@ from pandas.errors import EmptyDataError, ParserError
 from ingroup import figures, models, paths
 from ingroup.commands.parameters import calls_of, folder_of, study_of
 from ingroup.inference import Call, EngineError, StoreError
-from ingroup.inference.call import chats_digest, is_recorded
+from ingroup.inference.call import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
 from ingroup.tables import InputError
@@ -82,8 +82,7 @@ class Stored:
         address = "/".join(self.folder.parts[-4:])
         if not os.path.isdir(self.call.model):
             return address
-        place = self.call.model.strip("/").replace("/", "--")
-        return address.replace(place, models.label(self.call.model))
+        return address.replace(folder_name(self.call.model), models.label(self.call.model))
 
     @property
     def chats(self) -> str:

@@ -35,6 +35,22 @@ class IdentityError(StoreError):
     """A store holds the answers of another model or engine than its folder's name says."""
 
 
+def folder_name(name: str) -> str:
+    """Write a name as that of one folder.
+
+    Parameters
+    ----------
+    name : str
+        A name that may have slashes, e.g. that of a model or its folder.
+
+    Returns
+    -------
+    str
+        The name with "--" for each slash between two parts.
+    """
+    return name.strip("/").replace("/", "--")
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
     """A design that is asked of a model, and where the answers are.
@@ -102,7 +118,7 @@ class Call:
             part += f"+reasoning-{self.sampling.reasoning}"
 
         names = (self.study, self.source, model, part)
-        return Path(*(name.strip("/").replace("/", "--") for name in names))
+        return Path(*map(folder_name, names))
 
     @property
     def folder(self) -> Path:
