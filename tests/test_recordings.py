@@ -71,6 +71,21 @@ def test_every_call_of_a_run_has_the_reading_that_was_asked_for(notebook):
     assert any(call.over_choices for call in calls)
 
 
+def test_qwens_free_texts_without_a_verdict_are_empty_verdicts():
+    """What docs/findings.md says of study 3, with its count."""
+    texts = {"Raw": [], "ID": [], "COT": []}
+    for call, _ in recorded("qwen2.5-coder-1.5b-instruct"):
+        is_free = call.engine == "vllm" and call.labels.get("plan") in texts
+        if is_free and "giebench" in str(call.address):
+            texts[call.labels["plan"]] = stored(call).read(columns=["text"]).text.tolist()
+
+    empty = {plan: replies.count("[[]]") for plan, replies in texts.items()}
+    assert empty == {"Raw": 28, "ID": 24, "COT": 0}
+    for replies in texts.values():
+        assert len(replies) == 32
+        assert set(replies) <= {"[[]]", "[[A]]", "[[B]]", "[[D]]"}
+
+
 def test_recorded_answers_are_read_as_their_call_says():
     """SmolLM2 on religion: few greedy numbers, means between them."""
     given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}

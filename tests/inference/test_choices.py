@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from ingroup.inference import Reply, Store
-from ingroup.inference.choices import Endings, Place, Tree, agreement, expected, probabilities
+from ingroup.inference.choices import (
+    Endings,
+    Place,
+    Tree,
+    agreement,
+    beginnings,
+    expected,
+    probabilities,
+)
 from slow import defined, greedy
 
 END, NEWLINE = 9, 8
@@ -159,6 +167,40 @@ def test_agreement_counts_free_answers_and_how_many_are_the_chosen():
     none = agreement([np.nan], [5], pd.Series([0.5]))
     assert (none["answered"], none["agree"]) == (0, 0)
     assert np.isnan(none["percent_agree"])
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("100", "100"),
+        (" \n10", "10"),
+        ("10% of people", "10"),
+        ("10.", "10"),
+        ("1, or 10", "1"),
+        ("1000", None),  # not 100, nor 10
+        ("10.5", None),
+        ("7", None),  # not a choice
+        ("My answer is 10", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_beginnings_finds_whole_choices_at_the_beginning(text, begins):
+    assert beginnings([text], ["1", "10", "100"]) == [begins]
+
+
+def test_beginnings_takes_letters_literally():
+    letters = ["[[A]]", "[[B]]"]
+    assert beginnings(["[[B]]: it", "[B]", "A"], letters) == ["[[B]]", None, None]
+
+
+def test_agreement_counts_texts_that_begin_with_the_greedy_answer():
+    """Four texts: 5 and 3 begin with an answer, "it is 4" does not; greedily 5, 2, 4 and 1."""
+    found = agreement(
+        [5, 3, 4, ""], [5, 2, 4, 1], [0.2] * 4, greedy=[5, 2, 4, 1], begun=[5, 3, None, None]
+    )
+    assert (found["agree_greedy"], found["begin"], found["begin_greedy"]) == (2, 2, 1)
+    assert agreement([5], [5], [0.2], begun=[5])["begin_greedy"] == 1  # one token decides
 
 
 def test_agreement_compares_the_greedy_number_and_the_mean_too():

@@ -4,6 +4,7 @@ At every place the probabilities of the tokens that continue or end an admissibl
 renormalised. Grammar-constrained decoding at temperature 1 would draw from the same distribution.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -128,12 +129,48 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
     return pd.DataFrame(means, responses.index)
 
 
+def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str | None]:
+    """Find the admissible answer that each text begins with.
+
+    Greedy decoding over choices writes the same as free greedy decoding, as far as the free text
+    begins with an admissible answer. A number deeper in a text can be about something else.
+
+    Parameters
+    ----------
+    texts : sequence of str or None
+        What a model wrote freely; None where a call failed.
+    choices : sequence of str
+        The admissible answers.
+
+    Returns
+    -------
+    list of str or None
+        The longest choice that stands at the beginning, behind white space. A number counts only
+        if no further digit and no decimals follow. None where there is none.
+
+    Examples
+    --------
+    >>> beginnings(["85 of 100", "8.5", "I rate it 85", None], ["8", "85"])
+    ['85', None, None, None]
+    """
+    longest_first = sorted(choices, key=len, reverse=True)
+    alternatives = "|".join(map(re.escape, longest_first))
+    pattern = re.compile(rf"\s*({alternatives})(?![0-9]|[.,][0-9])")
+
+    found = []
+    for text in texts:
+        match = pattern.match(text or "")
+        found.append(match.group(1) if match else None)
+    return found
+
+
 def agreement(
     free: Sequence[Any],
     chosen: Sequence[Any],
     mass: Sequence[float] | pd.Series,
-    greedy: Sequence[float] | None = None,
+    greedy: Sequence[Any] | None = None,
     mean: Sequence[float] | None = None,
+    begun: Sequence[Any] | None = None,
 ) -> dict[str, float]:
     """Compare free text with scored answers to the same prompts, in the same order.
 
@@ -148,17 +185,21 @@ def agreement(
         The most probable admissible answers.
     mass : sequence of float
         What the unconstrained model gives to the first tokens of admissible answers, 0 to 1.
-    greedy : sequence of float, optional
+    greedy : sequence, optional
         The admissible answers that greedy decoding would write.
     mean : sequence of float, optional
         The means of the distributions, in points of the scale.
+    begun : sequence, optional
+        The admissible answers that the texts begin with, see `beginnings`.
 
     Returns
     -------
     dict
         ``asked`` prompts; ``answered`` freely, also in percent; ``agree`` with the most probable
         answer and ``agree_greedy`` with the greedy one, also in percent of those answered (NaN
-        without any); ``mean_above``, by how many points the mean lies above the free answer, and
+        without any); how many ``begin`` with an admissible answer, and how many of these with the
+        greedy one (``begin_greedy``; with the most probable one where ``greedy`` is not given);
+        ``mean_above``, by how many points the mean lies above the free answer, and
         ``mean_apart``, how far from it, both averaged over those answered; ``mass`` in percent.
     """
     free_answers = pd.Series(list(free)).replace("", np.nan)
@@ -176,6 +217,12 @@ def agreement(
         is_same = written == scored_answers[is_answered]
         row[name] = int(is_same.sum())
         row[f"percent_{name}"] = 100 * is_same.mean() if len(is_same) else np.nan
+
+    if begun is not None:
+        begins = pd.Series(list(begun))
+        greedy_answers = pd.Series(list(chosen if greedy is None else greedy))
+        row["begin"] = int(begins.notna().sum())
+        row["begin_greedy"] = int((begins == greedy_answers).sum())
 
     if mean is not None:
         means = pd.Series(list(mean))

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from vllm import LLM, CompletionOutput, RequestOutput
 
 # vLLM reads these when it is imported, or later. What the user has set stays.
-ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+ENVIRONMENT = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    # float32 means float32: without it, attention of float32 is computed in TF32 on a GPU.
+    "TRITON_F32_DEFAULT": "ieee",
+}
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
 # The CPU build takes no smaller block, and its default of 128 caches nothing of a short prompt.
 CPU_BLOCK = 32
