@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 from ingroup import notebook, paths
+from ingroup.commands.parameters import defaults
 from ingroup.commands.report import counted
 from ingroup.inference import Call, Reply, Sampling
 from ingroup.notebook import Output
 from ingroup.parsing import parse_rating
+from ingroup.studies.empathy_gap.design import Parameters
 from ingroup.tables import InputError
 from toy import Toy, religion, run
 
@@ -182,3 +184,34 @@ def test_a_box_names_the_models_that_lack_answers(asked):
     many = [replace(some, labels={"plan": f"P{n}"}) for n in range(5)]
     box = notebook.left_out([*many, some], [some]).data
     assert "<b>m</b>: P0; P1; P2 and 2 more parts</li>" in box
+
+
+WRONG = [
+    ({"READING": "mean"}, "READING 'mean' is unknown; expected free, greedy, drawn or expected"),
+    ({"EXCLUSION": "Listwise"}, "EXCLUSION 'Listwise' is unknown; expected listwise or pairwise"),
+    ({"MODELS": []}, "MODELS must be names of models, e.g. calibrant, found []"),
+    ({"MODELS": ["calibrat"]}, "'calibrat' is neither a model in data/models"),
+    ({"N_RESAMPLES": 0}, "N_RESAMPLES must be a whole number, 1 to 10^9, found 0"),
+    ({"N_EVENTS": "6"}, "N_EVENTS must be a whole number, at least 2"),
+    ({"TEMPERATURE": "hot"}, "TEMPERATURE must be 0 to 2, or empty, found 'hot'"),
+    (
+        {"SETTINGS": "P0,S0,T0;P1,S0,T0"},
+        "SETTINGS must be a list of texts, found 'P0,S0,T0;P1,S0,T0': "
+        "write ['P0,S0,T0', 'P1,S0,T0']",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), WRONG)
+def test_a_wrong_value_in_a_notebook_is_the_sentence_of_the_command_line(given, sentence):
+    names = defaults("10_empathy_gap") | given
+    with pytest.raises(InputError) as raised:
+        notebook.parameters(names, Parameters)
+    assert str(raised.value).startswith(sentence)
+
+
+def test_a_notebook_takes_its_own_parameters_and_passes_over_other_names():
+    usual = defaults("10_empathy_gap")
+    others = {"HTML": dict, "helper": 1, "_": 2}
+    assert notebook.parameters(usual | others, Parameters) == usual
+    assert notebook.parameters({"ANY": "value", "Some": 1}) == {"ANY": "value"}

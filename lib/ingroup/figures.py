@@ -324,7 +324,8 @@ def _keep_panel(fig: Figure, name: str, panel: str) -> None:
         n_rows = ax.get_subplotspec().get_gridspec().nrows
         fig.set_figheight(fig.get_figheight() / n_rows)
         ax.set_subplotspec(fig.add_gridspec(1, 1)[0])
-        ax.tick_params(labelleft=True)  # a panel beside it may have had the labels
+        # A panel beside or below it may have had the labels.
+        ax.tick_params(labelleft=True, labelbottom=True)
 
 
 def legend(

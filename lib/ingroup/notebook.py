@@ -15,6 +15,7 @@ from pandas.io.formats.style import Styler
 from ingroup import figures, latex, models, paths, published
 from ingroup.inference import Call, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
+from ingroup.parameters import Parameters, checked
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
 from ingroup.tables import InputError, writing
 
@@ -34,20 +35,40 @@ ENDED = {
 SHOWN_PARTS = 3  # of what a model lacks
 
 
-def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the parameters among a notebook's names.
+def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -> dict[str, Any]:
+    """Select the parameters among a notebook's names, and check them.
 
     Parameters
     ----------
     names : mapping
         The names of a notebook and their values, ``globals()``.
+    base : type of Parameters, optional
+        The ``Parameters`` of the study's design; without it nothing is checked.
 
     Returns
     -------
     dict
-        The names without a lower-case letter, with their values.
+        The names without a lower-case letter, with their values; no classes and functions.
+
+    Raises
+    ------
+    InputError
+        For the first value that cannot work, as the command line has it. A number or list that is
+        written as a text is refused, too: other cells use the value as it is.
     """
-    return {name: value for name, value in names.items() if name.isupper()}
+    values = {}
+    for name, value in names.items():
+        if name.isupper() and not callable(value):
+            values[name] = value
+    if base is None:
+        return values
+
+    found = checked(base, values, values, strict=True)
+    for name, value in found.items():
+        given = values[name]
+        if isinstance(value, list) and isinstance(given, str):
+            raise InputError(f"{name} must be a list of texts, found {given!r}: write {value!r}")
+    return found
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:

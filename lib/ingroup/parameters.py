@@ -1,5 +1,7 @@
 """The checks of the parameters of every notebook; a study's ``design`` adds its own.
 
+The command line makes them before a kernel starts, and a notebook in its first cells.
+
 This module has types, ranges and which values fit together; defaults stand in the notebook's one
 cell of parameters. A field's description completes the sentence "NAME must be ...".
 """
@@ -11,7 +13,15 @@ from functools import cache
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 from ingroup import models
 from ingroup.tables import InputError
@@ -33,6 +43,9 @@ USUAL = {
     "RAY_ADDRESS": "",
     "ENGINE_WORKERS": 1,
 }
+
+# Types in words, for the sentence "NAME must be ...".
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
@@ -277,3 +290,75 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         for place in places:
             if not glob.glob(place):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
+
+
+def checked(
+    base: type[Parameters],
+    values: Mapping[str, Any],
+    usual: Mapping[str, Any],
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Check the parameters of a notebook, and give each its type.
+
+    Parameters
+    ----------
+    base : type of Parameters
+        The ``Parameters`` of the notebook's study.
+    values : mapping
+        The values by name.
+    usual : mapping
+        The notebook's own values. A parameter that ``base`` does not have takes its type from here,
+        and one of ``base`` that is not here belongs to another notebook.
+    strict : bool
+        Whether a text that could be read as a number is refused.
+
+    Returns
+    -------
+    dict
+        The values, each in its type.
+
+    Raises
+    ------
+    InputError
+        For the first value that cannot work, with what is expected.
+    """
+    kind = _fitted(base, usual)
+    try:
+        model = kind.model_validate(dict(values), strict=strict)
+    except ValidationError as error:
+        first, *_ = error.errors()
+        raise InputError(_sentence(kind, first)) from error
+    return {name: getattr(model, name) for name in values}
+
+
+def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:
+    """A study's ``Parameters``, fitted to the parameters that one of its notebooks takes."""
+    fields = {}
+    for name in base.model_fields:
+        if name not in usual:  # only other notebooks of the study take it
+            fields[name] = (Any, None)
+    for name, value in usual.items():
+        if name not in base.model_fields:  # only this notebook takes it
+            kind = Texts if isinstance(value, list) else type(value)
+            fields[name] = (kind, ...)
+    return create_model("Parameters", __base__=base, **fields)
+
+
+def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
+    """Say in the house's words what pydantic found wrong."""
+    name = next(iter(problem["loc"]), "")
+    value = repr(problem["input"])
+    context = problem.get("ctx", {})
+    category = problem["type"]
+    if category == "value_error":  # raised by a check, in its own words
+        words = str(context["error"])
+        return f"{name}: {words}" if name else words
+
+    if category == "literal_error":
+        choices = context["expected"].replace("'", "")
+        choices = choices.removeprefix(", ")  # where "" is the first of them
+        return f"{name} {value} is unknown; expected {choices}"
+
+    field = kind.model_fields[name]
+    words = field.description or KINDS.get(field.annotation, "text")
+    return f"{name} must be {words}, found {value}"

@@ -384,7 +384,9 @@ def multiverse(run: Run) -> list[Block]:
         Paragraph(
             "A path is one combination of defensible choices, such as the reading of an answer, "
             "the unit of resampling and the correction. Paths with the same result count once. A "
-            "share counts paths, and is not a probability."
+            "share counts paths, and is not a probability. The tables of the papers' claims say "
+            "whether a claim stands, also one of an effect below 0, or of none. The tables of all "
+            "estimates say how many paths are significantly above and below 0."
         )
     ]
     blocks += _papers_claims(run)
@@ -432,8 +434,8 @@ def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, 
         "Paths": f"{row['paths']:,}",
         "Undefined": f"{row['undefined']:,}",
         "Could": f"{row['could']:,}",
-        "Stands": percent(row["stands"]),
-        "Reversed": percent(row["reversed"]),
+        "Above 0": percent(row["stands"]),
+        "Below 0": percent(row["reversed"]),
         "Median (range)": estimate,
     }
 

@@ -220,6 +220,8 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
         cells += _claim_by_claim(contents, page_by_study)
         page_by_name = {page.name: page for page in pages}
         cells.append(new_markdown_cell("## What was found"))
+        if paths.ROOT / "docs" / "findings.md" in sources:
+            cells.append(new_markdown_cell("In words, with numbers: [findings](docs/findings.md)."))
         cells.append(shown(part.found(claims, page_by_name)))
     else:
         said = f"No claims are weighed yet: {_make('60 00', contents.run)} reads what has run."

@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError, create_model
 
 from ingroup import parameters, paths
 from ingroup.commands.settings import known_parameters, notebooks, renamed, study_names
 from ingroup.inference import Call
 from ingroup.tables import InputError
-
-# Types in words, for the sentence "NAME must be ...".
-KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def merged(
@@ -81,7 +77,7 @@ def merged(
     for name, value in values.items():
         values[name] = instead.get(str(value), value)
     values["RUN"] = run
-    return _checked(_kind(notebook, usual), values)
+    return parameters.checked(_base(notebook), values, usual)
 
 
 def _is_known_elsewhere(name: str) -> bool:
@@ -209,52 +205,12 @@ def _cell(source: Path) -> dict[str, Any]:
     return values
 
 
-def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:
-    """Return a study's ``Parameters``, fitted to the parameters that this notebook takes."""
-    base = parameters.Parameters
+def _base(notebook: str) -> type[parameters.Parameters]:
+    """Return the ``Parameters`` of a notebook's study, or those that all notebooks share."""
     study = study_of(notebook)
-    if study:
-        base = import_module(f"ingroup.studies.{study}.design").Parameters
-
-    fields = {}
-    for name in base.model_fields:
-        if name not in defaults:  # only other notebooks of the study take it
-            fields[name] = (Any, None)
-    for name, value in defaults.items():
-        if name not in base.model_fields:  # only this notebook takes it
-            kind = parameters.Texts if isinstance(value, list) else type(value)
-            fields[name] = (kind, ...)
-    return create_model("Parameters", __base__=base, **fields)
-
-
-def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[str, Any]:
-    """Return values in their types; InputError for the first mistake."""
-    try:
-        model = kind.model_validate(values)
-    except ValidationError as error:
-        first, *_ = error.errors()
-        raise InputError(_sentence(kind, first)) from error
-    return {name: getattr(model, name) for name in values}
-
-
-def _sentence(kind: type[parameters.Parameters], problem: Mapping[str, Any]) -> str:
-    """Say in the house's words what pydantic found wrong."""
-    name = next(iter(problem["loc"]), "")
-    value = repr(problem["input"])
-    context = problem.get("ctx", {})
-    category = problem["type"]
-    if category == "value_error":  # raised by a check, in its own words
-        words = str(context["error"])
-        return f"{name}: {words}" if name else words
-
-    if category == "literal_error":
-        choices = context["expected"].replace("'", "")
-        choices = choices.removeprefix(", ")  # where "" is the first of them
-        return f"{name} {value} is unknown; expected {choices}"
-
-    field = kind.model_fields[name]
-    words = field.description or KINDS.get(field.annotation, "text")
-    return f"{name} must be {words}, found {value}"
+    if study is None:
+        return parameters.Parameters
+    return import_module(f"ingroup.studies.{study}.design").Parameters
 
 
 def command_line(description: str | None) -> argparse.ArgumentParser:

@@ -259,7 +259,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     share = np.select(
         [above, below],
         [table["stands"], table["reversed"]],
-        default=calm,
+        default=calm.round(9),  # of a difference, rounding leaves dust beside 0
     )
     against = np.select(
         [above, below],

@@ -45,10 +45,12 @@ myst_heading_slug_func = make_id
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc has them
+autodoc_preserve_defaults = True  # as the code says it, not the path of a folder of this machine
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 html_theme = "sphinx_book_theme"
+author = "The Ingroup maintainers"
 html_context = {"default_mode": "auto"}  # dark where the reader has it dark
 html_theme_options = {
     "home_page_in_toc": True,
