@@ -1,5 +1,7 @@
 """How Sphinx makes the report a book; ingroup.commands.report writes the sources around this."""
 
+import re
+
 import nbformat
 from docutils.nodes import Element, SkipNode, document, make_id, math_block
 from myst_nb.sphinx_ import Parser
@@ -8,6 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 from sphinx.writers.html5 import HTML5Translator
 
+from ingroup.commands import settings
 from ingroup.commands.report_html import formula
 
 logger = getLogger(__name__)
@@ -45,7 +48,6 @@ myst_heading_slug_func = make_id
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc has them
-autodoc_preserve_defaults = True  # as the code says it, not the path of a folder of this machine
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -88,6 +90,33 @@ def write_formula(translator: HTML5Translator, node: Element) -> None:
     raise SkipNode
 
 
+def without_folders(
+    app: Sphinx, what: str, name: str, thing: object, options: object, arguments: str, returns: str
+) -> tuple[str, str]:
+    """Write a default that is a file by its place in the repository, not on this machine.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The book that is made.
+    what, name : str
+        The kind and name of what is documented.
+    thing, options : object
+        What is documented, and how. Neither is used.
+    arguments, returns : str
+        Its signature; None where there is none.
+
+    Returns
+    -------
+    tuple of str
+        The signature.
+    """
+    if arguments:
+        arguments = re.sub(r"PosixPath\('([^']*)'\)", r"'\1'", arguments)
+        arguments = arguments.replace(f"'{settings.ROOT}/", "'")
+    return arguments, returns
+
+
 class ForgivingParser(Parser):
     """A page that cannot be made says so: it must not cost the other pages."""
 
@@ -115,7 +144,7 @@ class ForgivingParser(Parser):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas, and the parser of notebooks and guides.
+    """Register the renderer of formulas, the parser of pages, and how signatures are written.
 
     Parameters
     ----------
@@ -124,3 +153,4 @@ def setup(app: Sphinx) -> None:
     """
     app.add_source_parser(ForgivingParser, override=True)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.connect("autodoc-process-signature", without_folders)
