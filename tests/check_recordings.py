@@ -29,14 +29,23 @@ def engine_of(model):
 
 
 def recordings(model):
-    """The recorded calls that this engine has to answer alike: draws are another engine's own."""
+    """The recorded calls that this engine has to answer alike: draws are another engine's own.
+
+    Of a real model's free text, one call of each study: a text takes up to 128 steps.
+    """
     calls = there([call for call, _ in recorded(model)])
     own = ENGINE == "transformers"
-    return [
-        call
-        for call in calls
-        if call.over_choices or call.sampling.temperature == 0 or (own and call.engine == ENGINE)
-    ]
+    chosen, with_text = [], set()
+    for call in calls:
+        if call.over_choices:
+            chosen.append(call)
+            continue
+        is_alike = call.sampling.temperature == 0 or (own and call.engine == ENGINE)
+        is_further = call.study in with_text and not models.is_calibrant(model)
+        if is_alike and not is_further:
+            chosen.append(call)
+            with_text.add(call.study)
+    return chosen
 
 
 def sample(calls):
