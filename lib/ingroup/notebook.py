@@ -63,12 +63,7 @@ def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -
     if base is None:
         return values
 
-    found = checked(base, values, values, strict=True)
-    for name, value in found.items():
-        given = values[name]
-        if isinstance(value, list) and isinstance(given, str):
-            raise InputError(f"{name} must be a list of texts, found {given!r}: write {value!r}")
-    return found
+    return checked(base, values, values, strict=True)
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:

@@ -310,7 +310,7 @@ def checked(
         The notebook's own values. A parameter that ``base`` does not have takes its type from here,
         and one of ``base`` that is not here belongs to another notebook.
     strict : bool
-        Whether a text that could be read as a number is refused.
+        Whether a text is refused that could be read as a number or divided into a list.
 
     Returns
     -------
@@ -328,7 +328,13 @@ def checked(
     except ValidationError as error:
         first, *_ = error.errors()
         raise InputError(_sentence(kind, first)) from error
-    return {name: getattr(model, name) for name in values}
+
+    typed = {name: getattr(model, name) for name in values}
+    for name, value in typed.items():
+        given = values[name]
+        if strict and isinstance(value, list) and isinstance(given, str):
+            raise InputError(f"{name} must be a list of texts, found {given!r}: write {value!r}")
+    return typed
 
 
 def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:

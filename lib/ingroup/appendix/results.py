@@ -384,9 +384,9 @@ def multiverse(run: Run) -> list[Block]:
         Paragraph(
             "A path is one combination of defensible choices, such as the reading of an answer, "
             "the unit of resampling and the correction. Paths with the same result count once. A "
-            "share counts paths, and is not a probability. The tables of the papers' claims say "
-            "whether a claim stands, also one of an effect below 0, or of none. The tables of all "
-            "estimates say how many paths are significantly above and below 0."
+            "share counts paths, and is not a probability. The tables of the papers' claims say on "
+            "which share a claim stands, whether it is about an effect above 0, below 0 or none. "
+            "The tables of all estimates say how many paths are significantly above and below 0."
         )
     ]
     blocks += _papers_claims(run)
