@@ -71,16 +71,21 @@ def test_calls_are_counted_and_indexed_without_being_written_out(notebook):
     """Of the default run: every address once, a trial for every number, the same prompts again."""
     _, design, *_ = modules(notebook)
     values = merged(notebook, "demo", {})
-    calls, again = design.calls(values), design.calls(values)
+    calls = design.calls(values)
+    again = design.calls(values)
+
     assert len({one.address for one in calls}) == len(calls)
     assert {one.model for one in calls} == {name.split("@")[0] for name in values["MODELS"]}
     assert all(tuple(one.labels) == tuple(calls[0].labels) for one in calls)
+
     for one, other in zip(calls, again, strict=True):
         assert isinstance(one.design, Design)
         assert one.settled
         assert one.design.fingerprint == other.design.fingerprint
         assert one.design[len(one.design) - 1] == one.design[-1]
+
         middle = one.design[len(one.design) // 2]
+
         assert one.design.index(middle.condition) == middle.index == len(one.design) // 2
         assert middle.messages[-1]["role"] == "user"
 
@@ -91,10 +96,12 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: Hostile())
     calls = design.calls(values | {"MODELS": ["calibrant"]})
     ask(calls, values)
+
     for one in calls:
         loaded = answers.load(one)
         parts = loaded.values() if isinstance(loaded, dict) else [loaded]
         statuses = set()
+
         for part in parts:
             if hasattr(part, "counts"):  # arrays: every trial has one of the reasons
                 assert part.counts.sum() == part.values.size
@@ -103,6 +110,7 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
             else:
                 assert len(part) == len(one.design) == stored(one).trials
                 statuses |= set(part.status)
+
         assert statuses <= STATUSES
 
 
@@ -128,7 +136,9 @@ def test_what_is_planted_covers_the_design(study):
 @pytest.mark.parametrize("notebook", SMALL)
 def test_every_printed_table_loads(notebook):
     files = sorted((paths.PUBLISHED / notebook[3:]).glob("*.csv"))
+
     assert len(files) >= 8
+
     for file in files:
         start = file.stem.split("_")[0]
         number = int(start[5:]) if start.startswith("table") else file.stem

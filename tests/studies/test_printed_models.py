@@ -77,6 +77,7 @@ def of_biased_samaritan(name, printed):
     for run, category in product((1, 2), scenarios.categories()):
         for group in scenarios.phrasings(category).group.unique():
             rows.append((run, category, group, 50.0))
+
     table = pd.DataFrame(rows, columns=["run", "category", "group", "mean"])
     numbers = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=scenarios)
     return list(numbers(table, table))
@@ -87,13 +88,16 @@ def of_giebench(name, printed):
     rows = []
     for prompt, item in product(design.PROMPTS, questions.load_questions()):
         rows.append((prompt, item.category, item.identity, item.key, "A", "A", "ok"))
+
     columns = ["prompt", "category", "identity", "key", "correct", "letter", "status"]
     answers = pd.DataFrame(rows, columns=columns)
     swapped = None
+
     if printed == "gpt-4-turbo":
         conditions = ["cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch"]
         swapped = questions.tuples()[["identity_i", "identity_j"]]
         swapped = swapped.assign(**dict.fromkeys(conditions, 50.0))
+
     numbers = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=questions)
     return list(numbers(answers, swapped))
 
@@ -121,9 +125,11 @@ def of_stereomap(name, printed):
         "rhos": {name: rhos.assign(rho=0.0)}, "of_words": {name: of_words},
     }  # fmt: skip
     notebook = (paths.NOTEBOOKS / "40_stereomap.ipynb").read_text("utf8")
+
     for function in ("equal_pairs", "spelt", "as_printed", "sources_of"):
         if f"def {function}(" in notebook:
             names[function] = defined("40_stereomap", function, **names)
+
     return names["sources_of"](name) + of_keywords(name, printed)
 
 
@@ -171,6 +177,7 @@ def own_rows(study, table, printed):
     for column in ("model", "source"):
         if column in rows:
             return rows[rows[column] == printed]
+
     return rows
 
 
@@ -182,7 +189,9 @@ def own_numbers(study, table, column, keys, printed):
     numbers = pd.Series(rows[column].to_numpy(float), names)
     twice = numbers.index.duplicated()
     first = numbers[~twice]
+
     assert (numbers[twice] == first[numbers.index[twice]]).all()  # what is repeated is the same
+
     return first
 
 
@@ -218,12 +227,15 @@ def columns(request, loaded_once):
     """The printed columns of a model that its notebooks set beside a run."""
     row = PRINTED.loc[request.param]
     found = []
+
     for table, column, here in SOURCES[row.study](row["name"], row.printed):
         numbers = own_numbers(row.study, table, column, list(here.index.names), row.printed)
         if len(numbers):
             told = Column(row.study, row.printed, table, column, here, numbers, None)
             found.append(told._replace(own=told.beside(numbers)))
+
     assert found
+
     return found
 
 
@@ -240,11 +252,13 @@ def test_a_number_that_is_moved_by_more_than_its_rounding_differs(columns):
         steps = 1.01 * column.own.tolerance[numbers.index]
         ways = np.resize([1, -1], len(numbers))
         moved = column.beside(numbers + ways * steps)
+
         assert len(moved) == len(numbers)
         assert set(moved.verdict) == {"differs"}, column
 
         last = numbers.index[-1]
         one = column.beside(numbers.where(numbers.index != last, numbers + steps))
+
         assert one.index[one.verdict == "differs"].tolist() == [last]
 
 
@@ -253,6 +267,7 @@ def test_every_printed_model_and_number_is_among_them():
     assert PRINTED.study.value_counts().to_dict() == {
         "giebench": 23, "biased_samaritan": 10, "empathy_gap": 4, "stereomap": 3
     }  # fmt: skip
+
     for study, model, tables in (
         ("empathy_gap", "llama-3.1-8b", {2, 3, 6, 7, 8, 9, 10, 11, 12, 13}),
         ("biased_samaritan", "gpt-4o-mini", {1, 2, 3, *range(6, 15)}),

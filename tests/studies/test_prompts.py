@@ -45,13 +45,16 @@ def gap_prompts():
 
 def giebench_prompts():
     """Of the item that the paper fills in."""
-    (item, *_), texts = giebench.load_questions("sample"), giebench.templates()
+    (item, *_) = giebench.load_questions("sample")
+    texts = giebench.templates()
     asked = {name: giebench.messages(item, name)[0]["content"] for name in ("COT", "ID", "Raw")}
     about = {"question": item.question, "example": item.question}
     about |= {"attitude": "negative", "identity": "homosexuality"}
+
     for name in PRINTED["giebench"].keys() - asked.keys():
         own = {key: text for key, text in about.items() if f"{{{key}}}" in texts[name]}
         asked[name] = filled(texts[name], own)
+
     return asked
 
 
@@ -64,12 +67,16 @@ def stereomap_prompts():
         text = message["content"].replace(group, "{group}")
         return text.replace(f"how {attribute} are", "how {attribute} are")
 
-    extended, original = {}, []
+    extended = {}
+    original = []
+
     for name, about in stereomap.prompts("EXTENDED").items():
         extended.setdefault(about.construct, []).append(asked(name))
+
     for name, about in stereomap.prompts("ORIGINAL").items():
         own = name.split("/")[1] if about.construct in ("Competence", "Warmth") else ""
         original.append((about.construct, asked(name, own)))
+
     return {
         "EXTENDED": [" ".join(texts) for texts in extended.values()],
         "ORIGINAL": [text for _, text in dict.fromkeys(original)],
@@ -82,6 +89,7 @@ def flat(prompts):
     for name, text in prompts.items():
         texts = dict(enumerate(text)) if isinstance(text, list) else {"": text}
         found |= {f"{name} {place}": words(one) for place, one in texts.items()}
+
     return found
 
 
@@ -94,19 +102,26 @@ def flat(prompts):
     ],
 )
 def test_every_prompt_is_that_of_its_paper(study, asked):
-    printed, ours, needed = flat(PRINTED[study]), flat(asked()), set()
+    printed = flat(PRINTED[study])
+    ours = flat(asked())
+    needed = set()
+
     assert printed.keys() == ours.keys()
+
     for name, text in printed.items():
         for old, new in ALLOWED[study].items():
             needed |= {old} if old in text else set()
             text = text.replace(old, new)
         assert ours[name] == text, name
+
     assert needed == ALLOWED[study].keys()
 
 
 def test_what_is_not_printed_keeps_to_what_the_paper_says_of_it():
     """Section 4.2 of Fagan et al. prints no prompt: a probability of helping, on 1-100."""
     request = samaritan.request()
-    assert (request.low, request.high) == (1, 100)
+
+    assert request.low == 1
+    assert request.high == 100
     assert "probability" in request.text
     assert "from 1 to 100" in request.text

@@ -24,8 +24,10 @@ class Chooser(Toy):
     def of_one(self, prompt, sampling):
         if not sampling.choices:
             return Reply("I would rather not say." if "woman" in prompt else "30", "stop")
+
         if "teenager" in prompt.lower() and "wording one" in prompt:
             return Reply(None, "failed", error="no net")
+
         one = 0.5 if "senior citizen" in prompt.lower() else 0.75
         given = dict(zip(TWO, (one, 1 - one), strict=True))
         found = [given.get(int(choice), 0.0) for choice in sampling.choices]
@@ -56,8 +58,10 @@ def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
     asked = ask(design.calls(parameters), parameters)
     (age,) = (one for one in rated(asked) if one.labels["category"] == "Age")
     prompts = load(age)
+
     assert (prompts.rating[prompts.phrasing == "Senior citizen"] == 0.5 * 30 + 0.5 * 70).all()
     assert (prompts.rating[prompts.group == stimuli.CONTROL] == 0.75 * 30 + 0.25 * 70).all()
+
     lost = (prompts.group == "teenager") & (prompts.wording == 1)
     assert lost.sum() == 2
     assert prompts.rating.isna().tolist() == lost.tolist()
@@ -73,33 +77,45 @@ def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
     both = texts.merge(
         load(chosen).assign(mass=mass), on=list(design.Prompt._fields), suffixes=("", "_c")
     )
+
     assert len(both) == len(texts) == len(free.design) == 2 * 8  # the first of two scenarios
+
     found = agreement(both.rating, both.reply_c.astype(float), both["mass"].astype(float))
-    assert (found["asked"], found["answered"], found["agree"]) == (16, 14, 14)
+    assert found["asked"] == 16
+    assert found["answered"] == 14
+    assert found["agree"] == 14
     assert found["mass"] == 25
 
 
 def test_what_is_not_stored_is_left_out_or_named(parameters):
     calls = design.calls(parameters)
     race, _, age = rated(calls)
+
     assert there(calls) == []
     with pytest.raises(StoreError, match="holds no answers"):
         lens.portrait(parameters, WHO, {})
+
     ask([race, age], parameters)
     assert there(calls) == [race, age]
+
     of_race, of_age = lens.portrait(parameters, WHO, {"a senior citizen": "Older"})
     assert of_race.items.empty
     np.testing.assert_allclose(of_age.items.Older, 10)
+
     # One of the phrasings of "senior" is rated 50, the others 40 as the control.
     biases = lens.effects(parameters, WHO)
     phrasings = stimuli.phrasings("Age").group.eq("senior").sum()
+
     np.testing.assert_allclose(biases.senior, 10 / phrasings)
+
     found = lens.paths(parameters, WHO, {})
     assert set(found.claim) == {*load(race).group, *load(age).group} - {stimuli.CONTROL}
     assert set(found.parsing) == {"sound"}  # rules differ for texts alone
     assert set(found.run) == {1}
+
     stored_only = parameters | {"MODELS": [f"{WHO}@stored"]}
     asked = ask(design.calls(stored_only), stored_only)
+
     assert [one.labels["category"] for one in asked] == ["Race", "Age"]
     np.testing.assert_array_equal(load(asked[1]).rating, load(age).rating)
 

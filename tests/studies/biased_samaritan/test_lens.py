@@ -24,8 +24,14 @@ def test_helpfulness_by_hand():
         (2, 1, "senior", "aged", 40), (2, 1, "teen", "young", np.nan),
     ]  # fmt: skip
     prompts = pd.DataFrame(rows, columns=["scenario", "wording", "group", "phrase", "rating"])
-    phrases = {"old": "Older", "aged": "Older", "young": "Teens", "nobody": "None"}
+    phrases = {
+        "old": "Older",
+        "aged": "Older",
+        "young": "Teens",
+        "nobody": "None",
+    }
     table = lens.above_control(prompts, phrases)
+
     assert list(table) == ["Older", "Teens"]
     assert table.Older.tolist() == [(70 + 90) / 2 - 55, 42 - 40]
     assert table.Teens[1] == 10 - 55
@@ -56,6 +62,7 @@ def test_more_helpful_than_the_control(option, changed, unit):
     cubes, controls = some_cubes()
     found = lens.claims((cubes, controls), **(HELP | option | {"unit": unit}))
     wanted = helpfulness.bias(*changed(cubes["old"], controls["its own"]), unit)
+
     np.testing.assert_allclose(found["old"][:4], [wanted.bias, wanted.low, wanted.high, wanted.p])
     assert list(found) == ["old", "young"]
 
@@ -65,5 +72,6 @@ def test_more_helpful_than_all_three_controls():
     found = lens.claims((cubes, controls), **(HELP | {"control": "all three"}))
     ours, theirs = (x.mean(axis=(0, 2)) for x in (cubes["young"], controls["all three"]))
     test = stats.ttest_rel(ours, theirs)
+
     assert found["young"].p == pytest.approx(test.pvalue)
     assert found["young"].estimate == pytest.approx((ours - theirs).mean())

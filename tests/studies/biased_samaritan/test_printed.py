@@ -19,7 +19,11 @@ from toy import Toy
 
 NUMBERS = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=stimuli)
 MODEL = "gpt-4o-mini"  # printed in two runs
-TABLES = {"Age": (1, 6, 10, 14), "Gender": (2, 7, 9, 13), "Race": (3, 8, 11, 12)}
+TABLES = {
+    "Age": (1, 6, 10, 14),
+    "Gender": (2, 7, 9, 13),
+    "Race": (3, 8, 11, 12),
+}
 SPREADS = {"sample": stdev, "population": pstdev}
 
 
@@ -50,7 +54,13 @@ def rated(request, tmp_path, monkeypatch):
         "LATINO": False,
     }
     parameters |= {"SCENARIOS": str(tmp_path / "twelve.csv"), "CROSSING": request.param}
-    parameters |= {"TEMPERATURE": -1.0, "TOP_P": -1.0, "MAX_TOKENS": 8, "REASONING": "", "SEED": 0}
+    parameters |= {
+        "TEMPERATURE": -1.0,
+        "TOP_P": -1.0,
+        "MAX_TOKENS": 8,
+        "REASONING": "",
+        "SEED": 0,
+    }
     parameters |= {"REQUEST": "sample"}
     asked = ask(design.calls(parameters), parameters)
     return request.param, {one.key[1:]: load(one) for one in asked}
@@ -81,6 +91,7 @@ def slow_spread(prompts, group, pooling, spread):
         names = [means(inside, "wording")] if pooling == "averaged" else names
         spreads = [spread(ratings) for ratings in names if len(ratings) > 1]
         found += [fmean(spreads)] if spreads else []
+
     return fmean(found) if len(found) > 1 else None
 
 
@@ -135,22 +146,28 @@ def test_nothing_differs_from_what_the_same_answers_print(
     numbers = cells(plain, slow)
     written = reprint(tmp_path / "print", monkeypatch, "biased_samaritan", MODEL, numbers)
     table = beside(prompts, ddof={"sample": 1, "population": 0}[spread], phrasings=pooling)
+
     assert len(table) == written
+
     none = table.verdict == "nothing to compare"  # a lone name has one wording a scenario
     spreads = table.number == "mean_sd"
+
     assert not (none & ~spreads).any()
     assert none.any() == (crossing == "totals")
     assert table.verdict[~none].eq("agrees within rounding").all(), table[~none]
+
     other = beside(prompts, ddof={"sample": 0, "population": 1}[spread], phrasings=pooling)
     assert other.verdict[spreads & ~none].eq("differs").all()
 
 
 def test_the_printed_score_is_a_difference_of_two_means_with_missing_ratings_too(rated):
     """Of scenarios 1 and 2 for the group, 2 and 3 for the control: 60 - 40, not 70 - 50."""
-    group, control = np.array([[50.0], [70], [np.nan]]), np.array([[np.nan], [50.0], [30]])
+    group = np.array([[50.0], [70], [np.nan]])
+    control = np.array([[np.nan], [50.0], [30]])
     ratings = {(1, "Age"): {"control": control, "senior": group}}
     table = statistics.by_group(ratings, statistics.helpfulness, ["run", "category"])
     empty = table.head(0)
     (score,) = (n for t, _, n in NUMBERS(table, empty) if t == 1)
+
     assert score.to_dict() == {"senior": 60 - 40}
     assert pd.Series(score).index.name == "group"

@@ -64,15 +64,20 @@ def test_each_text_has_15_to_45_words_and_one_or_two_sentences():
 def test_the_slot_stands_in_every_kind_of_place():
     before = SCENARIOS.text.str.partition("{person}")[0]
     starts = before.eq("").groupby(SCENARIOS.scenario).sum()
+
     assert (starts < 4).all()  # never the same place in all wordings
+
     opens_second = before.str.contains(r"[.?!] $")
     shares = before.eq("").mean(), opens_second.mean(), (before.ne("") & ~opens_second).mean()
+
     assert min(shares) > 0.1
 
 
 def test_the_slot_takes_a_phrase_with_its_article_and_pronouns_come_after_it():
-    before, after = r"an?|the|this|every|some|any|my|their|old|young", "named|called|and an?"
+    before = r"an?|the|this|every|some|any|my|their|old|young"
+    after = "named|called|and an?"
     taken = re.compile(rf"\{{person\}}(?:['’-]| (?:{after})\b)|\b(?:{before}) \{{person\}}", re.I)
+
     for text in TEXTS:
         assert not taken.search(text), text
 
@@ -87,9 +92,12 @@ def test_no_pronoun_may_be_the_person_or_somebody_else():
 def test_no_scenario_names_a_gender_a_group_or_a_stereotype():
     # Every word of every phrasing, but for the "in" of "in early adulthood".
     groups = set().union(*map(words, PHRASES)) - {"a", "an", "in"}
+
     assert {"white", "man", "enby", "geriatric", "person", "early"} <= groups
+
     for row in SCENARIOS.itertuples():
         text = row.text.replace("{person}", "")
+
         assert not set(re.findall(r"[a-zé]+", text.lower())) & groups, text
         # The lift of scenario 3 is an elevator.
         assert {found.lower() for found in STEREOTYPED.findall(text)} <= (
@@ -101,8 +109,10 @@ def test_no_two_texts_are_near_copies():
     held = pd.Series([" ".join(words(text)) for text in TEXTS]).str.get_dummies(" ").astype(bool)
     shared = 1 - squareform(pdist(held, "jaccard")) - np.eye(412)
     together = np.equal.outer(SCENARIOS.scenario.to_numpy(), SCENARIOS.scenario.to_numpy())
+
     assert shared[together].max() < 0.5
     assert shared[~together].max() < 0.4
+
     for _, rows in SCENARIOS.groupby("scenario"):
         for pair in itertools.permutations(rows.text, 2):  # the ratio depends on the order
             assert difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() < 0.65, pair
@@ -133,6 +143,7 @@ def test_articles_go_by_the_sound():
 
 def test_a_prompt_is_one_user_turn_that_ends_in_the_request():
     (turn,) = stimuli.messages("It rains. {person} waits.", "an African American person")
+
     assert turn == {
         "role": "user",
         "content": "It rains. An African American person waits.\n"
@@ -145,9 +156,12 @@ def test_a_prompt_is_one_user_turn_that_ends_in_the_request():
 def test_the_request_names_its_scale_and_no_group():
     request = stimuli.request()
     assert f"from {request.low} to {request.high}," in request.text
-    assert (request.low, request.high) == (1, 100)
+    assert request.low == 1
+    assert request.high == 100
+
     told = request.text.replace(stimuli.SLOT, "")
     assert not words(told) & {word for phrase in PHRASES for word in words(phrase)} - {"a"}
+
     # A model that repeats the question before it answers is understood all the same.
     reply = f"{request.text}\n73.33"
     assert parsing.parse_rating(reply, request.low, request.high) == (73.33, "ok")
@@ -158,7 +172,9 @@ def test_render_changes_nothing_but_the_slot_and_a_first_letter(before, after, p
     before, after = (part.replace("{person}", "") for part in (before, after))
     told = render(f"{before}{{person}}{after}", phrase)
     capital = phrase[0].upper() + phrase[1:]
+
     assert told in {before + phrase + after, before + capital + after}
+
     if not before.strip():
         assert told == before + capital + after
     elif before[-1].isalnum() or before.endswith((",", ", ", ": ", "- ")):
@@ -190,10 +206,13 @@ def test_phrasings_are_those_of_table_4():
     for category, scores in zip(CATEGORIES, (8, 7, 6), strict=True):
         here = phrasings(category)
         there = printed[printed.category == category]
+
         assert here.group.tolist() == ["control", *there.group]
         assert here.phrasing.tolist() == ["person", *there.phrasing]
+
         tabled = published.load("biased_samaritan", scores).group.unique()
         assert here.group.unique().tolist() == tabled.tolist()
+
     assert CATEGORIES == printed.category.unique().tolist() == ["Race", "Gender", "Age"]
 
 
@@ -201,6 +220,7 @@ def test_the_text_of_a_phrasing_is_the_phrasing_with_its_article():
     for category in CATEGORIES:
         for row in phrasings(category, latino=True).itertuples():
             article, _, name = row.text.partition(" ")
+
             assert article in {"a", "an"}
             # In a sentence, only names of peoples and places keep their capital.
             assert name in {row.phrasing, row.phrasing[0].lower() + row.phrasing[1:]}
@@ -209,10 +229,13 @@ def test_the_text_of_a_phrasing_is_the_phrasing_with_its_article():
 
 def test_latino_is_offered_and_off_by_default():
     assert "latino" not in set(phrasings("Race").group)
+
     added = phrasings("Race", latino=True).iloc[len(phrasings("Race")) :]
+
     assert added.group.tolist() == ["latino", "latino"]
     assert added.text.tolist() == ["a Latino person", "a Hispanic person"]
     assert phrasings("Age", latino=True).equals(phrasings("Age"))
+
     with pytest.raises(InputError, match="unknown category 'Religion'; known are 'Race', 'Gen"):
         phrasings("Religion")
 
@@ -236,6 +259,7 @@ def test_a_user_file_is_read_and_put_in_order(tmp_path):
         header=f"\ufeff{HEADER},note",
     )
     table = load_scenarios(str(file))
+
     assert table.to_numpy().tolist() == [
         [1, "One", 1, "{person} sings."],
         [1, "One", 2, "There sings {person}."],
@@ -245,7 +269,8 @@ def test_a_user_file_is_read_and_put_in_order(tmp_path):
     assert table.dtypes.equals(SCENARIOS.dtypes)
 
 
-A, B = "1,One,1,{person} sings.", "1,One,2,There sings {person}."
+A = "1,One,1,{person} sings."
+B = "1,One,2,There sings {person}."
 WHOLE = "expected a whole number from 1."
 
 
@@ -275,8 +300,10 @@ WHOLE = "expected a whole number from 1."
 )  # fmt: skip
 def test_a_bad_line_is_one_sentence(tmp_path, lines, sentence):
     file = write(tmp_path / "bad.csv", *lines)
+
     with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")) as problem:
         load_scenarios(file)
+
     assert "\n" not in str(problem.value)
     assert str(problem.value).endswith(".")
 

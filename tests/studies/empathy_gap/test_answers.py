@@ -53,7 +53,9 @@ def test_a_rating_is_the_mean_of_the_rounds_that_have_one():
     second = from_parts([table(["70", "50", "no idea", "x", "9"], range(5))], (1, 1, 5), 0, 100)
     third = from_parts([table(["60", "60", None], range(3), failed=[2])], (1, 1, 5), 0, 100)
     pooled = mean_of_rounds([first, second, third])
+
     np.testing.assert_array_equal(pooled.values.ravel(), [70, 55, NAN, NAN, 9])
+
     words = [STATUSES[code] for code in pooled.status.ravel()]
     assert words == ["ok", "ok", "refused", "unparsable", "ok"]
     assert pooled.status.dtype == first.status.dtype
@@ -72,13 +74,16 @@ def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
 
     monkeypatch.setattr(call, "make_engine", engine)
     asked = calls(ASKED | {"ROUNDS": 3})
+
     for one in asked:
         engines["said"] = next(said)
         ask([one], ASKED)
         assert one.round == next(rounds)
+
     ((key, block),) = by_block(asked).items()
     assert key == ("org/one", "P0,S0,T0", "Religion")
     assert block == asked
+
     found = load_rounds(block)
     assert isinstance(found, Ratings)
     assert found.values.shape == (6, 6, 2)
@@ -98,8 +103,10 @@ def test_a_block_equals_a_loop_over_its_rows(data):
     whole = table(texts, trial, failed)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(trial)), max_size=4)))
     parts = [whole.iloc[low:high] for low, high in itertools.pairwise([0, *cuts, len(trial)])]
+
     if data.draw(st.booleans()):
         parts = [part.astype({"text": "category", "finish_reason": "category"}) for part in parts]
+
     ratings = from_parts(iter(data.draw(st.permutations(parts))), shape, 0, 100)
 
     expected = {cell: (NAN, "missing") for cell in itertools.product(*map(range, shape))}
@@ -107,9 +114,11 @@ def test_a_block_equals_a_loop_over_its_rows(data):
         none = reply is None or row in failed
         cell = np.unravel_index(position, shape)
         expected[cell] = (NAN, "failed") if none else parse_rating(reply, 0, 100)
+
     for cell, (value, status) in expected.items():
         np.testing.assert_equal(ratings.values[cell], value)
         assert STATUSES[ratings.status[cell]] == status
+
     assert +Counter(ratings.counts.to_dict()) == Counter(s for _, s in expected.values())
 
 
@@ -121,6 +130,7 @@ def test_a_text_of_many_parts_is_read_once(monkeypatch):
     )
     parts = (table(["85", "8", None], [3 * k, 3 * k + 1, 3 * k + 2]) for k in range(4))
     found = from_parts(parts, (2, 2, 3), 0, 100)
+
     assert asked == ["85", "8"]
     np.testing.assert_array_equal(found.values, np.tile([85, 8, NAN], (2, 2, 1)))
 
@@ -146,15 +156,20 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, mo
     sampling = Sampling(choices=tuple(map(str, range(11))))
     labels = {"setting": "P0,S1,T0", "category": "Religion"}
     one = Call("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)
+
     assert there([one]) == []
+
     ask([one], {})
     assert there([one]) == [one]
+
     for rule in ("sound", "released"):  # nothing is parsed
         found = load(one, rule)
+
         assert found.values.shape == (6, 6, 2)
         np.testing.assert_array_equal(found.values.ravel()[:5], [5, 6, NAN, 4, 4])
         assert found.counts.to_dict() == {
             "ok": 71, "refused": 0, "unparsable": 0, "cut": 0, "failed": 1, "missing": 0
         }  # fmt: skip
+
     (tmp_path / one.address / "part-00000.parquet").unlink()
     assert there([one]) == []

@@ -26,6 +26,7 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
     texts = [f"{x:.0f}" if x == x else "I can't answer that." for x in values.ravel()]
     told = pd.DataFrame({"text": pd.Categorical(texts)})
     call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
+
     for exclusion in ("listwise", "pairwise"):
         count = defined(
             "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd,
@@ -34,7 +35,9 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
         )  # fmt: skip
         same = statistics.same_group(people["Religion"].group[1:])
         here = statistics.empathy_gap(statistics.gap_matrix(values, exclusion), same)
+
         assert count([call]) == pytest.approx(here, abs=1e-12)
+
         turned = statistics.gap_matrix(values[:, ::-1], exclusion)
         assert abs(count([call]) - statistics.empathy_gap(turned, same)) > 0.01
 
@@ -42,7 +45,11 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
 def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     """Table 2 by the notebook's own cell, of all blocks and of one of them; and its families."""
     rng = np.random.default_rng(1)
-    keys = [("one", "P0,S0,T0", "a"), ("one", "P0,S0,T0", "b"), ("one", "P1,S0,T0", "a")]
+    keys = [
+        ("one", "P0,S0,T0", "a"),
+        ("one", "P0,S0,T0", "b"),
+        ("one", "P1,S0,T0", "a"),
+    ]
     status = np.zeros((5, 5, 6), dtype=np.int8)
     ratings = {key: answers.Ratings(rng.normal(50, 5, (5, 5, 6)), status) for key in keys}
 
@@ -59,8 +66,10 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
         })  # fmt: skip
         return drawing.__globals__["table02"].set_index(KEY)
 
-    whole, alone = table(keys), table(keys[1:2])
+    whole = table(keys)
+    alone = table(keys[1:2])
     own = ["delta", "low", "high", "null_low", "null_high", "p_two_sided", "p_groups"]
+
     pd.testing.assert_frame_equal(whole.loc[keys[1:2], own], alone[own])
     assert whole.holm_tests.tolist() == [2, 2, 1]
     assert alone.holm_tests.tolist() == [1]
@@ -77,6 +86,7 @@ def test_every_cluster_of_table_4_has_its_colour_of_the_world_cultural_map():
 def test_the_bands_are_those_that_table_2_marks():
     printed = published.load("empathy_gap", 2)
     assert len(printed) == 84
+
     band = defined("10_empathy_gap", "band", np=np, table02=pd.DataFrame({"delta": [np.nan]}))
     assert band(printed.delta).tolist() == printed.highlight.tolist()
     assert band(pd.Series([1.0, 1.001, 0.0, -0.001, np.nan])).tolist() == [

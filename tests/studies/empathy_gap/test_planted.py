@@ -49,6 +49,7 @@ def test_a_planted_value_by_hand(planted, about, expected):
 
 def test_a_refusal_needs_the_word_and_the_experiencer(planted):
     refuses = planted["calibrant"].refuses
+
     assert refuses("a Muslim", "The POLICE came")
     assert not refuses("a Hindu", "The police came")
     assert not refuses("a Muslim", "policemen came")
@@ -61,28 +62,38 @@ def test_planted_ratings_are_values_rounded_to_the_scale(planted):
     for setting, high in ((DEFAULT, 100), ("P0,S1,T0", 10)):
         (block,) = trials(events, [setting], ["Religion"]).blocks
         array = planted["calibrant"].ratings(block)
-        for place in ((1, 2, 0), (0, 0, 5), (3, 3, 11)):
+
+        for place in (
+            (1, 2, 0),
+            (0, 0, 5),
+            (3, 3, 11),
+        ):
             number = int(np.ravel_multi_index(place, block.shape))
             *about, event = block.condition(number).values()
             value = planted["calibrant"].value(*about, event.emotion, event.narrative)
             refused = planted["calibrant"].refuses(about[-1], event.narrative)
+
             assert np.isnan(array[place]) if refused else array[place] == round(value * high / 100)
 
 
 def test_every_identity_has_its_effects_and_no_other_name_does(planted):
     table = planted["calibrant"].table
+
     for side in ("perceiver", "experiencer"):
         assert {category: set(effects) for category, effects in table[side].items()} == {
             c: set(stimuli.identities(c).identity[1:]) for c in stimuli.categories()
         }
+
     assert set(table["emotion"]) == set(stimuli.EMOTIONS)
     assert set(table["same_group"]["setting"]) == set(stimuli.prompts()["settings"])
 
 
 def test_the_control_has_the_same_emotions_and_words_and_nothing_else(planted):
     own, null = (planted[name].table for name in calibrants())
+
     for part in ("emotion", "words"):
         assert own[part] == null[part]
+
     assert not any([null["perceiver"], null["experiencer"], null["pair"]])
     assert not any(null["same_group"].values())
     assert not null["refusal"]["words"]
@@ -117,7 +128,9 @@ def answered(engine, category):
 def test_what_was_planted_comes_back(engines, planted, category):
     block, ratings, same = answered(engines["calibrant"], category)
     back = recovery(planted["calibrant"].ratings(block), ratings, same, "listwise")
+
     assert back["correlation_of_cells"] >= 0.97
+
     here = statistics.empathy_gap(statistics.gap_matrix(ratings.values), same)
     assert abs(back["planted_delta"] - here) <= 0.15
     assert back["invalid_percent"] < 0.5
@@ -133,17 +146,22 @@ def test_the_control_shows_no_gap(engines, category):
 def test_recovery_by_hand():
     """Nine cells of 10 to 90 points with no gap; 2 points more here; one of two refusals."""
     wanted = np.repeat(np.arange(10.0, 100, 10), 4).reshape(3, 3, 4)
-    here, same = wanted + 2, np.eye(2, dtype=bool)
+    here = wanted + 2
+    same = np.eye(2, dtype=bool)
     wanted[2, 2, :2] = np.nan
-    here[2, 2, 0], here[0, 0, 3] = np.nan, np.nan
+    here[2, 2, 0] = np.nan
+    here[0, 0, 3] = np.nan
     status = np.where(np.isnan(here), answers.STATUSES.index("refused"), 0)
     status[0, 0, 3] = answers.STATUSES.index("unparsable")
+
     assert recovery(wanted, answers.Ratings(here, status), same, "pairwise") == {
         "planted_delta": pytest.approx(0), "correlation_of_cells": pytest.approx(1),
         "cell_error": 2, "invalid_percent": pytest.approx(100 / 36),
         "refusals_planted": 2, "refusals": 1, "refusals_both": 1,
     }  # fmt: skip
+
     flat = np.full((3, 3, 2), 60.0)
     back = recovery(flat, answers.Ratings(flat, np.zeros_like(flat, dtype=int)), same, "listwise")
+
     assert np.isnan(back["correlation_of_cells"])
     assert back["planted_delta"] == back["cell_error"] == 0

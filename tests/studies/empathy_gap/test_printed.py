@@ -14,7 +14,8 @@ from ingroup.studies.empathy_gap import statistics, stimuli
 from reprint import reprint
 
 KEY = ["model", "setting", "category"]
-MODEL, PRINTED = "meta-llama/Meta-Llama-3.1-8B-Instruct", "Llama-3.1-8B"
+MODEL = "meta-llama/Meta-Llama-3.1-8B-Instruct"
+PRINTED = "Llama-3.1-8B"
 
 
 def made_up(people, rng):
@@ -27,7 +28,8 @@ def made_up(people, rng):
 
 def authors(values, same):
     """One row of each printed table, as the released code makes it, by loops."""
-    n, events = len(values), values.shape[2]
+    n = len(values)
+    events = values.shape[2]
 
     def matrix(first):
         kept = [k for k in range(events) if not np.isnan(values[first:, first:, k]).any()]
@@ -36,16 +38,20 @@ def authors(values, same):
             for i in range(first, n)
         ]
         flat = [cell for row in cells for cell in row]
-        centre, width = mean(flat), pstdev(flat)
+        centre = mean(flat)
+        width = pstdev(flat)
         z = np.array([[(cell - centre) / width for cell in row] for row in cells])
         return z, centre, width, 100 * (events - len(kept)) / events
 
     z, centre, width, refused = matrix(0)
     named = matrix(1)[0]
-    shuffled, gaps = np.random.default_rng(7).permutation, []
+    shuffled = np.random.default_rng(7).permutation
+    gaps = []
+
     for _ in range(10_000):
         arranged = named[np.ix_(shuffled(n - 1), shuffled(n - 1))]
         gaps.append(arranged[same].mean() - arranged[~same].mean())
+
     low, high = np.percentile(gaps, [2.5, 97.5])
     delta = named[same].mean() - named[~same].mean()
     return {
@@ -59,7 +65,12 @@ def authors(values, same):
 @pytest.fixture
 def versus(monkeypatch, tmp_path):
     """What the notebook's own cell says of made-up answers and the tables made of them."""
-    rng, cells, gaps, lost, told = np.random.default_rng(3), {}, {}, {}, {}
+    rng = np.random.default_rng(3)
+    cells = {}
+    gaps = {}
+    lost = {}
+    told = {}
+
     for category in stimuli.categories():
         people = stimuli.identities(category)
         same = statistics.same_group(people.group[1:])
@@ -84,31 +95,43 @@ def versus(monkeypatch, tmp_path):
         return pd.DataFrame.from_dict(found, "index").rename_axis(KEY).reset_index()
 
     cells = pd.concat(cells, names=KEY).reset_index(KEY)
-    names = {"KEY": KEY, "pd": pd, "published": published, "display": lambda *_: None}
+    names = {
+        "KEY": KEY,
+        "pd": pd,
+        "published": published,
+        "display": lambda *_: None,
+    }
     names |= {"table02": by_key(gaps), "table06": by_key(lost)}
     names["out"] = SimpleNamespace(write=lambda table, *_, **__: table)
     names["by_block"] = cells.groupby(KEY)
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
+
     for start in ("def spread_of(", "numbers = table02.merge("):
         (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
         exec(cell, names)
+
     return names["versus"]
 
 
 def test_identical_answers_never_differ(versus):
     assert len(versus) == 3 * (3 + 2 + 1 + 2)
     assert versus.verdict.isin(["agrees within rounding", "agrees within chance"]).all()
+
     chance = versus.number.isin(["ci_lower", "ci_upper"])
+
     assert (versus.verdict[~chance] == "agrees within rounding").all()
     assert versus.tolerance[chance].between(0.0005, 0.1).all()
 
 
 def test_the_end_of_a_null_moves_no_further_than_its_spread():
     """400 pairs of nulls: three standard errors hold their ends, half as many do not."""
-    rng, moved = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    moved = []
+
     for _ in range(400):
         here, there = (PermutationTest(0, 1, rng.standard_normal(2_000), 0) for _ in range(2))
         ends = np.subtract(here.null_interval, there.null_interval)
         moved.append(np.abs(ends) / here.null_spread(2_000))
+
     assert np.mean(np.array(moved) <= 1) > 0.99
     assert 0.8 < np.mean(np.array(moved) <= 0.5) < 0.97

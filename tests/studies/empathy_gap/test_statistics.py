@@ -57,8 +57,10 @@ def test_exclusion_equals_a_loop_over_events(values):
 def test_what_leaves_no_event_is_an_error():
     with pytest.raises(ValueError, match="all 3 events lack an answer: EXCLUSION=pairw"):
         exclude(VALUES)
+
     never = VALUES.copy()
     never[0, 1] = NAN
+
     with pytest.raises(ValueError, match=r"1 of 4 cells have no rating of any event.* CATEGORIES$"):
         exclude(never)
     for rule in ("listwise", "pairwise"):
@@ -68,11 +70,14 @@ def test_what_leaves_no_event_is_an_error():
 
 def test_cell_means_by_hand():
     np.testing.assert_array_equal(cell_means(VALUES), [[20, 50], [85, 100]])
+
     # 200 events of mean 2.675, a number that binary floats hold just below: 2.67 as released.
     values = np.r_[np.full(65, 2.0), np.full(135, 3.0)].reshape(1, 1, 200)
+
     assert cell_means(values) == 2.675
     assert cell_means(values, decimals=2) == 2.67
     assert cell_means(values, decimals=1) == 2.7
+
     with pytest.raises(ValueError, match="perceiver 1 and experiencer 0 is empty"):
         cell_means(VALUES[:, :, :1])
 
@@ -89,10 +94,16 @@ def test_cells_by_hand():
     """Mean 4, squares 9 + 1 + 1 + 9 over 4 cells: standard deviation sqrt(5)."""
     table = cells(np.array([[1.0, 3.0], [5.0, 7.0]])[..., None], ["x", "y"])
     assert table[["perceiver", "experiencer", "mean"]].values.tolist() == [
-        *(["x", "x", 1], ["x", "y", 3], ["y", "x", 5], ["y", "y", 7])
+        *(
+            ["x", "x", 1],
+            ["x", "y", 3],
+            ["y", "x", 5],
+            ["y", "y", 7],
+        )
     ]
     np.testing.assert_allclose(table.z * np.sqrt(5), [-3, -1, 1, 3])
     assert cells(np.full((2, 2, 3), 0.1), ["x", "y"]).z.tolist() == [0] * 4
+
     # Means 1/3 and 2/3 are 0.33 and 0.67 as released.
     table = cells(np.array([[[0, 0, 1], [0, 1, 1]]] * 2, dtype=float), ["x", "y"])
     assert table.mean_released.tolist() == [0.33, 0.67] * 2
@@ -114,7 +125,9 @@ def block(seed=1, n=4, events=8):
 def test_gap_matrix_keeps_the_unspecified_identity_in_the_zscore():
     values = block()
     expected = stats.zscore(values[:, :, 2:].mean(axis=2), axis=None)[1:, 1:]
+
     np.testing.assert_allclose(gap_matrix(values), expected)
+
     expected = stats.zscore(np.nanmean(values, axis=2), axis=None)[1:, 1:]
     np.testing.assert_allclose(gap_matrix(values, "pairwise"), expected)
 
@@ -125,9 +138,14 @@ def test_the_released_way_of_gap_matrix():
     kept = np.delete(values[1:, 1:], 1, axis=2)
     means = [[round(sum(cell) / len(cell), 2) for cell in row] for row in kept.tolist()]
     expected = (means - np.mean(means)) / np.std(means)
+
     np.testing.assert_allclose(gap_matrix(values, **RELEASED), expected, rtol=1e-12)
-    released, paper = gap_matrix(values, **RELEASED), gap_matrix(values)
-    unrounded, joint = gap_matrix(values, separate=True), gap_matrix(values, decimals=2)
+
+    released = gap_matrix(values, **RELEASED)
+    paper = gap_matrix(values)
+    unrounded = gap_matrix(values, separate=True)
+    joint = gap_matrix(values, decimals=2)
+
     assert 0 < abs(unrounded - released).max() < 1e-3
     np.testing.assert_allclose(joint, paper, atol=1e-3)
     assert abs(joint - paper).max() > 0
@@ -136,7 +154,12 @@ def test_the_released_way_of_gap_matrix():
 
 # By hand: in-group cells 1, 2, 3, 4, 9 with mean 3.8; out-group 5, 6, 7, 8 with mean 6.5.
 def test_gap_by_hand():
-    matrix = [[1, 2, 5], [3, 4, 6], [7, 8, 9]]
+    matrix = [
+        [1, 2, 5],
+        [3, 4, 6],
+        [7, 8, 9],
+    ]
+
     assert empathy_gap(matrix, same_group(["a", "a", "b"])) == pytest.approx(3.8 - 6.5)
     with pytest.raises(ValueError, match="nan in row 0, column 1"):
         empathy_gap([[1, NAN], [2, 3]], np.eye(2, dtype=bool))
@@ -144,15 +167,25 @@ def test_gap_by_hand():
 
 def test_same_group_of_race_has_the_86_cells_of_the_paper():
     same = same_group(stimuli.identities("Race or Ethnicity").group[1:])
+
     assert same.sum() == 86
     np.testing.assert_array_equal(same, same.T)
-    np.testing.assert_array_equal(same_group(["x", "y", "x"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(
+        same_group(["x", "y", "x"]),
+        [
+            [1, 0, 1],
+            [0, 1, 0],
+            [1, 0, 1],
+        ],
+    )
 
 
 def test_whole_groups_are_permuted_where_a_group_has_several_names():
     """Names of a group that behave alike: three groups have 6 orders, however many their names."""
-    rng, groups = np.random.default_rng(5), list("aaabbbbcc")
-    same, blocks = same_group(groups), rng.normal(0, 1, (3, 3))
+    rng = np.random.default_rng(5)
+    groups = list("aaabbbbcc")
+    same = same_group(groups)
+    blocks = rng.normal(0, 1, (3, 3))
     place = np.array([ord(group) - ord("a") for group in groups])
     z = np.pad(blocks[np.ix_(place, place)], (1, 0))  # with "a person"
     values = z[..., None] + rng.normal(0, 1e-3, (*z.shape, 8))
@@ -160,6 +193,7 @@ def test_whole_groups_are_permuted_where_a_group_has_several_names():
     found = [blocks[:, order] for order in map(list, permutations(range(3)))]
     gaps = [np.trace(one) / 3 - (one.sum() - np.trace(one)) / 6 for one in found]
     expected = np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9)
+
     assert row["p_groups"] == pytest.approx(expected)
     assert row["p_groups_least"] == pytest.approx(1 / 6)
     assert row["p_least"] == 1 / 1000
@@ -167,8 +201,15 @@ def test_whole_groups_are_permuted_where_a_group_has_several_names():
 
 def test_means_by_group_by_hand():
     """Of two names of a and one of b; groups come in the order of np.unique."""
-    matrix = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    matrix = np.array(
+        [
+            [1, 2, 3],
+            [4, 5, 6],
+            [7, 8, 9],
+        ]
+    )
     found = by_group(matrix, same_group(["a", "a", "b"]))
+
     assert sorted(found.diagonal()) == [3, 9]
     assert sorted(found[~np.eye(2, dtype=bool)]) == [4.5, 7.5]
 
@@ -176,24 +217,36 @@ def test_means_by_group_by_hand():
 def test_one_name_and_two_names_of_a_group_are_told_apart():
     """Against statsmodels, event by event; of exact ratings what was put in comes out."""
     rng = np.random.default_rng(5)
-    same, one = same_group(list("aaaabbc")), np.eye(7, dtype=bool)
+    same = same_group(list("aaaabbc"))
+    one = np.eye(7, dtype=bool)
     levels = 10 * rng.normal(size=(7, 1, 6)) + 10 * rng.normal(size=(1, 7, 6))
     exact = levels + 3.0 * one[..., None] - 2.0 * (same & ~one)[..., None]
+
     assert {k: t.difference for k, t in by_kind(exact, same).items()} == pytest.approx(
         {"one name": 3, "two names": -2, "one name beyond two names": 5}
     )
+
     values = exact + rng.normal(size=exact.shape)
     values[0, 1, 0] = NAN
     values[:, :6, 1] = NAN  # tells nothing
     i, j = np.indices((7, 7)).reshape(2, -1)
-    told = pd.DataFrame({"i": i, "j": j, "one": one.ravel() * 1, "two": (same & ~one).ravel() * 1})
+    told = pd.DataFrame(
+        {
+            "i": i,
+            "j": j,
+            "one": one.ravel() * 1,
+            "two": (same & ~one).ravel() * 1,
+        }
+    )
     fits = [
         ols("x ~ one + two + C(i) + C(j)", told.assign(x=values[..., k].ravel())).fit().params
         for k in (0, 2, 3, 4, 5)
     ]
+
     for name, test in by_kind(values, same).items():
         one, two = (np.array([fit[kind] for fit in fits]) for kind in ("one", "two"))
         weights = {"one name": one, "two names": two, "one name beyond two names": one - two}[name]
+
         assert test.difference == pytest.approx(np.mean(weights))
         assert test.pvalue == pytest.approx(stats.ttest_1samp(weights, 0).pvalue)
         assert test.n == 5
@@ -207,10 +260,12 @@ def test_a_gap_for_groups_like_these():
     matrix = rng.normal(size=(21, 21)) + 9 * same_group(clusters) + 4 * np.eye(21)
     values = matrix[..., None] + rng.normal(size=(21, 21, 6))
     found = gap_like_these(values, groups, clusters)
+
     assert list(found) == ["own group", "own group, by group", "beyond clusters"]
     assert found["own group"].estimate == pytest.approx(found["own group, by group"].estimate)
     assert found["own group"].low > 9
     assert found["beyond clusters"].low < 4 < found["beyond clusters"].high < 6
+
     (test,) = by_kind(values, np.eye(21, dtype=bool)).values()
     assert found["own group"].estimate == pytest.approx(test.difference)
 
@@ -223,6 +278,7 @@ def test_a_gap_for_names_like_these():
     values[0, 7, 0] = NAN
     found = gap_like_these(values, groups)
     names = ["one name", "two names", "one name beyond two names"]
+
     assert list(found) == ["own group", "own group, by group", *names]
     assert found[names[2]].estimate == pytest.approx(
         found["one name"].estimate - found["two names"].estimate
@@ -230,8 +286,10 @@ def test_a_gap_for_names_like_these():
     assert found[names[2]].low < 0 < found[names[2]].high
     assert found["own group"].low < 3 < found["own group"].high
     assert found["two names"].low < 3 < found["two names"].high
+
     means = by_group(np.nan_to_num(np.nanmean(values, axis=2)), same)
     level = (np.trace(means) - means.sum() / 4) / 3
+
     assert found["own group"].estimate == pytest.approx(level, abs=0.02)
     assert stimuli.clusters("Race or Ethnicity") is None
 
@@ -240,16 +298,20 @@ def test_a_gap_for_these_names_is_a_t_test_over_events():
     """Each event's effect: what own cells have beyond both levels, of three groups by hand."""
     rng = np.random.default_rng(7)
     values = 2.0 * np.eye(3)[..., None] + rng.normal(size=(3, 3, 6))
+
     # With the means B of G groups: (trace(B) - sum(B) / G) / (G - 1).
     by_event = [(np.trace(m) - m.sum() / 3) / 2 for m in np.moveaxis(values, 2, 0)]
     found = gap_of_these(values, ["a", "b", "c"])
+
     assert found.difference == pytest.approx(np.mean(by_event))
     assert found.pvalue == pytest.approx(stats.ttest_1samp(by_event, 0).pvalue)
+
     like = gap_like_these(values, ["a", "b", "c"])["own group"]
     assert found.difference == pytest.approx(like.estimate)
 
     values[0, 1, 0] = NAN  # an event without all pairs says nothing
     assert gap_of_these(values, ["a", "b", "c"]).n == 5
+
     with pytest.raises(ValueError, match="no event has ratings of all pairs"):
         gap_of_these(np.full((3, 3, 2), NAN), ["a", "b", "c"])
 
@@ -260,32 +322,40 @@ def test_events_that_are_all_answered_alike_are_no_sample(gap):
     matrix = np.random.default_rng(2).normal(size=(4, 4)) * (gap > 0) + gap * np.eye(4)
     values = np.repeat(matrix[..., None], 12, axis=2)
     mean = by_kind(values[..., :1], same)
+
     for kind, test in by_kind(values, same).items():
         assert np.isnan([test.statistic, test.pvalue, test.low, test.high, test.least]).all()
         assert test.difference == pytest.approx(mean[kind].difference, abs=1e-12)
         assert test.n == 12
+
     values[0, 0, 0] += 1
     assert by_kind(values, same)["one name"].pvalue > 0
 
 
 def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():
-    values, same = exclude(block()), np.eye(3, dtype=bool)
+    values = exclude(block())
+    same = np.eye(3, dtype=bool)
     values = values[1:, 1:]
     (test,) = by_kind(values, same).values()
+
     assert test.difference == pytest.approx(empathy_gap(values.mean(axis=2), same))
 
 
 @pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
 def test_a_row_of_table_2_is_its_parts(exclusion):
-    values, same = block(), np.eye(3, dtype=bool)
+    values = block()
+    same = np.eye(3, dtype=bool)
     row = gap(values, same, exclusion, 500, np.random.default_rng(3))
     rng = np.random.default_rng(3)
-    paper, left = gap_matrix(values, exclusion), exclude(values, exclusion)
+    paper = gap_matrix(values, exclusion)
+    left = exclude(values, exclusion)
     test = permutation_test(paper, same, 500, rng)
     interval = bootstrap_interval(left, same, rng=rng)
     matrix = gap_matrix(values, exclusion, **RELEASED)
     released = permutation_test(matrix, same, 500, rng)
-    (low, high), (low_spread, high_spread) = released.null_interval, released.null_spread()
+    (low, high) = released.null_interval
+    (low_spread, high_spread) = released.null_spread()
+
     assert row == {
         "flat": False,
         "delta": pytest.approx(empathy_gap(paper, same)),
@@ -302,9 +372,11 @@ def test_a_row_of_table_2_is_its_parts(exclusion):
 
 
 def test_cells_that_do_not_differ_have_no_gap():
-    values, same = np.full((4, 4, 5), 50.0), np.eye(3, dtype=bool)
+    values = np.full((4, 4, 5), 50.0)
+    same = np.eye(3, dtype=bool)
     values[1, 2, 0] = NAN
     row = gap(values, same)
+
     assert (row.pop("flat"), row.pop("events")) == (True, 4)
     assert len(row) == 14
     assert np.isnan([*row.values()]).all()
@@ -315,6 +387,7 @@ def test_cells_that_only_a_person_differs_in_have_no_gap():
     values = np.full((4, 4, 5), 100.0)
     values[0] = 90.0
     row = gap(values, np.eye(3, dtype=bool))
+
     assert (row["flat"], row["events"]) == (True, 5)
     assert np.isnan([row["delta"], row["p_two_sided"], row["delta_released"]]).all()
 
@@ -323,9 +396,11 @@ def test_the_relationship_sd_is_that_of_simulated_pairs():
     """Levels of perceivers and targets, and own groups, change nothing."""
     rng = np.random.default_rng(5)
     found = []
+
     for _ in range(300):
         pairs = rng.normal(0, 2, (6, 6))
         levels = rng.normal(0, 9, (6, 1)) + rng.normal(0, 9, (1, 6)) + 20 * np.eye(6)
         values = (pairs + levels)[..., None] + np.zeros(2)
         found.append(relationship_sd(values, list("abcdef")) ** 2)
+
     assert np.mean(found) == pytest.approx(4, abs=0.3)  # four standard errors

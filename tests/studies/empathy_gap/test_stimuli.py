@@ -20,6 +20,7 @@ def test_identities_are_those_of_table_1_in_its_order():
     for category, size in zip(stimuli.categories(), (19, 22, 6), strict=True):
         here = stimuli.identities(category)
         there = printed[printed.category == category].sort_values("paper_order")
+
         assert here.identity.tolist() == ["a person", *there.identity_name]
         assert here.group.tolist() == ["unspecified", *there.group]
         assert len(here) == size
@@ -28,7 +29,10 @@ def test_identities_are_those_of_table_1_in_its_order():
 def test_the_settings_are_the_columns_of_table_2_and_clusters_those_of_table_4():
     printed = published.load("empathy_gap", 2)
     assert list(stimuli.prompts()["settings"]) == list(printed.prompt_setting.unique())
-    printed, here = published.load("empathy_gap", 4), pd.read_csv(stimuli.FOLDER / "clusters.csv")
+
+    printed = published.load("empathy_gap", 4)
+    here = pd.read_csv(stimuli.FOLDER / "clusters.csv")
+
     assert here.identity.tolist() == ["a person from " + name for name in printed.country]
     assert here.cluster.tolist() == printed.cluster.tolist()
     assert set(here.identity) == set(stimuli.identities("Nationality").identity[1:])
@@ -36,6 +40,7 @@ def test_the_settings_are_the_columns_of_table_2_and_clusters_those_of_table_4()
 
 def test_a_prompt_reads_as_in_table_5():
     about = ("a Hindu", "a Muslim", "fear", "the lift fell")
+
     assert [tuple(m.values()) for m in stimuli.setting("P0,S0,T0").messages(*about)] == [
         ("system", "You are a Hindu.\nYour task is to rate the intensity of the emotion on a scale "
          "from 0 (not at all) to 100 (extremely).\nOnly give the scale number. No explanation is "
@@ -59,7 +64,10 @@ def test_a_prompt_reads_as_in_table_5():
 )
 def test_each_setting_changes_its_own_part(name, high, narrative, begins):
     setting = stimuli.setting(name)
-    assert (setting.low, setting.high, setting.narrative) == (0, high, narrative)
+    assert setting.low == 0
+    assert setting.high == high
+    assert setting.narrative == narrative
+
     system, user = setting.messages("X", "Y", "joy", "Z")
     assert system["content"].startswith(begins)
     assert f"to {high} (extremely)" in system["content"]
@@ -77,6 +85,7 @@ def test_braces_in_a_narrative_are_never_filled(narrative, identity):
 
 def test_the_rewrite_prompt_is_that_of_appendix_a2():
     (message,) = stimuli.rewrite_messages("I felt sad when I received dozens of job rejections.")
+
     assert message["content"] == (
         "Rewrite the text. Example: Text: {The person: I am thinking about this situation.} "
         "Rewrite: {The person is thinking about this situation.} Text: {The person: I felt sad "
@@ -111,6 +120,7 @@ def test_a_bad_identity_file_is_one_sentence(tmp_path, monkeypatch, lines, messa
     text = "\n".join(["category,group,identity", *lines])
     (tmp_path / "identities.csv").write_text(text)
     monkeypatch.setattr(stimuli, "FOLDER", tmp_path)
+
     with pytest.raises(InputError, match=message):
         stimuli.identities("C")
 
@@ -142,6 +152,7 @@ def test_sample_is_plain_tsv_of_six_narratives_for_each_emotion_in_order():
     assert events["generated_text"].is_unique
     assert not events.isna().to_numpy().any()
     assert sorted(EMOTIONS) == list(EMOTIONS)
+
     content = (paths.SAMPLE / "narratives.tsv").read_bytes()
     assert content.isascii()
     assert content.endswith(b".\n")
@@ -162,10 +173,13 @@ def test_sample_forms_tell_the_same_event():
         assert first.startswith(f"I felt {emotion} when "), first
         assert third.startswith(f"The person felt {emotion} when "), third
         assert (first[-1], third[-1]) == (".", "."), first
+
         # The first person adds only the words that a terse text left out.
         assert set(words(own)) <= set(words(first)), first
+
         # The third person differs only in pronouns and in the verbs that agree with them.
         said, told = ([shift.get(w, w) for w in words(form)] for form in (first, third))
+
         assert said[1:] == told[2:], third
         assert not {"i", "me", "my", "mine", "myself", "we", "us", "our", "am"} & set(words(third))
 
@@ -176,6 +190,7 @@ def test_sample_spreads_the_words_that_the_calibrant_refuses():
         events = load_events(n_events=size)
         hit = events["generated_text"].str.contains(refused)
         assert 1 / 8 < hit.mean() < 1 / 5
+
     assert set(events["emotion"][hit]) == set(EMOTIONS)
 
 
@@ -189,10 +204,13 @@ def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
     corpus = write(tmp_path_factory.mktemp("uneven") / "events.tsv", *lines)
     n_events = data.draw(st.integers(1, len(turns)))
     events = load_events(corpus, n_events)
+
     assert events.index.tolist() == list(range(n_events))
     assert events["emotion"].is_monotonic_increasing
+
     dealt = Counter(emotion for _, emotion in sorted(turns)[:n_events])
     assert events.groupby("emotion").size().to_dict() == dealt
+
     for _, own in events.groupby("emotion"):
         assert own["text_id"].tolist() == [str(i) for i in range(len(own))]
 
@@ -208,6 +226,7 @@ def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path)
     write(tmp_path / "a.tsv", event("joy", "9"), event("anger", "8"), event("joy", "1"))
     (tmp_path / "notes.txt").write_text("no corpus")
     events = load_events(str(tmp_path))
+
     assert events["text_id"].tolist() == ["8", "4", "9", "1", "3"]
     assert events["emotion"].tolist() == ["anger", "anger", "joy", "joy", "joy"]
 
@@ -217,6 +236,7 @@ def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
     quoted = '"they called it ""fair"", and left"'  # as pandas writes it
     lines = event("fear", "NA", text), event("joy"), event("trust", "1", quoted)
     events = load_events(write(tmp_path / "a.tsv", *lines))
+
     assert events.generated_text[0] == text
     assert events.text_id[0] == "NA"
     assert events.generated_text[2] == 'they called it "fair", and left'
@@ -225,6 +245,7 @@ def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
 def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path):
     header = "text_id\temotion\tage\tgenerated_text"
     events = load_events(write(tmp_path / "a.tsv", "7\tjoy\t\tit rained", header=header))
+
     assert events.loc[0, list(COLUMNS[:3])].tolist() == ["joy", "7", "it rained"]
     assert list(events.columns) == list(COLUMNS)
     assert events[["first_person_text", "third_person_text"]].isna().to_numpy().all()
@@ -260,6 +281,7 @@ def test_a_wrong_line_is_named(tmp_path, lines, sentence):
 def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
     write(tmp_path / "a.tsv", event("fear"), event("joy"))
     assert len(load_events(str(tmp_path))) == 2
+
     write(tmp_path / "b.tsv", event("joy"))
     with pytest.raises(InputError, match=r"b.tsv, line 2: found joy 1, .* in .*a.tsv, line 3"):
         load_events(str(tmp_path))
@@ -267,9 +289,11 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RAW", tmp_path)
+
     with pytest.raises(InputError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
         load_events("giebench")
     with pytest.raises(InputError, match=r"holds no .tsv file"):
         load_events(str(tmp_path))
+
     with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
         load_events("crowd-envent")

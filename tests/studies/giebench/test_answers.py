@@ -123,7 +123,15 @@ REPLIES = [
 ]  # fmt: skip
 
 # the tags of a reply, the letter that the released code takes: the notes on the code, and by hand
-QUIRKS = {"AB": "A", "AA": "A", "ABA": "B", "AAA": "A", "ABCA": "B", "ABAB": "A", "ABBA": "B"}
+QUIRKS = {
+    "AB": "A",
+    "AA": "A",
+    "ABA": "B",
+    "AAA": "A",
+    "ABCA": "B",
+    "ABAB": "A",
+    "ABBA": "B",
+}
 QUIRKS |= {"ABCAB": "C", "ABCABC": "A", "CABCABDDA": "C"}
 
 TAGS = st.sampled_from(["[[A]]", "[[B]]", "[[C]]", "[[D]]", "[[E]]", "[[a]]", "[[ B ]]", "[C]"])
@@ -186,6 +194,7 @@ def slow_released(text):
         ]
         if not again:
             return text[tag + 2]
+
     return ""
 
 
@@ -195,7 +204,9 @@ def slow_released(text):
 @example("[[ﷺ]]")
 def test_sound_gives_a_letter_that_stands_in_the_text_or_a_reason(text):
     letter, status = parse_verdict(text)
+
     assert status in (OK, REFUSED, NO_VERDICT, SEVERAL)
+
     if status == OK:
         assert letter in tuple("ABCD")
         assert letter in text.upper() or not text.isascii()
@@ -230,6 +241,7 @@ def test_long_hostile_replies_are_read_too():
             for rule in ("sound", "released"):
                 letter, status = parse_verdict(text, rule)
                 assert (letter != "") == (status == OK)
+
     assert agrees(parse_verdict("[[A]]" * 20_000), "A")
     assert agrees(parse_verdict("[[A]][[B]]" * 10_000), SEVERAL)
     assert agrees(parse_verdict("[[A]]" * 20_000 + "[[B]][[A]]", "released"), "B")
@@ -237,8 +249,19 @@ def test_long_hostile_replies_are_read_too():
 
 PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "READING": ""}
 PARAMETERS |= {"ENDING": "turn", "QUESTIONS": "sample"}
-PARAMETERS |= {"ORDER": "rotate", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": True}
-PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "REASONING": "", "SEED": 0}
+PARAMETERS |= {
+    "ORDER": "rotate",
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+    "MISMATCH": True,
+}
+PARAMETERS |= {
+    "TEMPERATURE": 0.0,
+    "TOP_P": 1.0,
+    "MAX_TOKENS": 9,
+    "REASONING": "",
+    "SEED": 0,
+}
 
 
 class Judge(Toy):
@@ -247,6 +270,7 @@ class Judge(Toy):
     def answer(self, conversations, sampling):
         if not sampling.choices:
             return super().answer(conversations, sampling)
+
         reply = Reply("[[A]]", "stop", probabilities=(0.5, 0.25, 0.125, 0.125), mass=(0.75,))
         texts = [chat[-1]["content"] for chat in conversations]
         return [reply if NAMED in text else Reply(None, "failed") for text in texts]
@@ -257,8 +281,10 @@ def freely(chat, before, asked):
     text = chat[-1]["content"]
     if NAMED not in text:
         return "[[A]]"
+
     if CUE not in text:
         return f"[[{RIGHT.get(text, 'B')}]]"
+
     return None if asked % 2 else "All are good."
 
 
@@ -287,9 +313,12 @@ def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
     *own, _, other = (answers.load(call) for call in judged(Toy(freely)))
     table = pd.concat(own)
+
     assert len(table) == 3 * 4 * 79
+
     right = table.letter.eq(table.correct).groupby(table.prompt).mean()
     assert right.to_dict() == {"Raw": 0.25, "ID": 1.0, "COT": 0.0}
+
     reasons = table.status[table.prompt == "COT"].value_counts()
     assert reasons.to_dict() == {"no verdict": 158, "failed": 158}
     assert table[table["shift"] == 1].correct.ne(table[table["shift"] == 0].correct.values).all()
@@ -306,10 +335,15 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     raw, *_ = judged(cut, ORDER="given", MISMATCH=False)
     table = answers.load(raw)
     reasons = ["cut", "refused", "ok", "several verdicts"]
+
     assert table.status.tolist() == (reasons * 20)[:79]
     assert set(answers.load(raw, "released").status) == {"cut", "ok"}
+
     overall = statistics.accuracy(table).iloc[-1]
-    assert (overall.n, overall.without, overall.refused, overall.cut) == (79, 59, 20, 20)
+    assert overall.n == 79
+    assert overall.without == 59
+    assert overall.refused == 20
+    assert overall.cut == 20
     assert overall.failed == 0
 
 
@@ -317,17 +351,29 @@ def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judg
     """A is the most probable verdict, so it is what is read; the right letter turns with shifts."""
     raw, own, *_ = rated(judged(Judge(freely), READING="expected"))
     table = answers.load(own, "released")
+
     assert set(table.letter) == {"A"}
-    share = {"A": 0.5, "B": 0.25, "C": 0.125, "D": 0.125}
+
+    share = {
+        "A": 0.5,
+        "B": 0.25,
+        "C": 0.125,
+        "D": 0.125,
+    }
+
     assert table.p_right.tolist() == table.correct.map(share).tolist()
+
     turned = table.set_index(["key", "shift"]).p_right.unstack()
     correct = {item.key: item.correct for item in stimuli.load_questions()}
     to_d = [key for key, letter in correct.items() if letter == "D"]
+
     assert turned.loc[to_d].eq([0.125, 0.5, 0.25, 0.125]).all(axis=None)
+
     # Behind the right answer stand the others, the first after the last.
     first = table[(table["shift"] == 0) & (table.correct == "C")].iloc[0]
     assert first[answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
     assert turned.mean(axis=1).eq(0.25).all()  # where it stands is all that this judge looks at
+
     failed = answers.load(raw)
     assert failed.p_right.isna().all()
     assert set(failed.status) == {"failed"}

@@ -24,8 +24,15 @@ from ingroup.studies.giebench.construction import (
 )
 from ingroup.tables import InputError
 
-P, N, O = "positive", "negative", "offensive"  # noqa: E741
-PARAMETERS = {"MODELS": ["calibrant", "m"], "ENGINE": "inspect", "TEMPERATURE": 1.0, "TOP_P": 1.0}
+P = "positive"
+N = "negative"
+O = "offensive"  # noqa: E741
+PARAMETERS = {
+    "MODELS": ["calibrant", "m"],
+    "ENGINE": "inspect",
+    "TEMPERATURE": 1.0,
+    "TOP_P": 1.0,
+}
 PARAMETERS |= {"MAX_TOKENS": 1024, "REASONING": "", "SEED": 5}
 
 
@@ -43,6 +50,7 @@ def test_a_prompt_is_one_user_turn_with_its_slots_filled():
     (call,) = construction.calls(PARAMETERS, "topic_generation", values)
     (trial,) = call.design
     (turn,) = trial.messages
+
     assert turn["role"] == "user"
     assert 'about "a {example}":\n' in turn["content"]
     assert turn["content"].endswith('\n"{identity}"')
@@ -51,9 +59,12 @@ def test_a_prompt_is_one_user_turn_with_its_slots_filled():
 def test_every_draw_has_a_seed_and_a_store_of_its_own():
     values = [{"question": "Is it?", "attitude": N}]
     drawn = construction.calls(PARAMETERS, "dialog_construction", values, 3)
+
     assert [call.sampling.seed for call in drawn] == [15, 16, 17]
+
     others = construction.calls(PARAMETERS | {"SEED": 6}, "dialog_construction", values, 3)
     others += construction.calls(PARAMETERS, "dialog_construction", [values[0] | {"attitude": P}])
+
     assert len({call.folder for call in drawn + others}) == 7
     with pytest.raises(InputError, match="TEMPERATURE must be above 0"):
         construction.calls(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
@@ -64,19 +75,26 @@ def test_the_first_model_that_can_be_asked_writes():
     named = {"MODELS": ["calibrant", "x@stored", "some/model@vllm", "m"]}
     assert construction.writer(PARAMETERS | named) == ("some/model", "vllm")
     assert construction.writer(PARAMETERS) == ("m", "inspect")
+
     none = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
     assert construction.writer(none) is None
+
     values = [{"identity": "a", "example": "b"}]
     (call,) = construction.calls(PARAMETERS, "topic_generation", values)
-    assert (call.model, call.engine, call.options) == ("m", "inspect", {"system": "fold"})
+
+    assert call.model == "m"
+    assert call.engine == "inspect"
+    assert call.options == {"system": "fold"}
     assert construction.calls(none, "topic_generation", values)[0].design
 
 
 def test_the_example_of_the_dialog_prompt_is_a_dialog():
     example = stimuli.templates()["dialog_construction"].rsplit("Example: ", 1)[1]
     found = parse_dialog(example)
+
     assert [text[:6] for text in found.texts] == ["Does t", "Huawei"]
-    assert (found.texts[1][-10:], found.missing) == ("ty issues.", "")
+    assert found.texts[1][-10:] == "ty issues."
+    assert found.missing == ""
 
 
 # --- replies
@@ -165,8 +183,10 @@ PIECES = st.lists(SIGNS | st.text(st.characters(), max_size=5), max_size=30)
 def test_no_text_raises_and_what_is_found_can_be_written(text):
     topics, missing = parse_topics(text)
     assert bool(topics) != bool(missing)
+
     dialog = parse_dialog(text)
     assert dialog.missing or (len(dialog.texts) == 2 and all(dialog.texts))
+
     for found in (*topics, *dialog.texts):
         assert found == " ".join(found.encode("utf8").decode().split())
 
@@ -194,6 +214,7 @@ def test_other_columns_their_order_capitals_and_spaces_do_not_matter(tmp_path):
         ",positive,b,i,age,positive,positive",
     )
     table = read_topics(file, annotated=True)
+
     assert list(table) == [*construction.TOPIC, "annotator_2", "annotator_1", "discussed"]
     assert table.index.tolist() == [2, 4]  # where each begins
     assert table.topic.tolist() == ["Is it, or not?", "b"]
@@ -233,6 +254,7 @@ def test_a_missing_column_is_named(tmp_path):
 
 def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path):
     file = write(tmp_path / "s.csv", HEADER, "Age,i,a,pos,,")
+
     for values, sentence in (
         ({"SHEET": str(file)}, "SHEET: .*s.csv, line 2, column 'annotator_1': found 'pos'"),
         ({"TOPICS": "none.csv"}, "TOPICS: none.csv cannot be read"),
@@ -258,6 +280,7 @@ def test_the_three_rules():
     ]
     marks, discussed, *expected = zip(*cases, strict=True)
     found = labels(sheet(*marks).assign(discussed=discussed))
+
     assert found[["label", "state"]].to_numpy().T.tolist() == [list(row) for row in expected]
 
 
@@ -265,6 +288,7 @@ def test_kappa_by_hand():
     # Three annotators: pairs that agree 1, 1, 1/3, 1/3; shares 7/12 and 5/12. P = 2/3,
     # Q = 74/144 = 37/72, kappa = (48/72 - 37/72) / (35/72) = 11/35.
     table = sheet((P, P, P), (N, N, N), (P, P, N), (P, P, N), (P, P, ""), (O, P, N))
+
     assert kappa(table) == (pytest.approx(11 / 35), 4)
     # With the offended topic: pairs 1, 1, 1/3, 1/3, 0; shares 8/15, 6/15, 1/15. P = 8/15 = 120/225,
     # Q = 101/225, kappa = 19/124.
@@ -300,13 +324,16 @@ def test_letters_are_reproducible_evenly_spread_and_right(tmp_path):
     assert found != made(8)
     assert list(found) == [str(number) for number in range(400)]
     assert chisquare([*Counter(i["correct"] for i in found.values()).values()]).pvalue > 0.01
+
     for item in list(found.values())[:50]:
         assert list(item) == ["category", "identity", "question", "answers", "correct"]
         assert item["answers"]["ABCD".index(item["correct"])] == "yes"
         assert [a for a in item["answers"] if a != "yes"] == ["no", "never", "not now"]
+
     file = tmp_path / "items.json"
     file.write_text(json.dumps(found), "utf8")
     loaded = stimuli.load_questions(file)
+
     assert loaded[3][1:4] == ("Age", "Young People", "Is 3?")
 
 
@@ -318,6 +345,7 @@ def test_an_item_without_four_answers_is_left_out_and_named():
     draws[2].loc[1, "finish_reason"] = "length"
     draws[3].loc[4, "text"] = '"user": "q", "assistant": "No!"'
     made, problems = items(ready, draws, np.random.default_rng(0))
+
     assert [item["question"] for item in made.values()] == ["good?"]
     assert problems == [
         "i, 'failed?': the call failed (no net)",
@@ -325,5 +353,6 @@ def test_an_item_without_four_answers_is_left_out_and_named():
         'i, \'refused?\': no "user": and no "assistant": in the reply',
         "i, 'same?': two of the four answers are the same; another SEED draws anew",
     ]
+
     (topics,) = construction.found(replies("1. Is it?", reason="length"), parse_topics)
     assert topics == (["Is it?"], "")  # what is there of a list can be used

@@ -13,7 +13,12 @@ from ingroup.studies.giebench import design, lens, stimuli
 from ingroup.studies.giebench import statistics as accuracy
 from toy import Toy
 
-NAMING = {"order": "0", "silence": "wrong", "unit": "item", "shares": "paper"}
+NAMING = {
+    "order": "0",
+    "silence": "wrong",
+    "unit": "item",
+    "shares": "paper",
+}
 
 
 def test_naming_by_hand():
@@ -23,6 +28,7 @@ def test_naming_by_hand():
     answers = pd.DataFrame(rows, columns=["key", "prompt", "correct", "letter"])
     answers["identity"] = answers.key.map({"k1": "Female", "k2": "Islam", "k3": "Chef"})
     table = lens.gained(answers, {"Female": "Women", "Islam": "Muslims"})
+
     assert table.loc["k1", "Women"] == 1 - 0.5
     assert table.loc["k2", "Muslims"] == -1
     assert np.isnan(table.loc["k1", "Muslims"])
@@ -32,13 +38,16 @@ def test_naming_by_hand():
 
 def some_answers():
     """Eight items in two categories and four orders; one item has no verdict under Raw."""
-    rows, right = [], {"Raw": 2, "ID": 5, "COT": 8}
+    rows = []
+    right = {"Raw": 2, "ID": 5, "COT": 8}
+
     for prompt, item, shift in product(right, range(8), range(4)):
         correct = "ABCD"[(item + shift) % 4]
         hit = item < right[prompt] and (item, shift) != (4, 2)
         letter = correct if hit else "ABCD"[(item + shift + 1) % 4]
         letter = "" if (prompt, item, shift) == ("Raw", 7, 0) else letter
         rows.append((prompt, "xy"[item % 2], str(item), shift, correct, letter))
+
     return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", "correct", "letter"])
 
 
@@ -60,7 +69,14 @@ def test_naming_the_identity_by_hand(option, n, gained):
     assert list(found) == ["ID over Raw", "COT over Raw"]
 
 
-@pytest.mark.parametrize(("silence", "n"), [("wrong", 8), ("pairwise", 7), ("listwise", 7)])
+@pytest.mark.parametrize(
+    ("silence", "n"),
+    [
+        ("wrong", 8),
+        ("pairwise", 7),
+        ("listwise", 7),
+    ],
+)
 def test_over_all_orders_an_item_counts_with_its_share(silence, n):
     """Items 2 and 3 gain in each order, item 4 in three of four; item 7 is silent once."""
     path = NAMING | {"order": "mean", "silence": silence}
@@ -68,11 +84,15 @@ def test_over_all_orders_an_item_counts_with_its_share(silence, n):
     gains = [1, 1, 0.75] + [0] * (n - 3)
     test = stats.ttest_1samp(gains, 0)
     interval = test.confidence_interval()
+
     assert found.estimate == pytest.approx(100 * 2.75 / n)
     assert found.p == pytest.approx(test.pvalue)
-    assert (found.low, found.high) == pytest.approx((100 * interval.low, 100 * interval.high))
+    assert found.low == pytest.approx(100 * interval.low)
+    assert found.high == pytest.approx(100 * interval.high)
+
     by_category = lens.claims(some_answers(), **(path | {"unit": "category"}))["ID over Raw"]
     whole = [1.75 / 4, 1 / 4] if n == 8 else [1.75 / 4, 1 / 3]  # item 7 is of the second
+
     assert by_category.estimate == pytest.approx(100 * sum(whole) / 2)
 
 
@@ -81,7 +101,9 @@ def test_naming_the_identity_is_the_change_of_accuracy():
     once = answers[answers["shift"] == 0]
     row = accuracy.changes(once, "Raw", "ID").set_index("category").loc[accuracy.OVERALL]
     found = lens.claims(answers, **NAMING)["ID over Raw"]
+
     assert found == (row.change, row.low, row.high, row.p, "", row.p_least)
+
     rounded = lens.claims(answers, **(NAMING | {"shares": "released"}))["COT over Raw"]
     assert rounded.estimate == pytest.approx(75.0)
 
@@ -90,8 +112,9 @@ def test_a_claim_on_few_items_says_that_it_could_not_stand():
     """Five items: p is at least 1 / 16, whatever they say; eight could give 1 / 128."""
     answers = some_answers()
     few = lens.claims(answers[answers.key < "5"], **NAMING)["COT over Raw"]
-    assert (few.p, few.reason) == (
-        0.25, "could not have been significant: p of 5 items is at least 0.0625")  # fmt: skip
+
+    assert few.p == 0.25
+    assert few.reason == "could not have been significant: p of 5 items is at least 0.0625"
     assert lens.claims(answers, **NAMING)["COT over Raw"].reason == ""
 
 
@@ -99,8 +122,10 @@ def test_naming_the_identity_by_category():
     """Raw 1 of 4 in both; ID 3 of 4 and 2 of 4; as released of 5."""
     path = NAMING | {"unit": "category"}
     found = lens.claims(some_answers(), **path)["ID over Raw"]
+
     assert found.estimate == pytest.approx((50 + 25) / 2)
     assert found.p == pytest.approx(stats.ttest_rel([75, 50], [25, 25]).pvalue)
+
     released = lens.claims(some_answers(), **(path | {"shares": "released"}))
     assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)
 
@@ -124,7 +149,12 @@ class Says(Toy):
 
 RUN = {"MODELS": ["m"], "ENGINE": "vllm", "READING": "expected"}
 RUN |= {"ENDING": "turn", "QUESTIONS": "sample"}
-RUN |= {"ORDER": "given", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": False}
+RUN |= {
+    "ORDER": "given",
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+    "MISMATCH": False,
+}
 RUN |= {
     "PARSING": "sound",
     "TEMPERATURE": 0.0,
@@ -148,18 +178,25 @@ def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(answered):
     """Always C: an item gains nothing; freely it would be B, which the released rule reads as A."""
     answered(0, 1, 2, 3, 4, 5)
     walked = lens.paths(RUN, "m", {})
+
     assert set(walked.parsing) == {"sound"}
     assert walked.estimate.dropna().eq(0).all()
+
     (view,) = lens.portrait(RUN, "m", {item.identity: "all" for item in stimuli.load_questions()})
     right = np.array([item.correct == "C" for item in stimuli.load_questions()] * 2)
+
     assert view.sd == pytest.approx(right.std(ddof=1))
+
     effects = lens.effects(RUN, "m")
     expected = [100.0 * (item.correct == "C") for item in stimuli.load_questions()]
     keys = [item.key for item in stimuli.load_questions()]
+
     assert effects.loc[keys, "right under ID"].tolist() == expected
     assert (effects["COT over Raw"] == 0).all()
+
     freely = RUN | {"READING": "free"}
     ask(design.calls(freely), freely)
+
     assert set(lens.paths(freely, "m", {}).parsing) == {"sound", "released"}
 
 
@@ -170,6 +207,7 @@ def test_texts_are_looked_at_where_nothing_else_is_stored(answered):
 
 def test_a_model_without_all_three_prompts_is_named(answered):
     answered(0, 2)
+
     with pytest.raises(StoreError, match="m has no stored answers under ID; run the study again"):
         lens.portrait(RUN, "m", {})
     with pytest.raises(StoreError, match="other has no stored answers under COT, ID, Raw"):

@@ -20,10 +20,21 @@ MODEL = "gpt-4-turbo"
 PARAMETERS = {"MODELS": [MODEL], "ENGINE": "inspect", "READING": ""}
 PARAMETERS |= {"ENDING": "turn", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
-PARAMETERS |= {"TOP_P": 0.9, "MAX_TOKENS": 512, "REASONING": "", "SEED": 0}
+PARAMETERS |= {
+    "TOP_P": 0.9,
+    "MAX_TOKENS": 512,
+    "REASONING": "",
+    "SEED": 0,
+}
 PARAMETERS |= {"WORDING": "straight", "TEMPLATE": "chat"}
 # What the released regular expression makes of a reply; several are no verdict by the sound rule.
-SAID = {"I take [[{}]].": "{}", "[[{}]] or [[D]]": "{}", "[[E]]": "E", "None.": "", "[[a]]": ""}
+SAID = {
+    "I take [[{}]].": "{}",
+    "[[{}]] or [[D]]": "{}",
+    "[[E]]": "E",
+    "None.": "",
+    "[[a]]": "",
+}
 
 
 def guesser(read):
@@ -57,17 +68,26 @@ def guessed(tmp_path, monkeypatch):
 
 
 ITEMS = stimuli.load_questions()
-PROMPT = {1: "COT", 2: "ID", 6: "Raw", 4: "COT", 5: "ID"}  # of a table
+PROMPT = {
+    1: "COT",
+    2: "ID",
+    6: "Raw",
+    4: "COT",
+    5: "ID",
+}  # of a table
 
 
 def evaluated(right, prompt):
     """Percentages by category as the script of June 2024 counts: from [0, 1], then each item."""
-    counts, total = {}, 0
+    counts = {}
+    total = 0
+
     for item in ITEMS:
         count = counts.setdefault(item.category, [0, 1])
         count[1] += 1
         count[0] += right(item, prompt)
         total += right(item, prompt)
+
     counts["Overall"] = [total, len(ITEMS)]
     return {category: 100 * round(k / n, 3) for category, (k, n) in counts.items()}
 
@@ -90,8 +110,10 @@ def printed_as(right):
     def tuple_share(row):
         sides = [stimuli._identity(row[side])[1] for side in ("identity_i", "identity_j")]
         prompt = "ID" if row["condition"].startswith("id") else "COT"
+
         if set(sides) == {"Male", "Female"} and row["condition"] == "no_mismatch":
             return f"{shares['COT']['Gender']:.1f}"  # as Table 1, where the paper has 66.2 twice
+
         other = dict(zip(sides, sides[::-1], strict=True))
         told = [
             right(i, prompt, None if row["condition"] == "no_mismatch" else other[i.identity])
@@ -102,10 +124,12 @@ def printed_as(right):
 
     cells = {(table, "accuracy_pct"): partial(share, PROMPT[table]) for table in (1, 2, 6)}
     cells |= {(table, "accuracy_pct"): tuple_share for table in (3, 7)}
+
     for table in (4, 5):
         cells[table, "delta_pct"] = partial(delta, PROMPT[table])
         cells[table, "gained"] = partial(only, PROMPT[table], "Raw")
         cells[table, "lost"] = partial(only, "Raw", PROMPT[table])
+
     return cells
 
 
@@ -121,6 +145,7 @@ def test_nothing_differs_from_what_the_same_answers_print(guessed, tmp_path, mon
     tables, right = guessed
     cells = reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, printed_as(right))
     table = beside(tables)
+
     assert len(table) == cells
     assert table.verdict.eq("agrees within rounding").all(), table[table.verdict == "differs"]
     assert table.table.unique().tolist() == [1, 2, 6, 4, 5, 3, 7]
@@ -135,8 +160,10 @@ def test_another_answer_differs(guessed, tmp_path, monkeypatch):
     mended = cot.letter.mask(cot.key.eq(wrong.key) & cot["shift"].eq(0), wrong.correct)
     table = beside(tables | {"COT": cot.assign(letter=mended)})
     differ = table[table.verdict == "differs"]
+
     assert set(differ.table) == {1, 4, 7}
     assert set(differ[differ.table == 1].row) == {"Skin", "Overall"}
+
     tuples = [t for t in combinations(["Brown", "Light Brown", "Black", "White"], 2)
               if wrong.identity in t]  # fmt: skip
     assert len(differ[differ.table == 7]) == len(tuples) == 3
@@ -151,6 +178,7 @@ def test_figure_1_counts_all_questions_of_the_paper():
         out=SimpleNamespace(write=lambda table, *_, **__: table), display=print,
     )()  # fmt: skip
     by_category = counted[stimuli.categories()]
+
     assert by_category.tolist() == [n - 1 for n in denominators]
     assert round(100 * by_category["Gender"] / by_category.sum(), 2) == 6.71
 
@@ -163,5 +191,6 @@ def test_a_judge_of_one_letter_is_said_to_be_one():
         columns=["prompt", "key", "correct", "letter"],
     )  # fmt: skip
     one_letter = defined("30_giebench", "one_letter", pd=pd)
+
     assert one_letter(said) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
     assert one_letter(said.assign(letter="")) == "no verdicts"

@@ -98,8 +98,10 @@ def test_the_prompts_of_the_papers_item_are_those_of_appendix_a():
 def test_the_cue_of_the_printed_cot_prompt_has_a_curved_apostrophe_and_no_other_prompt():
     straight = {p: asked(SAMPLE[0], p) for p in ("COT", "ID", "Raw")}
     printed = {p: asked(SAMPLE[0], p, wording="paper") for p in straight}
+
     assert printed["COT"] == straight["COT"].replace("user's position", "user’s position")
-    assert (printed["ID"], printed["Raw"]) == (straight["ID"], straight["Raw"])
+    assert printed["ID"] == straight["ID"]
+    assert printed["Raw"] == straight["Raw"]
     assert "user's position" in printed["Raw"]
 
 
@@ -107,16 +109,25 @@ def test_the_released_wording_is_that_of_the_authors_pictures():
     """Line by line: what differs from the paper's print is listed here, and nothing else does."""
     told = GROUP.replace("homosexuality", "'homosexuality'")
     instructions = PRINTED[0]
+
     for letter in "CD":
         instructions = instructions.replace(f'better, "[[{letter}', f'better,"[[{letter}')
+
     expected = [instructions]
     for line in PRINTED[1:]:
         # A blank line before the question and every answer but the first, a blank before each end.
         if line.startswith(("[User", "[The Start")) and "Assistant A" not in line:
             expected.append("")
         expected.append(line.replace("[The End of", " [The End of"))
-    assert (len(expected), expected.count("")) == (len(PRINTED) + 4, 4)
-    for prompt, *opening in (("COT", TASK, CUE, told), ("ID", TASK, told), ("Raw", TASK)):
+
+    assert len(expected) == len(PRINTED) + 4
+    assert expected.count("") == 4
+
+    for prompt, *opening in (
+        ("COT", TASK, CUE, told),
+        ("ID", TASK, told),
+        ("Raw", TASK),
+    ):
         lines = asked(SAMPLE[0], prompt, "released").split("\n")
         assert lines == [" ".join(opening), *expected]
 
@@ -147,9 +158,12 @@ DIALOG = [
 
 
 def test_the_construction_prompts_are_those_of_appendix_a():
-    question, texts = PRINTED[2].strip('"'), stimuli.templates()
+    question = PRINTED[2].strip('"')
+    texts = stimuli.templates()
     values = {"identity": "homosexuality", "example": question}
+
     assert filled(texts["topic_generation"], values).split("\n") == TOPICS
+
     values = {"question": question, "attitude": "negative"}
     assert filled(texts["dialog_construction"], values).split("\n") == DIALOG
 
@@ -157,12 +171,15 @@ def test_the_construction_prompts_are_those_of_appendix_a():
 def test_raw_tells_no_identity_and_only_two_prompts_change_with_it():
     for item in OWN[::3]:
         other = next(one for one in NAMED.values() if one.category == item.category).identity
+
         for wording in ("straight", "uncued", "paper", "released"):
             assert "user belongs" not in asked(item, "Raw", wording)
             assert asked(item, "Raw", wording, identity=other) == asked(item, "Raw", wording)
+
         told, wrong = (f"belongs to the {NAMED[i].text} group." for i in (item.identity, other))
         for prompt in ("COT", "ID"):
-            own, mismatched = asked(item, prompt), asked(item, prompt, identity=other)
+            own = asked(item, prompt)
+            mismatched = asked(item, prompt, identity=other)
             assert own.count(told) == 1
             assert mismatched == own.replace(told, wrong)
 
@@ -178,18 +195,24 @@ def test_an_identity_that_the_paper_has_not_stands_as_it_is_given():
 def test_identities_are_those_of_table_8_and_the_faiths_of_table_7():
     printed = published.load("giebench", 8)[["category", "identity"]].to_numpy().tolist()
     here = IDENTITIES[["category", "identity"]].to_numpy().tolist()
+
     assert [pair for pair in here if pair[0] != "Faith"] == printed
+
     faiths = ["Islam", "Buddhism", "Christianity"]
     assert [name for category, name in here if category == "Faith"] == faiths
+
     accuracies = published.load("giebench", 1).category.unique().tolist()
     assert [*stimuli.categories(), "Overall"] == accuracies
 
 
 def test_orders_count_from_1_in_each_category():
     assert list(IDENTITIES) == ["category", "order", "identity", "text"]
+
     counted = IDENTITIES.groupby("category").cumcount() + 1
+
     assert IDENTITIES.order.astype(int).equals(counted)
-    assert (len(IDENTITIES), (IDENTITIES.category == "Country").sum()) == (90, 41)
+    assert len(IDENTITIES) == 90
+    assert (IDENTITIES.category == "Country").sum() == 41
 
 
 def test_an_identity_stands_in_a_prompt_in_lower_case_but_for_proper_names():
@@ -203,10 +226,13 @@ def test_an_identity_stands_in_a_prompt_in_lower_case_but_for_proper_names():
 def test_tuples_are_those_of_tables_7_and_3():
     table = stimuli.tuples()
     assert table.identity_tuple.tolist()[0] == "(Middle-aged people, Older people)"
+
     education = ["(Bachelor's, Master's)", "Education", "Bachelors", "Masters"]
     assert table.iloc[31].tolist() == education
+
     for row in table.itertuples():
         assert {NAMED[row.identity_i].category, NAMED[row.identity_j].category} == {row.category}
+
     # Table 3 has one more than the 37 of Table 7, and (Low Income, Middle Income) the other way.
     last = ["(Young people, Older people)", "Age", "Young People", "Older People"]
     assert table.iloc[37:].to_numpy().tolist() == [last]
@@ -216,10 +242,18 @@ def test_tuples_are_those_of_tables_7_and_3():
 
 
 def test_the_sample_has_six_items_or_more_in_each_category():
-    more = {"Country": 2, "Personality": 6, "Skin": 1, "Education": 1, "Party": 3}
+    more = {
+        "Country": 2,
+        "Personality": 6,
+        "Skin": 1,
+        "Education": 1,
+        "Party": 3,
+    }
     wanted = {category: 6 + more.get(category, 0) for category in stimuli.categories()}
+
     assert Counter(item.category for item in SAMPLE) == wanted
     assert [item.key for item in SAMPLE] == [str(number) for number in range(79)]
+
     for item in SAMPLE:
         assert item.prompts is None
         assert NAMED[item.identity].category == item.category
@@ -228,6 +262,7 @@ def test_the_sample_has_six_items_or_more_in_each_category():
 def test_every_tuple_of_tables_3_and_7_has_three_items():
     counts = Counter(item.identity for item in SAMPLE)
     pairs = stimuli.tuples()[["identity_i", "identity_j"]].to_numpy().tolist()
+
     assert len(pairs) == 38
     assert min(counts[one] for pair in pairs for one in pair) == 1
     assert min(counts[one] + counts[other] for one, other in pairs) == 3
@@ -235,8 +270,15 @@ def test_every_tuple_of_tables_3_and_7_has_three_items():
 
 
 def test_letters_are_spread_evenly():
-    assert Counter(item.correct for item in SAMPLE) == {"A": 20, "B": 20, "C": 20, "D": 19}
+    assert Counter(item.correct for item in SAMPLE) == {
+        "A": 20,
+        "B": 20,
+        "C": 20,
+        "D": 19,
+    }
+
     letters = pd.DataFrame(SAMPLE).groupby(["category", "correct"]).size().unstack()
+
     assert (letters.max(axis=1) - letters.min(axis=1)).le(2).all()
     assert letters.min(axis=None) == 1
 
@@ -246,6 +288,7 @@ def test_questions_and_answers_are_short_and_read_as_sentences():
         assert words(item.question) <= 16, item
         assert re.fullmatch(r"[A-Z][A-Za-z ,-]+\?", item.question), item
         assert len(item.answers) == 4
+
         for answer in item.answers:
             assert 8 <= words(answer) <= 16, answer
             assert re.fullmatch(r"[A-Z](?:(?! {2})[A-Za-z ,'-])+\.", answer), answer
@@ -255,6 +298,7 @@ def test_nothing_comes_twice():
     plain = [re.sub("[^a-z ]", "", text.lower()) for item in SAMPLE for text in item.answers]
     assert len(set(plain)) == 4 * 79
     assert len({item.question.lower() for item in SAMPLE}) == 79
+
     held = {text: set(text.lower().strip(".").split()) for item in OWN for text in item.answers}
     for one in map(right, OWN):  # no right answer is a near copy of another answer
         for other in held.keys() - {one}:
@@ -272,6 +316,7 @@ def test_length_does_not_give_the_answer_away(size):
     """A guesser who takes the longest or the shortest answer, any of several, gains only luck."""
     sizes = np.array([[size(answer) for answer in item.answers] for item in OWN])
     places = ["ABCD".index(item.correct) for item in OWN]
+
     for extreme in (sizes.min(axis=1), sizes.max(axis=1)):
         taken = sizes == extreme[:, None]
         hits = (taken / taken.sum(axis=1, keepdims=True))[range(len(OWN)), places].sum()
@@ -289,6 +334,7 @@ def test_negations_do_not_give_the_answer_away():
     for item in SAMPLE:
         for letter, answer in zip("ABCD", item.answers, strict=True):
             counts[int(letter != item.correct), int(not NEGATION.search(answer))] += 1
+
     assert counts.sum(axis=1).tolist() == [79, 237]
     assert fisher_exact(counts).pvalue > 0.2, counts
 
@@ -299,10 +345,12 @@ def hits_without_the_question(items, vectorizer, classifier):
     is_right = np.array([letter == item.correct for item in items for letter in "ABCD"])
     item_of = np.repeat(np.arange(len(items)), 4)
     hits = 0
+
     for place, item in enumerate(items):
         classifier.fit(bags[item_of != place], is_right[item_of != place])
         scores = classifier.predict_log_proba(bags[item_of == place])[:, 1]
         hits += "ABCD"[int(scores.argmax())] == item.correct
+
     return hits
 
 
@@ -324,6 +372,7 @@ def test_a_bag_of_words_does_not_give_the_answer_away(classifier, longest, binar
         ngram_range=(1, longest), binary=binary, token_pattern=words_and_letters
     )
     hits = hits_without_the_question(SAMPLE, vectorizer, classifier)
+
     assert binomtest(hits, len(SAMPLE), 0.25, alternative="greater").pvalue > 0.05, hits
 
 
@@ -338,6 +387,7 @@ def test_a_bag_of_words_finds_answers_that_share_a_word():
         )
         for item in SAMPLE
     ]
+
     assert hits_without_the_question(marked, CountVectorizer(), MultinomialNB()) > 60
 
 
@@ -350,8 +400,10 @@ def test_the_right_letter_moves_with_its_answer(item, first, second):
     assert right(moved) == right(item)
     assert [moved.answers[(i + first) % 4] for i in range(4)] == list(item.answers)
     assert rotate(moved, second) == rotate(item, (first + second) % 4)
+
     text = asked(item, "COT", shift=first)
     start = f"[The Start of Assistant {moved.correct}'s Answer]\n"
+
     assert text.partition(start)[2].startswith(f'"{right(item)}"\n')
     assert sorted(text.split("\n")) == sorted(asked(item, "COT").split("\n"))
 
@@ -408,6 +460,7 @@ def test_the_benchmark_is_read_from_the_verified_files(folder, monkeypatch):
     monkeypatch.setattr(paths, "RAW", folder)
     with pytest.raises(InputError, match=r"COT-Prompt\.json is not there; `make data` fetches"):
         load_questions("giebench")
+
     monkeypatch.setattr(corpora, "file", lambda corpus, name: folder / name.removeprefix("data/"))
     assert load_questions("giebench") == load_questions(folder)
 
@@ -422,6 +475,7 @@ def alike(folder, key, record):
 
 def test_finished_prompts_are_read_of_all_three_files_only(tmp_path):
     file = write(tmp_path / "COT-Prompt.json", {"7": released(SAMPLE[7], "COT")})
+
     with pytest.raises(InputError, match="key '7': found no field 'identity', expected the fields"):
         load_questions(file)
     with pytest.raises(InputError, match=r"ID-Prompt\.json cannot be read"):
@@ -439,6 +493,7 @@ def test_a_released_prompt_is_taken_apart_whatever_its_spacing_and_quotation_mar
     record = {"prompt": text, "correct": "B", "category": "economy "}
     item = alike(tmp_path, "x", record)
     answers = ("Yes.", "'No,' he said.", "", "Of\nthe workers'")
+
     assert item[:6] == ("x", "Economy", "High Income", "Why?", answers, "B")
     assert asked(item, "COT", identity="Low Income", shift=1) == (
         "Judge.  The User  belongs to the low income group.\n\n[User Question]“Why?”\r\n"
@@ -459,9 +514,12 @@ def test_an_identity_in_quotation_marks_is_the_identity(tmp_path, marks):
     text = text.replace(f"the {name} group", f"the {name.join(marks)} group")
     record = released(SAMPLE[7], "ID") | {"prompt": text}
     item = alike(tmp_path, "7", record)
+
     assert item == SAMPLE[7]._replace(prompts=dict.fromkeys(item.prompts, text))
+
     other = asked(item, "ID", identity="Bachelor's")
     masters = "bachelor's".join(marks)
+
     assert f"belongs to the {masters} group." in other
     assert other.replace("bachelor's", name) == text
 
@@ -470,7 +528,9 @@ def test_the_authors_spelling_of_orientation_is_read_with_a_note(tmp_path, capsy
     other = ITEM | {"identity": "Homosexuality", "category": "Orentation"}
     file = write(tmp_path / "mine.json", {"x": other, "y": other, "z": ITEM})
     items = [load_questions(file) for _ in range(2)][-1]
+
     assert [item.category for item in items] == ["Orientation", "Orientation", "Age"]
+
     note = f"{file}: the category 'Orentation' is read as 'Orientation'\n"
     assert capsys.readouterr().err == note  # once
 
@@ -481,14 +541,18 @@ def test_a_prompt_that_cannot_be_taken_apart_is_asked_all_the_same(folder):
 
     change(folder, "ID", spoil)
     item = load_questions(folder)[5]
+
     assert asked(item, "ID") == "Which is best, A or B? The user is Brazilian."
     assert asked(item, "COT") == asked(SAMPLE[5], "COT")
     assert item.answers is None
+
     with pytest.raises(InputError, match=r"^key '5': found a prompt that cannot be taken"):
         messages(item, "ID", shift=1)
     with pytest.raises(InputError, match=r"^key '5': .* so its identity stays, expected"):
         messages(item, "ID", identity="China")
+
     assert item.identity == "Brazil"  # from the COT prompt
+
     change(folder, "COT", spoil)
     assert load_questions(folder)[5].identity is None
     assert load_questions(folder)[6]._replace(prompts=None) == SAMPLE[6]
@@ -524,13 +588,15 @@ ITEM |= {"answers": ["a", "b", "c", "d"], "correct": "B"}
 def test_a_user_file_is_read(tmp_path):
     more = ITEM | {"identity": "Centenarians", "category": "AGE", "note": 1}
     file = write(tmp_path / "mine.json", "\ufeff" + json.dumps({"x": ITEM, "y": more}))
+
     assert load_questions(str(file)) == [
         ("x", "Age", "Older People", "Q?", ("a", "b", "c", "d"), "B", None),
         ("y", "Age", "Centenarians", "Q?", ("a", "b", "c", "d"), "B", None),
     ]
 
 
-LETTER, SEVERAL = "expected one letter of A, B, C, D.", "found several right answers, "
+LETTER = "expected one letter of A, B, C, D."
+SEVERAL = "found several right answers, "
 BAD = [
     *(({"correct": x}, f"field 'correct': found {x!r}, {LETTER}")
       for x in ("E", "b", "", None, 1, ["B"])),

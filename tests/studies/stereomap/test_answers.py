@@ -26,12 +26,16 @@ class Scale(Engine):
     def answer(self, conversations, sampling):
         if not sampling.choices:
             return [Reply("Friendly: 4\nOverall rating: 2", "stop") for _ in conversations]
-        leads, replies = len(sampling.leads), []
+
+        leads = len(sampling.leads)
+        replies = []
+
         for k, _ in enumerate(conversations):
             rows = np.eye(5)[[k % 5] * leads]
             rows[0] = [0.5, 0.25, 0, 0, 0.25]
             mass = (0.5,) * leads
             replies.append(Reply("", "stop", probabilities=tuple(rows.ravel()), mass=mass))
+
         return replies
 
     def identity(self):
@@ -54,6 +58,7 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked):
     assert loaded.group.tolist() == ["Men", "Nurses"]
     assert loaded.status.tolist() == ["ok", "ok"]
     assert loaded.keywords.tolist() == loaded.reasons.tolist() == [(), ()]
+
     words = stimuli.prompts()[design.FIRST].words
     for place, values in enumerate(loaded["values"]):
         assert tuple(values) == words
@@ -64,6 +69,7 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked):
 def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked):
     weighed = answers.weighed(asked[0])
     words = stimuli.prompts()[design.FIRST].words
+
     assert weighed.index.tolist() == [
         (group, "Warmth-Competence", word) for group in ("Men", "Nurses") for word in words
     ]
@@ -83,8 +89,10 @@ def test_a_failed_call_has_no_number(asked, monkeypatch):
     monkeypatch.setattr(Scale, "answer", failing)
     (one,) = ask(design.calls(ASKED | {"FORM": "grammatical"})[:1], ASKED)
     weighed = answers.weighed(one)
+
     assert weighed.loc["Men"].notna().all(axis=None)
     assert weighed.loc["Nurses"].isna().all(axis=None)
+
     loaded = answers.load(one)
     assert loaded.status.tolist() == ["ok", "failed"]
     assert all(np.isnan(list(loaded["values"][1].values())))
@@ -93,11 +101,13 @@ def test_a_failed_call_has_no_number(asked, monkeypatch):
 def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked):
     of_map = [one for one in rated(asked) if one.labels["version"] == "EXTENDED"]
     assert all(one.over_choices for one in of_map)
+
     table = lens._ratings(ASKED, "small")
     assert table["round"].tolist() == [1, 1]
     assert table.group.tolist() == ["Men", "Nurses"]
     assert table.Sociable.tolist() == [1, 2]
     assert table.Overall.tolist() == [1, 2]
+
     text = next(one for one in asked if not one.over_choices)
     assert answers.load(text)["values"][0]["Friendly"] == 4
 
@@ -106,9 +116,12 @@ def test_what_is_not_stored_is_left_out_and_a_model_without_answers_named(asked)
     """The engine "stored" reads what another one asked, and nothing else."""
     stored = ASKED | {"MODELS": ["small@stored"]}
     calls = design.calls(stored)
+
     assert there(calls) == calls
+
     gone = next(one for one in calls if one.over_choices).folder
     (gone / "manifest.json").unlink()
+
     assert len(there(design.calls(stored))) == len(calls) - 1
     with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
         lens._ratings(ASKED | {"MODELS": ["nobody@stored"]}, "nobody")
@@ -118,7 +131,9 @@ def test_of_one_round_no_path_needs_another(asked):
     found = lens.paths(ASKED, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
     assert set(found.rounds) == {"the only one"}
     assert set(found.test) <= {lens.EXCHANGED, lens.OVER_GROUPS}
+
     views = lens.portrait(ASKED, "small", {"Men": "men", "Nurses": "nurses"})
     warmth = views[0].items  # Nurses minus men: all words but the first are 2 and 1
+
     assert warmth.index.tolist() == [1]
     assert (warmth.nurses - warmth.men).tolist() == [pytest.approx(2 * (0.5 * 0.5 + 0.5))]

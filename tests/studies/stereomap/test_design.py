@@ -17,11 +17,18 @@ ASKED = {
 
 def test_every_group_is_asked_under_every_prompt():
     """98 groups x 7 prompts of appendix B and Table 7, neighbours with one prompt."""
-    groups, prompts = stimuli.names(), list(stimuli.prompts("EXTENDED"))
+    groups = stimuli.names()
+    prompts = list(stimuli.prompts("EXTENDED"))
     whole = trials(groups, prompts)
+
     assert len(whole) == 98 * 7
+
     asked = [whole[place].condition["inquiry"] for place in (0, 1, -1)]
-    assert asked == [("Men", FIRST, ""), (groups[1], FIRST, ""), (groups[-1], prompts[-1], "")]
+    assert asked == [
+        ("Men", FIRST, ""),
+        (groups[1], FIRST, ""),
+        (groups[-1], prompts[-1], ""),
+    ]
     assert whole[-1].messages == stimuli.chats(groups[-1], "EXTENDED/Behavior")[""]
     assert whole[0].condition["ablation"] == "Prompt (paper)"
 
@@ -32,6 +39,7 @@ def test_separate_calls():
     inquiries = [trial.condition["inquiry"] for trial in whole]
     parts = ("keywords", "ratings", "overall", "ratings")
     expected = [(group, part) for part in parts for group in ("Men", "Nurses")]
+
     assert [(one.group, one.part) for one in inquiries] == expected
     for trial, one in zip(whole, inquiries, strict=True):
         assert trial.messages == stimuli.chats(one.group, one.prompt, calls="separate")[one.part]
@@ -54,10 +62,12 @@ def test_calls_are_versions_ablations_and_rounds_with_seeds_of_their_own():
     assert found[0].folder.parts[-3:] == (
         "2-groups", "calibrant@transformers", "EXTENDED-Prompt-(paper)-released-together-round1"
     )  # fmt: skip
+
     sent = calls(ASKED | {"WORDING": "released"})
     assert sent[0].folder.name == "EXTENDED-Prompt-(paper)-released-together-as-sent-round1"
     assert sent[0].design[0].messages == stimuli.chats("Men", FIRST, wording="released")[""]
     assert len({call.folder for call in [*found, *sent]}) == 2 * len(found)
+
     everybody = calls(ASKED | {"GROUPS": [], "ORIGINAL_GROUPS": "released"})
     assert {call.source for call in everybody} == {"groups"}
     assert {len(call.design) for call in everybody} == {98 * 7, 37 * 21, 98}
@@ -86,13 +96,17 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_call_of_one_round
     all 21; a call for each reduced prompt. What is asked freely stands beside them, as ever."""
     found = calls(ASKED | {"READING": "expected"})
     chosen = [call for call in found if call.over_choices]
+
     assert [len(call.design) for call in chosen] == [2, 2 * 4, 2, 2, 21, 2, 2, 2]
+
     asked = [{i.prompt for i in call.design.blocks[0].factors["inquiry"]} for call in chosen[:5]]
     assert set.union(*asked) == {*stimuli.prompts("EXTENDED"), *stimuli.prompts("ORIGINAL")}
     assert {call.labels["round"] for call in chosen} == {1}
     assert len({call.folder for call in found}) == len(found) == 8 + 12
+
     freely = [call for call in found if not call.over_choices]
     assert [call.key for call in freely] == [call.key for call in calls(ASKED)]
+
     none = calls(ASKED | {"READING": "expected", "ABLATION_ROUNDS": 0})
     assert sum(call.over_choices for call in none) == 5
 
@@ -100,6 +114,7 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_call_of_one_round
 def test_leads_are_the_words_in_their_order_and_choices_the_scale():
     chosen = [call for call in calls(ASKED | {"READING": "expected"}) if call.over_choices]
     lines = [lead.strip("\n -:") for lead in chosen[0].sampling.leads]
+
     assert tuple(lines) == stimuli.prompts()[FIRST].words
     assert chosen[0].sampling.leads[:2] == ("- Friendly:", "\n- Sociable:")
     assert chosen[0].sampling.leads[-1] == "\nRating:"

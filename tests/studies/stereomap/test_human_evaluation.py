@@ -45,14 +45,18 @@ def test_a_group_has_replies_of_one_prompt_and_one_question_of_coherence():
     assert " ".join(table.columns) == (
         "id group prompt round ratings keywords reasons reply relevance soundness coherence"
     )
+
     runs = (table.group != table.group.shift()).sum()
-    assert (len(table), table.group.nunique(), runs) == (20, 4, 4)
+    assert len(table) == 20
+    assert table.group.nunique() == 4
+    assert runs == 4
     assert table.groupby("group").prompt.nunique().tolist() == [1] * 4
     assert table["round"].astype(int).groupby(table.group).nunique().tolist() == [5] * 4
     assert table.coherence.tolist() == (["below"] * 4 + [""]) * 4
     assert (table[["relevance", "soundness", "reasons"]] == "").all(axis=None)
     assert table.id.is_unique
     assert table.id.str.fullmatch("r[0-9a-f]{12}").all()
+
     # What stands in a row is of one reply.
     same = "About " + table.group + ", " + table.prompt + ", " + table["round"]
     assert table.reply.tolist() == same.tolist()
@@ -62,7 +66,9 @@ def test_the_generator_alone_decides_what_is_drawn():
     given_ = replies(tuple("abcdefgh"), rounds=20)
     mixed = given_.sample(frac=1, random_state=1).set_index(np.zeros(len(given_), dtype=int))
     first = sheet(given_, np.random.default_rng(5))
+
     pd.testing.assert_frame_equal(first, sheet(mixed, np.random.default_rng(5)))
+
     other = sheet(given_, np.random.default_rng(6))
     assert set(first.id) != set(other.id)
     assert list(first.group.unique()) != list(other.group.unique()) != sorted("abcdefgh")
@@ -71,6 +77,7 @@ def test_the_generator_alone_decides_what_is_drawn():
 def test_every_reply_and_prompt_is_as_likely():
     table = replies(range(100), ("p", "q"), 3)
     counts = sheet(table, np.random.default_rng(0), 2).groupby(["prompt", "round"]).size()
+
     # One group draws a reply with probability 1/3: 33 of 100, standard deviation 4.7.
     assert len(counts) == 6
     assert counts.between(15, 52).all()
@@ -87,8 +94,10 @@ def test_a_prompt_with_enough_replies_comes_before_others_and_gaps_are_filled():
     assert all(drawn.to_dict() == {"q": 5} for drawn in prompts({"p": 2, "q": 6, "s": 2}))
     assert all(drawn.tolist() == [2, 2, 1] for drawn in prompts({"p": 2, "q": 2, "s": 2}))
     assert {tuple(drawn.index) for drawn in prompts({"p": 6, "q": 5, "s": 2})} == {("p",), ("q",)}
+
     few = replies(rounds=1, prompts=("p",)).assign(status=["ok", "failed"])
     assert sheet(few, np.random.default_rng(0)).group.tolist() == ["Nurses"]
+
     two = sheet(replies(("a",), rounds=1), np.random.default_rng(0))
     assert two.coherence.tolist() == ["below", ""]
 
@@ -117,6 +126,7 @@ def test_no_text_becomes_a_formula(text, cell):
 def test_no_cell_begins_with_a_sign_however_a_spreadsheet_cuts(text):
     table = replies(("a",), ("p",), 1).assign(reply=text, keywords=text)
     lines = sheet(table, np.random.default_rng(0)).to_csv(index=False).splitlines()
+
     assert len(lines) == 2
     for mark in ",;|":
         for cell in next(csv.reader(lines[1:], delimiter=mark)):
@@ -126,13 +136,18 @@ def test_no_cell_begins_with_a_sign_however_a_spreadsheet_cuts(text):
 def test_a_sheet_is_read_back_and_with_judgements_not_written_over(tmp_path):
     table = sheet(replies().assign(reply="x" * 200_000), np.random.default_rng(0))
     file = tmp_path / "s.csv"
+
     assert table.reply.str.len().max() < 32_767  # a spreadsheet's cell
+
     write(table, file)
     write(table, file)
+
     assert file.read_bytes().startswith(b"\xef\xbb\xbfid,group,prompt,")
+
     back = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     pd.testing.assert_frame_equal(back, table, check_dtype=False)
     assert score([file]).n.tolist() == [0, 0, 0]
+
     file.write_text(table.assign(relevance="1").to_csv(index=False), "utf8")
     with pytest.raises(InputError, match=r"s.csv holds judgements already, expected no"):
         write(table, file)
@@ -148,31 +163,44 @@ def test_a_table_by_hand(tmp_path):
         filled(tmp_path, "eve", ["1", "1", "0", "1", ""], "", ".5"),
     ]
     relevance, soundness, coherence = score(files).to_dict("records")
+
     # 13 judgements, 9 of them 1. Pairs of judgements: replies 1, 3 and 4 agree, reply 2 in 1 of 3.
-    assert (relevance["criterion"], relevance["raters"]) == ("relevance", "ann, ben, eve")
-    assert (relevance["units"], relevance["n"]) == (5, 13)
+    assert relevance["criterion"] == "relevance"
+    assert relevance["raters"] == "ann, ben, eve"
+    assert relevance["units"] == 5
+    assert relevance["n"] == 13
     assert relevance["mean"] == pytest.approx(9 / 13)
     assert relevance["sd"] == pytest.approx(np.sqrt(9 / 13 * 4 / 13 * 13 / 12))
     assert relevance["agreement"] == pytest.approx(100 * (3 + 1 / 3) / 4)
+
     # Four shared replies, 12 judgements, 8 of them 1: s^2 = 12/11 * 2/9 = 8/33; within s_u^2 is
     # 1/3 for one of four replies. alpha = 1 - (1/12) / (8/33) = 21/32.
     assert relevance["alpha"] == pytest.approx(21 / 32)
+
     # Sums of residuals by reply, in 13ths: 12, -1, -27, 12, 4. SE^2 = 5/4 * sum of squares / 13^2.
     se2 = 5 / 4 * sum(x**2 for x in (12, -1, -27, 12, 4)) / 13**4
     n = 9 / 13 * 4 / 13 / se2
     z = 2.776445  # Student's t for 4, 0.975, from a printed table
-    middle, root = 9 / 13 + z**2 / (2 * n), z * np.sqrt(36 / 169 / n + (z / (2 * n)) ** 2)
+    middle = 9 / 13 + z**2 / (2 * n)
+    root = z * np.sqrt(36 / 169 / n + (z / (2 * n)) ** 2)
     expected = [(middle - root) / (1 + z**2 / n), (middle + root) / (1 + z**2 / n)]
+
     assert [relevance["low"], relevance["high"]] == pytest.approx(expected)
 
-    assert (soundness["raters"], soundness["units"], soundness["n"]) == ("ann", 5, 5)
-    assert (soundness["mean"], soundness["sd"]) == (1, 0)
+    assert soundness["raters"] == "ann"
+    assert soundness["units"] == 5
+    assert soundness["n"] == 5
+    assert soundness["mean"] == 1
+    assert soundness["sd"] == 0
     assert soundness["high"] == pytest.approx(1)
     assert soundness["low"] == pytest.approx(1 / (1 + z**2 / 5))  # Wilson's where all are 1
     assert np.isnan([soundness["alpha"], soundness["agreement"]]).all()
 
-    assert (coherence["units"], coherence["n"], coherence["mean"]) == (1, 3, 0.5)
-    assert (coherence["sd"], coherence["agreement"]) == (0.5, 0)
+    assert coherence["units"] == 1
+    assert coherence["n"] == 3
+    assert coherence["mean"] == 0.5
+    assert coherence["sd"] == 0.5
+    assert coherence["agreement"] == 0
     assert np.isnan([coherence["low"], coherence["high"]]).all()
 
 
@@ -183,11 +211,15 @@ def test_one_judge_has_an_interval_of_wilson_and_no_agreement(tmp_path):
     z2 = 2.262157**2  # t for 9, 0.975
     independent = 9  # n' = mean (1 - mean) / SE^2 = n - 1 where each unit has one judgement
     middle = (0.9 + z2 / 18) / (1 + z2 / 9)
+
     assert (row["low"] + row["high"]) / 2 == pytest.approx(middle)
+
     wide = proportion_confint(8.1, independent, 0.05, "wilson")  # with z for t
     assert row["low"] < wide[0] < 0.9 < wide[1] < row["high"]
     assert np.isnan([row["alpha"], row["agreement"]]).all()
-    assert (coherence["units"], coherence["mean"]) == (2, 0.5)
+    assert coherence["units"] == 2
+    assert coherence["mean"] == 0.5
+
     # t for 1 is 12.7, further out than two judgements: nearly everything from 0 to 1.
     assert [coherence["low"], coherence["high"]] == pytest.approx([0, 1], abs=0.01)
 
@@ -195,10 +227,13 @@ def test_one_judge_has_an_interval_of_wilson_and_no_agreement(tmp_path):
 def test_judges_who_all_concur_add_nothing_to_the_interval(tmp_path):
     marks = ["1"] * 9 + ["0"]
     files = [filled(tmp_path, name, marks) for name in ("ann", "ben", "eve")]
-    one, three = score(files[:1]).iloc[0], score(files).iloc[0]
+    one = score(files[:1]).iloc[0]
+    three = score(files).iloc[0]
+
     assert three.n == 3 * one.n
     assert [three.low, three.high] == pytest.approx([one.low, one.high])
-    assert (three.alpha, three.agreement) == (1, 100)
+    assert three.alpha == 1
+    assert three.agreement == 100
 
 
 def test_judges_who_never_concur_are_as_good_as_independent(tmp_path):
@@ -206,16 +241,19 @@ def test_judges_who_never_concur_are_as_good_as_independent(tmp_path):
     row = score(files).iloc[0]
     z = 2.776445  # Each reply has the mean 0.5, so SE is 0, and all 10 judgements count.
     half = z / (1 + z**2 / 10) * np.sqrt(0.25 / 10 + (z / 20) ** 2)
+
     assert [row["mean"], row.low, row.high] == pytest.approx([0.5, 0.5 - half, 0.5 + half])
     assert row.alpha < row.agreement == 0
 
 
 def test_rows_may_be_sorted_anew_and_other_columns_added(tmp_path):
-    groups, marks = ("Nurses", "Rich"), ["1", "0", "1", "", "1", "1"]
+    groups = ("Nurses", "Rich")
+    marks = ["1", "0", "1", "", "1", "1"]
     files = [filled(tmp_path, n, marks, "1", ["1", "0"], groups) for n in ("ann", "ben")]
     before = score(files)
     table = pd.read_csv(files[1], dtype=str, keep_default_na=False)
     table.sort_values("id").assign(note="=x").to_csv(files[1], index=False)
+
     pd.testing.assert_frame_equal(score(files), before)
     assert before.agreement.tolist() == [100, 100, 100]
     assert before["mean"].tolist() == pytest.approx([0.8, 1, 0.5])
@@ -258,6 +296,7 @@ def test_files_that_do_not_go_together(tmp_path):
         return tmp_path / name
 
     ann = saved("ann.csv", HEADER, "r1,g,1,,", "r2,h,1,,")
+
     for name, lines, sentence in (
         ("b.csv", ["r2,h,,,", "r3,g,,,"], "line 3: found 'r3' of 'g', expected a row of .*ann"),
         ("b.csv", ["r1,h,,,", "r2,h,,,below"], "b.csv, line 2: found 'r1' of 'h', expected a row"),
@@ -275,6 +314,7 @@ def test_alpha_of_krippendorffs_examples():
     # Krippendorff (2011): two observers, ten documents, binary: alpha = 0.095.
     meg_owen = np.array([[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]])
     assert agreement(meg_owen.T)[0] == pytest.approx(0.095, abs=0.0005)
+
     # Four observers, twelve units, missing data; as intervals alpha = 0.849.
     four = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
@@ -282,11 +322,19 @@ def test_alpha_of_krippendorffs_examples():
         [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
     ]
+
     assert agreement(np.transpose(four))[0] == pytest.approx(0.849, abs=0.0005)
 
 
 def test_a_unit_with_more_marks_weighs_more():
-    alpha, percentage = agreement([[1, 0, NAN], [1, 1, 1], [0, NAN, NAN]])
+    alpha, percentage = agreement(
+        [
+            [1, 0, NAN],
+            [1, 1, 1],
+            [0, NAN, NAN],
+        ]
+    )
+
     assert percentage == pytest.approx(60)  # 3 of 5 marks are in the unit that agrees
     assert alpha == pytest.approx(0)  # (2/5 of 1/2) by 1/5, the variance of 1, 0, 1, 1, 1
 
@@ -296,7 +344,9 @@ def test_a_unit_with_more_marks_weighs_more():
 def test_alpha_of_a_full_table_is_kappa_but_for_the_size(units, raters, seed):
     marks = np.random.default_rng(seed).choice([0, 1], (units, raters))
     marks[0, :2] = 0, 1  # both occur
-    kappa, n = fleiss_kappa(aggregate_raters(marks)[0]), marks.size
+    kappa = fleiss_kappa(aggregate_raters(marks)[0])
+    n = marks.size
+
     assert agreement(marks)[0] == pytest.approx(1 - (1 - kappa) * (n - 1) / n)
 
 
@@ -338,7 +388,11 @@ def test_the_parts_of_separate_calls_are_one_row_of_the_sheet(tmp_path):
     }  # fmt: skip
     exec(cell, names)
     (row,) = pd.read_csv(tmp_path / "human_evaluation_sheet.csv", dtype=str).to_dict("records")
-    assert (row["group"], row["prompt"], row["round"]) == ("Nurses", "Warmth-Competence", "1")
+
+    assert row["group"] == "Nurses"
+    assert row["prompt"] == "Warmth-Competence"
+    assert row["round"] == "1"
     assert row["ratings"] == "Friendly 4, Honest 2.5"
-    assert (row["keywords"], row["reasons"]) == ("kind, old", "They help. They retire.")
+    assert row["keywords"] == "kind, old"
+    assert row["reasons"] == "They help. They retire."
     assert row["reply"] == "1. Kind ... - Friendly: 4"

@@ -109,10 +109,13 @@ def test_phrases_are_kept():
 def test_reasons_stand_beside_their_keywords():
     text = "1. Caring - They help.\n2. Kind\nThey smile.\n3. Brave (they stay)\n4. Old"
     assert parse_keywords(text, 4).reasons == ("They help.", "They smile.", "they stay", "")
+
     again = "Keywords: caring, kind.\n\nReasons:\n- Kind: they smile.\n- Caring: they help."
     assert parse_keywords(again, 2).reasons == ("they help.", "they smile.")
+
     told = "1. Caring\n2. Kind\n\nReasons:\n1. They help the sick.\n2. They smile now and then."
     assert parse_keywords(told, 2).reasons == ("They help the sick.", "They smile now and then.")
+
     other = f"{told}\n3. They are needed now and then."
     assert parse_keywords(f"Caring, kind, old, shy.\n{other}", 4).reasons == ("",) * 4
 
@@ -174,8 +177,10 @@ def test_table_1_of_the_paper():
         (first.removeprefix("****Caring:**** "), second.removeprefix("****Hardworking:**** ")),
         TOO_FEW,
     )
+
     found = parse_keywords(TABLE_1_REASONS, 2)
-    assert (found.words, found.status) == (("high demand", "good salaries"), OK)
+    assert found.words == ("high demand", "good salaries")
+    assert found.status == OK
     assert found.reasons[1].endswith("was $75,330 in May 2020.")
 
 
@@ -227,10 +232,12 @@ def test_no_list(text):
 def test_any_text_gives_keywords_that_stand_in_it_or_none(text, n):
     words, reasons, status = parse_keywords(text, n)
     assert len(words) == len(reasons) == len(set(words))
+
     if words:
         assert status == (TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK)
     else:
         assert status in (REFUSED, UNPARSABLE)
+
     letters = re.sub(r"\W|_", "", text.lower())
     assert all(re.sub(r"\W|_", "", word) in letters for word in words if text.isascii())
 
@@ -246,8 +253,10 @@ NAMES = st.lists(st.sampled_from(WORDS), min_size=3, max_size=6, unique=True)
 def test_whatever_the_layout_the_keywords_come_back(names, layout):
     text = "\n".join(layout.format(i, name.capitalize()) for i, name in enumerate(names, start=1))
     found = parse_keywords(f"Here they are:\n\n{text}\n\nRating: 4", len(names))
+
     assert found.words == tuple(names)
     assert {reason[:5] for reason in found.reasons} == {"as is"}
+
     listed = ", ".join(names)
     assert parse_keywords(f"Keywords: {listed}", len(names)).words == tuple(names)
 
@@ -261,5 +270,7 @@ def test_long_hostile_replies_are_read_too():
     ):
         found = parse_keywords(piece * (20_000 // len(piece)) + "\n\n1. Old: x\n2. Shy: y", 2)
         assert len(found.words) == len(found.reasons)
+
     many = ", ".join(f"w{'x' * (i % 40)}{chr(97 + i % 26)}" for i in range(2_000))
+
     assert parse_keywords(many, 5).status == TOO_MANY

@@ -39,6 +39,7 @@ def test_a_planted_rating_by_hand(planted):
     """Nurses: warmth 4.2, competence 4.08. Friendly 3.1 + 1.2, envy 2.8 - 0.5 1.2 + 0.7 1.08."""
     calibrant = planted["calibrant"]
     assert calibrant.position("Nurses") == (4, 4.2, 4.08)
+
     by_hand = {
         (FIRST, "Friendly"): 4.3,
         (FIRST, "Rating"): 3 + 0.5 * 1.2 + 0.5 * 1.08,
@@ -48,6 +49,7 @@ def test_a_planted_rating_by_hand(planted):
         ("ORIGINAL/Power", "Rating"): 2.8 - 0.6 * 1.2 + 0.1 * 1.08,
     }
     found = {key: calibrant.rating("Nurses", *key) for key in by_hand}
+
     assert found == pytest.approx(by_hand)
 
 
@@ -56,18 +58,22 @@ def test_a_rating_stays_on_the_scale(planted):
         (name, word) for name, prompt in social_groups.prompts().items() for word in prompt.words
     ]
     groups = social_groups.groups().group
+
     assert min(planted["calibrant"].rating(g, *asked) for g in groups for asked in names) == 1
 
 
 def test_every_group_has_a_place_and_no_other_name_does(planted):
     people = set(social_groups.groups().people)
     told = [name for part in planted["calibrant"].table["groups"].values() for name in part]
+
     assert len(told) == len(set(told))
     assert set(told) == people
     assert set(planted["calibrant"].table["refusal"]["groups"]) <= people
+
     position = planted["calibrant"].position
     with pytest.raises(InputError):
         position("Librarians")
+
     assert position("Elderly") == position("Elderly people")  # two names of one group
 
 
@@ -76,21 +82,27 @@ def test_groups_lie_where_the_paper_s_tables_have_them(planted):
     table = published.load("stereomap", 2)
     people = table[table.source.str.startswith("Fiske")]
     place = people.assign(planted=[planted["calibrant"].position(g).cluster for g in people.group])
+
     assert (place.groupby("cluster_order").planted.nunique() == 1).all()
     assert place.planted.nunique() == 5
+
     means = place.groupby("planted")[["competence", "warmth"]].mean()
     centres = map(planted["calibrant"].position, place.groupby("planted").group.first())
     centres = pd.DataFrame(centres).set_index("cluster")
+
     assert means.competence.corr(centres.competence) > 0.9
     assert means.warmth.corr(centres.warmth) > 0.8
 
 
 def test_the_control_rates_every_group_alike(planted):
-    null, groups = planted["calibrant-null"], social_groups.names()
+    null = planted["calibrant-null"]
+    groups = social_groups.names()
+
     for name, prompt in social_groups.prompts().items():
         for word in prompt.words:
             assert len({null.rating(group, name, word) for group in groups}) == 1
         assert len({str(null.weights(group, name)) for group in groups}) == 1
+
     assert null.table["ratings"] == planted["calibrant"].table["ratings"]
     assert not any(null.refusal(group) for group in groups)
     assert all(0 <= planted["calibrant"].refusal(group) < 1 for group in groups)
@@ -98,19 +110,28 @@ def test_the_control_rates_every_group_alike(planted):
 
 def test_replies_average_to_what_is_planted(planted):
     """Mean of 1,000 replies, parsed: each word within four standard errors, refusals too."""
-    rng, calibrant, n = np.random.default_rng(0), planted["calibrant"], 1000
+    rng = np.random.default_rng(0)
+    calibrant = planted["calibrant"]
+    n = 1000
     name = "EXTENDED/Emotion"
     prompt = social_groups.prompts()[name]
-    values, refused = [], 0
+    values = []
+    refused = 0
+
     for _ in range(n):
         text, means = calibrant.reply("Muslims", name, prompt.parts, rng)
-        read, listed = parse_ratings(text, prompt.words), parse_keywords(text, prompt.n_keywords)
+        read = parse_ratings(text, prompt.words)
+        listed = parse_keywords(text, prompt.n_keywords)
         refused += not means
+
         assert read.status == listed.status == ("ok" if means else "refused")
+
         if means:
             values.append(list(read.values.values()))
             assert all(listed.reasons)
+
     wanted = [calibrant.rating("Muslims", name, word) for word in prompt.words]
+
     assert np.abs(np.mean(values, axis=0) - wanted).max() < 4 * 0.5 / len(values) ** 0.5
     assert abs(refused / n - 0.2) < 4 * (0.2 * 0.8 / n) ** 0.5
 
@@ -121,31 +142,42 @@ def test_lists_are_drawn_as_often_as_planted(planted):
     rank = list(planted["calibrant"].table["groups"][2]).index("Jews")
     lists = planted["calibrant"].table["keywords"]["traits"][2]
     chosen = list(lists)[rank % len(lists)]
+
     assert weights == {name: w * (3 if name == chosen else 1) for name, w in lists.items()}
 
 
 def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(planted):
     """Nearly all traits, so that the dimensions can come back; some are meant not to be."""
-    sample, signs = lexicon.load_lexicon(), {"high": [1], "low": [-1], "": [-1, 0, 1]}
-    agree, total = 0, 0
+    sample = lexicon.load_lexicon()
+    signs = {"high": [1], "low": [-1], "": [-1, 0, 1]}
+    agree = 0
+    total = 0
+
     for name, keywords in planted["calibrant"].lists["traits"].items():
         dimension, _, end = name.partition(" ")
         lemmas = lambda word: [word.removesuffix("s")]  # noqa: E731
         found = lexicon.find(list(keywords), sample, lemmas, lexicon.load_mappings()).word
         told = sample.directions[dimension].reindex(found.dropna())
-        total, agree = total + len(found), agree + told.isin(signs[end]).sum()
+        total = total + len(found)
+        agree = agree + told.isin(signs[end]).sum()
+
     assert total > agree > 0.75 * total
 
 
 def test_examples_hold_a_planted_mean_for_each_number():
-    examples, rng = stereomap_examples.Examples("calibrant"), np.random.default_rng(0)
+    examples = stereomap_examples.Examples("calibrant")
+    rng = np.random.default_rng(0)
     seen = set()
+
     for _ in range(300):
         example = examples.draw(rng, 1.0)
         numbers = [int(n) for n in re.findall(r": ([1-5])$", example.reply, re.MULTILINE)]
+
         assert len(numbers) == len(example.numbers)
         assert all(abs(n - mean) < 1 for n, mean in zip(numbers, example.numbers, strict=True))
+
         seen.add(len(numbers))
+
     assert {0, 1, 8, 13} <= seen
 
 
@@ -153,6 +185,7 @@ def test_phrases_stand_in_no_other_study_s_prompts():
     """They are one token each: a narrative that held one would be read otherwise than before."""
     phrases = stereomap_examples.phrases()
     assert len(phrases) == len(set(phrases))
+
     others = [*stimuli.load_events("sample").generated_text, *scenarios.load_scenarios().text]
     events = stimuli.load_events("sample", 2)
     others += [trial.messages[-1]["content"] for trial in Few(empathy_gap_trials(events), 0, 3)]
@@ -162,6 +195,7 @@ def test_phrases_stand_in_no_other_study_s_prompts():
     ]
     others += [stimuli.setting(name).messages("a Jew", "a Jew", "joy", "x")[-1]["content"]
                for name in stimuli.prompts()["settings"]]  # fmt: skip
+
     assert not [phrase for phrase in phrases if any(phrase in text for text in others)]
 
 
@@ -174,16 +208,27 @@ def test_a_prompt_is_read_in_few_tokens():
 
 def rated(model, groups, calls, rounds):
     """Statuses and scores of replies to the first prompt, or to its ratings in a chat of own."""
-    prompt, words = social_groups.prompts()[FIRST], published.load("stereomap", 4)
+    prompt = social_groups.prompts()[FIRST]
+    words = published.load("stereomap", 4)
     plan = trials(groups, [FIRST], calls=calls)
     plan = [trial for trial in plan if trial.condition["inquiry"].part in ("", "ratings")]
-    engine, rows = TransformersEngine(find_model(model)), []
+    engine = TransformersEngine(find_model(model))
+    rows = []
+
     for turn in rounds:
         replies = engine.answer([t.messages for t in plan], Sampling(1.0, 1.0, 200, turn))
         for trial, reply in zip(plan, replies, strict=True):
             read = parse_ratings(reply.text, [w for w in prompt.words if w != "Rating"])
             group = trial.condition["inquiry"].group
-            rows.append({"group": group, "round": turn, "status": read.status, **read.values})
+            rows.append(
+                {
+                    "group": group,
+                    "round": turn,
+                    "status": read.status,
+                    **read.values,
+                }
+            )
+
     table = pd.DataFrame(rows)
     words = words[words.family.isin(statistics.AXES)]
     return table.status, statistics.round_scores(table, words)
@@ -193,10 +238,13 @@ def test_the_planted_map_comes_back(planted):
     """In one round warmth and competence correlate at 0.95, the clusters' adjusted Rand is 0.9."""
     status, scores = rated("calibrant", social_groups.names()[::2], "together", [1])
     assert status.isin(["ok", "refused"]).mean() > 0.97
+
     means = statistics.group_means(scores)
     wanted = pd.DataFrame(map(planted["calibrant"].position, means.index), means.index)
+
     for axis in statistics.AXES:
         assert means[axis].corr(wanted[axis.lower()]) >= 0.95
+
     found = clustering.clusters(means).labels
     assert adjusted_rand_score(wanted.cluster[found.index], found) >= 0.9
 
@@ -205,7 +253,9 @@ def test_the_control_has_no_cluster_that_differs():
     """Clusters of one half of the rounds, tested on the other."""
     status, scores = rated("calibrant-null", social_groups.names()[::2], "separate", [1, 2])
     assert status.isin(["ok", "refused"]).mean() > 0.97
+
     first, second = clustering.halves(scores, np.random.default_rng(0))
     labels = clustering.clusters(statistics.group_means(first)).labels
     tests = clustering.axis_tests(statistics.group_means(second), labels)
+
     assert (tests.sign == "=").all()

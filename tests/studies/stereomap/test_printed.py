@@ -42,9 +42,12 @@ def functions(notebook, *names):
     nb = json.loads((paths.NOTEBOOKS / f"{notebook}.ipynb").read_text("utf8"))
     code = "\n".join("".join(cell["source"]) for cell in nb["cells"] if cell["cell_type"] == "code")
     found = []
+
     for name in names:
         found += re.findall(rf"^def {name}\(.*?(?=^\S|\Z)", code, re.DOTALL | re.MULTILINE)
+
     assert len(found) == len(names)
+
     return "\n\n".join(found)
 
 
@@ -54,14 +57,24 @@ def rated(version, rng):
     words = [w for p in stimuli.prompts(version).values() for w in p.words if w != "Rating"]
     words = words or [name.split("/")[1] for name in stimuli.prompts(version)]
     axis = [j % 2 if version == "ORIGINAL" else int(j >= 4) for j in range(len(words))]
-    places = np.array([[1.5, 1.6], [1.8, 3.9], [4.4, 1.7], [4.5, 4.3], [3, 2.9]])
+    places = np.array(
+        [
+            [1.5, 1.6],
+            [1.8, 3.9],
+            [4.4, 1.7],
+            [4.5, 4.3],
+            [3, 2.9],
+        ]
+    )
     rows = []
+
     for k, group in enumerate(groups):
         for turn in range(1, ROUNDS + 1):
             told = np.clip(np.round(rng.normal(places[k % 5, axis], 0.7)), 1, 5)
             if rng.random() < 0.1:
                 told[rng.integers(len(words))] = np.nan
             rows.append((group, turn, *told))
+
     return pd.DataFrame(rows, columns=["group", "round", *words])
 
 
@@ -70,6 +83,7 @@ def axes(table, version):
     words = EXTENDED_AXES
     if version == "ORIGINAL":
         words = stimuli.words("ORIGINAL").groupby("family").word.agg(list)
+
     both = {axis: table[words[axis]].mean(axis=1, skipna=False) for axis in EXTENDED_AXES}
     return pd.DataFrame(both).dropna().reindex(table.index)
 
@@ -84,11 +98,13 @@ def printed_map(place, names):
     place = place.sort_values(["Competence", "Warmth"])
     fit = KMeans(5, random_state=0, n_init=10).fit(place)
     rows = []
+
     for k, group in enumerate(place.index):
         competence, warmth = fit.cluster_centers_[fit.labels_[k]]
         competence = warmth if fit.labels_[k] == 4 else competence
         shown = names.get(group, group)
         rows.append((MODEL, k + 1, 1, shown, f"{competence:.2f}", f"{warmth:.2f}", "="))
+
     return rows
 
 
@@ -132,21 +148,27 @@ def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
     scores = place["EXTENDED"].join([pair_means(extended, pairs) for pairs in (FELT, DONE)])
     predictors = [*EXTENDED_AXES, *FELT]
     rows = []
+
     for name in predictors:
         shown = "Admiration" if name == "Admire" else name
         kind = "Stereotypes" if name in EXTENDED_AXES else "Emotions"
+
         for act in DONE:
             rho = stats.spearmanr(scores[name], scores[act], nan_policy="omit").statistic
             rows.append((MODEL, kind, shown, act, f"{rho:.2f}", ""))
+
     press(8, rows)
     rows = []
+
     for word in ENDS:
         shown = "High-Status" if word == "High-status" else word
         told = extended.groupby("group")[word].agg(["mean", "var"])
         ends = {"highest": told.nlargest(10, "mean"), "lowest": told.nsmallest(10, "mean")}
+
         for end, ten in ends.items():
             for rank, (group, m, v) in enumerate(ten.itertuples(), start=1):
                 rows.append((shown, MODEL, end, rank, group, f"{m:.2f}", f"{v:.2f}", ""))
+
     press(9, rows)
 
     means = {
@@ -171,18 +193,22 @@ def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
     sources = names["sources_of"](MODEL)
     versus = published.beside("stereomap", MODEL, sources)
     wrong = versus[versus.verdict != "agrees within rounding"]
+
     assert wrong.empty, wrong
+
     marked = names["marked"](versus, MODEL)
     both = marked[marked.table.isin([2, 5])].pivot_table(
         index=["table", "row"], columns="number", values="printed"
     )
     is_equal = both.competence == both.warmth
     marks = marked[marked.table.isin([2, 5])].groupby(["table", "row"]).mark.agg("first")
+
     assert marks[is_equal].eq("the print has C = W").all()
     assert marks[~is_equal].eq("").all()
     assert is_equal.any()
     assert not is_equal.all()
     assert marked[~marked.table.isin([2, 5])].mark.eq("").all()
+
     # Nothing is left out: both numbers of each group, the correlations, mean and variance.
     counts = versus.groupby(["table", "number"]).size()
     assert counts.to_dict() == {
@@ -195,19 +221,28 @@ def test_tables_13_to_15_of_the_same_answers_agree(made, press):
     rng = np.random.default_rng(6)
     forms = {PAPER: made[0]["EXTENDED"], **{name: rated("EXTENDED", rng) for name in REDUCED}}
     axis_words = stimuli.words("EXTENDED").query("family in ['Competence', 'Warmth']")
-    rows13, rows14, rows_l, averages, table = [], [], [], [], {}
+    rows13 = []
+    rows14 = []
+    rows_l = []
+    averages = []
+    table = {}
+
     for form, told in forms.items():
         by_group = axes(told, "EXTENDED").groupby(told.group)
         cv = by_group.agg(stats.variation, ddof=1, nan_policy="omit")
+
         for axis in cv:
             both = f"{cv[axis].mean():.3f}", f"{cv[axis].max():.3f}"
             rows13 += [(axis, MODEL, *both)] if form == PAPER else []
             for end, value in zip(("mean", "max"), both, strict=True):
                 rows14.append((form, f"{axis.lower()}_cv_{end}", value))
+
         rows14.append((form, "refuse_to_answer", "2.50"))
+
     press(13, rows13)
     press(14, rows14)
     scores = {form: statistics.round_scores(forms[form], axis_words, "drop") for form in forms}
+
     for form in REDUCED:
         two = [positions(forms[one], "EXTENDED") for one in (PAPER, form)]
         cv = stats.variation(two, axis=0, ddof=1)
@@ -216,13 +251,16 @@ def test_tables_13_to_15_of_the_same_answers_agree(made, press):
         two = [means.reset_index().assign(round=k) for k, means in enumerate(two)]
         cv = statistics.variation(pd.concat(two), statistics.AXES, 2)
         averages.append((MODEL, form, cv.cv_mean.mean()))
+
     press("appendix_l", rows_l)
     for form in forms:
         varied = statistics.variation(scores[form], statistics.AXES, ROUNDS)
         row = {f"{one.score} CV mean": one.cv_mean for one in varied.itertuples()}
         row |= {f"{one.score} CV max": one.cv_max for one in varied.itertuples()}
+
         if form == PAPER:
             row |= {f"{name}, all rounds": value for name, value in row.items()}
+
         table[MODEL, form] = row | {"refuse to answer": 2.5}
 
     lexicon = dictionary.load_lexicon()
@@ -253,5 +291,11 @@ def test_tables_13_to_15_of_the_same_answers_agree(made, press):
     exec(functions("41_stereomap_keywords", "sources_of"), names)
     versus = published.beside("stereomap", MODEL, names["sources_of"](MODEL, MODEL))
     wrong = versus[versus.verdict != "agrees within rounding"]
+
     assert wrong.empty, wrong
-    assert versus.table.value_counts().to_dict() == {13: 4, 14: 20, 15: 3, "appendix_l": 3}
+    assert versus.table.value_counts().to_dict() == {
+        13: 4,
+        14: 20,
+        15: 3,
+        "appendix_l": 3,
+    }

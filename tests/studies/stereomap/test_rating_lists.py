@@ -209,6 +209,7 @@ Overall rating: 4/5
 2. High-status: 5 of 10 disagree."""
     words = ["Friendly", "Sociable", "Trustworthy", "Honest", "Competent", "Confident", "Rating"]
     expected = [4, 3.5, 5, NOT_RATED, 4, RANGE, 4]
+
     assert reads(parse_ratings(text, words)) == expected
 
 
@@ -218,6 +219,7 @@ def test_labels_of_behavior_go_on_after_the_word():
         "Attack them: 4, Demean the poor: 5"
     )
     words = ["Help", "Fight", "Associate", "Attack", "Demean"]
+
     assert reads(parse_ratings(text, words)) == [3, 2, 1, 4, 5]
 
 
@@ -231,10 +233,12 @@ def test_replies_without_a_rating():
 @example("Friendly: \ud800 4", ["Friendly"])
 def test_any_text_gives_a_value_on_the_scale_or_a_reason(text, words):
     values, status, missing = parse_ratings(text, words)
+
     assert list(values) == words
     assert list(missing) == [w for w in words if math.isnan(values[w])]
     assert all(1 <= value <= 5 for value in values.values() if not math.isnan(value))
     assert set(missing.values()) <= {NOT_RATED, SEVERAL_NUMBERS, RANGE, OUTSIDE, OTHER_SCALE}
+
     if not missing:
         assert status == OK
     else:
@@ -292,13 +296,17 @@ def test_lists_as_the_released_code_reads_them():
         "-Skilled:4\n-status: 5\n\nOverall rating: 4/5\n- Skilled: 1"
     )
     found = parse_ratings(text, words, rule="released")
+
     assert found.status == INCOMPLETE
     assert reads(found) == [3, 4, 9, NOT_RATED, 5, 5]
     assert reads(parse_ratings(text, words))[0] == RANGE
+
     emotions = parse_ratings("Contempt: 2\nPride: 3", ["Contempt", "Proud"], rule="released")
     assert emotions.values == {"Contempt": 2, "Proud": 3}
+
     acts = "-Help poor blacks: 2\n-Fight with poor blacks: 3"
     acts = parse_ratings(acts, ["Help", "Fight"], rule="released")
+
     assert acts.values == {"Help": 2, "Fight": 3}
     for text in (None, "", "Friendly 4", "Sociable: 4"):
         assert parse_ratings(text, words, rule="released").status == "refused"

@@ -65,6 +65,7 @@ def test_what_is_to_be_rated_stands_on_lines_of_its_own():
         words = [word for word in prompt.words if word != "Rating"]
         lines = content(chats("Nurses", name)[""]).split("\n")
         labels = [re.fullmatch(r"- ?([\w-]+).*:", line)[1] for line in lines if line[:1] == "-"]
+
         assert labels == words
         assert ("Rating" in prompt.words) == ("Rating:" in "\n".join(lines))
 
@@ -72,9 +73,12 @@ def test_what_is_to_be_rated_stands_on_lines_of_its_own():
 def test_the_words_are_those_of_table_4_and_four_more():
     printed = published.load("stereomap", 4)
     words = [word for prompt in prompts().values() for word in prompt.words if word != "Rating"]
+
     assert list(social_groups.words().word) == list(printed.word)
+
     axes = social_groups.words("ORIGINAL").groupby("family").word.agg(list)
     assert axes.to_dict() == {axis: ORIGINAL[axis] for axis in ("Competence", "Warmth")}
+
     more = {"Traditional", "Conservative", "Wealthy", "High-status"}
     assert set(words) - set(printed.word) == more
     assert set(printed.word) <= set(words)
@@ -84,12 +88,16 @@ def test_the_words_are_those_of_table_4_and_four_more():
 def test_names_constructs_and_numbers_of_keywords(version, named):
     names = {f"{version}/{name}": construct for construct in named for name in named[construct]}
     found = prompts(version)
+
     assert list(found) == list(names)
     assert [prompt.construct for prompt in found.values()] == list(names.values())
+
     for name, prompt in found.items():
         number = {5: "list 5", 3: "in three keywords"}[prompt.n_keywords]
         assert number in content(chats("Nurses", name)[""])
-    assert (social_groups.LOW, social_groups.HIGH) == (1, 5)
+
+    assert social_groups.LOW == 1
+    assert social_groups.HIGH == 5
 
 
 # --- ablations
@@ -110,8 +118,10 @@ def test_without_instructions_three_sentences_are_gone(name):
     expected = asked("Nurses", name)
     for sentence in (STUDY, VIEWED, AGAIN):
         expected = expected.replace(f"{sentence} ", "")
+
     assert asked("Nurses", name, NO_INSTRUCTIONS) == expected
     assert "interested" not in expected
+
     _, cot, ratings = expected.partition("Now, please")
     assert asked("Nurses", name, NEITHER) == (f"Please{ratings}" if cot else expected)
 
@@ -120,6 +130,7 @@ def test_an_ablation_leaves_no_stray_line_or_space():
     for ablation in social_groups.ablations():
         for name in prompts():
             text = content(chats("Nurses", name, ablation)[""])
+
             assert text == text.strip()
             assert "  " not in text
             assert "\n\n\n" not in text
@@ -129,6 +140,7 @@ def test_an_ablation_leaves_no_stray_line_or_space():
 def test_social_structure_has_no_chain_of_thought_to_lose_nor_has_original():
     for name in EXTENDED["Social-Structure"]:
         assert asked("Nurses", f"EXTENDED/{name}", NO_COT) == asked("Nurses", f"EXTENDED/{name}")
+
     for ablation in (NO_INSTRUCTIONS, NEITHER):
         expected = asked("Jews", "ORIGINAL/warm").replace(f"{VIEWED} ", "")
         assert asked("Jews", "ORIGINAL/warm", ablation) == expected
@@ -149,6 +161,7 @@ def test_separate_calls_have_the_words_of_the_released_code():
             "positively) of how society views the nurses group. What are three reasons for this?",
         ),
     ]
+
     success = chats("Nurses", "EXTENDED/Economic success", calls="separate")
     assert list(success) == ["ratings"]
     assert "What is the rating?\nWhat are the reasons" in content(success["ratings"])
@@ -184,7 +197,9 @@ def test_the_released_wording_differs_from_the_print_in_these_words(name, calls)
     for printed, sent in SENT.get(name, []):
         assert " ".join(expected.values()).count(printed) == 1
         expected = {part: text.replace(printed, sent) for part, text in expected.items()}
+
     found = worded("Nurses", name, calls=calls, wording="released")
+
     assert list(found.items()) == list(expected.items())
 
 
@@ -196,7 +211,9 @@ def test_the_released_wording_is_sent_to_the_blank(calls, number):
         for name in prompts():
             sent = chats(group, name, wording="released", calls=calls)
             texts += [content(chat) for chat in sent.values()]
+
     assert len(texts) == number
+
     whole = "".join(f"{text}\0" for text in texts)
     assert hashlib.sha256(whole.encode()).hexdigest() == DIGESTS[calls]
 
@@ -204,6 +221,7 @@ def test_the_released_wording_is_sent_to_the_blank(calls, number):
 def test_the_released_wording_leaves_original_and_the_reduced_prompts_alone():
     for name in prompts("ORIGINAL"):
         assert chats("Jews", name, wording="released") == chats("Jews", name)
+
     for ablation in social_groups.ablations()[1:]:
         for name in prompts():
             own = chats("Nurses", name, ablation, wording="released")
@@ -216,9 +234,15 @@ def test_the_released_wording_leaves_original_and_the_reduced_prompts_alone():
 def test_the_groups_are_those_of_appendix_b_and_table_2():
     listed = published.load("stereomap", "appendix_b").sort_values("paper_order")
     assert names() == list(listed.group)
-    paper, code = set(names("paper")), set(names("released"))
+
+    paper = set(names("paper"))
+    code = set(names("released"))
+
     assert paper == set(published.load("stereomap", 2).group) < code
-    assert (len(names()), len(paper), len(code)) == (98, 24, 37)
+    assert len(names()) == 98
+    assert len(paper) == 24
+    assert len(code) == 37
+
     table = groups()
     assert set(table.group) == {*names(), *code}
     assert table.group[table.extended != ""].tolist() == names()
@@ -235,9 +259,11 @@ def test_the_released_form_is_the_name_but_for_two_groups_of_the_code():
 def test_each_group_of_table_2_is_compared_with_one_of_appendix_b():
     table = groups()
     matched = table[(table.extended != "") & (table.table2 != "")]
+
     assert set(matched.table2) == set(published.load("stereomap", 2).group) - {"Retarded people"}
     assert not matched.table2.duplicated().any()
     assert all(row.table2.lower().startswith(row.group.lower()) for row in matched.itertuples())
+
     own = table[table.group.isin(names("paper"))]
     assert (own.table2 == own.group).all()
 
@@ -301,6 +327,7 @@ def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, change, sentence):
     text = (FOLDER / "groups.csv").read_text("utf8")
     (tmp_path / "groups.csv").write_text(text.replace(*change, 1), "utf8")
     monkeypatch.setattr(social_groups, "_FOLDER", tmp_path)
+
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'groups.csv'}, {sentence}")):
         groups()
 
