@@ -62,8 +62,12 @@ def test_scores_by_hand():
 
     # Without a word of warmth, competence goes too; the emotions had a prompt of their own.
     assert scores.loc[1, "Competence":"Assertiveness"].isna().all()
-    assert scores.loc[1, ["Pity", "Envy"]].tolist() == [3, 4]
-    assert scores.loc[2, ["Competence", "Warmth"]].tolist() == [2, 4.5]
+    row = scores.loc[1]
+    assert row["Pity"] == 3
+    assert row["Envy"] == 4
+    row = scores.loc[2]
+    assert row["Competence"] == 2
+    assert row["Warmth"] == 4.5
     assert scores.loc[2, ["Pity", "Envy"]].isna().all()
 
     means = group_means(scores)
@@ -71,17 +75,28 @@ def test_scores_by_hand():
 
     expected = [3, 2, (3 + 2) / 2, (4 + 4.5) / 2]
     assert means.loc["nurses", ["rounds", "used", "Competence", "Warmth"]].tolist() == expected
-    assert means.loc["nurses", ["Pity", "Envy"]].tolist() == [(1.5 + 3) / 2, (5 + 4) / 2]
-    assert means.loc["blinds", ["rounds", "used", "Pity"]].tolist() == [1, 0, 5]
+    nurses = means.loc["nurses"]
+    assert nurses["Pity"] == (1.5 + 3) / 2
+    assert nurses["Envy"] == (5 + 4) / 2
+    blinds = means.loc["blinds"]
+    assert blinds["rounds"] == 1
+    assert blinds["used"] == 0
+    assert blinds["Pity"] == 5
     assert means.loc["blinds", ["Competence", "Warmth"]].isna().all()
 
 
 def test_scores_of_what_is_there_by_hand():
     scores = round_scores(RATINGS, WORDS, incomplete="mean")
 
-    assert scores.loc[1, ["Competence", "Warmth"]].tolist() == [3, (5 + 4) / 2]
-    assert scores.loc[2, ["Pity", "Envy"]].tolist() == [3, 1]
-    assert scores.loc[3, ["Warmth", "Morality"]].tolist() == [2, 2]
+    row = scores.loc[1]
+    assert row["Competence"] == 3
+    assert row["Warmth"] == (5 + 4) / 2
+    row = scores.loc[2]
+    assert row["Pity"] == 3
+    assert row["Envy"] == 1
+    row = scores.loc[3]
+    assert row["Warmth"] == 2
+    assert row["Morality"] == 2
     assert scores.loc[3, ["Competence", "Sociability"]].isna().all()
     assert group_means(scores)["used"].tolist() == [3, 0]
 
@@ -97,7 +112,8 @@ def test_the_words_of_table_4():
     scores = round_scores(ratings, words).loc[0]
 
     # In the order of the file: the words 0 to 3, 4 to 7, 8 and 9, ..., 22 and 23.
-    assert scores[["Warmth", "Competence"]].tolist() == [1.5, 5.5]
+    assert scores["Warmth"] == 1.5
+    assert scores["Competence"] == 5.5
     assert scores.iloc[8:].tolist() == [8.5 + 2 * k for k in range(8)]
     assert scores.index[-1] == words["dimension"].iloc[-1]
 
