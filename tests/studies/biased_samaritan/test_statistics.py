@@ -23,20 +23,8 @@ from ingroup.studies.biased_samaritan.statistics import (
 )
 
 # Three scenarios in two wordings. Scenario means: 52, 60, 71 and 53, 62, 74.
-CONTROL = np.array(
-    [
-        [50, 54],
-        [60, 60],
-        [70, 72],
-    ]
-)
-GROUP = np.array(
-    [
-        [53, 53],
-        [58, 66],
-        [75, 73],
-    ]
-)
+CONTROL = np.array([[50, 54], [60, 60], [70, 72]])
+GROUP = np.array([[53, 53], [58, 66], [75, 73]])
 T_2 = 4.30265  # t(0.975) for 2 degrees of freedom
 NAN = np.nan
 
@@ -44,35 +32,44 @@ NAN = np.nan
 def some_ratings(cells, scenarios=20, seed=0, missing=0.0, interaction=3.0):
     """Ratings (cell, scenario, wording): cell k is k points above cell 0, which is the control."""
     rng = np.random.default_rng(seed)
-    ratings = 60 + 8 * rng.standard_normal((1, scenarios, 1)) + np.arange(cells)[:, None, None]
-    ratings = ratings + 4 * rng.standard_normal((1, scenarios, 4))
-    ratings = ratings + interaction * rng.standard_normal((cells, scenarios, 1))
-    ratings = ratings + 3 * rng.standard_normal((cells, scenarios, 4))
+    of_cell = np.arange(cells)[:, None, None]
+    of_scenario = 8 * rng.standard_normal((1, scenarios, 1))
+    of_prompt = 4 * rng.standard_normal((1, scenarios, 4))
+    of_cell_and_scenario = interaction * rng.standard_normal((cells, scenarios, 1))
+    noise = 3 * rng.standard_normal((cells, scenarios, 4))
+
+    ratings = 60 + of_scenario + of_cell
+    ratings = ratings + of_prompt
+    ratings = ratings + of_cell_and_scenario
+    ratings = ratings + noise
     ratings[rng.random(ratings.shape) < missing] = np.nan
     return ratings
 
 
-def ends(result):
-    return pytest.approx((result.low, result.high), abs=1e-3)
+def assert_interval(result, middle, standard_error):
+    """A t interval of three scenarios around its middle."""
+    assert result.low == pytest.approx(middle - T_2 * standard_error, abs=1e-3)
+    assert result.high == pytest.approx(middle + T_2 * standard_error, abs=1e-3)
 
 
 def test_equation_1_by_hand():
-    assert helpfulness(CONTROL).mean == (52 + 60 + 71) / 3 == 61
+    control = helpfulness(CONTROL)
+    group = helpfulness(GROUP)
 
-    result = helpfulness(GROUP)
-
-    assert result.mean == (53 + 62 + 74) / 3
-    assert result.n == 3
-    assert result.left_out == 0
+    assert control.mean == (52 + 60 + 71) / 3 == 61
+    assert group.mean == (53 + 62 + 74) / 3
+    assert group.n == 3
+    assert group.left_out == 0
     # Squares 100 + 1 + 121 around 63: sd sqrt(111), standard error sqrt(37).
-    assert ends(result) == (63 - T_2 * np.sqrt(37), 63 + T_2 * np.sqrt(37))
+    assert_interval(group, 63, np.sqrt(37))
 
 
 # Differences of the scenarios 1, 2, 3: sd 1, t = 2 sqrt(3). With 2 degrees of freedom the
 # two-sided p is 1 - t / sqrt(t**2 + 2).
 def test_bias_by_hand():
-    result = bias(GROUP, CONTROL)
     t = 2 * np.sqrt(3)
+
+    result = bias(GROUP, CONTROL)
 
     assert result.helpfulness == 63
     assert result.control == 61
@@ -82,78 +79,92 @@ def test_bias_by_hand():
     assert result.statistic == pytest.approx(t)
     assert result.d_z == pytest.approx(2)
     assert result.p == pytest.approx(1 - t / np.sqrt(t**2 + 2))
-    assert ends(result) == (2 - T_2 / np.sqrt(3), 2 + T_2 / np.sqrt(3))
+    assert_interval(result, 2, 1 / np.sqrt(3))
 
-    # Differences of the prompts 3, -1, -2, 6, 5, 1: mean 2, squares 1 + 9 + 16 + 16 + 9 + 1 = 52.
+
+def test_bias_of_prompts_by_hand():
+    """Differences 3, -1, -2, 6, 5, 1: mean 2, squares 1 + 9 + 16 + 16 + 9 + 1 = 52."""
+    sd = np.sqrt(52 / 5)
+
     result = bias(GROUP, CONTROL, unit="prompt")
+
     assert result.bias == 2
     assert result.n == 6
-    assert result.d_z == pytest.approx(2 / np.sqrt(52 / 5))
-    assert result.statistic == pytest.approx(2 / np.sqrt(52 / 5 / 6))
+    assert result.d_z == pytest.approx(2 / sd)
+    assert result.statistic == pytest.approx(2 / (sd / np.sqrt(6)))
 
 
 # The two wordings of a scenario are 0, 8 and 2 apart: population deviations 0, 4, 1. Squares
 # 25 + 49 + 4 ninths: sd sqrt(13 / 3), standard error sqrt(13) / 3.
 def test_brittleness_by_hand():
     population = brittleness(GROUP, ddof=0)
+    sample = brittleness(GROUP)
+
     assert population.mean == pytest.approx(5 / 3)
-    assert ends(population) == (5 / 3 - T_2 * np.sqrt(13) / 3, 5 / 3 + T_2 * np.sqrt(13) / 3)
-    assert brittleness(GROUP).mean == pytest.approx(5 / 3 * np.sqrt(2))
+    assert_interval(population, 5 / 3, np.sqrt(13) / 3)
+    assert sample.mean == pytest.approx(5 / 3 * np.sqrt(2))
 
 
 # e = d - s = 1 - 0, 2 - 4, 3 - 1: mean 1/3, squares 4 + 49 + 25 ninths. As far below the control
 # it is the same excess.
-@pytest.mark.parametrize("pair", [(GROUP, CONTROL), (100 - GROUP, 100 - CONTROL)])
-def test_excess_by_hand(pair):
-    result = excess_over_brittleness(*pair, ddof=0)
+@pytest.mark.parametrize(
+    ("group", "control"),
+    [
+        (GROUP, CONTROL),
+        (100 - GROUP, 100 - CONTROL),
+    ],
+)
+def test_excess_by_hand(group, control):
+    result = excess_over_brittleness(group, control, ddof=0)
+
     assert result.mean == pytest.approx(1 / 3)
-    assert ends(result) == (1 / 3 - T_2 * np.sqrt(13) / 3, 1 / 3 + T_2 * np.sqrt(13) / 3)
+    assert_interval(result, 1 / 3, np.sqrt(13) / 3)
 
 
 # Wordings 50, 54 in one phrasing and 54, 50 in the other: averaged they are the same.
 def test_phrasings_by_hand():
-    ratings = np.array([[[50, 54], [60, 66]], [[54, 50], [64, 66]]])
-    # Within: deviations 2, 2 and 3, 1; averaged: 52, 52 and 62, 66.
-    assert brittleness(ratings, ddof=0).mean == 2
-    assert brittleness(ratings, ddof=0, phrasings="averaged").mean == 1
-    assert helpfulness(ratings).mean == (52 + 64) / 2
-    assert bias(ratings, [[50, 52], [61, 63]]).bias == (1 + 2) / 2
+    ratings = np.array(
+        [
+            [[50, 54], [60, 66]],
+            [[54, 50], [64, 66]],
+        ]
+    )
+    control = [[50, 52], [61, 63]]
 
-    excess = excess_over_brittleness(ratings, [[50, 52], [61, 63]], 0, "averaged")
+    within = brittleness(ratings, ddof=0)
+    averaged = brittleness(ratings, ddof=0, phrasings="averaged")
+    excess = excess_over_brittleness(ratings, control, 0, "averaged")
+
+    # Within: deviations 2, 2 and 3, 1; averaged: 52, 52 and 62, 66.
+    assert within.mean == 2
+    assert averaged.mean == 1
+    assert helpfulness(ratings).mean == (52 + 64) / 2
+    assert bias(ratings, control).bias == (1 + 2) / 2
     assert excess.mean == 1.5 - 1
 
-    # Thirds round differently from mean to mean, which is no bias.
+
+def test_rounding_of_means_is_no_bias():
+    """Thirds round differently from mean to mean."""
     control = np.arange(80).reshape(20, 4) / 3
-    assert bias(np.array([control, control, control]), control).p == 1
+    three_phrasings = np.array([control, control, control])
+
+    result = bias(three_phrasings, control)
+
+    assert result.p == 1
 
 
 # Prompts 52, 50; 60, 67; none; 40, 44. Within phrasings: deviations 2 of the second; 3 of the
 # first; none; 2 and 2.
 SOME = [
-    [
-        [50, NAN],
-        [60, 66],
-        [NAN, NAN],
-        [40, 44],
-    ],
-    [
-        [54, 50],
-        [NAN, 68],
-        [NAN, NAN],
-        [40, 44],
-    ],
+    [[50, NAN], [60, 66], [NAN, NAN], [40, 44]],
+    [[54, 50], [NAN, 68], [NAN, NAN], [40, 44]],
 ]
-THEIRS = [
-    [50, 50],
-    [60, 62],
-    [70, 70],
-    [NAN, NAN],
-]
-FEW = [
-    [90, NAN],
-    [40, 44],
-    [40, 44],
-]
+THEIRS = [[50, 50], [60, 62], [70, 70], [NAN, NAN]]
+# The first scenario has no spread, so that its difference of 40 does not decide the sign.
+FEW = [[90, NAN], [40, 44], [40, 44]]
+BESIDE_FEW = [[50, 50], [43, 43], [43, 43]]
+# A single rating has no spread, not a spread of 0.
+ONE_SINGLE = [[50, NAN], [50, 54], [50, 58]]
 
 
 @pytest.mark.parametrize(
@@ -163,35 +174,8 @@ FEW = [
         (brittleness(SOME, ddof=0), (2 + 3 + 2) / 3, 3, 1),
         (brittleness(SOME, ddof=0, phrasings="averaged"), (1 + 3.5 + 2) / 3, 3, 1),
         (excess_over_brittleness(SOME, THEIRS, ddof=0), 1.75 - 2.5, 2, 2),
-        # The first scenario has no spread, so that its difference of 40 does not decide the sign.
-        (
-            excess_over_brittleness(
-                FEW,
-                [
-                    [50, 50],
-                    [43, 43],
-                    [43, 43],
-                ],
-                ddof=0,
-            ),
-            1 - 2,
-            2,
-            1,
-        ),
-        # A single rating has no spread, not a spread of 0.
-        (
-            brittleness(
-                [
-                    [50, NAN],
-                    [50, 54],
-                    [50, 58],
-                ],
-                ddof=0,
-            ),
-            3,
-            2,
-            1,
-        ),
+        (excess_over_brittleness(FEW, BESIDE_FEW, ddof=0), 1 - 2, 2, 1),
+        (brittleness(ONE_SINGLE, ddof=0), 3, 2, 1),
     ],
 )
 def test_missing_ratings_by_hand(result, mean, n, left_out):
@@ -201,88 +185,104 @@ def test_missing_ratings_by_hand(result, mean, n, left_out):
 
 
 def test_bias_of_missing_ratings_by_hand():
-    result = bias(SOME, THEIRS)
-    assert result.helpfulness == (51 + 63.5) / 2
-    assert result.control == (50 + 61) / 2
-    assert result.bias == (1 + 2.5) / 2
-    assert result.n == 2
-    assert result.left_out == 2
+    of_scenarios = bias(SOME, THEIRS)
+    assert of_scenarios.helpfulness == (51 + 63.5) / 2
+    assert of_scenarios.control == (50 + 61) / 2
+    assert of_scenarios.bias == (1 + 2.5) / 2
+    assert of_scenarios.n == 2
+    assert of_scenarios.left_out == 2
 
-    result = bias(SOME, THEIRS, unit="prompt")
-    assert result.bias == (2 + 0 + 0 + 5) / 4
-    assert result.n == 4
-    assert result.left_out == 4
+    of_prompts = bias(SOME, THEIRS, unit="prompt")
+    assert of_prompts.bias == (2 + 0 + 0 + 5) / 4
+    assert of_prompts.n == 4
+    assert of_prompts.left_out == 4
 
 
+@pytest.mark.parametrize("unit", ["scenario", "prompt"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_bias_against_scipy(missing):
+def test_bias_against_scipy(missing, unit):
     control, group = some_ratings(2, missing=missing)
-    means = np.nanmean(group, axis=1), np.nanmean(control, axis=1)
+    if unit == "scenario":
+        group_values = np.nanmean(group, axis=1)
+        control_values = np.nanmean(control, axis=1)
+    else:
+        group_values = group.ravel()
+        control_values = control.ravel()
+    expected = stats.ttest_rel(group_values, control_values, nan_policy="omit")
+    interval = expected.confidence_interval()
 
-    for unit, pair in (("scenario", means), ("prompt", (group.ravel(), control.ravel()))):
-        expected = stats.ttest_rel(*pair, nan_policy="omit")
-        result = bias(group, control, unit)
-        here = [result.statistic, result.p, result.n - 1, result.low, result.high]
-        there = [expected.statistic, expected.pvalue, expected.df, *expected.confidence_interval()]
+    result = bias(group, control, unit)
 
-        np.testing.assert_allclose(here, there, rtol=1e-9)
+    assert result.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert result.p == pytest.approx(expected.pvalue, rel=1e-9)
+    assert result.n - 1 == expected.df
+    assert result.low == pytest.approx(interval.low, rel=1e-9)
+    assert result.high == pytest.approx(interval.high, rel=1e-9)
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
 @pytest.mark.parametrize("phrasings", [slice(None), slice(1, 2)])
 def test_brittleness_against_numpy(phrasings, ddof):
     ratings = some_ratings(3, missing=0.1)[phrasings]
-    spreads = np.nanmean(np.nanstd(ratings, axis=-1, ddof=ddof), axis=0)
-    result = brittleness(ratings, ddof)
+    deviations = np.nanstd(ratings, axis=-1, ddof=ddof)
+    spreads = np.nanmean(deviations, axis=0)
     interval = stats.ttest_1samp(spreads, 0).confidence_interval()
 
-    np.testing.assert_allclose([result.mean, result.low, result.high], [spreads.mean(), *interval])
+    result = brittleness(ratings, ddof)
+
+    assert result.mean == pytest.approx(spreads.mean(), rel=1e-7)
+    assert result.low == pytest.approx(interval.low, rel=1e-7)
+    assert result.high == pytest.approx(interval.high, rel=1e-7)
 
 
 @pytest.mark.parametrize("phrasings", ["within", "averaged"])
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_brittleness_between_groups_against_scipy(phrasings, ddof):
     """Two groups of one name, one of two names, one with hardly a rating: every pair by SciPy."""
-    one, other, *names = some_ratings(4)
+    control, one_name, *two_names = some_ratings(4)
+    hardly_rated = np.full_like(control, np.nan)
+    hardly_rated[0] = 50
     cells = {
-        "control": one,
-        "a": other,
-        "b": np.array(names),
-        "c": np.full_like(one, np.nan),
+        "control": control,
+        "a": one_name,
+        "b": np.array(two_names),
+        "c": hardly_rated,
+        "wide": 3 * control,
     }
-    cells["c"][0] = 50
-    cells["wide"] = 3 * one
+
+    spreads = {}
+    for name in ("control", "a", "wide"):
+        spreads[name] = np.std(cells[name], axis=1, ddof=ddof)
+    if phrasings == "within":
+        spreads["b"] = np.std(two_names, axis=2, ddof=ddof).mean(axis=0)
+    else:
+        spreads["b"] = np.std(np.mean(two_names, axis=0), axis=1, ddof=ddof)
+
     table = brittleness_between(cells, ddof, phrasings).set_index(["one", "other"])
 
     assert len(table) == 10
+    assert table.xs("c", level="other").p.isna().all()
+    assert table.loc[("control", "wide"), "p_holm"] < 1e-6
+    corrected = adjust(table.p.dropna(), "holm")
+    np.testing.assert_allclose(table.p_holm.dropna(), corrected)
 
-    slow = {name: np.std(cells[name], axis=1, ddof=ddof) for name in ("control", "a", "wide")}
-    if phrasings == "within":
-        slow["b"] = np.std(names, axis=2, ddof=ddof).mean(axis=0)
-    else:
-        slow["b"] = np.std(np.mean(names, axis=0), axis=1, ddof=ddof)
-
-    for first, second in [
+    pairs = [
         ("control", "a"),
         ("control", "b"),
         ("a", "b"),
         ("b", "wide"),
-    ]:
+    ]
+    for first, second in pairs:
         row = table.loc[(first, second)]
-        test = stats.ttest_rel(slow[first], slow[second])
-
-        assert row.p == pytest.approx(test.pvalue)
-        assert row.n == 20
-        assert row.difference == pytest.approx(np.mean(slow[first] - slow[second]))
-
+        test = stats.ttest_rel(spreads[first], spreads[second])
         interval = test.confidence_interval(0.95)
-        assert (row.low, row.high) == pytest.approx(tuple(interval))
+        difference = np.mean(spreads[first] - spreads[second])
 
-    assert table.xs("c", level="other").p.isna().all()
-
-    tested = table.p.dropna()
-    np.testing.assert_allclose(table.p_holm.dropna(), adjust(tested, "holm"))
-    assert table.loc[("control", "wide"), "p_holm"] < 1e-6
+        assert row.n == 20
+        assert row.difference == pytest.approx(difference)
+        assert row.p == pytest.approx(test.pvalue)
+        assert row.low == pytest.approx(interval.low)
+        assert row.high == pytest.approx(interval.high)
 
 
 answers = arrays(float, (2, 5, 3), elements=st.integers(1, 100))
@@ -294,63 +294,89 @@ NO_BIAS[:, :2, 0] = [[29, 18], [98, 31]]
 NO_BIAS[0, 0, 1] = 100
 
 
+@pytest.mark.parametrize("unit", ["scenario", "prompt"])
 @settings(max_examples=20)
 @example(NO_BIAS, 10, [0, 1, 2, 3, 4], [0, 1, 2])
 @given(answers, st.integers(-40, 40), st.permutations(range(5)), st.permutations(range(3)))
-def test_shift_swap_and_order(ratings, shift, scenarios, wordings):
+def test_a_shift_or_another_order_keeps_a_bias_and_a_swap_turns_it_round(
+    unit, ratings, shift, scenarios, wordings
+):
+    control, group = ratings
+    moved_control, moved_group = ratings[:, scenarios][:, :, wordings] + shift
+    tolerance = {"rtol": 1e-6, "atol": 1e-8}
+
+    result = bias(group, control, unit)
+    moved = bias(moved_group, moved_control, unit)
+    swapped = bias(control, group, unit)
+
+    numbers = [result.bias, result.low, result.high, result.statistic, result.d_z]
+    after_move = [moved.bias, moved.low, moved.high, moved.statistic, moved.d_z]
+    after_swap = [swapped.bias, swapped.high, swapped.low, swapped.statistic, swapped.d_z]
+    np.testing.assert_allclose(after_move, numbers, **tolerance)
+    np.testing.assert_allclose(np.negative(after_swap), numbers, **tolerance)
+    np.testing.assert_allclose(moved.p, result.p, **tolerance)
+    np.testing.assert_allclose(swapped.p, result.p, **tolerance)
+
+
+@settings(max_examples=20)
+@example(NO_BIAS, 10, [0, 1, 2, 3, 4], [0, 1, 2])
+@given(answers, st.integers(-40, 40), st.permutations(range(5)), st.permutations(range(3)))
+def test_a_shift_or_another_order_keeps_brittleness_and_its_excess(
+    ratings, shift, scenarios, wordings
+):
     control, group = ratings
     moved = ratings[:, scenarios][:, :, wordings] + shift
-
-    for unit in ("scenario", "prompt"):
-        one = bias(group, control, unit)
-        again = bias(*moved[::-1], unit)
-        swapped = bias(control, group, unit)
-        numbers = [one.bias, one.low, one.high, one.statistic, one.d_z, one.p]
-        mirrored = [-swapped.bias, -swapped.high, -swapped.low, -swapped.statistic, -swapped.d_z]
-
-        np.testing.assert_allclose([*mirrored, swapped.p], numbers, rtol=1e-6, atol=1e-8)
-
-        there = [again.bias, again.low, again.high, again.statistic, again.d_z, again.p]
-        np.testing.assert_allclose(there, numbers, rtol=1e-6, atol=1e-8)
+    moved_control, moved_group = moved
 
     spread = brittleness(ratings)
     excess = excess_over_brittleness(group, control)
+    moved_excess = excess_over_brittleness(moved_group, moved_control)
 
-    assert list(brittleness(moved)) == pytest.approx([*spread])
-    assert excess.mean == pytest.approx(abs(bias(group, control).bias) - brittleness(group).mean)
-    assert excess_over_brittleness(*moved[::-1]).low == pytest.approx(excess.low, abs=1e-8)
+    assert list(brittleness(moved)) == pytest.approx(list(spread))
+    by_parts = abs(bias(group, control).bias) - brittleness(group).mean
+    assert excess.mean == pytest.approx(by_parts)
+    assert moved_excess.low == pytest.approx(excess.low, abs=1e-8)
 
 
 def test_coverage_of_the_intervals():
     # 200 intervals at 0.95 hold 190 of their targets, with a standard deviation of 3.1. The third
     # counts prompts where groups differ from scenario to scenario: it must hold far fewer.
     rng = np.random.default_rng(7)
-    held = np.zeros(3, dtype=int)
+    true_bias = 5
+    # The expected sample deviation of 4 normal ratings is 3 x 0.9213.
+    true_excess = 5 - 3 * 0.9213
+    covered = {"bias": 0, "excess": 0, "bias of prompts": 0}
 
     for _ in range(200):
-        control, group = 60 + rng.normal(0, 8, (1, 25, 1)) + rng.normal(0, 4, (2, 25, 1))
-        control = control + rng.normal(0, 3, (25, 4))
-        group = group + 5 + rng.normal(0, 3, (25, 4))
+        scenarios = 60 + rng.normal(0, 8, (1, 25, 1))
+        control_mean, group_mean = scenarios + rng.normal(0, 4, (2, 25, 1))
+        control = control_mean + rng.normal(0, 3, (25, 4))
+        group = group_mean + true_bias + rng.normal(0, 3, (25, 4))
 
-        # The expected sample deviation of 4 normal ratings is 3 x 0.9213.
-        found = {
-            bias(group, control): 5,
-            excess_over_brittleness(group, control): 5 - 3 * 0.9213,
-            bias(group, control, unit="prompt"): 5,
-        }
-        held += [result.low <= target <= result.high for result, target in found.items()]
+        result = bias(group, control)
+        covered["bias"] += result.low <= true_bias <= result.high
+        result = excess_over_brittleness(group, control)
+        covered["excess"] += result.low <= true_excess <= result.high
+        result = bias(group, control, unit="prompt")
+        covered["bias of prompts"] += result.low <= true_bias <= result.high
 
-    assert (np.abs(held[:2] - 190) <= 9).all()
-    assert held[2] < 160
+    assert abs(covered["bias"] - 190) <= 9
+    assert abs(covered["excess"] - 190) <= 9
+    assert covered["bias of prompts"] < 160
 
 
 def test_no_bias_does_not_exceed_no_brittleness():
     rng = np.random.default_rng(8)
-    control, group = 60 + rng.normal(0, 3, (2, 200, 20, 1)) + np.zeros((200, 20, 4))
-    exceeds = [excess_over_brittleness(*pair).low > 0 for pair in zip(group, control, strict=True)]
+    scenario_means = 60 + rng.normal(0, 3, (2, 200, 20, 1))
+    controls, groups = scenario_means + np.zeros((200, 20, 4))
+
+    n_exceeding = 0
+    for group, control in zip(groups, controls, strict=True):
+        excess = excess_over_brittleness(group, control)
+        n_exceeding += excess.low > 0
 
     # As often as a test at 0.05: 10 of 200, with a standard deviation of 3.1.
-    assert 1 <= sum(exceeds) <= 19
+    assert 1 <= n_exceeding <= 19
 
 
 @pytest.mark.parametrize(("unit", "other"), [("scenario", "prompt"), ("prompt", "scenario")])
@@ -358,99 +384,88 @@ def test_table_of_a_category(unit, other):
     # With this seed the units disagree on a group, and so do corrected and uncorrected verdicts.
     control, *ratings = some_ratings(6, 30, seed=6, interaction=6)
     groups = dict(zip("abcde", ratings, strict=True))
+
     table = bias_table(groups, control, unit, alpha=0.02, level=0.01)
 
     assert list(table.index) == list(groups)
-
     for name, row in table.iterrows():
         expected = bias(groups[name], control, unit)._asdict()
+        of_other_unit = bias(groups[name], control, other)
         assert row[list(expected)].to_dict() == expected
-        assert row[f"p_{other}"] == bias(groups[name], control, other).p
+        assert row[f"p_{other}"] == of_other_unit.p
 
     for end in ("", f"_{other}"):
-        holm = adjust(table[f"p{end}"], "holm")
+        p = table[f"p{end}"]
+        holm = adjust(p, "holm")
         np.testing.assert_array_equal(table[f"p_holm{end}"], holm)
         np.testing.assert_array_equal(table[f"significant_holm{end}"], holm < 0.01)
-        np.testing.assert_array_equal(table[f"significant{end}"], table[f"p{end}"] < 0.02)
+        np.testing.assert_array_equal(table[f"significant{end}"], p < 0.02)
 
     assert (table["alpha"] == 0.02).all()
     assert (table["significant"] != table[f"significant_{other}"]).any()
-    assert (table["significant"] & ~table["significant_holm"]).any()
+    lost_to_correction = table["significant"] & ~table["significant_holm"]
+    assert lost_to_correction.any()
 
 
 def test_a_table_without_shared_prompts_leaves_that_unit_out():
     # As in the crossing "totals": each phrasing in one wording, here never the control's.
-    control = np.array(
-        [
-            [50, NAN],
-            [60, NAN],
-            [70, NAN],
-        ]
-    )
-    group = np.array(
-        [
-            [NAN, 53],
-            [NAN, 66],
-            [NAN, 73],
-        ]
-    )
-    table = bias_table({"apart": group}, control)
+    control = np.array([[50, NAN], [60, NAN], [70, NAN]])
+    apart = np.array([[NAN, 53], [NAN, 66], [NAN, 73]])
+
+    table = bias_table({"apart": apart}, control)
 
     assert table.loc["apart", "bias"] == pytest.approx(4)
     assert table[["p_prompt", "p_holm_prompt"]].isna().all(axis=None)
     assert not table[["significant_prompt", "significant_holm_prompt"]].any(axis=None)
-    assert bias_table({"apart": group, "there": GROUP}, CONTROL)["p_prompt"].notna().all()
+
+    with_shared = bias_table({"apart": apart, "there": GROUP}, CONTROL)
+    assert with_shared["p_prompt"].notna().all()
 
 
-def test_one_row_a_group_of_every_key():
-    ratings = {("model", 1): {"control": CONTROL, "group": GROUP}, ("model", 2): {"group": CONTROL}}
+def test_one_row_per_group_of_every_key():
+    ratings = {
+        ("model", 1): {"control": CONTROL, "group": GROUP},
+        ("model", 2): {"group": CONTROL},
+    }
+    fields = helpfulness(GROUP)._fields
+
     table = by_group(ratings, helpfulness, ["model", "run"])
 
-    assert list(table.columns) == ["model", "run", "group", *helpfulness(GROUP)._fields]
-    assert table[["run", "group", "mean"]].to_numpy().tolist() == [
-        [1, "control", 61], [1, "group", 63], [2, "group", 61]
-    ]  # fmt: skip
+    assert list(table.columns) == ["model", "run", "group", *fields]
+    assert table["run"].tolist() == [1, 1, 2]
+    assert table["group"].tolist() == ["control", "group", "group"]
+    assert table["mean"].tolist() == [61, 63, 61]
 
 
 def test_two_runs():
     first = {"person": CONTROL, "group": GROUP}
-    second = {
-        "person": CONTROL
-        + np.array(
-            [
-                [1, 3],
-                [0, 0],
-                [-5, -5],
-            ]
-        ),
-        "group": GROUP + 1,
-    }
+    # Differences of the person's scenarios: 2, 0, -5.
+    changes = np.array([[1, 3], [0, 0], [-5, -5]])
+    second = {"person": CONTROL + changes, "group": GROUP + 1}
+    expected = stats.ttest_rel([54, 60, 66], [52, 60, 71])
+
     table = repeatability(first, second)
 
-    # Person: scenarios 2, 0, -5.
+    assert table["largest"].tolist() == [5, 1]
     person = table.loc["person"]
     assert person["first"] == 61
     assert person["second"] == 60
     assert person["difference"] == -1
-    assert table["largest"].tolist() == [5, 1]
+    assert person["statistic"] == pytest.approx(expected.statistic)
+    assert person["p"] == pytest.approx(expected.pvalue)
+    group = table.loc["group"]
+    assert group["difference"] == 1
+    assert group["p"] == 0.25
+    assert group["p_holm"] == 0.5
 
-    expected = stats.ttest_rel([54, 60, 66], [52, 60, 71])
-    here = table.loc["person", "statistic"], table.loc["person", "p"]
 
-    assert here == pytest.approx((expected.statistic, expected.pvalue))
-    row = table.loc["group"]
-    assert row["difference"] == 1
-    assert row["p"] == 0.25
-    assert row["p_holm"] == 0.5
+def test_a_scenario_that_one_run_lost_is_not_compared():
+    first = {"person": CONTROL, "group": GROUP}
+    second = {
+        "person": np.array([[51, 57], [60, 60], [NAN, NAN]]),
+        "group": GROUP + 1,
+    }
 
-    # A scenario that one run lost is not compared.
-    second["person"] = np.array(
-        [
-            [51, 57],
-            [60, 60],
-            [NAN, NAN],
-        ]
-    )
     table = repeatability(first, second)
 
     person = table.loc["person"]
@@ -483,14 +498,17 @@ def test_what_cannot_be_used_is_refused(function, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("shown", "expected"),
+    ("display_of", "expected"),
     [
-        ({"a": "a"}, [("a", 1, 60, 50, 1)]),
-        ({"a": "a, b", "b": "a, b"}, [("a, b", 2, 65, 51, 0.5)]),
-        ({"a": "a, b", "b": "a, b", "c": "c"}, [("a, b", 2, 65, 51, 0.5), ("c", 1, 10, 11, 0)]),
+        ({"a": "a"}, [["a", 1, 60, 50, 1]]),
+        ({"a": "a, b", "b": "a, b"}, [["a, b", 2, 65, 51, 0.5]]),
+        (
+            {"a": "a, b", "b": "a, b", "c": "c"},
+            [["a, b", 2, 65, 51, 0.5], ["c", 1, 10, 11, 0]],
+        ),
     ],
 )
-def test_groups_over_one_two_and_three_models(shown, expected):
+def test_groups_over_one_two_and_three_models(display_of, expected):
     """A model is averaged with those of its display alone."""
     rows = [
         ("a", 60.0, 50.0, True),
@@ -498,57 +516,72 @@ def test_groups_over_one_two_and_three_models(shown, expected):
         ("c", 10.0, 11.0, False),
     ]
     table = pd.DataFrame(rows, columns=["model", "helpfulness", "control", "significant"])
-    table = table.assign(category="Age", group="senior")[table.model.isin(shown)]
+    table = table.assign(category="Age", group="senior")
+    table = table[table.model.isin(display_of)]
     over_models = defined("20_biased_samaritan", "over_models")
-    found = over_models(table, table.model.map(shown)).reset_index()
 
-    assert [tuple(row) for row in found.drop(columns=["category", "group"]).values] == expected
+    averaged = over_models(table, table.model.map(display_of)).reset_index()
+
+    numbers = averaged.drop(columns=["category", "group"])
+    assert numbers.values.tolist() == expected
 
 
-def test_a_test_that_could_not_have_been_significant_says_so():
+def test_a_bias_that_could_not_have_been_significant_says_so():
     """Three scenarios that differ alike: p is that of a sign test, at least 1/4, whatever alpha."""
     groups = {"up": CONTROL + 1, "varied": GROUP}
+
     table = bias_table(groups, CONTROL, level=0.2)
 
     assert table.p_least.tolist() == [1 / 4, 0]
-
     # Holm: the other's could be 0, and then this one is the last of its family.
     assert table.p_holm_least.tolist() == [1 / 4, 0]
     assert table.finding.tolist() == ["could not have been significant", "significant"]
     assert set(table.family) == {"2 groups"}
 
-    alike = {"a": CONTROL, "b": GROUP}, {"a": CONTROL + 1, "b": GROUP - 1}
-    twice = repeatability(*alike, level=0.3)
 
-    assert twice.p_holm_least.tolist() == [1 / 2, 1 / 2]
-    assert set(twice.finding) == {"could not have been significant"}
+def test_two_runs_that_could_not_have_differed_say_so():
+    first = {"a": CONTROL, "b": GROUP}
+    second = {"a": CONTROL + 1, "b": GROUP - 1}
 
-    cells = {"a": GROUP, "b": GROUP, "c": np.full((3, 2), np.nan)}
-    between = brittleness_between(cells, level=0.01)
+    table = repeatability(first, second, level=0.3)
 
-    assert between.family.unique() == ["1 pairs"]
+    assert table.p_holm_least.tolist() == [1 / 2, 1 / 2]
+    assert set(table.finding) == {"could not have been significant"}
 
-    said = ["could not have been significant", "not tested", "not tested"]
-    assert between.finding.tolist() == said
+
+def test_brittleness_that_could_not_have_differed_says_so():
+    cells = {"a": GROUP, "b": GROUP, "c": EMPTY}
+
+    table = brittleness_between(cells, level=0.01)
+
+    assert table.family.unique() == ["1 pairs"]
+    assert table.finding.tolist() == [
+        "could not have been significant",
+        "not tested",
+        "not tested",
+    ]
 
 
 # --- phrasings as a sample
 
 
-def test_a_bias_of_one_phrasing_is_none_of_phrasings_like_these():
+def test_a_bias_of_one_phrasing_is_no_bias_of_phrasings_like_these():
     """One of two phrasings is 20 points up, as the other is down: over scenarios it is certain."""
-    words = np.array([12.0, -8.0])[:, None, None]
-    ratings = some_ratings(5, scenarios=100)
-    control = ratings[0]
-    groups = {"a": ratings[1:3] + words, "b": ratings[3:] - words}
-    found = bias_of_phrasings(groups, control)
+    of_phrasings = np.array([12.0, -8.0])[:, None, None]
+    control, *ratings = some_ratings(5, scenarios=100)
+    groups = {
+        "a": np.array(ratings[:2]) + of_phrasings,
+        "b": np.array(ratings[2:]) - of_phrasings,
+    }
 
-    for name, ratings in groups.items():
-        over_scenarios = bias(ratings, control)
-        assert found[name].estimate == pytest.approx(over_scenarios.bias)
-        assert over_scenarios.p < 0.05 < found[name].p
-        assert found[name].low < over_scenarios.low
+    over_phrasings = bias_of_phrasings(groups, control)
+
+    for name, group in groups.items():
+        over_scenarios = bias(group, control)
+        assert over_phrasings[name].estimate == pytest.approx(over_scenarios.bias)
+        assert over_scenarios.p < 0.05
+        assert over_phrasings[name].p > 0.05
+        assert over_phrasings[name].low < over_scenarios.low
 
     alone = bias_of_phrasings({"a": groups["a"]}, control)
-
     assert alone["a"].reason == "cannot be told: two phrasings"
