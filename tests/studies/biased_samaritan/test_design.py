@@ -14,165 +14,234 @@ from ingroup.studies.biased_samaritan.answers import cubes
 from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
 from toy import Toy
 
-ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "READING": "",
-    "ENDING": "turn", "RUNS": 2,
-         "SCENARIOS": "sample", "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
-         "TOP_P": -1.0, "MAX_TOKENS": 128, "REASONING": "", "SEED": 7,
-         "REQUEST": "sample"}  # fmt: skip
+PARAMETERS = {
+    "MODELS": ["calibrant", "calibrant-null"],
+    "ENGINE": "",
+    "READING": "",
+    "ENDING": "turn",
+    "RUNS": 2,
+    "SCENARIOS": "sample",
+    "CROSSING": "full",
+    "LATINO": False,
+    "TEMPERATURE": -1.0,
+    "TOP_P": -1.0,
+    "MAX_TOKENS": 128,
+    "REASONING": "",
+    "SEED": 7,
+    "REQUEST": "sample",
+}
 
 
-TOLD = stimuli.load_scenarios()
+SCENARIOS = stimuli.load_scenarios()
+CATEGORIES = ["Race", "Gender", "Age"]
 
 
 @pytest.mark.parametrize(
-    ("category", "names"),
+    ("category", "phrasings", "prompts_of_the_paper"),
     [
-        ("Race", 11),
-        ("Gender", 8),
-        ("Age", 8),
+        ("Race", 11, 1133),
+        ("Gender", 8, 824),
+        ("Age", 8, 824),
     ],
 )
-def test_the_samaritan_has_the_papers_numbers_of_prompts(category, names):
-    paper = trials(TOLD, category, "totals")
-    assert len(paper) == {"Race": 1133, "Gender": 824, "Age": 824}[category]
-    assert len(trials(TOLD, category)) == 412 * names
-    assert paper.fingerprint != trials(TOLD, category).fingerprint
+def test_the_samaritan_has_the_papers_numbers_of_prompts(category, phrasings, prompts_of_the_paper):
+    full = trials(SCENARIOS, category)
+    paper = trials(SCENARIOS, category, "totals")
+
+    assert len(full) == 412 * phrasings
+    assert len(paper) == prompts_of_the_paper
+    assert paper.fingerprint != full.fingerprint
 
 
-def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wordings_evenly():
-    (block,) = trials(TOLD, "Age", "totals").blocks
+def test_the_papers_crossing_asks_a_phrasing_once_per_scenario_and_deals_wordings_evenly():
+    (block,) = trials(SCENARIOS, "Age", "totals").blocks
     prompts = pd.DataFrame(block.factors["prompt"])
-    assert (prompts.groupby(["scenario", "phrasing"]).size() == 1).all()
-    assert prompts.groupby(["phrasing", "wording"]).size().between(25, 26).all()
+
+    per_scenario = prompts.groupby(["scenario", "phrasing"]).size()
+    per_wording = prompts.groupby(["phrasing", "wording"]).size()
+
+    assert (per_scenario == 1).all()
+    assert per_wording.between(25, 26).all()
 
 
 @pytest.mark.parametrize("request_", ["sample", "Rate it from 1 to 100."])
 def test_answers_of_the_crossing_under_its_former_name_are_read(request_, tmp_path, monkeypatch):
     """Stores of CROSSING=paper: its name is in their prompts' fingerprint and in their place."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    asked = calls(ASKED | {"CROSSING": "totals", "REQUEST": request_})
-    (call,) = [call for call in asked if call.key == ("calibrant", 2, "Age")]
-    (block,) = trials(TOLD, "Age", "totals", asking=request_).blocks
+    all_calls = calls(PARAMETERS | {"CROSSING": "totals", "REQUEST": request_})
+    (call,) = [call for call in all_calls if call.key == ("calibrant", 2, "Age")]
+    (block,) = trials(SCENARIOS, "Age", "totals", asking=request_).blocks
     former = Design([replace(block, labels={"category": "Age", "crossing": "paper"})])
+    end = "" if request_ == "sample" else f"+{former.fingerprint[:12]}"
+    model_folder = tmp_path / "biased_samaritan" / "sample-103" / "calibrant@transformers"
 
     assert call.design.fingerprint == former.fingerprint
-
-    end = "" if request_ == "sample" else f"+{former.fingerprint[:12]}"
-    folder = tmp_path / "biased_samaritan" / "sample-103" / "calibrant@transformers"
-
-    assert call.folder == folder / f"Age-paper{end}-run2"
+    assert call.folder == model_folder / f"Age-paper{end}-run2"
 
     engine = Toy(lambda *_: "85")
-    fill(former, engine, open_store(call.folder, former, engine, call.sampling), call.sampling)
-
-    assert stored(call).read().text.tolist() == ["85"] * len(former)
+    store = open_store(call.folder, former, engine, call.sampling)
+    fill(former, engine, store, call.sampling)
+    texts = stored(call).read().text.tolist()
+    assert texts == ["85"] * len(former)
 
 
 def test_a_samaritan_trial_is_its_scenario_and_the_request():
-    plan = trials(TOLD, "Gender", latino=True)
-    trial = plan[8 * 4 * 6 + 8 + 7]  # the seventh scenario, second wording, last phrasing
+    design = trials(SCENARIOS, "Gender", latino=True)
+    trial = design[8 * 4 * 6 + 8 + 7]  # the seventh scenario, second wording, last phrasing
     prompt = trial.condition["prompt"]
 
     assert prompt.scenario == 7
     assert prompt.wording == 2
     assert prompt.phrase == "an enby"
     assert trial.messages == stimuli.messages(prompt.text, "an enby")
-    assert len(trials(TOLD, "Race", latino=True)) == 412 * 13
 
 
-def test_every_call_has_its_own_seed_and_place():
-    asked = calls(ASKED)
-    runs = [
-        ("calibrant", 1),
-        ("calibrant", 2),
-        ("calibrant-null", 1),
+def test_latino_adds_two_phrasings():
+    assert len(trials(SCENARIOS, "Race", latino=True)) == 412 * 13
+
+
+def test_every_call_has_its_own_seed_and_folder():
+    all_calls = calls(PARAMETERS)
+
+    assert [call.key for call in all_calls] == [
+        ("calibrant", 1, "Race"),
+        ("calibrant", 1, "Gender"),
+        ("calibrant", 1, "Age"),
+        ("calibrant", 2, "Race"),
+        ("calibrant", 2, "Gender"),
+        ("calibrant", 2, "Age"),
+        ("calibrant-null", 1, "Race"),
+        ("calibrant-null", 1, "Gender"),
+        ("calibrant-null", 1, "Age"),
     ]
+    lengths = [len(call.design) for call in all_calls[6:]]
+    assert lengths == [412 * 11, 412 * 8, 412 * 8]
+    seeds = [call.sampling.seed for call in all_calls[:6]]
+    assert seeds == [3007, 4007, 5007, 6007, 7007, 8007]
+    folders = {call.folder for call in all_calls}
+    assert len(folders) == 9
+    assert all_calls[5].folder.parts[-3:] == (
+        "sample-103",
+        "calibrant@transformers",
+        "Age-full-run2",
+    )
+    for call in all_calls:
+        assert call.options == {"system": "fold"}
 
-    assert [call.key for call in asked] == [(*run, c) for run in runs for c in stimuli.categories()]
-    assert [len(call.design) for call in asked[6:]] == [412 * 11, 412 * 8, 412 * 8]
-    assert [call.sampling.seed for call in asked[:6]] == [3007, 4007, 5007, 6007, 7007, 8007]
-    assert len({call.folder for call in asked}) == 9
-    assert asked[5].folder.parts[-3:] == ("sample-103", "calibrant@transformers", "Age-full-run2")
-    assert all(call.options == {"system": "fold"} for call in asked)
-    assert len(calls(ASKED | {"MODELS": ["calibrant"], "RUNS": 1})) == 3
+
+def test_one_run_of_one_model_is_one_call_per_category():
+    assert len(calls(PARAMETERS | {"MODELS": ["calibrant"], "RUNS": 1})) == 3
 
 
 def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily():
-    asked = calls(ASKED | {"MODELS": ["calibrant", "somebody/else"], "READING": "expected"})[6:]
-    assert rated(asked) == asked[:3]
-    assert [call.key for call in asked] == 2 * [
-        ("somebody/else", 1, category) for category in stimuli.categories()
-    ]
-    assert [len(call.design) for call in asked] == [412 * n for n in (11, 8, 8)] + [
-        44 * n for n in (11, 8, 8)
-    ]
-    assert {call.source for call in asked[3:]} == {"sample-103-tenth"}
-    assert all(call.sampling.choices == tuple(map(str, range(1, 101))) for call in asked[:3])
-    assert {(call.sampling.temperature, call.sampling.choices) for call in asked[3:]} == {(0, ())}
+    models = ["calibrant", "somebody/else"]
+    all_calls = calls(PARAMETERS | {"MODELS": models, "READING": "expected"})
+    of_model = all_calls[6:]
+    over_choices = of_model[:3]
+    free = of_model[3:]
 
-    chosen, free = ({t.condition["prompt"] for t in one.design} for one in (asked[0], asked[3]))
-    few = {prompt.scenario for prompt in free}
+    keys = [("somebody/else", 1, category) for category in CATEGORIES]
+    assert rated(of_model) == over_choices
+    assert [call.key for call in over_choices] == keys
+    assert [call.key for call in free] == keys
+    assert [len(call.design) for call in over_choices] == [412 * 11, 412 * 8, 412 * 8]
+    assert [len(call.design) for call in free] == [44 * 11, 44 * 8, 44 * 8]
 
-    assert few == set(tenth(range(1, 104)))
-    assert free == {prompt for prompt in chosen if prompt.scenario in few}
+    scale = tuple(str(number) for number in range(1, 101))
+    for call in over_choices:
+        assert call.sampling.choices == scale
+    for call in free:
+        assert call.source == "sample-103-tenth"
+        assert call.sampling.choices == ()
+        assert call.sampling.temperature == 0
+
+
+def test_the_tenth_that_is_asked_freely_has_the_prompts_of_its_scenarios():
+    parameters = PARAMETERS | {"MODELS": ["somebody/else"], "READING": "expected"}
+    over_choices, _, _, free, _, _ = calls(parameters)
+    all_prompts = {trial.condition["prompt"] for trial in over_choices.design}
+    free_prompts = {trial.condition["prompt"] for trial in free.design}
+
+    free_scenarios = {prompt.scenario for prompt in free_prompts}
+    expected = {prompt for prompt in all_prompts if prompt.scenario in free_scenarios}
+
+    assert free_scenarios == set(tenth(range(1, 104)))
+    assert free_prompts == expected
 
 
 def test_a_users_prompts_run_as_they_are_and_apart_from_those_with_the_request():
     """Another end of the prompts is another text, another design and another place."""
-    plain, asking = (
-        calls(ASKED | {"MODELS": ["m@openai"], "REQUEST": text})[0]
-        for text in ("none", "How sure are you {of it}?")
-    )
-    usual = calls(ASKED | {"MODELS": ["m@openai"]})[0]
+    parameters = PARAMETERS | {"MODELS": ["m@openai"]}
+    usual = calls(parameters)[0]
+    without_request = calls(parameters | {"REQUEST": "none"})[0]
+    own_request = calls(parameters | {"REQUEST": "How sure are you {of it}?"})[0]
     prompt = usual.design[1].condition["prompt"]
-    told = stimuli.render(prompt.text, prompt.phrase)
-    ends = ["", "\nHow sure are you {of it}?", f"\n{stimuli.request().text}"]
-    ends[2] = ends[2].replace(stimuli.SLOT, prompt.phrase)
+    scenario = stimuli.render(prompt.text, prompt.phrase)
+    usual_request = stimuli.request().text.replace(stimuli.SLOT, prompt.phrase)
 
-    for call, end in zip((plain, asking, usual), ends, strict=True):
-        assert call.design[1].messages == [{"role": "user", "content": told + end}]
+    content_of = {
+        usual: f"{scenario}\n{usual_request}",
+        without_request: scenario,
+        own_request: scenario + "\nHow sure are you {of it}?",
+    }
 
-    assert len({call.address for call in (plain, asking, usual)}) == 3
-    assert len({call.design.fingerprint for call in (plain, asking, usual)}) == 3
+    for call, content in content_of.items():
+        assert call.design[1].messages == [{"role": "user", "content": content}]
+    assert len({call.address for call in content_of}) == 3
+    assert len({call.design.fingerprint for call in content_of}) == 3
 
-    scales = {stimuli.request(text)[2:] for text in ("sample", "none", "Any?")}
-    assert scales == {(1, 100)}
+
+@pytest.mark.parametrize("text", ["sample", "none", "Any?"])
+def test_every_request_has_the_scale_from_1_to_100(text):
+    assert stimuli.request(text)[2:] == (1, 100)
 
 
 def test_sampling_is_that_of_table_5_unless_it_is_given():
-    assert sampling_of(ASKED, "calibrant") == Sampling(1.0, 1.0, 128, 7)
+    assert sampling_of(PARAMETERS, "calibrant") == Sampling(1.0, 1.0, 128, 7)
 
-    haiku = sampling_of(ASKED, "claude-3.5-haiku")
+    haiku = sampling_of(PARAMETERS, "claude-3.5-haiku")
     assert haiku.temperature == 1.0
     assert haiku.top_p == 0.999
-    assert sampling_of(ASKED | {"TEMPERATURE": 0.0}, "claude-3.5-haiku").temperature == 0
-    assert sampling_of(ASKED, "deepseek-ai/DeepSeek-R1").top_p == 1  # not in the table
 
-    models = ["mistral-nemo@openai", "claude-3.5-haiku"]  # each its own, in one run
-    asked = calls(ASKED | {"MODELS": models})
-    drawn = {(c.model, c.sampling.temperature, c.sampling.top_p) for c in asked}
+    haiku_at_zero = sampling_of(PARAMETERS | {"TEMPERATURE": 0.0}, "claude-3.5-haiku")
+    assert haiku_at_zero.temperature == 0
 
-    assert drawn == {("mistral-nemo", 0.7, 1), ("claude-3.5-haiku", 1, 0.999)}
+    not_in_the_table = sampling_of(PARAMETERS, "deepseek-ai/DeepSeek-R1")
+    assert not_in_the_table.top_p == 1
 
 
-@pytest.mark.parametrize("crossing", ["full", "totals"])
-def test_ratings_become_arrays_in_the_order_of_table_4(crossing):
-    """A rating tells its prompt: scenario, wording and phrasing. There are fewer than wordings."""
-    (block,) = trials(TOLD[TOLD.scenario <= 3], "Age", crossing).blocks
+def test_each_model_of_a_run_has_its_own_sampling():
+    models = ["mistral-nemo@openai", "claude-3.5-haiku"]
+
+    sampled = set()
+    for call in calls(PARAMETERS | {"MODELS": models}):
+        sampled.add((call.model, call.sampling.temperature, call.sampling.top_p))
+
+    assert sampled == {
+        ("mistral-nemo", 0.7, 1),
+        ("claude-3.5-haiku", 1, 0.999),
+    }
+
+
+@pytest.mark.parametrize(("crossing", "wordings"), [("full", 4), ("totals", 1)])
+def test_ratings_become_arrays_in_the_order_of_table_4(crossing, wordings):
+    """A rating is a code of its prompt: phrasing, scenario and wording."""
+    three_scenarios = SCENARIOS[SCENARIOS.scenario <= 3]
+    (block,) = trials(three_scenarios, "Age", crossing).blocks
     prompts = pd.DataFrame(block.factors["prompt"])
-    names = stimuli.phrasings("Age")
-    code = 100 * prompts.phrasing.map({name: i for i, name in enumerate(names.phrasing)})
-    told = prompts.assign(rating=code + 10 * prompts.scenario + prompts.wording)
-    arrays = cubes(told.sample(frac=1, random_state=0))
+    phrasings = stimuli.phrasings("Age")
+    number_of = {name: number for number, name in enumerate(phrasings.phrasing)}
+    codes = 100 * prompts.phrasing.map(number_of) + 10 * prompts.scenario + prompts.wording
+    shuffled = prompts.assign(rating=codes).sample(frac=1, random_state=0)
 
-    assert list(arrays) == names.group.unique().tolist()
+    arrays = cubes(shuffled)
 
-    whole = np.concatenate(list(arrays.values()))
-    assert whole.shape == (8, 3, 4)
+    assert list(arrays) == phrasings.group.unique().tolist()
+    joined = np.concatenate(list(arrays.values()))
+    assert joined.shape == (8, 3, 4)
 
-    phrasing, scenario, wording = np.indices(whole.shape)
+    phrasing, scenario, wording = np.indices(joined.shape)
     expected = 100 * phrasing + 10 * (scenario + 1) + wording + 1
-    there = ~np.isnan(whole)
-
-    np.testing.assert_array_equal(whole[there], expected[there])
-    assert (there.sum(axis=2) == (4 if crossing == "full" else 1)).all()
+    is_rated = ~np.isnan(joined)
+    np.testing.assert_array_equal(joined[is_rated], expected[is_rated])
+    assert (is_rated.sum(axis=2) == wordings).all()
