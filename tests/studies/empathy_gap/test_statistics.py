@@ -32,54 +32,73 @@ from ingroup.studies.empathy_gap.statistics import (
 )
 
 NAN = np.nan
-VALUES = np.array([[[10, 20, 30], [40, NAN, 60]], [[NAN, 80, 90], [100, NAN, NAN]]])
+VALUES = np.array(
+    [
+        [[10, 20, 30], [40, NAN, 60]],
+        [[NAN, 80, 90], [100, NAN, NAN]],
+    ]
+)
 
 
+@pytest.mark.parametrize(("rule", "keeps"), [("listwise", np.all), ("pairwise", np.any)])
 @settings(max_examples=60)
 @given(
-    hnp.arrays(
+    values=hnp.arrays(
         float,
         hnp.array_shapes(min_dims=3, max_dims=3, max_side=4),
         elements=st.one_of(st.just(NAN), st.integers(0, 100)),
     )
 )
-def test_exclusion_equals_a_loop_over_events(values):
-    there = [~np.isnan(values[:, :, k]) for k in range(values.shape[2])]
-    for rule, kept in (("listwise", np.all), ("pairwise", np.any)):
-        events = [k for k, ratings in enumerate(there) if kept(ratings)]
-        if events:
-            np.testing.assert_array_equal(exclude(values, rule), values[:, :, events])
-        else:
-            with pytest.raises(ValueError, match="event"):
-                exclude(values, rule)
+def test_exclusion_equals_a_loop_over_events(rule, keeps, values):
+    events = []
+    for event in range(values.shape[2]):
+        is_rated = ~np.isnan(values[:, :, event])
+        if keeps(is_rated):
+            events.append(event)
+
+    if events:
+        np.testing.assert_array_equal(exclude(values, rule), values[:, :, events])
+    else:
+        with pytest.raises(ValueError, match="event"):
+            exclude(values, rule)
 
 
 def test_what_leaves_no_event_is_an_error():
     with pytest.raises(ValueError, match="all 3 events lack an answer: EXCLUSION=pairw"):
         exclude(VALUES)
 
-    never = VALUES.copy()
-    never[0, 1] = NAN
+
+def test_a_cell_without_any_rating_is_an_error():
+    values = VALUES.copy()
+    values[0, 1] = NAN
 
     with pytest.raises(ValueError, match=r"1 of 4 cells have no rating of any event.* CATEGORIES$"):
-        exclude(never)
-    for rule in ("listwise", "pairwise"):
-        with pytest.raises(ValueError, match="none of the 3 events has a rating in any cell"):
-            exclude(VALUES * NAN, rule)
+        exclude(values)
+
+
+@pytest.mark.parametrize("rule", ["listwise", "pairwise"])
+def test_ratings_that_are_all_missing_are_an_error(rule):
+    with pytest.raises(ValueError, match="none of the 3 events has a rating in any cell"):
+        exclude(VALUES * NAN, rule)
 
 
 def test_cell_means_by_hand():
     np.testing.assert_array_equal(cell_means(VALUES), [[20, 50], [85, 100]])
 
-    # 200 events of mean 2.675, a number that binary floats hold just below: 2.67 as released.
-    values = np.r_[np.full(65, 2.0), np.full(135, 3.0)].reshape(1, 1, 200)
+
+def test_a_cell_without_a_rating_has_no_mean():
+    with pytest.raises(ValueError, match="perceiver 1 and experiencer 0 is empty"):
+        cell_means(VALUES[:, :, :1])
+
+
+def test_cell_means_are_rounded_as_released():
+    """200 events of mean 2.675, which binary floats hold just below: 2.67 as released."""
+    ratings = np.repeat([2.0, 3.0], [65, 135])
+    values = ratings.reshape(1, 1, 200)
 
     assert cell_means(values) == 2.675
     assert cell_means(values, decimals=2) == 2.67
     assert cell_means(values, decimals=1) == 2.7
-
-    with pytest.raises(ValueError, match="perceiver 1 and experiencer 0 is empty"):
-        cell_means(VALUES[:, :, :1])
 
 
 @settings(max_examples=60)
@@ -92,24 +111,38 @@ def test_zscore_equals_the_formula(matrix):
 
 def test_cells_by_hand():
     """Mean 4, squares 9 + 1 + 1 + 9 over 4 cells: standard deviation sqrt(5)."""
-    table = cells(np.array([[1.0, 3.0], [5.0, 7.0]])[..., None], ["x", "y"])
-    assert table[["perceiver", "experiencer", "mean"]].values.tolist() == [
-        *(
-            ["x", "x", 1],
-            ["x", "y", 3],
-            ["y", "x", 5],
-            ["y", "y", 7],
-        )
-    ]
+    one_event = np.array([[[1.0], [3.0]], [[5.0], [7.0]]])
+
+    table = cells(one_event, ["x", "y"])
+
+    assert table.perceiver.tolist() == ["x", "x", "y", "y"]
+    assert table.experiencer.tolist() == ["x", "y", "x", "y"]
+    assert table["mean"].tolist() == [1, 3, 5, 7]
     np.testing.assert_allclose(table.z * np.sqrt(5), [-3, -1, 1, 3])
-    assert cells(np.full((2, 2, 3), 0.1), ["x", "y"]).z.tolist() == [0] * 4
-
-    # Means 1/3 and 2/3 are 0.33 and 0.67 as released.
-    table = cells(np.array([[[0, 0, 1], [0, 1, 1]]] * 2, dtype=float), ["x", "y"])
-    assert table.mean_released.tolist() == [0.33, 0.67] * 2
 
 
-@pytest.mark.parametrize("matrix", [[[5.1, 5.1]], [[0.3, 0.1 + 0.2], [0.3, 0.3]], [[0, 0], [0, 0]]])
+def test_cells_that_are_all_alike_have_z_scores_of_0():
+    table = cells(np.full((2, 2, 3), 0.1), ["x", "y"])
+    assert table.z.tolist() == [0, 0, 0, 0]
+
+
+def test_means_of_cells_are_rounded_as_released():
+    row = [[0, 0, 1], [0, 1, 1]]
+    values = np.array([row, row], dtype=float)
+
+    table = cells(values, ["x", "y"])
+
+    assert table.mean_released.tolist() == [0.33, 0.67, 0.33, 0.67]
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[5.1, 5.1]],
+        [[0.3, 0.1 + 0.2], [0.3, 0.3]],
+        [[0, 0], [0, 0]],
+    ],
+)
 def test_a_matrix_without_zscores_is_an_error(matrix):
     with pytest.raises(ValueError, match=f"found {matrix[0][0]} in all of them"):
         zscore(matrix)
@@ -117,37 +150,45 @@ def test_a_matrix_without_zscores_is_an_error(matrix):
 
 def block(seed=1, n=4, events=8):
     """Ratings of `n` identities; only "a person", at 0, lacks event 0; a named pair lacks 1."""
-    values = np.random.default_rng(seed).integers(0, 101, (n, n, events)).astype(float)
-    values[0, 2, 0] = values[1, 3, 1] = NAN
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 101, (n, n, events)).astype(float)
+    values[0, 2, 0] = NAN
+    values[1, 3, 1] = NAN
     return values
 
 
 def test_gap_matrix_keeps_the_unspecified_identity_in_the_zscore():
     values = block()
-    expected = stats.zscore(values[:, :, 2:].mean(axis=2), axis=None)[1:, 1:]
+    listwise_means = values[:, :, 2:].mean(axis=2)
+    pairwise_means = np.nanmean(values, axis=2)
 
-    np.testing.assert_allclose(gap_matrix(values), expected)
+    listwise = gap_matrix(values)
+    pairwise = gap_matrix(values, "pairwise")
 
-    expected = stats.zscore(np.nanmean(values, axis=2), axis=None)[1:, 1:]
-    np.testing.assert_allclose(gap_matrix(values, "pairwise"), expected)
+    z = stats.zscore(listwise_means, axis=None)
+    np.testing.assert_allclose(listwise, z[1:, 1:])
+    z = stats.zscore(pairwise_means, axis=None)
+    np.testing.assert_allclose(pairwise, z[1:, 1:])
 
 
 def test_the_released_way_of_gap_matrix():
     """Named pairs lack event 1 alone; means of two decimals; the two steps part from it."""
     values = block()
     kept = np.delete(values[1:, 1:], 1, axis=2)
-    means = [[round(sum(cell) / len(cell), 2) for cell in row] for row in kept.tolist()]
+    means = np.zeros((3, 3))
+    for i, j in np.ndindex(3, 3):
+        ratings = kept[i, j].tolist()
+        means[i, j] = round(sum(ratings) / len(ratings), 2)
     expected = (means - np.mean(means)) / np.std(means)
-
-    np.testing.assert_allclose(gap_matrix(values, **RELEASED), expected, rtol=1e-12)
 
     released = gap_matrix(values, **RELEASED)
     paper = gap_matrix(values)
     unrounded = gap_matrix(values, separate=True)
     joint = gap_matrix(values, decimals=2)
 
-    assert 0 < abs(unrounded - released).max() < 1e-3
+    np.testing.assert_allclose(released, expected, rtol=1e-12)
     np.testing.assert_allclose(joint, paper, atol=1e-3)
+    assert 0 < abs(unrounded - released).max() < 1e-3
     assert abs(joint - paper).max() > 0
     assert abs(released - paper).max() > 0.1
 
@@ -159,40 +200,54 @@ def test_gap_by_hand():
         [3, 4, 6],
         [7, 8, 9],
     ]
+    same = same_group(["a", "a", "b"])
 
-    assert empathy_gap(matrix, same_group(["a", "a", "b"])) == pytest.approx(3.8 - 6.5)
+    assert empathy_gap(matrix, same) == pytest.approx(3.8 - 6.5)
+
+
+def test_a_missing_cell_has_no_gap():
     with pytest.raises(ValueError, match="nan in row 0, column 1"):
         empathy_gap([[1, NAN], [2, 3]], np.eye(2, dtype=bool))
 
 
+def test_same_group_by_hand():
+    expected = [
+        [1, 0, 1],
+        [0, 1, 0],
+        [1, 0, 1],
+    ]
+
+    np.testing.assert_array_equal(same_group(["x", "y", "x"]), expected)
+
+
 def test_same_group_of_race_has_the_86_cells_of_the_paper():
-    same = same_group(stimuli.identities("Race or Ethnicity").group[1:])
+    groups = stimuli.identities("Race or Ethnicity").group[1:]
+
+    same = same_group(groups)
 
     assert same.sum() == 86
     np.testing.assert_array_equal(same, same.T)
-    np.testing.assert_array_equal(
-        same_group(["x", "y", "x"]),
-        [
-            [1, 0, 1],
-            [0, 1, 0],
-            [1, 0, 1],
-        ],
-    )
 
 
 def test_whole_groups_are_permuted_where_a_group_has_several_names():
     """Names of a group that behave alike: three groups have 6 orders, however many their names."""
     rng = np.random.default_rng(5)
-    groups = list("aaabbbbcc")
-    same = same_group(groups)
-    blocks = rng.normal(0, 1, (3, 3))
-    place = np.array([ord(group) - ord("a") for group in groups])
-    z = np.pad(blocks[np.ix_(place, place)], (1, 0))  # with "a person"
+    same = same_group(list("aaabbbbcc"))
+    group_of_name = [0, 0, 0, 1, 1, 1, 1, 2, 2]
+    of_groups = rng.normal(0, 1, (3, 3))
+    of_names = of_groups[np.ix_(group_of_name, group_of_name)]
+    z = np.pad(of_names, (1, 0))  # with "a person"
     values = z[..., None] + rng.normal(0, 1e-3, (*z.shape, 8))
-    row = gap(values, same, n_resamples=999, rng=rng)
-    found = [blocks[:, order] for order in map(list, permutations(range(3)))]
-    gaps = [np.trace(one) / 3 - (one.sum() - np.trace(one)) / 6 for one in found]
+
+    gaps = []
+    for order in permutations(range(3)):
+        permuted = of_groups[:, list(order)]
+        inside = np.trace(permuted)
+        outside = permuted.sum() - inside
+        gaps.append(inside / 3 - outside / 6)
     expected = np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9)
+
+    row = gap(values, same, n_resamples=999, rng=rng)
 
     assert row["p_groups"] == pytest.approx(expected)
     assert row["p_groups_least"] == pytest.approx(1 / 6)
@@ -208,47 +263,70 @@ def test_means_by_group_by_hand():
             [7, 8, 9],
         ]
     )
-    found = by_group(matrix, same_group(["a", "a", "b"]))
 
-    assert sorted(found.diagonal()) == [3, 9]
-    assert sorted(found[~np.eye(2, dtype=bool)]) == [4.5, 7.5]
+    means = by_group(matrix, same_group(["a", "a", "b"]))
+
+    off_diagonal = means[~np.eye(2, dtype=bool)]
+    assert sorted(means.diagonal()) == [3, 9]
+    assert sorted(off_diagonal) == [4.5, 7.5]
 
 
-def test_one_name_and_two_names_of_a_group_are_told_apart():
-    """Against statsmodels, event by event; of exact ratings what was put in comes out."""
+SAME_OF_SEVEN = same_group(list("aaaabbc"))
+ONE_NAME = np.eye(7, dtype=bool)
+TWO_NAMES = SAME_OF_SEVEN & ~ONE_NAME
+
+
+def exact_ratings(rng):
+    """Ratings of seven names: one name counts 3, two names of a group -2, beside the levels."""
+    perceivers = 10 * rng.normal(size=(7, 1, 6))
+    experiencers = 10 * rng.normal(size=(1, 7, 6))
+    kinds = 3.0 * ONE_NAME - 2.0 * TWO_NAMES
+    return perceivers + experiencers + kinds[..., None]
+
+
+def test_of_exact_ratings_the_effects_of_one_name_and_two_names_come_out():
+    tests = by_kind(exact_ratings(np.random.default_rng(5)), SAME_OF_SEVEN)
+
+    assert list(tests) == ["one name", "two names", "one name beyond two names"]
+    assert tests["one name"].difference == pytest.approx(3)
+    assert tests["two names"].difference == pytest.approx(-2)
+    assert tests["one name beyond two names"].difference == pytest.approx(5)
+
+
+def test_one_name_and_two_names_of_a_group_against_statsmodels():
+    """Event by event, without the event that has no rating of most pairs."""
     rng = np.random.default_rng(5)
-    same = same_group(list("aaaabbc"))
-    one = np.eye(7, dtype=bool)
-    levels = 10 * rng.normal(size=(7, 1, 6)) + 10 * rng.normal(size=(1, 7, 6))
-    exact = levels + 3.0 * one[..., None] - 2.0 * (same & ~one)[..., None]
-
-    assert {k: t.difference for k, t in by_kind(exact, same).items()} == pytest.approx(
-        {"one name": 3, "two names": -2, "one name beyond two names": 5}
-    )
-
-    values = exact + rng.normal(size=exact.shape)
+    values = exact_ratings(rng) + rng.normal(size=(7, 7, 6))
     values[0, 1, 0] = NAN
-    values[:, :6, 1] = NAN  # tells nothing
-    i, j = np.indices((7, 7)).reshape(2, -1)
-    told = pd.DataFrame(
+    values[:, :6, 1] = NAN
+    perceiver, experiencer = np.indices((7, 7))
+    cells_of_event = pd.DataFrame(
         {
-            "i": i,
-            "j": j,
-            "one": one.ravel() * 1,
-            "two": (same & ~one).ravel() * 1,
+            "i": perceiver.ravel(),
+            "j": experiencer.ravel(),
+            "one": ONE_NAME.ravel().astype(int),
+            "two": TWO_NAMES.ravel().astype(int),
         }
     )
-    fits = [
-        ols("x ~ one + two + C(i) + C(j)", told.assign(x=values[..., k].ravel())).fit().params
-        for k in (0, 2, 3, 4, 5)
-    ]
+    one_name = []
+    two_names = []
+    for event in (0, 2, 3, 4, 5):
+        table = cells_of_event.assign(x=values[..., event].ravel())
+        weights = ols("x ~ one + two + C(i) + C(j)", table).fit().params
+        one_name.append(weights["one"])
+        two_names.append(weights["two"])
+    expected = {
+        "one name": one_name,
+        "two names": two_names,
+        "one name beyond two names": np.subtract(one_name, two_names),
+    }
 
-    for name, test in by_kind(values, same).items():
-        one, two = (np.array([fit[kind] for fit in fits]) for kind in ("one", "two"))
-        weights = {"one name": one, "two names": two, "one name beyond two names": one - two}[name]
+    tests = by_kind(values, SAME_OF_SEVEN)
 
-        assert test.difference == pytest.approx(np.mean(weights))
-        assert test.pvalue == pytest.approx(stats.ttest_1samp(weights, 0).pvalue)
+    for name, test in tests.items():
+        t_test = stats.ttest_1samp(expected[name], 0)
+        assert test.difference == pytest.approx(np.mean(expected[name]))
+        assert test.pvalue == pytest.approx(t_test.pvalue)
         assert test.n == 5
 
 
@@ -257,17 +335,20 @@ def test_a_gap_for_groups_like_these():
     clusters = stimuli.clusters("Nationality")
     groups = stimuli.identities("Nationality").group[1:].to_list()
     rng = np.random.default_rng(5)
-    matrix = rng.normal(size=(21, 21)) + 9 * same_group(clusters) + 4 * np.eye(21)
+    noise = rng.normal(size=(21, 21))
+    matrix = noise + 9 * same_group(clusters) + 4 * np.eye(21)
     values = matrix[..., None] + rng.normal(size=(21, 21, 6))
-    found = gap_like_these(values, groups, clusters)
 
-    assert list(found) == ["own group", "own group, by group", "beyond clusters"]
-    assert found["own group"].estimate == pytest.approx(found["own group, by group"].estimate)
-    assert found["own group"].low > 9
-    assert found["beyond clusters"].low < 4 < found["beyond clusters"].high < 6
+    effects = gap_like_these(values, groups, clusters)
+    (of_these,) = by_kind(values, np.eye(21, dtype=bool)).values()
 
-    (test,) = by_kind(values, np.eye(21, dtype=bool)).values()
-    assert found["own group"].estimate == pytest.approx(test.difference)
+    assert list(effects) == ["own group", "own group, by group", "beyond clusters"]
+    own_group = effects["own group"]
+    assert own_group.estimate == pytest.approx(of_these.difference)
+    assert own_group.estimate == pytest.approx(effects["own group, by group"].estimate)
+    assert own_group.low > 9
+    assert effects["beyond clusters"].low < 4
+    assert 4 < effects["beyond clusters"].high < 6
 
 
 def test_a_gap_for_names_like_these():
@@ -276,56 +357,83 @@ def test_a_gap_for_names_like_these():
     rng = np.random.default_rng(6)
     values = 3.0 * same[..., None] + rng.normal(size=(18, 18, 5))
     values[0, 7, 0] = NAN
-    found = gap_like_these(values, groups)
-    names = ["one name", "two names", "one name beyond two names"]
 
-    assert list(found) == ["own group", "own group, by group", *names]
-    assert found[names[2]].estimate == pytest.approx(
-        found["one name"].estimate - found["two names"].estimate
-    )
-    assert found[names[2]].low < 0 < found[names[2]].high
-    assert found["own group"].low < 3 < found["own group"].high
-    assert found["two names"].low < 3 < found["two names"].high
+    effects = gap_like_these(values, groups)
 
-    means = by_group(np.nan_to_num(np.nanmean(values, axis=2)), same)
+    own_group = effects["own group"]
+    one_name = effects["one name"]
+    two_names = effects["two names"]
+    beyond = effects["one name beyond two names"]
+    assert list(effects) == [
+        "own group",
+        "own group, by group",
+        "one name",
+        "two names",
+        "one name beyond two names",
+    ]
+    assert own_group.low < 3 < own_group.high
+    assert two_names.low < 3 < two_names.high
+    assert beyond.low < 0 < beyond.high
+    assert beyond.estimate == pytest.approx(one_name.estimate - two_names.estimate)
+
+    means = by_group(np.nanmean(values, axis=2), same)
     level = (np.trace(means) - means.sum() / 4) / 3
+    assert own_group.estimate == pytest.approx(level, abs=0.02)
 
-    assert found["own group"].estimate == pytest.approx(level, abs=0.02)
+
+def test_races_have_no_clusters():
     assert stimuli.clusters("Race or Ethnicity") is None
+
+
+def three_names(rng):
+    """Ratings of three names, whose own cells are 2 points up."""
+    return 2.0 * np.eye(3)[..., None] + rng.normal(size=(3, 3, 6))
 
 
 def test_a_gap_for_these_names_is_a_t_test_over_events():
     """Each event's effect: what own cells have beyond both levels, of three groups by hand."""
-    rng = np.random.default_rng(7)
-    values = 2.0 * np.eye(3)[..., None] + rng.normal(size=(3, 3, 6))
+    values = three_names(np.random.default_rng(7))
+    by_event = []
+    for event in range(6):
+        means = values[:, :, event]
+        # With the means B of G groups: (trace(B) - sum(B) / G) / (G - 1).
+        by_event.append((np.trace(means) - means.sum() / 3) / 2)
+    expected = stats.ttest_1samp(by_event, 0)
 
-    # With the means B of G groups: (trace(B) - sum(B) / G) / (G - 1).
-    by_event = [(np.trace(m) - m.sum() / 3) / 2 for m in np.moveaxis(values, 2, 0)]
-    found = gap_of_these(values, ["a", "b", "c"])
+    test = gap_of_these(values, ["a", "b", "c"])
+    like_these = gap_like_these(values, ["a", "b", "c"])
 
-    assert found.difference == pytest.approx(np.mean(by_event))
-    assert found.pvalue == pytest.approx(stats.ttest_1samp(by_event, 0).pvalue)
+    assert test.difference == pytest.approx(np.mean(by_event))
+    assert test.pvalue == pytest.approx(expected.pvalue)
+    assert test.difference == pytest.approx(like_these["own group"].estimate)
 
-    like = gap_like_these(values, ["a", "b", "c"])["own group"]
-    assert found.difference == pytest.approx(like.estimate)
 
-    values[0, 1, 0] = NAN  # an event without all pairs says nothing
+def test_an_event_without_all_pairs_is_in_no_gap_of_these_names():
+    values = three_names(np.random.default_rng(7))
+    values[0, 1, 0] = NAN
+    no_ratings = np.full((3, 3, 2), NAN)
+
     assert gap_of_these(values, ["a", "b", "c"]).n == 5
-
     with pytest.raises(ValueError, match="no event has ratings of all pairs"):
-        gap_of_these(np.full((3, 3, 2), NAN), ["a", "b", "c"])
+        gap_of_these(no_ratings, ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("gap", [0.0, 4.0])
-def test_events_that_are_all_answered_alike_are_no_sample(gap):
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.zeros((4, 4)),
+        np.random.default_rng(2).normal(size=(4, 4)) + 4 * np.eye(4),
+    ],
+)
+def test_events_that_are_all_answered_alike_are_no_sample(matrix):
     same = same_group(list("aabb"))
-    matrix = np.random.default_rng(2).normal(size=(4, 4)) * (gap > 0) + gap * np.eye(4)
     values = np.repeat(matrix[..., None], 12, axis=2)
-    mean = by_kind(values[..., :1], same)
+    of_one_event = by_kind(values[..., :1], same)
 
     for kind, test in by_kind(values, same).items():
-        assert np.isnan([test.statistic, test.pvalue, test.low, test.high, test.least]).all()
-        assert test.difference == pytest.approx(mean[kind].difference, abs=1e-12)
+        numbers = [test.statistic, test.pvalue, test.low, test.high, test.least]
+        assert np.isnan(numbers).all()
+        assert test.difference == pytest.approx(of_one_event[kind].difference, abs=1e-12)
         assert test.n == 12
 
     values[0, 0, 0] += 1
@@ -333,74 +441,90 @@ def test_events_that_are_all_answered_alike_are_no_sample(gap):
 
 
 def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():
-    values = exclude(block())
+    values = exclude(block())[1:, 1:]
     same = np.eye(3, dtype=bool)
-    values = values[1:, 1:]
+
     (test,) = by_kind(values, same).values()
 
-    assert test.difference == pytest.approx(empathy_gap(values.mean(axis=2), same))
+    gap_in_points = empathy_gap(values.mean(axis=2), same)
+    assert test.difference == pytest.approx(gap_in_points)
 
 
-@pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
-def test_a_row_of_table_2_is_its_parts(exclusion):
+@pytest.mark.parametrize(("exclusion", "events"), [("listwise", 6), ("pairwise", 8)])
+def test_a_row_of_table_2_is_its_parts(exclusion, events):
     values = block()
     same = np.eye(3, dtype=bool)
-    row = gap(values, same, exclusion, 500, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     paper = gap_matrix(values, exclusion)
-    left = exclude(values, exclusion)
+    released = gap_matrix(values, exclusion, **RELEASED)
     test = permutation_test(paper, same, 500, rng)
-    interval = bootstrap_interval(left, same, rng=rng)
-    matrix = gap_matrix(values, exclusion, **RELEASED)
-    released = permutation_test(matrix, same, 500, rng)
-    (low, high) = released.null_interval
-    (low_spread, high_spread) = released.null_spread()
+    interval = bootstrap_interval(exclude(values, exclusion), same, rng=rng)
+    released_test = permutation_test(released, same, 500, rng)
+    null_low, null_high = test.null_interval
+    released_low, released_high = released_test.null_interval
+    spread_low, spread_high = released_test.null_spread()
+
+    row = gap(values, same, exclusion, 500, np.random.default_rng(3))
 
     assert row == {
         "flat": False,
         "delta": pytest.approx(empathy_gap(paper, same)),
-        **dict(zip(("null_low", "null_high"), test.null_interval, strict=True)),
-        **{"low": interval.low, "high": interval.high},
-        **{"p_two_sided": test.pvalue, "p_least": 1 / 6},
-        **{"p_groups": test.pvalue, "p_groups_least": 1 / 6},  # each name is a group
-        "delta_released": pytest.approx(empathy_gap(matrix, same)),
-        **{"null_low_released": low, "null_high_released": high},
-        **{"null_low_spread": low_spread, "null_high_spread": high_spread},
-        "events": {"listwise": 6, "pairwise": 8}[exclusion],
+        "null_low": null_low,
+        "null_high": null_high,
+        "low": interval.low,
+        "high": interval.high,
+        "p_two_sided": test.pvalue,
+        "p_least": 1 / 6,
+        "p_groups": test.pvalue,  # each name is a group
+        "p_groups_least": 1 / 6,
+        "delta_released": pytest.approx(empathy_gap(released, same)),
+        "null_low_released": released_low,
+        "null_high_released": released_high,
+        "null_low_spread": spread_low,
+        "null_high_spread": spread_high,
+        "events": events,
     }
     assert row["delta"] == pytest.approx(interval.statistic)
 
 
 def test_cells_that_do_not_differ_have_no_gap():
     values = np.full((4, 4, 5), 50.0)
-    same = np.eye(3, dtype=bool)
     values[1, 2, 0] = NAN
-    row = gap(values, same)
 
-    assert (row.pop("flat"), row.pop("events")) == (True, 4)
+    row = gap(values, np.eye(3, dtype=bool))
+
+    assert row.pop("flat") is True
+    assert row.pop("events") == 4
     assert len(row) == 14
-    assert np.isnan([*row.values()]).all()
+    assert np.isnan(list(row.values())).all()
 
 
 def test_cells_that_only_a_person_differs_in_have_no_gap():
     """Z-scores of all others are one number then, up to rounding: no permutation changes it."""
     values = np.full((4, 4, 5), 100.0)
     values[0] = 90.0
+
     row = gap(values, np.eye(3, dtype=bool))
 
-    assert (row["flat"], row["events"]) == (True, 5)
-    assert np.isnan([row["delta"], row["p_two_sided"], row["delta_released"]]).all()
+    assert row["flat"] is True
+    assert row["events"] == 5
+    assert np.isnan(row["delta"])
+    assert np.isnan(row["p_two_sided"])
+    assert np.isnan(row["delta_released"])
 
 
 def test_the_relationship_sd_is_that_of_simulated_pairs():
     """Levels of perceivers and targets, and own groups, change nothing."""
     rng = np.random.default_rng(5)
-    found = []
 
+    variances = []
     for _ in range(300):
         pairs = rng.normal(0, 2, (6, 6))
-        levels = rng.normal(0, 9, (6, 1)) + rng.normal(0, 9, (1, 6)) + 20 * np.eye(6)
-        values = (pairs + levels)[..., None] + np.zeros(2)
-        found.append(relationship_sd(values, list("abcdef")) ** 2)
+        perceivers = rng.normal(0, 9, (6, 1))
+        targets = rng.normal(0, 9, (1, 6))
+        matrix = pairs + perceivers + targets + 20 * np.eye(6)
+        two_events = np.repeat(matrix[..., None], 2, axis=2)
+        sd = relationship_sd(two_events, list("abcdef"))
+        variances.append(sd**2)
 
-    assert np.mean(found) == pytest.approx(4, abs=0.3)  # four standard errors
+    assert np.mean(variances) == pytest.approx(4, abs=0.3)  # four standard errors

@@ -13,9 +13,16 @@ from ingroup.studies.stereomap import statistics as content_model
 
 def test_position_by_hand():
     """Relative to all groups that were asked, not to the shared ones alone."""
-    rows = [("Men", 1, 4.0), ("Women", 1, 2.0), ("Nerds", 1, 0.0), ("Men", 2, np.nan),
-            ("Women", 2, 5.0), ("Nerds", 2, 1.0)]  # fmt: skip
+    rows = [
+        ("Men", 1, 4.0),
+        ("Women", 1, 2.0),
+        ("Nerds", 1, 0.0),
+        ("Men", 2, np.nan),
+        ("Women", 2, 5.0),
+        ("Nerds", 2, 1.0),
+    ]
     scores = pd.DataFrame(rows, columns=["group", "round", "Warmth"])
+
     table = lens.position(scores, "Warmth", {"Women": "W", "Men": "M", "Elves": "E"})
 
     assert list(table) == ["W", "M"]
@@ -27,119 +34,150 @@ def test_position_by_hand():
 def some_scores(rounds=4):
     """Three tight clusters: of A warm, of B competent, of C neither; D has no position."""
     rng = np.random.default_rng(7)
+    positions = [
+        (["A", "A1", "A2", "A3", "A4"], 4.0, 2.0),
+        (["B", "B1", "B2", "B3", "B4"], 2.0, 4.0),
+        (["C", "C1", "C2", "C3", "C4"], 3.0, 3.0),
+        (["D"], np.nan, np.nan),
+    ]
+
     rows = []
-
-    for name, warmth, competence in (
-        ("A", 4.0, 2.0),
-        ("B", 2.0, 4.0),
-        ("C", 3.0, 3.0),
-    ):
-        for member in range(5):
+    for groups, warmth, competence in positions:
+        for group in groups:
             for turn in range(rounds):
-                noise = rng.normal(0, 0.1, 2)
-                group = name if member == 0 else f"{name}{member}"
-                rows.append((group, turn, competence + noise[0], warmth + noise[1]))
+                competence_noise, warmth_noise = rng.normal(0, 0.1, 2)
+                rows.append((group, turn, competence + competence_noise, warmth + warmth_noise))
 
-    rows += [("D", turn, np.nan, np.nan) for turn in range(rounds)]
     return pd.DataFrame(rows, columns=["group", "round", "Competence", "Warmth"])
 
 
 @pytest.mark.parametrize("rounds", ["same", "other"])
 def test_warmer_than_competent_over_groups(rounds):
     scores = some_scores()
-    second, labels = lens.clustered(scores, rounds, 1, 5, n_clusters=3)
-    found = lens.claims((second, labels), lens.OVER_GROUPS, ["A", "B", "C", "D"])
-    tested = scores
+    rated, labels = lens.clustered(scores, rounds, 1, 5, n_clusters=3)
 
+    effects = lens.claims((rated, labels), lens.OVER_GROUPS, ["A", "B", "C", "D"])
+
+    tested = scores
     if rounds == "other":
         _, tested = clustering.halves(scores, np.random.default_rng(1))
-        assert len(second) == len(tested) == 30
+        assert len(tested) == 30
+        assert len(rated) == 30
 
     means = content_model.group_means(tested)
-    for name, sign in (("A", 1), ("B", -1)):
-        own = means[means.index.str.startswith(name)]
-        test = stats.ttest_rel(own.Warmth, own.Competence)
+    for name in ("A", "B"):
+        members = means[means.index.str.startswith(name)]
+        test = stats.ttest_rel(members.Warmth, members.Competence)
+        differences = members.Warmth - members.Competence
+        effect = effects[name]
+        assert effect.p == pytest.approx(test.pvalue)
+        assert effect.estimate == pytest.approx(differences.mean())
+        assert effect.low < effect.estimate < effect.high
 
-        assert found[name].p == pytest.approx(test.pvalue)
-        assert found[name].estimate == pytest.approx((own.Warmth - own.Competence).mean())
-        assert found[name].low < found[name].estimate < found[name].high
-        assert np.sign(found[name].estimate) == sign
-
-    assert abs(found["C"].estimate) < 0.2
-    assert found["D"].reason == "D has no position, so no cluster"
+    assert effects["A"].estimate > 0
+    assert effects["B"].estimate < 0
+    assert abs(effects["C"].estimate) < 0.2
+    assert effects["D"].reason == "D has no position, so no cluster"
 
 
 def test_warmer_than_competent_with_exchanged_axes():
     """The p of the whole family, from the same draws; a cluster of five groups reaches little."""
-    second, labels = lens.clustered(some_scores(), "same", 0, 5, n_clusters=3)
-    found = lens.claims((second, labels), lens.EXCHANGED, ["A", "B"], n_clusters=3, seed=4)
-    paired = lens.claims((second, labels), lens.OVER_GROUPS, ["A", "B"])
-
-    means = content_model.group_means(second)
-    rng = np.random.default_rng(4)
-    null = clustering.exchange_null(means.dropna().sort_index(), 3, rng, lens.DRAWS)
+    rated, labels = lens.clustered(some_scores(), "same", 0, 5, n_clusters=3)
+    means = content_model.group_means(rated)
+    placed = means.dropna().sort_index()
+    null = clustering.exchange_null(placed, 3, np.random.default_rng(4), lens.DRAWS)
     table = clustering.axis_tests(means, labels, null=null)
 
+    exchanged = lens.claims((rated, labels), lens.EXCHANGED, ["A", "B"], n_clusters=3, seed=4)
+    paired = lens.claims((rated, labels), lens.OVER_GROUPS, ["A", "B"])
+
     for name in ("A", "B"):
-        assert found[name].estimate == pytest.approx(paired[name].estimate)
-        assert found[name].p == table.p_exchanged[labels[name]]
-        assert found[name].least == table.p_least[labels[name]]
-        assert found[name].least > paired[name].least == 0
+        effect = exchanged[name]
+        cluster = labels[name]
+        assert effect.estimate == pytest.approx(paired[name].estimate)
+        assert effect.p == table.p_exchanged[cluster]
+        assert effect.least == table.p_least[cluster]
+        assert effect.least > 0
+        assert paired[name].least == 0
 
 
 def test_warmer_than_competent_over_rounds():
     scores = some_scores()
-    second, labels = lens.clustered(scores, "same", 0, 5, n_clusters=3)
-    found = lens.claims((second, labels), lens.OVER_ROUNDS, ["A"])["A"]
-    own = scores[scores.group.str.startswith("A")].groupby("round")[["Warmth", "Competence"]].mean()
+    clustered = lens.clustered(scores, "same", 0, 5, n_clusters=3)
+    members = scores[scores.group.str.startswith("A")]
+    by_round = members.groupby("round")[["Warmth", "Competence"]].mean()
+    test = stats.ttest_rel(by_round.Warmth, by_round.Competence)
 
-    assert found.p == pytest.approx(stats.ttest_rel(own.Warmth, own.Competence).pvalue)
+    effects = lens.claims(clustered, lens.OVER_ROUNDS, ["A"])
+
+    assert effects["A"].p == pytest.approx(test.pvalue)
 
 
-def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
+@pytest.mark.parametrize(
+    ("n_rounds", "names"),
+    [
+        (1, {"the only one"}),
+        (2, {"same", "other"}),
+    ],
+)
+def test_claims_name_their_prompts_and_a_single_round(n_rounds, names, monkeypatch):
     rng = np.random.default_rng(0)
     words = published.load("stereomap", 4).word
-    groups = [*stimuli.ANCHORS["EXTENDED"], "Men", "Women", "Nerds"]
-    table = pd.DataFrame(rng.uniform(1, 5, (8, len(words))), columns=words)
-    table.insert(0, "group", groups)
+    anchors = list(stimuli.ANCHORS["EXTENDED"])
+    ratings = pd.DataFrame(rng.uniform(1, 5, (8, len(words))), columns=words)
+    ratings.insert(0, "group", [*anchors, "Men", "Women", "Nerds"])
+    of_rounds = pd.concat([ratings.assign(round=turn) for turn in range(n_rounds)])
+    monkeypatch.setattr(lens, "_ratings", lambda *_: of_rounds)
+    monkeypatch.setattr(lens, "_calls", lambda *_: [])
+    monkeypatch.setattr(lens, "ways_to_read", lambda calls: {"free": FREE})
 
-    for rounds, named in ((1, {"the only one"}), (2, {"same", "other"})):
-        several = [table.assign(round=turn) for turn in range(rounds)]
-        monkeypatch.setattr(lens, "_ratings", lambda *_, of=several: pd.concat(of))
-        monkeypatch.setattr(lens, "_calls", lambda *_: [])
-        monkeypatch.setattr(lens, "ways_to_read", lambda calls: {"free": FREE})
-        found = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1, "SEED": 0})
+    table = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1, "SEED": 0})
 
-        assert set(found["rounds"]) == named
-        assert set(found.claim) == {f"{group} (EXTENDED)" for group in groups[:5]}
+    assert len(anchors) == 5
+    assert set(table["rounds"]) == names
+    assert set(table.claim) == {f"{group} (EXTENDED)" for group in anchors}
 
 
 def test_effects_are_the_scores_of_groups_and_their_difference(monkeypatch):
     words = published.load("stereomap", 4)
-    warm = set(words.word[words.family == "Warmth"])
-    rated = {word: [4.0, 2.0] if word in warm else [1.0, 5.0] for word in words.word}
-    table = pd.DataFrame({"group": ["Men", "Women"], "round": 1, **rated})
+    ratings = {"group": ["Men", "Women"], "round": 1}
+    for word, family in zip(words.word, words.family, strict=True):
+        ratings[word] = [4.0, 2.0] if family == "Warmth" else [1.0, 5.0]
+    table = pd.DataFrame(ratings)
     monkeypatch.setattr(lens, "_ratings", lambda *_: table)
+
     effects = lens.effects({"INCOMPLETE": "drop"}, "")
 
     assert effects.loc["Men"].to_dict() == {
-        "Competence": 1, "Warmth": 4, "Warmth minus Competence": 3,
-    }  # fmt: skip
+        "Competence": 1,
+        "Warmth": 4,
+        "Warmth minus Competence": 3,
+    }
     assert effects.loc["Women", "Warmth minus Competence"] == -3
 
 
-def test_clusters_that_cannot_be_made_have_a_reason():
-    scores = some_scores(rounds=1)
-    found = lens.claims(lens.clustered(scores, "other", 0, 1, 5), lens.OVER_GROUPS, ["A", "B"])
+def test_one_round_has_no_halves():
+    one_round = lens.clustered(some_scores(rounds=1), "other", 0, 1, 5)
+    reason = "no group has 2 rounds with both axes, expected at least one to halve"
 
-    assert {one.reason for one in found.values()} == {
-        "no group has 2 rounds with both axes, expected at least one to halve"
-    }
+    effects = lens.claims(one_round, lens.OVER_GROUPS, ["A", "B"])
 
-    flat = scores.assign(Warmth=3.0, Competence=3.0)
-    found = lens.claims(lens.clustered(flat, "same", 0, 1, 5), lens.OVER_GROUPS, ["A"])
+    assert effects["A"].reason == reason
+    assert effects["B"].reason == reason
 
-    assert "distinct positions" in found["A"].reason
 
-    one = lens.claims(lens.clustered(scores, "same", 0, 5, 3), lens.OVER_ROUNDS, ["A"])
-    assert one["A"].reason == "the cluster of A has one of the rounds, expected at least 2"
+def test_groups_of_one_position_have_no_clusters():
+    flat = some_scores(rounds=1).assign(Warmth=3.0, Competence=3.0)
+    clustered = lens.clustered(flat, "same", 0, 1, 5)
+
+    effects = lens.claims(clustered, lens.OVER_GROUPS, ["A"])
+
+    assert "distinct positions" in effects["A"].reason
+
+
+def test_one_round_is_no_sample_of_rounds():
+    one_round = lens.clustered(some_scores(rounds=1), "same", 0, 5, 3)
+
+    effects = lens.claims(one_round, lens.OVER_ROUNDS, ["A"])
+
+    assert effects["A"].reason == "the cluster of A has one of the rounds, expected at least 2"
