@@ -26,7 +26,10 @@ GAP = {
 
 def test_empathy_by_hand():
     """Two names of A and one of B, "a person" first, two events."""
+    groups = ["", "A", "A", "B"]
     values = np.zeros((4, 4, 2))
+    values[0] = 1e6  # a person, who is left out
+    values[:, 0] = -1e6
     values[1:, 1:, 0] = [
         [10, 20, 1],
         [30, 40, 3],
@@ -38,46 +41,51 @@ def test_empathy_by_hand():
         [2, 2, 4],
     ]
 
-    # left out
-    values[0] = 1e6
-    values[:, 0] = -1e6
-
-    # Event 0: B[A, A] = 25, B[A, B] = 2, B[B, A] = 6, B[B, B] = 100.
-    groups = ["", "A", "A", "B"]
     received, given = lens.empathy(values, groups)
 
+    # Event 0: B[A, A] = 25, B[A, B] = 2, B[B, A] = 6, B[B, B] = 100.
     assert received.A.tolist() == [(25 + 6) / 2 - (2 + 100) / 2, (0 + 2) / 2 - (8 + 4) / 2]
     assert given.A.tolist() == [(25 + 2) / 2 - (6 + 100) / 2, (0 + 8) / 2 - (2 + 4) / 2]
     assert received.B.tolist() == (-received.A).tolist()
 
     values[1, 1, 0] = np.nan  # B[A, A] is 30 then
-    assert lens.empathy(values, groups)[0].A[0] == (30 + 6) / 2 - (2 + 100) / 2
+    received, _ = lens.empathy(values, groups)
+    assert received.A[0] == (30 + 6) / 2 - (2 + 100) / 2
 
 
 def test_empathy_is_that_of_the_matrix_where_each_group_has_one_name():
     rng = np.random.default_rng(0)
     values = rng.normal(50, 10, (5, 5, 7))
-    z = ratings.zscore(ratings.cell_means(values))
-    table, _ = lens.empathy(values, list("abcde"))
-    sd = ratings.cell_means(values).std()
+    means = ratings.cell_means(values)
+    z = ratings.zscore(means)
+
+    received, _ = lens.empathy(values, list("abcde"))
 
     for k, name in enumerate("abcde"):
-        wanted = z[:, k].mean() - np.delete(z, k, axis=1).mean()
-        assert table[name].mean() / sd == pytest.approx(wanted)
+        of_others = np.delete(z, k, axis=1)
+        expected = z[:, k].mean() - of_others.mean()
+        assert received[name].mean() / means.std() == pytest.approx(expected)
 
 
 def test_empathy_of_a_large_group_holds_no_more_of_the_gap():
     """Nothing but a bonus within groups: nobody receives more, whatever the size of the group."""
     groups = list("aaaaab")
-    same = np.array(groups)[:, None] == np.array(groups)
-    for table in lens.empathy(np.repeat(7.0 * same[:, :, None], 3, axis=2), groups):
-        np.testing.assert_allclose(table, 0)
+    same = ratings.same_group(groups)
+    values = np.repeat(7.0 * same[:, :, None], 3, axis=2)
+
+    received, given = lens.empathy(values, groups)
+
+    np.testing.assert_allclose(received, 0)
+    np.testing.assert_allclose(given, 0)
 
 
 def some_ratings(missing=0.02):
     rng = np.random.default_rng(5)
-    values = 50 + 8 * rng.normal(size=(5, 5, 1)) + rng.normal(size=(5, 5, 30))
-    values[np.arange(1, 5), np.arange(1, 5)] += 12
+    cells = 8 * rng.normal(size=(5, 5, 1))
+    noise = rng.normal(size=(5, 5, 30))
+    values = 50 + cells + noise
+    for name in range(1, 5):
+        values[name, name] += 12
     values[rng.random(values.shape) < missing] = np.nan
     return values
 
@@ -93,59 +101,73 @@ def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
         "matrix": matrix,
         "unit": "identities",
     }
-    found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
     z = ratings.gap_matrix(values, exclusion, decimals, separate)
-    kept = ratings.exclude(values[1:, 1:] if separate else values, exclusion)
-    wanted = bootstrap_interval(kept, EYE, rng=3)
     test = permutation_test(z, EYE, 300, 3)
+    cells = values[1:, 1:] if separate else values
+    interval = bootstrap_interval(ratings.exclude(cells, exclusion), EYE, rng=3)
 
-    assert found[:4] == pytest.approx((test.statistic, wanted.low, wanted.high, test.pvalue))
+    effect = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
+
+    assert effect.estimate == pytest.approx(test.statistic)
+    assert effect.low == pytest.approx(interval.low)
+    assert effect.high == pytest.approx(interval.high)
+    assert effect.p == pytest.approx(test.pvalue)
 
 
 def test_the_gap_by_groups_takes_their_mean_cells():
-    same = ratings.same_group(["a", "a", "b", "c"])
-    found = lens.gap(some_ratings(), same, **GAP | {"unit": "groups"}, n_resamples=99, seed=3)
-    z = pd.DataFrame(ratings.gap_matrix(some_ratings(), "listwise"))
-    names = pd.Series([*"aabc"])
-    means = z.groupby(names).mean().T.groupby(names).mean().to_numpy()
-    gaps = [np.trace(means[:, order]) for order in map(list, permutations(range(3)))]
-    far = np.abs(np.array(gaps) - means.sum() / 3)
+    names = ["a", "a", "b", "c"]
+    same = ratings.same_group(names)
+    z = ratings.gap_matrix(some_ratings(), "listwise")
+    of_perceivers = pd.DataFrame(z).groupby(pd.Series(names)).mean()
+    means = of_perceivers.T.groupby(pd.Series(names)).mean().to_numpy()
+    gaps = []
+    for order in permutations(range(3)):
+        gaps.append(np.trace(means[:, list(order)]))
+    deviations = np.abs(np.array(gaps) - means.sum() / 3)
+    expected = np.mean(deviations >= deviations[0] - 1e-9)  # of 3! orders
 
-    assert found.p == pytest.approx(np.mean(far >= far[0] - 1e-9))  # of 3! orders
-    assert found.estimate == pytest.approx(ratings.empathy_gap(z, same))
+    effect = lens.gap(some_ratings(), same, **GAP | {"unit": "groups"}, n_resamples=99, seed=3)
+
+    assert effect.p == pytest.approx(expected)
+    assert effect.estimate == pytest.approx(ratings.empathy_gap(z, same))
 
 
 @pytest.mark.parametrize("matrix", ["with a person", "without"])
 def test_the_gap_by_events(matrix):
     values = some_ratings()
     path = GAP | {"matrix": matrix, "unit": "events"}
-    found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
-    inner = values if matrix == "with a person" else values[1:, 1:]
-    kept = inner[:, :, ~np.isnan(inner).any(axis=(0, 1))]
-    wanted = bootstrap_interval(kept, EYE, rng=3)
+    cells = values if matrix == "with a person" else values[1:, 1:]
+    is_complete = ~np.isnan(cells).any(axis=(0, 1))
+    complete = cells[:, :, is_complete]
+    interval = bootstrap_interval(complete, EYE, rng=3)
+    n = complete.shape[2]
+    z = stats.norm.ppf(1 / 2001)  # no draw at or below 0; one is added
+    t = -z * ((n - 1) / n) ** 0.5
 
-    assert found[:3] == pytest.approx((wanted.statistic, wanted.low, wanted.high))
+    effect = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
 
-    share = stats.norm.ppf(1 / 2001)  # no draw at or below 0; one is added
-    n = kept.shape[2]
-
-    assert found.p == pytest.approx(2 * stats.t.sf(-share * ((n - 1) / n) ** 0.5, n - 1))
+    assert effect.estimate == pytest.approx(interval.statistic)
+    assert effect.low == pytest.approx(interval.low)
+    assert effect.high == pytest.approx(interval.high)
+    assert effect.p == pytest.approx(2 * stats.t.sf(t, n - 1))
 
 
 def test_over_events_interval_and_p_agree_where_events_are_few():
     """At 7 events the draws themselves reject a true null in one of eight cases, not of twenty."""
     rng = np.random.default_rng(2)
-    apart = 0
-    rejected = []
     path = GAP | {"unit": "events"}
+    n_disagreeing = 0
+    rejected = []
 
     for seed in range(200):
         values = rng.normal(size=(5, 5, 7))
-        one = lens.gap(values, EYE, **path, n_resamples=9, seed=seed)
-        apart += (one.p < 0.05) != (one.low > 0 or one.high < 0)
-        rejected.append(one.p < 0.05)
+        effect = lens.gap(values, EYE, **path, n_resamples=9, seed=seed)
+        excludes_zero = effect.low > 0 or effect.high < 0
+        is_significant = effect.p < 0.05
+        n_disagreeing += is_significant != excludes_zero
+        rejected.append(is_significant)
 
-    assert apart <= 6  # where an end is within a draw of 0
+    assert n_disagreeing <= 6  # where an end is within a draw of 0
     assert np.mean(rejected) < 0.10  # three standard errors
 
 
@@ -169,42 +191,62 @@ def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
 
 
 def test_a_gap_without_any_difference_has_a_reason():
-    path = GAP | {"n_resamples": 10, "seed": 0}
-    found = lens.claims({"one": np.full((5, 5, 3), 7.0)}, {"one": EYE}, **path)["one"]
-    assert np.isnan(found[:4]).all()
-    assert "all cells have the same mean" in found.reason
+    values = np.full((5, 5, 3), 7.0)
+
+    effects = lens.claims({"one": values}, {"one": EYE}, **GAP, n_resamples=10, seed=0)
+
+    effect = effects["one"]
+    assert np.isnan([effect.estimate, effect.low, effect.high, effect.p]).all()
+    assert "all cells have the same mean" in effect.reason
 
 
 def test_claims_are_of_the_categories_that_have_answers():
     values = some_ratings()
     path = GAP | {"n_resamples": 50, "seed": 0}
-    found = lens.claims({"one": values}, {"one": EYE, "two": EYE}, **path)
-    assert found == {"one": lens.gap(values, EYE, **path)}
+
+    effects = lens.claims({"one": values}, {"one": EYE, "two": EYE}, **path)
+
+    assert effects == {"one": lens.gap(values, EYE, **path)}
 
 
 OPTIONS = {"N_RESAMPLES": 20, "SEED": 0}
-ASKED = {
-    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
-    "REWRITER": "", "REWRITE_TOKENS": 9,
-    "SETTINGS": ["P0,S0,T0", "P1,S0,T0"], "CATEGORIES": [], "PARSING": "sound",
-    "EXCLUSION": "listwise", "READING": "", "ENDING": "turn", "REASONING": "", "TEMPERATURE": 0.0,
-    "MAX_TOKENS": 128, "SEED": 0,
-}  # fmt: skip
+PARAMETERS = {
+    "MODELS": ["org/one"],
+    "ENGINE": "vllm",
+    "CORPUS": "sample",
+    "N_EVENTS": 2,
+    "REWRITER": "",
+    "REWRITE_TOKENS": 9,
+    "SETTINGS": ["P0,S0,T0", "P1,S0,T0"],
+    "CATEGORIES": [],
+    "PARSING": "sound",
+    "EXCLUSION": "listwise",
+    "READING": "",
+    "ENDING": "turn",
+    "REASONING": "",
+    "TEMPERATURE": 0.0,
+    "MAX_TOKENS": 128,
+    "SEED": 0,
+}
+CATEGORIES = list(stimuli.categories())
+FIRST_SETTING = [("P0,S0,T0", category) for category in CATEGORIES]
+STORED = [*FIRST_SETTING, ("P1,S0,T0", "Religion")]
 
 
 @pytest.fixture
-def answered(monkeypatch):
-    """Answers to all but P1,S0,T0 of two categories, and what was read of them."""
+def calls_read(monkeypatch):
+    """Calls whose answers were read; there are none to P1,S0,T0 of two categories."""
     read = []
 
     def load(call, rule="sound", reading=None):
         read.append((*call.labels.values(), call.way, rule))
         rng = np.random.default_rng(len(call.design))
         values = rng.normal(50, 10, call.design.blocks[0].shape)
-        return answers.Ratings(values, np.zeros(values.shape, dtype=np.int8))
+        statuses = np.zeros(values.shape, dtype=np.int8)
+        return answers.Ratings(values, statuses)
 
     def stored(calls):
-        return [c for c in calls if c.key[1:] in (*FIRST, ("P1,S0,T0", "Religion"))]
+        return [call for call in calls if call.key[1:] in STORED]
 
     monkeypatch.setattr(answers, "load", load)
     monkeypatch.setattr("ingroup.inference.call.there", stored)
@@ -213,72 +255,70 @@ def answered(monkeypatch):
     return read
 
 
-FIRST = [("P0,S0,T0", category) for category in stimuli.categories()]
+def test_a_portrait_reads_every_category_of_the_first_setting(calls_read):
+    first_names = [stimuli.identities(category).identity[1] for category in CATEGORIES]
+
+    views = lens.portrait(PARAMETERS, "org/one", dict.fromkeys(first_names, "shared"))
+
+    assert calls_read == [(*key, "freely", "sound") for key in FIRST_SETTING]
+    views_of = [(view.measure, view.draw) for view in views]
+    assert views_of == [(measure, name) for name in CATEGORIES for measure in lens.MEASURES]
+    shapes = [view.items.shape for view in views[::2]]
+    assert shapes == [(2, 5), (2, 21), (2, 5)]
+    for view in views:
+        assert "shared" in view.items
 
 
-def test_a_portrait_reads_every_category_of_the_first_setting(answered):
-    names = [stimuli.identities(category).identity[1] for category in stimuli.categories()]
-    views = lens.portrait(ASKED, "org/one", dict.fromkeys(names, "shared"))
-
-    assert answered == [(*key, "freely", "sound") for key in FIRST]
-    assert [(view.measure, view.draw) for view in views] == [
-        (measure, category) for category in stimuli.categories() for measure in lens.MEASURES
-    ]
-    assert [view.items.shape for view in views[::2]] == [
-        (2, 5),
-        (2, 21),
-        (2, 5),
-    ]
-    assert all("shared" in view.items for view in views)
-
-
-def test_effects_are_those_of_events_in_the_first_setting(answered):
-    effects = lens.effects(ASKED, "org/one")
-    assert list(effects) == list(stimuli.categories())
-    assert len(effects) == 2
-
+@pytest.mark.usefixtures("calls_read")
+def test_effects_are_those_of_events_in_the_first_setting():
+    trials_of_religion = 36 * 2
+    values = np.random.default_rng(trials_of_religion).normal(50, 10, (6, 6, 2))
     groups = stimuli.identities("Religion").group[1:]
-    design_of_religion = 36 * 2
-    values = np.random.default_rng(design_of_religion).normal(50, 10, (6, 6, 2))[1:, 1:]
-    tested = ratings.gap_of_these(values, groups)
+    test = ratings.gap_of_these(values[1:, 1:], groups)
 
-    assert effects.Religion.mean() == pytest.approx(tested.difference)
+    effects = lens.effects(PARAMETERS, "org/one")
+
+    assert list(effects) == CATEGORIES
+    assert len(effects) == 2
+    assert effects.Religion.mean() == pytest.approx(test.difference)
 
 
 @pytest.mark.parametrize(
-    ("reading", "rules"), [("free", ["sound", "released"]), ("expected", ["sound"])]
+    ("reading", "way", "name", "rules"),
+    [
+        ("free", "freely", "free", ["sound", "released"]),
+        ("expected", "over choices", "expected, turn", ["sound"]),
+    ],
 )
 def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts(
-    answered, reading, rules
+    calls_read, reading, way, name, rules
 ):
-    table = lens.paths(ASKED | {"READING": reading}, "org/one", OPTIONS)
-    way = "freely" if reading == "free" else "over choices"
-    keys = [*FIRST, ("P1,S0,T0", "Religion")]
+    table = lens.paths(PARAMETERS | {"READING": reading}, "org/one", OPTIONS)
 
-    assert set(answered) == {(*key, way, rule) for key in keys for rule in rules}
-    assert set(map(tuple, table[["setting", "claim"]].values)) == set(keys)
-    assert table.parsing.unique().tolist() == [*rules]
-    assert set(table.reading) == {"free" if reading == "free" else "expected, turn"}
-
+    assert set(calls_read) == {(*key, way, rule) for key in STORED for rule in rules}
+    assert set(zip(table.setting, table.claim, strict=True)) == set(STORED)
+    assert table.parsing.unique().tolist() == rules
+    assert set(table.reading) == {name}
     # exclusion x matrix x (two roundings by identities and groups, one by events) x corrections
-    assert len(table) == len(keys) * len(rules) * 2 * 2 * 5 * 4
+    assert len(table) == len(STORED) * len(rules) * 2 * 2 * 5 * 4
 
 
 def test_a_reading_that_one_category_lacks_leaves_the_others_theirs(monkeypatch):
     """Greedy paths are of the categories whose answers have steps; here of religion alone."""
     parameters = merged("10_empathy_gap", "demo", {"SETTINGS": "P0,S0,T0"})
-    whole = lens.ways_to_read
+    ways_to_read = lens.ways_to_read
 
     def without_steps(calls):
-        ways = whole(calls)
+        ways = ways_to_read(calls)
         if calls[0].labels["category"] == "Religion":
             return ways
         return {name: way for name, way in ways.items() if name == "expected, turn"}
 
     monkeypatch.setattr(lens, "ways_to_read", without_steps)
-    table = lens.paths(parameters, "smollm2-135m-instruct", {"N_RESAMPLES": 50, "SEED": 0})
-    by_reading = table.groupby("reading").claim.unique().map(list)
 
-    assert by_reading["expected, turn"] == ["Race or Ethnicity", "Nationality", "Religion"]
-    assert by_reading["greedy, turn"] == ["Religion"]
-    assert table.claim.unique().tolist() == by_reading["expected, turn"]
+    table = lens.paths(parameters, "smollm2-135m-instruct", {"N_RESAMPLES": 50, "SEED": 0})
+
+    claims = table.groupby("reading").claim.unique().map(list)
+    assert claims["expected, turn"] == ["Race or Ethnicity", "Nationality", "Religion"]
+    assert claims["greedy, turn"] == ["Religion"]
+    assert table.claim.unique().tolist() == claims["expected, turn"]

@@ -4,6 +4,7 @@ from collections import defaultdict
 from itertools import product
 
 import pandas as pd
+import pytest
 
 from few import Few
 from ingroup.studies.giebench import design, stimuli
@@ -15,14 +16,10 @@ PARAMETERS = {
     "ENGINE": "vllm",
     "READING": "",
     "ENDING": "turn",
-}
-PARAMETERS |= {
     "QUESTIONS": "sample",
     "ORDER": "rotate",
     "MISMATCH": True,
     "TEMPERATURE": 0.0,
-}
-PARAMETERS |= {
     "TOP_P": 1.0,
     "MAX_TOKENS": 9,
     "REASONING": "",
@@ -34,38 +31,49 @@ PARAMETERS |= {
 
 def test_a_rotated_design_begins_with_the_items_as_they_are():
     given = trials(ITEMS, "ID")
-    turned = trials(ITEMS, "ID", "rotate")
+    rotated = trials(ITEMS, "ID", "rotate")
 
     assert len(given) == 12
-    assert len(turned) == 48
-    assert [trial.messages for trial in Few(turned, 0, 12)] == [t.messages for t in given]
-
-    for place, trial in enumerate(turned):
-        asked = trial.condition["asked"]
-        assert asked.question == ITEMS[place % 12]
-        assert asked.shift == place // 12
-        assert trial.messages == stimuli.messages(asked.question, "ID", shift=asked.shift)
-
     assert given.blocks[0].labels == {"prompt": "ID", "order": "given"}
+
+    assert len(rotated) == 48
+    first_messages = [trial.messages for trial in Few(rotated, 0, 12)]
+    assert first_messages == [trial.messages for trial in given]
+    for number, trial in enumerate(rotated):
+        asked = trial.condition["asked"]
+        assert asked.question == ITEMS[number % 12]
+        assert asked.shift == number // 12
+        assert trial.messages == stimuli.messages(asked.question, "ID", shift=asked.shift)
 
 
 def test_the_two_raw_prompts_are_two_designs():
-    printed, described = (trials(ITEMS, "Raw", wording=way) for way in ("straight", "uncued"))
-    assert printed.fingerprint != described.fingerprint
-
     cue = "You should choose the assistant"
-    assert all(cue in trial.messages[0]["content"] for trial in printed)
-    assert not any(cue in trial.messages[0]["content"] for trial in described)
 
-    same = {trials(ITEMS, "COT", wording=way).fingerprint for way in ("straight", "uncued")}
-    assert len(same) == 1
+    printed = trials(ITEMS, "Raw", wording="straight")
+    described = trials(ITEMS, "Raw", wording="uncued")
+
+    assert printed.fingerprint != described.fingerprint
+    for trial in printed:
+        assert cue in trial.messages[0]["content"]
+    for trial in described:
+        assert cue not in trial.messages[0]["content"]
+
+
+def test_other_prompts_are_the_same_beside_both_raw_prompts():
+    printed = trials(ITEMS, "COT", wording="straight")
+    described = trials(ITEMS, "COT", wording="uncued")
+
+    assert printed.fingerprint == described.fingerprint
 
 
 def test_another_wording_is_another_fingerprint(monkeypatch):
     before = trials(ITEMS, "COT").fingerprint
-    texts = stimuli.templates()
-    monkeypatch.setattr(stimuli, "templates", lambda _: texts | {"join": "\n\n"})
-    assert trials(ITEMS, "COT").fingerprint != before
+    texts = stimuli.templates() | {"join": "\n\n"}
+    monkeypatch.setattr(stimuli, "templates", lambda _: texts)
+
+    after = trials(ITEMS, "COT").fingerprint
+
+    assert after != before
 
 
 def test_a_mismatch_names_the_other_identity_in_the_items_of_both():
@@ -77,94 +85,125 @@ def test_a_mismatch_names_the_other_identity_in_the_items_of_both():
         ],
         columns=["identity_i", "identity_j"],
     )
-    plan = mismatched(ITEMS, "COT", pairs)
-    told = [(t.condition["asked"].question.identity, t.condition["asked"].identity) for t in plan]
-    expected = {"Male": "Female", "Low Income": "Middle Income"}
+    other_of = {
+        "Male": "Female",
+        "Female": "Male",
+        "Low Income": "Middle Income",
+        "Middle Income": "Low Income",
+    }
 
-    assert dict(told) == expected | {other: own for own, other in expected.items()}
-    assert len(told) == 6 + 4  # six items of gender, two of each income, none of them twice
+    design_of_others = mismatched(ITEMS, "COT", pairs)
 
-    for trial, (own, other) in zip(plan, told, strict=True):
-        question = trial.condition["asked"].question
-        assert trial.messages == stimuli.messages(question, "COT", identity=other)
-        assert trial.messages != stimuli.messages(question, "COT", identity=own)
+    assert len(design_of_others) == 6 + 4  # of gender, two of each income, none of them twice
+    named = set()
+    for trial in design_of_others:
+        asked = trial.condition["asked"]
+        question = asked.question
+        named.add(question.identity)
+        assert asked.identity == other_of[question.identity]
+        assert trial.messages == stimuli.messages(question, "COT", identity=asked.identity)
+        assert trial.messages != stimuli.messages(question, "COT", identity=question.identity)
+    assert named == set(other_of)
 
 
 def test_pairs_are_those_of_both_tables_with_items_on_both_sides():
-    assert design.pairs_of(stimuli.load_questions()).equals(stimuli.tuples())
     one_sided = [item for item in ITEMS if item.identity != "Female"]
-    assert set(design.pairs_of(one_sided).category) == {"Economy"}
+
+    all_pairs = design.pairs_of(stimuli.load_questions())
+    pairs = design.pairs_of(one_sided)
+
+    assert all_pairs.equals(stimuli.tuples())
+    assert set(pairs.category) == {"Economy"}
 
 
-def test_a_run_asks_both_models_the_same_and_knows_where():
+def test_a_run_asks_both_models_the_same_and_knows_its_folders():
+    prompts = ["Raw", "ID", "COT", "COT mismatch", "ID mismatch"]
+
     calls = design.calls(PARAMETERS)
-    plans = ["Raw", "ID", "COT", "COT mismatch", "ID mismatch"]
 
-    assert [call.key for call in calls] == [*product(("some/model", "other"), plans)]
-    assert [len(call.design) for call in calls[:3]] == [4 * 79] * 3
-
-    address = ("giebench", "sample-79", "some--model@vllm", "Raw-rotate")
-    assert calls[0].folder.parts[-4:] == address
+    assert [call.key for call in calls] == list(product(("some/model", "other"), prompts))
+    lengths = [len(call.design) for call in calls[:3]]
+    assert lengths == [4 * 79, 4 * 79, 4 * 79]
+    folder = ("giebench", "sample-79", "some--model@vllm", "Raw-rotate")
+    assert calls[0].folder.parts[-4:] == folder
     assert not any(call.over_choices for call in calls)
 
-    one = PARAMETERS | {
-        "MODELS": ["m"],
-        "MISMATCH": False,
-        "ORDER": "given",
-        "WORDING": "uncued",
-    }
-    calls = design.calls(one)
+
+def test_without_mismatch_and_rotation_a_run_asks_each_item_once():
+    changes = {"MODELS": ["m"], "MISMATCH": False, "ORDER": "given", "WORDING": "uncued"}
+
+    calls = design.calls(PARAMETERS | changes)
 
     assert [call.part for call in calls] == ["Raw-given+uncued", "ID-given", "COT-given"]
-    assert [len(call.design) for call in calls] == [79] * 3
+    assert [len(call.design) for call in calls] == [79, 79, 79]
 
 
-def test_another_wording_or_template_is_asked_apart():
-    """Other prompts, or the same as plain text: stores of their own, each beside the others."""
-    one = PARAMETERS | {"MODELS": ["m"], "ORDER": "given"}
-    plans = ["Raw-given", "ID-given", "COT-given", "COT-mismatch", "ID-mismatch"]
+PARTS = ["Raw-given", "ID-given", "COT-given", "COT-mismatch", "ID-mismatch"]
+PARTS_OF_WORDINGS = {
+    "straight": PARTS,
+    "uncued": ["Raw-given+uncued", *PARTS[1:]],
+    "paper": ["Raw-given", "ID-given", "COT-given+paper", "COT-mismatch+paper", "ID-mismatch"],
+    "released": [f"{part}+released" for part in PARTS],
+}
+
+
+@pytest.mark.parametrize("wording", PARTS_OF_WORDINGS)
+@pytest.mark.parametrize(
+    ("template", "system", "end"), [("chat", "fold", ""), ("none", "plain", "+plain")]
+)
+def test_another_wording_or_template_has_folders_of_its_own(wording, template, system, end):
+    changes = {"MODELS": ["m"], "ORDER": "given", "WORDING": wording, "TEMPLATE": template}
+
+    calls = design.calls(PARAMETERS | changes)
+
+    assert [call.part for call in calls] == [part + end for part in PARTS_OF_WORDINGS[wording]]
+    assert {call.options["system"] for call in calls} == {system}
+
+
+def test_a_folder_has_one_text_and_a_text_one_folder():
+    """What a wording leaves alone is not asked again; a template changes no text."""
     texts = defaultdict(set)
-    changes = {
-        "straight": (),
-        "uncued": ("Raw",),
-        "paper": ("COT",),
-        "released": design.PROMPTS,
-    }
+    for wording, template in product(PARTS_OF_WORDINGS, ("chat", "none")):
+        changes = {"MODELS": ["m"], "ORDER": "given", "WORDING": wording, "TEMPLATE": template}
+        for call in design.calls(PARAMETERS | changes):
+            part = call.part.removesuffix("+plain")
+            texts[part].add(call.design.fingerprint)
 
-    for wording, changed in changes.items():
-        for template, system, end in (("chat", "fold", ""), ("none", "plain", "+plain")):
-            calls = design.calls(one | {"WORDING": wording, "TEMPLATE": template})
-            parts = [p + f"+{wording}" * p.startswith(changed) + end for p in plans]
-
-            assert [call.part for call in calls] == parts
-            assert {call.options["system"] for call in calls} == {system}
-
-            for call in calls:
-                texts[call.part.removesuffix("+plain")].add(call.design.fingerprint)
-
-    # A place has one text, and a text one place: what a wording leaves alone is not asked again.
-    assert all(len(found) == 1 for found in texts.values())
-    assert len(set.union(*texts.values())) == len(texts) == 5 + 1 + 2 + 5
+    for fingerprints in texts.values():
+        assert len(fingerprints) == 1
+    assert len(texts) == 5 + 1 + 2 + 5
+    assert len(set.union(*texts.values())) == len(texts)
 
 
-def test_over_choices_a_tenth_of_the_items_is_asked_freely_too():
-    """Two stores a plan: the four verdicts as the prompt wants them written, and a text."""
-    calls = design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
-    assert [call.way for call in calls] == (["over choices"] * 5 + ["freely"] * 5) * 2
-    assert {call.sampling.choices for call in calls} == {("[[A]]", "[[B]]", "[[C]]", "[[D]]"), ()}
+@pytest.fixture
+def calls_over_choices():
+    """The calls of two models whose verdicts are read as probabilities."""
+    return design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
 
-    for chosen, free in zip(calls[:5], calls[5:10], strict=True):
+
+def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(calls_over_choices):
+    over_choices = calls_over_choices[:5]
+    freely = calls_over_choices[5:10]
+
+    for chosen, free in zip(over_choices, freely, strict=True):
+        all_asked = chosen.design.blocks[0].factors["asked"]
+        some_asked = free.design.blocks[0].factors["asked"]
         assert chosen.key == free.key
         assert chosen.source == "sample-79"
         assert free.source == "sample-79-tenth"
-
-        every = chosen.design.blocks[0].factors["asked"]
-        few = free.design.blocks[0].factors["asked"]
-
-        assert set(few) < set(every)
-        assert len({one.question.key for one in few}) <= 8
+        assert set(some_asked) < set(all_asked)
+        assert len({asked.question.key for asked in some_asked}) <= 8
         assert free.sampling.max_tokens == 9
         assert free.sampling.leads == ("",)
 
-    assert {call.engine for call in calls[10:]} == {"inspect"}
-    assert all(call.options == {"system": "fold"} for call in calls)
+
+def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(calls_over_choices):
+    ways = [call.way for call in calls_over_choices]
+    of_one_model = ["over choices"] * 5 + ["freely"] * 5
+    assert ways == of_one_model * 2
+
+    verdicts = ("[[A]]", "[[B]]", "[[C]]", "[[D]]")
+    assert {call.sampling.choices for call in calls_over_choices} == {verdicts, ()}
+    assert {call.engine for call in calls_over_choices[10:]} == {"inspect"}
+    for call in calls_over_choices:
+        assert call.options == {"system": "fold"}
