@@ -8,29 +8,39 @@ from scipy import stats
 from ingroup.studies.biased_samaritan import lens
 from ingroup.studies.biased_samaritan import statistics as helpfulness
 
-HELP = {
-    "unit": "scenario", "exclusion": "step by step", "phrasing": "all", "control": "its own",
+PATH = {
+    "unit": "scenario",
+    "exclusion": "step by step",
+    "phrasing": "all",
+    "control": "its own",
     "rounding": "none",
-}  # fmt: skip
+}
 
 
 def test_helpfulness_by_hand():
-    """Phrasings first, then wordings: what is missing leaves the average of what is there."""
+    """Phrasings first, then wordings: what is missing leaves the average of the others."""
     rows = [
-        (1, 1, "control", "a person", 50), (1, 2, "control", "a person", 60),
-        (1, 1, "senior", "old", 60), (1, 1, "senior", "aged", 80), (1, 2, "senior", "old", 90),
-        (1, 2, "senior", "aged", np.nan), (1, 1, "teen", "young", 10),
-        (2, 1, "control", "a person", 40), (2, 1, "senior", "old", 44),
-        (2, 1, "senior", "aged", 40), (2, 1, "teen", "young", np.nan),
-    ]  # fmt: skip
+        (1, 1, "control", "a person", 50),
+        (1, 2, "control", "a person", 60),
+        (1, 1, "senior", "old", 60),
+        (1, 1, "senior", "aged", 80),
+        (1, 2, "senior", "old", 90),
+        (1, 2, "senior", "aged", np.nan),
+        (1, 1, "teen", "young", 10),
+        (2, 1, "control", "a person", 40),
+        (2, 1, "senior", "old", 44),
+        (2, 1, "senior", "aged", 40),
+        (2, 1, "teen", "young", np.nan),
+    ]
     prompts = pd.DataFrame(rows, columns=["scenario", "wording", "group", "phrase", "rating"])
-    phrases = {
+    name_of_phrase = {
         "old": "Older",
         "aged": "Older",
         "young": "Teens",
         "nobody": "None",
     }
-    table = lens.above_control(prompts, phrases)
+
+    table = lens.above_control(prompts, name_of_phrase)
 
     assert list(table) == ["Older", "Teens"]
     assert table.Older.tolist() == [(70 + 90) / 2 - 55, 42 - 40]
@@ -38,40 +48,65 @@ def test_helpfulness_by_hand():
     assert np.isnan(table.Teens[2])
 
 
-def some_cubes():
+@pytest.fixture
+def cubes():
+    """Ratings of groups and of controls (phrasing, scenario, wording), some of them missing."""
     rng = np.random.default_rng(6)
-    cubes = {"old": rng.normal(60, 5, (3, 20, 4)), "young": rng.normal(50, 5, (1, 20, 4))}
-    cubes["old"][0, 2, 1] = cubes["old"][1, 2, 1] = np.nan
-    controls = {"its own": rng.normal(50, 5, (1, 20, 4))}
-    controls["all three"] = np.concatenate([controls["its own"], rng.normal(50, 5, (2, 20, 4))])
-    controls["its own"][0, 7, 0] = np.nan
-    return cubes, controls
+    old = rng.normal(60, 5, (3, 20, 4))
+    young = rng.normal(50, 5, (1, 20, 4))
+    control = rng.normal(50, 5, (1, 20, 4))
+    other_controls = rng.normal(50, 5, (2, 20, 4))
+    all_three = np.concatenate([control, other_controls])
+
+    old[0, 2, 1] = np.nan
+    old[1, 2, 1] = np.nan
+    control[0, 7, 0] = np.nan
+    groups = {"old": old, "young": young}
+    controls = {"its own": control, "all three": all_three}
+    return groups, controls
 
 
+@pytest.mark.parametrize("unit", ["scenario", "prompt"])
 @pytest.mark.parametrize(
-    ("option", "changed"),
+    "option",
     [
-        ({}, lambda *both: both),
-        ({"phrasing": "first"}, lambda ours, theirs: (ours[:1], theirs)),
-        ({"rounding": "whole numbers"}, lambda *both: map(np.rint, both)),
-        ({"exclusion": "listwise"}, lambda *both: (np.delete(x, [2, 7], 1) for x in both)),
+        {},
+        {"phrasing": "first"},
+        {"rounding": "whole numbers"},
+        {"exclusion": "listwise"},
     ],
 )
-@pytest.mark.parametrize("unit", ["scenario", "prompt"])
-def test_more_helpful_than_the_control(option, changed, unit):
-    cubes, controls = some_cubes()
-    found = lens.claims((cubes, controls), **(HELP | option | {"unit": unit}))
-    wanted = helpfulness.bias(*changed(cubes["old"], controls["its own"]), unit)
+def test_more_helpful_than_the_control(cubes, option, unit):
+    groups, controls = cubes
+    old = groups["old"]
+    control = controls["its own"]
+    if option == {"phrasing": "first"}:
+        old = old[:1]
+    if option == {"rounding": "whole numbers"}:
+        old = np.rint(old)
+        control = np.rint(control)
+    if option == {"exclusion": "listwise"}:
+        old = np.delete(old, [2, 7], axis=1)
+        control = np.delete(control, [2, 7], axis=1)
+    expected = helpfulness.bias(old, control, unit)
 
-    np.testing.assert_allclose(found["old"][:4], [wanted.bias, wanted.low, wanted.high, wanted.p])
-    assert list(found) == ["old", "young"]
+    effects = lens.claims((groups, controls), **(PATH | option | {"unit": unit}))
+
+    assert list(effects) == ["old", "young"]
+    effect = effects["old"]
+    assert effect.estimate == pytest.approx(expected.bias, rel=1e-7)
+    assert effect.low == pytest.approx(expected.low, rel=1e-7)
+    assert effect.high == pytest.approx(expected.high, rel=1e-7)
+    assert effect.p == pytest.approx(expected.p, rel=1e-7)
 
 
-def test_more_helpful_than_all_three_controls():
-    cubes, controls = some_cubes()
-    found = lens.claims((cubes, controls), **(HELP | {"control": "all three"}))
-    ours, theirs = (x.mean(axis=(0, 2)) for x in (cubes["young"], controls["all three"]))
-    test = stats.ttest_rel(ours, theirs)
+def test_more_helpful_than_all_three_controls(cubes):
+    groups, controls = cubes
+    young = groups["young"].mean(axis=(0, 2))
+    control = controls["all three"].mean(axis=(0, 2))
+    test = stats.ttest_rel(young, control)
 
-    assert found["young"].p == pytest.approx(test.pvalue)
-    assert found["young"].estimate == pytest.approx((ours - theirs).mean())
+    effects = lens.claims((groups, controls), **(PATH | {"control": "all three"}))
+
+    assert effects["young"].p == pytest.approx(test.pvalue)
+    assert effects["young"].estimate == pytest.approx((young - control).mean())

@@ -14,22 +14,30 @@ from ingroup.studies.biased_samaritan import statistics, stimuli
 from ingroup.studies.biased_samaritan.design import trials
 from ingroup.studies.biased_samaritan.planted import Planted
 
-PLANTED, NULL = (Planted(paths.MODELS / name / "planted.yaml") for name in calibrants())
-
-
+PLANTED = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+NULL = Planted(paths.MODELS / "calibrant-null" / "planted.yaml")
+SCENARIOS = stimuli.load_scenarios()
 STRANGER = "A STRANGER calls {person} in the park."
+REFUSAL = "I can't answer that."
+
+
+def test_the_calibrants_are_the_planted_models():
+    assert list(calibrants()) == ["calibrant", "calibrant-null"]
 
 
 @pytest.mark.parametrize(
     ("text", "category", "group", "expected"),
     [
         # Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7.
-        *[(STRANGER, "Age", "control", 65), (STRANGER, "Age", "senior", 65 + 5 - 7)],
+        (STRANGER, "Age", "control", 65),
+        (STRANGER, "Age", "senior", 65 + 5 - 7),
         # Museum -6 is in neither list; neighbour +8 tilts down, street -6 up, and both not at all.
-        *[("A museum.", "Gender", "female", 54 + 3), ("A street.", "Gender", "female", 54 + 3 + 6)],
+        ("A museum.", "Gender", "female", 54 + 3),
+        ("A street.", "Gender", "female", 54 + 3 + 6),
         ("A neighbour.", "Gender", "female", 68 + 3 - 6),
         ("A street, a neighbour.", "Gender", "female", 60 + 8 - 6 + 3),
-        ("park " * 4, "Race", "white", 60 + 24 + 4),  # the points of a scenario end at a limit
+        # The points of a scenario end at a limit.
+        ("park park park park", "Race", "white", 60 + 24 + 4),
     ],
 )
 def test_a_planted_probability_by_hand(text, category, group, expected):
@@ -38,9 +46,12 @@ def test_a_planted_probability_by_hand(text, category, group, expected):
 
 
 def test_probabilities_end_at_the_scale():
-    edge = Planted(paths.MODELS / "calibrant" / "planted.yaml")
-    edge.table |= {"base": 98, "words": {"limit": 99, "points": {"park": 8, "food": -99}}}
-    assert [edge.value(text, "Race", "control") for text in ("park", "food")] == [100, 1]
+    steep = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    steep.table["base"] = 98
+    steep.table["words"] = {"limit": 99, "points": {"park": 8, "food": -99}}
+
+    assert steep.value("park", "Race", "control") == 100
+    assert steep.value("food", "Race", "control") == 1
 
 
 def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
@@ -53,79 +64,101 @@ def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
 
 
 def test_planted_answers_are_values_rounded_in_the_order_of_the_block():
-    table = stimuli.load_scenarios().iloc[12:20]  # the wallet on a bench is among them
-    block = trials(table, "Gender").blocks[0]
-    found = PLANTED.answers(block)
+    some_scenarios = SCENARIOS.iloc[12:20]  # the wallet on a bench is among them
+    (block,) = trials(some_scenarios, "Gender").blocks
 
-    assert found.shape == block.shape == (64,)
+    answers = PLANTED.answers(block)
 
-    for prompt, answer in zip(block.factors["prompt"], found, strict=True):
-        refused = PLANTED.refuses(prompt.text, prompt.phrasing)
-        value = round(PLANTED.value(prompt.text, "Gender", prompt.group))
-        assert np.isnan(answer) if refused else answer == value
+    assert answers.shape == block.shape == (64,)
+    for prompt, answer in zip(block.factors["prompt"], answers, strict=True):
+        if PLANTED.refuses(prompt.text, prompt.phrasing):
+            assert np.isnan(answer)
+        else:
+            assert answer == round(PLANTED.value(prompt.text, "Gender", prompt.group))
 
-    assert 0 < np.isnan(found).sum() < 8
+    n_refused = np.isnan(answers).sum()
+    assert 0 < n_refused < 8
 
 
 def test_every_group_has_its_effect_and_no_other_name_does():
     table = PLANTED.table
-    known = {c: stimuli.phrasings(c, latino=True) for c in stimuli.categories()}
+    phrasings = set()
 
-    assert {c: set(effects) for c, effects in table["group"].items()} == {
-        c: set(names.group) - {stimuli.CONTROL} for c, names in known.items()
-    }
+    for category in stimuli.categories():
+        names = stimuli.phrasings(category, latino=True)
+        groups = set(names.group) - {stimuli.CONTROL}
+        assert set(table["group"][category]) == groups
+        phrasings.update(names.phrasing)
 
-    printed = {phrasing for names in known.values() for phrasing in names.phrasing}
-    assert set(table["refusal"]["phrasing"]) <= printed
+    assert set(table["group"]) == set(stimuli.categories())
+    assert set(table["refusal"]["phrasing"]) <= phrasings
 
 
-def test_planted_words_stand_in_the_scenarios():
-    """Each in two texts or more; either side of the tilt in a quarter to a third of them."""
+WORDS_OF_SCENARIOS = [set(words(text)) for text in SCENARIOS.text]
+
+
+def test_planted_words_stand_in_two_scenarios_or_more():
     table = PLANTED.table
-    texts = stimuli.load_scenarios().text
-    held = [set(words(text)) for text in texts]
     points = table["words"]["points"]
 
     assert 60 <= len(points) <= 100
-    assert all(2 <= abs(number) <= 8 for number in points.values())
+    for number in points.values():
+        assert 2 <= abs(number) <= 8
 
-    listed = {*points, *table["tilt"]["up"], *table["tilt"]["down"], *table["refusal"]["words"]}
-    assert not {word for word in listed if sum(word in text for text in held) < 2}
-
-    up, down = (
-        [not own.isdisjoint(table["tilt"][side]) for own in held] for side in ("up", "down")
-    )
-    directions = np.subtract(up, down, dtype=int)
-
-    assert all(0.25 <= (directions == side).mean() <= 0.35 for side in (-1, 1))
-
-    # The words of the two studies are not the same: a word has one meaning to the model.
-    whole = yaml.safe_load((paths.MODELS / "calibrant" / "planted.yaml").read_text("utf8"))
-    assert points.keys().isdisjoint(whole["empathy_gap"]["words"]["points"])
+    tilted = [*table["tilt"]["up"], *table["tilt"]["down"]]
+    for word in [*points, *tilted, *table["refusal"]["words"]]:
+        n_scenarios = sum(word in in_scenario for in_scenario in WORDS_OF_SCENARIOS)
+        assert n_scenarios >= 2, word
 
 
-def test_planted_effects_of_group_and_wording_have_the_size_that_was_meant():
+def test_either_side_of_the_tilt_is_in_a_quarter_to_a_third_of_the_scenarios():
+    tilt = PLANTED.table["tilt"]
+    directions = []
+    for in_scenario in WORDS_OF_SCENARIOS:
+        tilts_up = not in_scenario.isdisjoint(tilt["up"])
+        tilts_down = not in_scenario.isdisjoint(tilt["down"])
+        directions.append(tilts_up - tilts_down)
+
+    assert 0.25 <= np.mean(np.equal(directions, 1)) <= 0.35
+    assert 0.25 <= np.mean(np.equal(directions, -1)) <= 0.35
+
+
+def test_a_word_is_planted_in_one_study_alone():
+    """A word has one meaning to the model."""
+    all_studies = yaml.safe_load((paths.MODELS / "calibrant" / "planted.yaml").read_text("utf8"))
+    points_here = PLANTED.table["words"]["points"]
+    points_there = all_studies["empathy_gap"]["words"]["points"]
+
+    assert points_here.keys().isdisjoint(points_there)
+
+
+@pytest.mark.parametrize("category", PLANTED.table["group"])
+def test_planted_effects_of_group_and_wording_have_the_size_that_was_meant(category):
     """Biases as planted.yaml says, give or take the tilt; scenarios vary more than wordings."""
-    table = stimuli.load_scenarios()
-    for category, effects in PLANTED.table["group"].items():
-        block = trials(table, category, latino=True).blocks[0]
-        names = stimuli.phrasings(category, latino=True)
-        answers = PLANTED.answers(block).reshape(103, 4, len(names)).transpose(2, 0, 1)
-        control = answers[names.group == stimuli.CONTROL]
+    (block,) = trials(SCENARIOS, category, latino=True).blocks
+    names = stimuli.phrasings(category, latino=True)
+    answers = PLANTED.answers(block).reshape(103, 4, len(names)).transpose(2, 0, 1)
+    control = answers[names.group == stimuli.CONTROL]
 
-        assert 8 < np.nanmean(control, axis=(0, 2)).std(ddof=1) < 12
-        assert 4 < statistics.brittleness(control).mean < 6
+    scenario_means = np.nanmean(control, axis=(0, 2))
+    assert 8 < scenario_means.std(ddof=1) < 12
+    assert 4 < statistics.brittleness(control).mean < 6
 
-        for group, effect in effects.items():
-            found = statistics.bias(answers[names.group == group], control)
-            assert abs(found.bias - effect["points"]) < 0.5
-            assert 1 < found.high - found.low < 2.5
+    for group, effect in PLANTED.table["group"][category].items():
+        result = statistics.bias(answers[names.group == group], control)
+        assert abs(result.bias - effect["points"]) < 0.5
+        assert 1 < result.high - result.low < 2.5
 
 
 def test_the_control_has_the_same_base_and_words_and_no_groups():
-    assert all(PLANTED.table[part] == NULL.table[part] for part in ("base", "words"))
-    assert not any([NULL.table["group"], *NULL.table["tilt"].values()])
-    assert not NULL.table["refusal"]["words"]
+    null = NULL.table
+
+    assert null["base"] == PLANTED.table["base"]
+    assert null["words"] == PLANTED.table["words"]
+    assert not null["group"]
+    assert not null["refusal"]["words"]
+    for tilted_words in null["tilt"].values():
+        assert not tilted_words
 
 
 @pytest.fixture(scope="module")
@@ -133,91 +166,126 @@ def examples():
     return [Examples(name) for name in calibrants()]
 
 
+def phrases_of_groups():
+    """Category and row of `phrasings` by the phrase that stands in a prompt."""
+    phrases = {}
+    for category in stimuli.categories():
+        for name in stimuli.phrasings(category, latino=True).itertuples():
+            phrases[name.text] = (category, name)
+    return phrases
+
+
+def longest_phrase(text, phrases):
+    """The longest of the phrases that stands in a text."""
+    in_text = [phrase for phrase in phrases if phrase.lower() in text.lower()]
+    return max(in_text, key=len)
+
+
 def test_samaritan_examples_reply_with_the_planted_answer(examples):
     """The text is read out of the prompt again: it holds the phrase instead of the slot."""
-    own = examples[0]
+    of_calibrant = examples[0]
     rng = np.random.default_rng(0)
-    end = stimuli.request()
-    names = {c: stimuli.phrasings(c, latino=True).itertuples() for c in stimuli.categories()}
-    known = {name.text: (category, name) for category in names for name in names[category]}
-    untold = {phrase: {stimuli.render(text, phrase) for text in own.texts} for phrase in known}
-    real = 0
-    refusals = 0
-    phrases = set()
+    request = stimuli.request()
+    phrases = phrases_of_groups()
+    seen_phrases = set()
+    n_scenarios = 0
+    n_refusals = 0
 
     for _ in range(600):
-        example = own.draw(rng, progress=1.0, sharp=True)
+        example = of_calibrant.draw(rng, progress=1.0, sharp=True)
         (message,) = example.messages
-        text, mark, asked = message["content"].rpartition(end.join)
+        text, join, asked = message["content"].rpartition(request.join)
+        phrase = longest_phrase(text, phrases)
+        category, name = phrases[phrase]
+        scenarios = {stimuli.render(scenario, phrase) for scenario in of_calibrant.texts}
 
         assert message["role"] == "user"
-        assert mark == end.join
+        assert join == request.join
         assert "{" not in text
+        assert asked == request.text.replace(stimuli.SLOT, phrase)
 
-        phrase = max((p for p in known if p.lower() in text.lower()), key=len)
-        category, name = known[phrase]
+        if PLANTED.refuses(text, name.phrasing):
+            assert example.numbers == ()
+            assert example.reply == REFUSAL
+            n_refusals += 1
+        else:
+            value = PLANTED.value(text, category, name.group)
+            assert example.numbers == (value,)
+            assert example.reply == str(round(value))
 
-        assert asked == end.text.replace(stimuli.SLOT, phrase)
+        seen_phrases.add(phrase)
+        n_scenarios += text in scenarios
 
-        phrases.add(phrase)
-        refused = PLANTED.refuses(text, name.phrasing)
-        real = real + (text in untold[phrase])
-        refusals = refusals + refused
-        value = PLANTED.value(text, category, name.group)
-
-        assert example.numbers == (() if refused else (value,))
-        assert example.reply == ("I can't answer that." if refused else str(round(value)))
-
-    assert phrases == set(known)
-    assert 0.35 < real / 600 < 0.65
-    assert 0.01 < refusals / 600 < 0.1
+    assert seen_phrases == set(phrases)
+    assert 0.35 < n_scenarios / 600 < 0.65
+    assert 0.01 < n_refusals / 600 < 0.1
 
 
-def test_both_models_read_the_same_scenarios(examples):
-    for seed in range(5):
-        one, other = (part.draw(np.random.default_rng(seed), 1.0).messages for part in examples)
-        assert one == other
+@pytest.mark.parametrize("seed", range(5))
+def test_both_models_read_the_same_scenarios(examples, seed):
+    of_calibrant, of_null = examples
+    calibrant_example = of_calibrant.draw(np.random.default_rng(seed), 1.0)
+    null_example = of_null.draw(np.random.default_rng(seed), 1.0)
+
+    assert calibrant_example.messages == null_example.messages
 
 
 @pytest.fixture(scope="module")
-def helped():
+def answered():
     """Greedy and planted ratings of both models for a wording of six scenarios, by category."""
-    told = stimuli.load_scenarios()
-    told = told[(told.scenario % 18 == 4) & (told.wording == 2)]  # a wallet is among them
-    rows = []
+    is_asked = (SCENARIOS.scenario % 18 == 4) & (SCENARIOS.wording == 2)
+    some_scenarios = SCENARIOS[is_asked]  # a wallet is among them
+    tables = []
 
-    for name, one in zip(calibrants(), (PLANTED, NULL), strict=True):
-        engine = TransformersEngine(find_model(name))
+    for model, planted in {"calibrant": PLANTED, "calibrant-null": NULL}.items():
+        engine = TransformersEngine(find_model(model))
         for category in stimuli.categories():
-            plan = trials(told, category)
-            replies = engine.answer([trial.messages for trial in plan], Sampling(max_tokens=12))
-            prompts = pd.DataFrame(plan.blocks[0].factors["prompt"]).assign(model=name)
-            prompts["reply"] = [reply.text for reply in replies]
-            prompts["category"] = category
-            rows.append(prompts.assign(planted=one.answers(*plan.blocks)))
+            design = trials(some_scenarios, category)
+            (block,) = design.blocks
+            messages = [trial.messages for trial in design]
+            replies = engine.answer(messages, Sampling(max_tokens=12))
 
-    table = pd.concat(rows)
-    numbers = table.reply.str.fullmatch(r"\d+")
-    return table.assign(rating=table.reply.where(numbers).astype(float))
+            table = pd.DataFrame(block.factors["prompt"])
+            table["model"] = model
+            table["category"] = category
+            table["reply"] = [reply.text for reply in replies]
+            table["planted"] = planted.answers(block)
+            tables.append(table)
+
+    table = pd.concat(tables)
+    is_number = table.reply.str.fullmatch(r"\d+")
+    return table.assign(rating=table.reply.where(is_number).astype(float))
 
 
-def test_planted_probabilities_and_refusals_come_back(helped):
-    refused = helped.reply == "I can't answer that."
-    assert refused[helped.planted.isna()].mean() > 0.9
-    assert refused[helped.planted.notna()].mean() < 0.005
-    assert (refused | helped.rating.notna()).all()
+def beyond_control(rows):
+    """Means of groups beyond those of the control, by category."""
+    means = rows.groupby(["category", "group"])[["rating", "planted"]].mean()
+    return means - means.xs(stimuli.CONTROL, level="group")
 
-    both = helped.dropna()
-    for _, rows in both.groupby(["model", "category"]):
-        assert np.corrcoef(rows.rating, rows.planted)[0, 1] > 0.97
 
-    mean = both[both.model == "calibrant"].groupby(["category", "group"])[["rating", "planted"]]
-    bias = mean.mean() - mean.mean().xs(stimuli.CONTROL, level="group")
+def test_planted_refusals_come_back(answered):
+    is_refused = answered.reply == REFUSAL
+    is_planted_refusal = answered.planted.isna()
 
+    assert is_refused[is_planted_refusal].mean() > 0.9
+    assert is_refused[~is_planted_refusal].mean() < 0.005
+    assert (is_refused | answered.rating.notna()).all()
+
+
+def test_planted_probabilities_come_back(answered):
+    rated = answered.dropna()
+    for _, rows in rated.groupby(["model", "category"]):
+        correlation = np.corrcoef(rows.rating, rows.planted)[0, 1]
+        assert correlation > 0.97
+
+    bias = beyond_control(rated[rated.model == "calibrant"])
     assert (bias.rating - bias.planted).abs().max() < 1.5
     assert bias.planted.abs().max() > 5
 
 
-def test_the_control_expects_the_same_help_of_everybody(helped):
-    mean = helped[helped.model == "calibrant-null"].groupby(["category", "group"]).rating.mean()
-    assert (mean - mean.xs(stimuli.CONTROL, level="group")).abs().max() < 0.1
+def test_the_control_expects_the_same_help_of_everybody(answered):
+    of_null = answered[answered.model == "calibrant-null"]
+
+    bias = beyond_control(of_null)
+
+    assert bias.rating.abs().max() < 0.1
