@@ -19,7 +19,8 @@ from ingroup.studies.empathy_gap.planted import Planted
 DEFAULT = "P0,S0,T0"
 PAIR = (DEFAULT, "Nationality", "a person from Palestine", "a person from Israel")
 recovery = defined("11_empathy_gap_beyond", "recovery", np=np, statistics=statistics)
-EVERY = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
+# Of these categories every so many identities are asked.
+STEPS = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
 
 @pytest.fixture(scope="module")
@@ -57,44 +58,47 @@ def test_a_refusal_needs_the_word_and_the_experiencer(planted):
     assert not planted["calibrant-null"].refuses("a Muslim", "The police came")
 
 
-def test_planted_ratings_are_values_rounded_to_the_scale(planted):
+@pytest.mark.parametrize(("setting", "highest"), [(DEFAULT, 100), ("P0,S1,T0", 10)])
+@pytest.mark.parametrize("cell", [(1, 2, 0), (0, 0, 5), (3, 3, 11)])
+def test_planted_ratings_are_values_rounded_to_the_scale(planted, setting, highest, cell):
+    calibrant = planted["calibrant"]
     events = stimuli.load_events("sample", 12)
-    for setting, high in ((DEFAULT, 100), ("P0,S1,T0", 10)):
-        (block,) = trials(events, [setting], ["Religion"]).blocks
-        array = planted["calibrant"].ratings(block)
+    (block,) = trials(events, [setting], ["Religion"]).blocks
+    number = int(np.ravel_multi_index(cell, block.shape))
+    *about, event = block.condition(number).values()
+    value = calibrant.value(*about, event.emotion, event.narrative)
+    experiencer = about[-1]
 
-        for place in (
-            (1, 2, 0),
-            (0, 0, 5),
-            (3, 3, 11),
-        ):
-            number = int(np.ravel_multi_index(place, block.shape))
-            *about, event = block.condition(number).values()
-            value = planted["calibrant"].value(*about, event.emotion, event.narrative)
-            refused = planted["calibrant"].refuses(about[-1], event.narrative)
+    rating = calibrant.ratings(block)[cell]
 
-            assert np.isnan(array[place]) if refused else array[place] == round(value * high / 100)
+    if calibrant.refuses(experiencer, event.narrative):
+        assert np.isnan(rating)
+    else:
+        assert rating == round(value * highest / 100)
 
 
 def test_every_identity_has_its_effects_and_no_other_name_does(planted):
     table = planted["calibrant"].table
 
     for side in ("perceiver", "experiencer"):
-        assert {category: set(effects) for category, effects in table[side].items()} == {
-            c: set(stimuli.identities(c).identity[1:]) for c in stimuli.categories()
-        }
+        assert set(table[side]) == set(stimuli.categories())
+        for category, effects in table[side].items():
+            identities = stimuli.identities(category).identity[1:]
+            assert set(effects) == set(identities)
 
     assert set(table["emotion"]) == set(stimuli.EMOTIONS)
     assert set(table["same_group"]["setting"]) == set(stimuli.prompts()["settings"])
 
 
 def test_the_control_has_the_same_emotions_and_words_and_nothing_else(planted):
-    own, null = (planted[name].table for name in calibrants())
+    calibrant = planted["calibrant"].table
+    null = planted["calibrant-null"].table
 
-    for part in ("emotion", "words"):
-        assert own[part] == null[part]
-
-    assert not any([null["perceiver"], null["experiencer"], null["pair"]])
+    assert null["emotion"] == calibrant["emotion"]
+    assert null["words"] == calibrant["words"]
+    assert not null["perceiver"]
+    assert not null["experiencer"]
+    assert not null["pair"]
     assert not any(null["same_group"].values())
     assert not null["refusal"]["words"]
 
@@ -105,63 +109,81 @@ def engines():
 
 
 def answered(engine, category):
-    """Two sample narratives in the default setting, pairs of one in `EVERY` identities.
+    """Two sample narratives in the default setting, pairs of one in `STEPS` identities.
 
     The block, its answers, and which pairs share a group.
     """
-    people = stimuli.identities(category).iloc[:: EVERY[category]]
-    (block,) = trials(stimuli.load_events("sample", 2), [DEFAULT], [category]).blocks
-    both = dict.fromkeys(("perceiver", "experiencer"), tuple(people.identity))
-    block = replace(block, factors={**block.factors, **both})
+    people = stimuli.identities(category).iloc[:: STEPS[category]]
+    identities = tuple(people.identity)
+    events = stimuli.load_events("sample", 2)
+    (whole,) = trials(events, [DEFAULT], [category]).blocks
+    factors = {**whole.factors, "perceiver": identities, "experiencer": identities}
+    block = replace(whole, factors=factors)
+
     chats = [trial.messages for trial in Design([block])]
     replies = engine.answer(chats, Sampling(max_tokens=12))
-    table = (
-        pd.DataFrame(replies)[["text", "finish_reason", "reasoning"]]
-        .rename_axis("trial")
-        .reset_index()
-    )
-    found = answers.from_parts([table], block.shape, 0, 100)
-    return block, found, statistics.same_group(people.group[1:])
+    table = pd.DataFrame(replies)[["text", "finish_reason", "reasoning"]]
+    table = table.rename_axis("trial").reset_index()
+    ratings = answers.from_parts([table], block.shape, 0, 100)
+
+    same = statistics.same_group(people.group[1:])
+    return block, ratings, same
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
 def test_what_was_planted_comes_back(engines, planted, category):
     block, ratings, same = answered(engines["calibrant"], category)
-    back = recovery(planted["calibrant"].ratings(block), ratings, same, "listwise")
+    planted_ratings = planted["calibrant"].ratings(block)
+    delta = statistics.empathy_gap(statistics.gap_matrix(ratings.values), same)
 
-    assert back["correlation_of_cells"] >= 0.97
+    row = recovery(planted_ratings, ratings, same, "listwise")
 
-    here = statistics.empathy_gap(statistics.gap_matrix(ratings.values), same)
-    assert abs(back["planted_delta"] - here) <= 0.15
-    assert back["invalid_percent"] < 0.5
+    assert row["correlation_of_cells"] >= 0.97
+    assert abs(row["planted_delta"] - delta) <= 0.15
+    assert row["invalid_percent"] < 0.5
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
 def test_the_control_shows_no_gap(engines, category):
     _, ratings, same = answered(engines["calibrant-null"], category)
+
     row = statistics.gap(ratings.values, same, rng=np.random.default_rng(0))
+
     assert row["flat"] or row["p_two_sided"] > 0.05  # flat: no cell differs from any other
 
 
 def test_recovery_by_hand():
     """Nine cells of 10 to 90 points with no gap; 2 points more here; one of two refusals."""
-    wanted = np.repeat(np.arange(10.0, 100, 10), 4).reshape(3, 3, 4)
-    here = wanted + 2
     same = np.eye(2, dtype=bool)
-    wanted[2, 2, :2] = np.nan
-    here[2, 2, 0] = np.nan
-    here[0, 0, 3] = np.nan
-    status = np.where(np.isnan(here), answers.STATUSES.index("refused"), 0)
+    planted_ratings = np.repeat(np.arange(10.0, 100, 10), 4).reshape(3, 3, 4)
+    values = planted_ratings + 2
+    planted_ratings[2, 2, :2] = np.nan
+    status = np.zeros(values.shape, dtype=int)
+    values[2, 2, 0] = np.nan
+    status[2, 2, 0] = answers.STATUSES.index("refused")
+    values[0, 0, 3] = np.nan
     status[0, 0, 3] = answers.STATUSES.index("unparsable")
 
-    assert recovery(wanted, answers.Ratings(here, status), same, "pairwise") == {
-        "planted_delta": pytest.approx(0), "correlation_of_cells": pytest.approx(1),
-        "cell_error": 2, "invalid_percent": pytest.approx(100 / 36),
-        "refusals_planted": 2, "refusals": 1, "refusals_both": 1,
-    }  # fmt: skip
+    row = recovery(planted_ratings, answers.Ratings(values, status), same, "pairwise")
 
+    assert row == {
+        "planted_delta": pytest.approx(0),
+        "correlation_of_cells": pytest.approx(1),
+        "cell_error": 2,
+        "invalid_percent": pytest.approx(100 / 36),
+        "refusals_planted": 2,
+        "refusals": 1,
+        "refusals_both": 1,
+    }
+
+
+def test_recovery_of_ratings_that_are_all_alike():
+    same = np.eye(2, dtype=bool)
     flat = np.full((3, 3, 2), 60.0)
-    back = recovery(flat, answers.Ratings(flat, np.zeros_like(flat, dtype=int)), same, "listwise")
+    ratings = answers.Ratings(flat, np.zeros(flat.shape, dtype=int))
 
-    assert np.isnan(back["correlation_of_cells"])
-    assert back["planted_delta"] == back["cell_error"] == 0
+    row = recovery(flat, ratings, same, "listwise")
+
+    assert np.isnan(row["correlation_of_cells"])
+    assert row["planted_delta"] == 0
+    assert row["cell_error"] == 0

@@ -13,42 +13,60 @@ from ingroup.studies.giebench import design, lens, stimuli
 from ingroup.studies.giebench import statistics as accuracy
 from toy import Toy
 
-NAMING = {
+PATH = {
     "order": "0",
     "silence": "wrong",
     "unit": "item",
     "shares": "paper",
 }
+LETTERS = "ABCD"
+ITEMS = stimuli.load_questions()
 
 
 def test_naming_by_hand():
-    rows = [("k1", "Raw", "A", "A"), ("k1", "Raw", "B", "A"), ("k1", "ID", "A", "A"),
-            ("k1", "ID", "B", "B"), ("k2", "Raw", "C", "C"), ("k2", "ID", "C", ""),
-            ("k3", "Raw", "D", "A"), ("k3", "ID", "D", "D")]  # fmt: skip
-    answers = pd.DataFrame(rows, columns=["key", "prompt", "correct", "letter"])
-    answers["identity"] = answers.key.map({"k1": "Female", "k2": "Islam", "k3": "Chef"})
-    table = lens.gained(answers, {"Female": "Women", "Islam": "Muslims"})
+    rows = [
+        ("k1", "Female", "Raw", "A", "A"),
+        ("k1", "Female", "Raw", "B", "A"),
+        ("k1", "Female", "ID", "A", "A"),
+        ("k1", "Female", "ID", "B", "B"),
+        ("k2", "Islam", "Raw", "C", "C"),
+        ("k2", "Islam", "ID", "C", ""),
+        ("k3", "Chef", "Raw", "D", "A"),
+        ("k3", "Chef", "ID", "D", "D"),
+    ]
+    answers = pd.DataFrame(rows, columns=["key", "identity", "prompt", "correct", "letter"])
 
+    table = lens.gained(answers, {"Female": "Women", "Islam": "Muslims"})
+    without_names = lens.gained(answers, {})
+
+    assert list(table.index) == ["k1", "k2"]
     assert table.loc["k1", "Women"] == 1 - 0.5
     assert table.loc["k2", "Muslims"] == -1
     assert np.isnan(table.loc["k1", "Muslims"])
-    assert list(table.index) == ["k1", "k2"]
-    assert lens.gained(answers, {}).empty
+    assert without_names.empty
 
 
 def some_answers():
     """Eight items in two categories and four orders; one item has no verdict under Raw."""
-    rows = []
-    right = {"Raw": 2, "ID": 5, "COT": 8}
+    n_right = {"Raw": 2, "ID": 5, "COT": 8}
 
-    for prompt, item, shift in product(right, range(8), range(4)):
-        correct = "ABCD"[(item + shift) % 4]
-        hit = item < right[prompt] and (item, shift) != (4, 2)
-        letter = correct if hit else "ABCD"[(item + shift + 1) % 4]
-        letter = "" if (prompt, item, shift) == ("Raw", 7, 0) else letter
-        rows.append((prompt, "xy"[item % 2], str(item), shift, correct, letter))
+    rows = []
+    for prompt, item, shift in product(n_right, range(8), range(4)):
+        category = "x" if item % 2 == 0 else "y"
+        correct = LETTERS[(item + shift) % 4]
+        wrong = LETTERS[(item + shift + 1) % 4]
+        is_right = item < n_right[prompt] and (item, shift) != (4, 2)
+        letter = correct if is_right else wrong
+        if (prompt, item, shift) == ("Raw", 7, 0):
+            letter = ""
+        rows.append((prompt, category, str(item), shift, correct, letter))
 
     return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", "correct", "letter"])
+
+
+def claims(answers, **options):
+    """Claims along the path, except for these options."""
+    return lens.claims(answers, **(PATH | options))
 
 
 @pytest.mark.parametrize(
@@ -63,99 +81,122 @@ def some_answers():
     ],
 )
 def test_naming_the_identity_by_hand(option, n, gained):
-    found = lens.claims(some_answers(), **(NAMING | option))
-    assert found["ID over Raw"].estimate == pytest.approx(100 * gained / n)
-    assert found["ID over Raw"].p == pytest.approx(min(1, 2 * 0.5**gained))
-    assert list(found) == ["ID over Raw", "COT over Raw"]
+    effects = claims(some_answers(), **option)
+
+    assert list(effects) == ["ID over Raw", "COT over Raw"]
+    effect = effects["ID over Raw"]
+    assert effect.estimate == pytest.approx(100 * gained / n)
+    assert effect.p == pytest.approx(min(1, 2 * 0.5**gained))
 
 
 @pytest.mark.parametrize(
-    ("silence", "n"),
+    ("silence", "n", "gain_of_y"),
     [
-        ("wrong", 8),
-        ("pairwise", 7),
-        ("listwise", 7),
+        ("wrong", 8, 1 / 4),
+        ("pairwise", 7, 1 / 3),  # item 7 is of this category
+        ("listwise", 7, 1 / 3),
     ],
 )
-def test_over_all_orders_an_item_counts_with_its_share(silence, n):
+def test_over_all_orders_an_item_counts_with_its_share(silence, n, gain_of_y):
     """Items 2 and 3 gain in each order, item 4 in three of four; item 7 is silent once."""
-    path = NAMING | {"order": "mean", "silence": silence}
-    found = lens.claims(some_answers(), **path)["ID over Raw"]
     gains = [1, 1, 0.75] + [0] * (n - 3)
     test = stats.ttest_1samp(gains, 0)
     interval = test.confidence_interval()
 
-    assert found.estimate == pytest.approx(100 * 2.75 / n)
-    assert found.p == pytest.approx(test.pvalue)
-    assert found.low == pytest.approx(100 * interval.low)
-    assert found.high == pytest.approx(100 * interval.high)
+    effects = claims(some_answers(), order="mean", silence=silence)
+    by_category = claims(some_answers(), order="mean", silence=silence, unit="category")
 
-    by_category = lens.claims(some_answers(), **(path | {"unit": "category"}))["ID over Raw"]
-    whole = [1.75 / 4, 1 / 4] if n == 8 else [1.75 / 4, 1 / 3]  # item 7 is of the second
+    effect = effects["ID over Raw"]
+    assert effect.estimate == pytest.approx(100 * 2.75 / n)
+    assert effect.p == pytest.approx(test.pvalue)
+    assert effect.low == pytest.approx(100 * interval.low)
+    assert effect.high == pytest.approx(100 * interval.high)
 
-    assert by_category.estimate == pytest.approx(100 * sum(whole) / 2)
+    gain_of_x = 1.75 / 4
+    mean_gain = (gain_of_x + gain_of_y) / 2
+    assert by_category["ID over Raw"].estimate == pytest.approx(100 * mean_gain)
 
 
 def test_naming_the_identity_is_the_change_of_accuracy():
     answers = some_answers()
     once = answers[answers["shift"] == 0]
-    row = accuracy.changes(once, "Raw", "ID").set_index("category").loc[accuracy.OVERALL]
-    found = lens.claims(answers, **NAMING)["ID over Raw"]
+    changes = accuracy.changes(once, "Raw", "ID").set_index("category")
+    overall = changes.loc[accuracy.OVERALL]
 
-    assert found == (row.change, row.low, row.high, row.p, "", row.p_least)
+    effect = claims(answers)["ID over Raw"]
 
-    rounded = lens.claims(answers, **(NAMING | {"shares": "released"}))["COT over Raw"]
-    assert rounded.estimate == pytest.approx(75.0)
+    assert effect.estimate == overall.change
+    assert effect.low == overall.low
+    assert effect.high == overall.high
+    assert effect.p == overall.p
+    assert effect.reason == ""
+    assert effect.least == overall.p_least
+
+
+def test_shares_are_rounded_as_released():
+    effect = claims(some_answers(), shares="released")["COT over Raw"]
+    assert effect.estimate == pytest.approx(75.0)
 
 
 def test_a_claim_on_few_items_says_that_it_could_not_stand():
     """Five items: p is at least 1 / 16, whatever they say; eight could give 1 / 128."""
-    answers = some_answers()
-    few = lens.claims(answers[answers.key < "5"], **NAMING)["COT over Raw"]
+    eight_items = some_answers()
+    five_items = eight_items[eight_items.key < "5"]
 
-    assert few.p == 0.25
-    assert few.reason == "could not have been significant: p of 5 items is at least 0.0625"
-    assert lens.claims(answers, **NAMING)["COT over Raw"].reason == ""
+    of_five = claims(five_items)["COT over Raw"]
+    of_eight = claims(eight_items)["COT over Raw"]
+
+    assert of_five.p == 0.25
+    assert of_five.reason == "could not have been significant: p of 5 items is at least 0.0625"
+    assert of_eight.reason == ""
 
 
 def test_naming_the_identity_by_category():
     """Raw 1 of 4 in both; ID 3 of 4 and 2 of 4; as released of 5."""
-    path = NAMING | {"unit": "category"}
-    found = lens.claims(some_answers(), **path)["ID over Raw"]
+    test = stats.ttest_rel([75, 50], [25, 25])
 
-    assert found.estimate == pytest.approx((50 + 25) / 2)
-    assert found.p == pytest.approx(stats.ttest_rel([75, 50], [25, 25]).pvalue)
+    paper = claims(some_answers(), unit="category")["ID over Raw"]
+    released = claims(some_answers(), unit="category", shares="released")["ID over Raw"]
 
-    released = lens.claims(some_answers(), **(path | {"shares": "released"}))
-    assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)
+    assert paper.estimate == pytest.approx((50 + 25) / 2)
+    assert paper.p == pytest.approx(test.pvalue)
+    assert released.estimate == pytest.approx((40 + 20) / 2)
 
 
 @pytest.mark.parametrize("silence", ["pairwise", "listwise"])
 @pytest.mark.parametrize("order", ["mean", "0"])
 def test_replies_without_any_verdict_have_no_result(silence, order):
-    path = NAMING | {"silence": silence, "order": order}
-    found = lens.claims(some_answers().assign(letter=""), **path)
-    assert all(np.isnan(result.p) and result.reason for result in found.values())
+    without_verdict = some_answers().assign(letter="")
+
+    effects = claims(without_verdict, silence=silence, order=order)
+
+    for effect in effects.values():
+        assert np.isnan(effect.p)
+        assert effect.reason
 
 
-class Says(Toy):
+class AlwaysTheSame(Toy):
     """Freely always B, over choices most probably C, and a call fails nowhere."""
 
     def answer(self, conversations, sampling):
-        said = {"probabilities": (0.1, 0.2, 0.4, 0.3), "mass": (0.5,)} if sampling.choices else {}
-        text = "[[C]]" if said else "[[A]] or [[B]]? [[B]]"
-        return [Reply(text, "stop", **said) for _ in conversations]
+        if sampling.choices:
+            probabilities = (0.1, 0.2, 0.4, 0.3)
+            reply = Reply("[[C]]", "stop", probabilities=probabilities, mass=(0.5,))
+        else:
+            reply = Reply("[[A]] or [[B]]? [[B]]", "stop")
+        return [reply] * len(conversations)
 
 
-RUN = {"MODELS": ["m"], "ENGINE": "vllm", "READING": "expected"}
-RUN |= {"ENDING": "turn", "QUESTIONS": "sample"}
-RUN |= {
+PARAMETERS = {
+    "MODELS": ["m"],
+    "ENGINE": "vllm",
+    "READING": "expected",
+    "ENDING": "turn",
+    "QUESTIONS": "sample",
     "ORDER": "given",
     "WORDING": "straight",
     "TEMPLATE": "chat",
     "MISMATCH": False,
-}
-RUN |= {
     "PARSING": "sound",
     "TEMPERATURE": 0.0,
     "TOP_P": 1.0,
@@ -166,49 +207,59 @@ RUN |= {
 
 
 @pytest.fixture
-def answered(tmp_path, monkeypatch):
-    """The calls of `RUN`, of which those that are named by place are answered."""
+def ask_calls(tmp_path, monkeypatch):
+    """A function that asks the calls of `PARAMETERS` with these numbers."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Says(say=None))
-    calls = design.calls(RUN)
-    return lambda *places: ask([calls[place] for place in places], RUN)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: AlwaysTheSame(say=None))
+    calls = design.calls(PARAMETERS)
+
+    def ask_some(*numbers):
+        ask([calls[number] for number in numbers], PARAMETERS)
+
+    return ask_some
 
 
-def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(answered):
+def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_calls):
     """Always C: an item gains nothing; freely it would be B, which the released rule reads as A."""
-    answered(0, 1, 2, 3, 4, 5)
-    walked = lens.paths(RUN, "m", {})
+    ask_calls(0, 1, 2, 3, 4, 5)
+    is_right = np.array([item.correct == "C" for item in ITEMS])
+    keys = [item.key for item in ITEMS]
 
-    assert set(walked.parsing) == {"sound"}
-    assert walked.estimate.dropna().eq(0).all()
+    table = lens.paths(PARAMETERS, "m", {})
+    (view,) = lens.portrait(PARAMETERS, "m", {item.identity: "all" for item in ITEMS})
+    effects = lens.effects(PARAMETERS, "m")
 
-    (view,) = lens.portrait(RUN, "m", {item.identity: "all" for item in stimuli.load_questions()})
-    right = np.array([item.correct == "C" for item in stimuli.load_questions()] * 2)
-
-    assert view.sd == pytest.approx(right.std(ddof=1))
-
-    effects = lens.effects(RUN, "m")
-    expected = [100.0 * (item.correct == "C") for item in stimuli.load_questions()]
-    keys = [item.key for item in stimuli.load_questions()]
-
-    assert effects.loc[keys, "right under ID"].tolist() == expected
+    assert set(table.parsing) == {"sound"}
+    assert table.estimate.dropna().eq(0).all()
+    under_two_prompts = np.tile(is_right, 2)
+    assert view.sd == pytest.approx(under_two_prompts.std(ddof=1))
+    expected = 100.0 * is_right
+    assert effects.loc[keys, "right under ID"].tolist() == expected.tolist()
     assert (effects["COT over Raw"] == 0).all()
 
-    freely = RUN | {"READING": "free"}
+
+def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_calls):
+    ask_calls(0, 1, 2, 3, 4, 5)
+    freely = PARAMETERS | {"READING": "free"}
     ask(design.calls(freely), freely)
 
-    assert set(lens.paths(freely, "m", {}).parsing) == {"sound", "released"}
+    table = lens.paths(freely, "m", {})
+
+    assert set(table.parsing) == {"sound", "released"}
 
 
-def test_texts_are_looked_at_where_nothing_else_is_stored(answered):
-    answered(3, 4, 5)
-    assert set(lens.paths(RUN, "m", {}).parsing) == {"sound", "released"}
+def test_texts_are_looked_at_where_nothing_else_is_stored(ask_calls):
+    ask_calls(3, 4, 5)
+
+    table = lens.paths(PARAMETERS, "m", {})
+
+    assert set(table.parsing) == {"sound", "released"}
 
 
-def test_a_model_without_all_three_prompts_is_named(answered):
-    answered(0, 2)
+def test_a_model_without_all_three_prompts_is_named(ask_calls):
+    ask_calls(0, 2)
 
     with pytest.raises(StoreError, match="m has no stored answers under ID; run the study again"):
-        lens.portrait(RUN, "m", {})
+        lens.portrait(PARAMETERS, "m", {})
     with pytest.raises(StoreError, match="other has no stored answers under COT, ID, Raw"):
-        lens.paths(RUN, "other", {})
+        lens.paths(PARAMETERS, "other", {})
