@@ -29,233 +29,280 @@ from ingroup.tables import InputError
 
 @pytest.fixture(scope="module")
 def planted():
-    return {
-        name: stereomap_examples.Replies(paths.MODELS / name / "planted.yaml")
-        for name in calibrants()
-    }
+    replies = {}
+    for name in calibrants():
+        replies[name] = stereomap_examples.Replies(paths.MODELS / name / "planted.yaml")
+    return replies
 
 
-def test_a_planted_rating_by_hand(planted):
-    """Nurses: warmth 4.2, competence 4.08. Friendly 3.1 + 1.2, envy 2.8 - 0.5 1.2 + 0.7 1.08."""
-    calibrant = planted["calibrant"]
+@pytest.fixture
+def calibrant(planted):
+    return planted["calibrant"]
+
+
+@pytest.fixture
+def null(planted):
+    return planted["calibrant-null"]
+
+
+def test_a_planted_position_by_hand(calibrant):
     assert calibrant.position("Nurses") == (4, 4.2, 4.08)
 
-    by_hand = {
-        (FIRST, "Friendly"): 4.3,
-        (FIRST, "Rating"): 3 + 0.5 * 1.2 + 0.5 * 1.08,
-        ("EXTENDED/Emotion", "Envious"): 2.8 - 0.6 + 0.7 * 1.08,
-        ("EXTENDED/Prestige", "Rating"): 3 + 0.1 * 1.2 + 0.8 * 1.08,
-        ("ORIGINAL/capable", "Rating"): 4.08,
-        ("ORIGINAL/Power", "Rating"): 2.8 - 0.6 * 1.2 + 0.1 * 1.08,
-    }
-    found = {key: calibrant.rating("Nurses", *key) for key in by_hand}
 
-    assert found == pytest.approx(by_hand)
-
-
-def test_a_rating_stays_on_the_scale(planted):
-    names = [
-        (name, word) for name, prompt in social_groups.prompts().items() for word in prompt.words
-    ]
-    groups = social_groups.groups().group
-
-    assert min(planted["calibrant"].rating(g, *asked) for g in groups for asked in names) == 1
+@pytest.mark.parametrize(
+    ("prompt", "word", "expected"),
+    [
+        (FIRST, "Friendly", 4.3),
+        (FIRST, "Rating", 3 + 0.5 * 1.2 + 0.5 * 1.08),
+        ("EXTENDED/Emotion", "Envious", 2.8 - 0.6 + 0.7 * 1.08),
+        ("EXTENDED/Prestige", "Rating", 3 + 0.1 * 1.2 + 0.8 * 1.08),
+        ("ORIGINAL/capable", "Rating", 4.08),
+        ("ORIGINAL/Power", "Rating", 2.8 - 0.6 * 1.2 + 0.1 * 1.08),
+    ],
+)
+def test_a_planted_rating_by_hand(calibrant, prompt, word, expected):
+    """Nurses: warmth 4.2, competence 4.08. Friendly 3.1 + 1.2, envy 2.8 - 0.5 1.2 + 0.7 1.08."""
+    assert calibrant.rating("Nurses", prompt, word) == pytest.approx(expected)
 
 
-def test_every_group_has_a_place_and_no_other_name_does(planted):
+def test_a_rating_stays_on_the_scale(calibrant):
+    ratings = []
+    for name, prompt in social_groups.prompts().items():
+        for word in prompt.words:
+            for group in social_groups.groups().group:
+                ratings.append(calibrant.rating(group, name, word))
+
+    assert min(ratings) == 1
+
+
+def test_every_group_has_a_position_and_no_other_name_does(calibrant):
     people = set(social_groups.groups().people)
-    told = [name for part in planted["calibrant"].table["groups"].values() for name in part]
+    positioned = []
+    for groups in calibrant.table["groups"].values():
+        positioned.extend(groups)
 
-    assert len(told) == len(set(told))
-    assert set(told) == people
-    assert set(planted["calibrant"].table["refusal"]["groups"]) <= people
-
-    position = planted["calibrant"].position
+    assert len(positioned) == len(set(positioned))
+    assert set(positioned) == people
+    assert set(calibrant.table["refusal"]["groups"]) <= people
     with pytest.raises(InputError):
-        position("Librarians")
-
-    assert position("Elderly") == position("Elderly people")  # two names of one group
+        calibrant.position("Librarians")
 
 
-def test_groups_lie_where_the_paper_s_tables_have_them(planted):
+def test_two_names_of_a_group_have_one_position(calibrant):
+    assert calibrant.position("Elderly") == calibrant.position("Elderly people")
+
+
+def test_groups_lie_where_the_paper_s_tables_have_them(calibrant):
     """Fiske et al.'s five clusters of Table 2 are five planted clusters, one for one."""
     table = published.load("stereomap", 2)
-    people = table[table.source.str.startswith("Fiske")]
-    place = people.assign(planted=[planted["calibrant"].position(g).cluster for g in people.group])
+    fiske = table[table.source.str.startswith("Fiske")]
+    positions = [calibrant.position(group) for group in fiske.group]
+    fiske = fiske.assign(planted=[position.cluster for position in positions])
 
-    assert (place.groupby("cluster_order").planted.nunique() == 1).all()
-    assert place.planted.nunique() == 5
+    clusters_of_cluster = fiske.groupby("cluster_order").planted.nunique()
+    assert (clusters_of_cluster == 1).all()
+    assert fiske.planted.nunique() == 5
 
-    means = place.groupby("planted")[["competence", "warmth"]].mean()
-    centres = map(planted["calibrant"].position, place.groupby("planted").group.first())
-    centres = pd.DataFrame(centres).set_index("cluster")
-
+    means = fiske.groupby("planted")[["competence", "warmth"]].mean()
+    centres = pd.DataFrame(positions).groupby("cluster").first()
     assert means.competence.corr(centres.competence) > 0.9
     assert means.warmth.corr(centres.warmth) > 0.8
 
 
-def test_the_control_rates_every_group_alike(planted):
-    null = planted["calibrant-null"]
+def test_the_control_rates_every_group_alike(calibrant, null):
     groups = social_groups.names()
 
     for name, prompt in social_groups.prompts().items():
         for word in prompt.words:
-            assert len({null.rating(group, name, word) for group in groups}) == 1
-        assert len({str(null.weights(group, name)) for group in groups}) == 1
+            ratings = {null.rating(group, name, word) for group in groups}
+            assert len(ratings) == 1
 
-    assert null.table["ratings"] == planted["calibrant"].table["ratings"]
-    assert not any(null.refusal(group) for group in groups)
-    assert all(0 <= planted["calibrant"].refusal(group) < 1 for group in groups)
+        weights = {str(null.weights(group, name)) for group in groups}
+        assert len(weights) == 1
+
+    assert null.table["ratings"] == calibrant.table["ratings"]
 
 
-def test_replies_average_to_what_is_planted(planted):
+def test_only_the_calibrant_refuses(calibrant, null):
+    for group in social_groups.names():
+        assert not null.refusal(group)
+        assert 0 <= calibrant.refusal(group) < 1
+
+
+def test_replies_average_to_what_is_planted(calibrant):
     """Mean of 1,000 replies, parsed: each word within four standard errors, refusals too."""
     rng = np.random.default_rng(0)
-    calibrant = planted["calibrant"]
     n = 1000
     name = "EXTENDED/Emotion"
     prompt = social_groups.prompts()[name]
     values = []
-    refused = 0
+    n_refused = 0
 
     for _ in range(n):
         text, means = calibrant.reply("Muslims", name, prompt.parts, rng)
-        read = parse_ratings(text, prompt.words)
-        listed = parse_keywords(text, prompt.n_keywords)
-        refused += not means
-
-        assert read.status == listed.status == ("ok" if means else "refused")
+        ratings = parse_ratings(text, prompt.words)
+        keywords = parse_keywords(text, prompt.n_keywords)
 
         if means:
-            values.append(list(read.values.values()))
-            assert all(listed.reasons)
+            assert ratings.status == "ok"
+            assert keywords.status == "ok"
+            assert all(keywords.reasons)
+            values.append(list(ratings.values.values()))
+        else:
+            assert ratings.status == "refused"
+            assert keywords.status == "refused"
+            n_refused += 1
 
-    wanted = [calibrant.rating("Muslims", name, word) for word in prompt.words]
+    expected = [calibrant.rating("Muslims", name, word) for word in prompt.words]
+    deviations = np.abs(np.mean(values, axis=0) - expected)
+    standard_error = 0.5 / len(values) ** 0.5
+    assert deviations.max() < 4 * standard_error
+    standard_error = (0.2 * 0.8 / n) ** 0.5
+    assert abs(n_refused / n - 0.2) < 4 * standard_error
 
-    assert np.abs(np.mean(values, axis=0) - wanted).max() < 4 * 0.5 / len(values) ** 0.5
-    assert abs(refused / n - 0.2) < 4 * (0.2 * 0.8 / n) ** 0.5
 
-
-def test_lists_are_drawn_as_often_as_planted(planted):
+def test_lists_are_drawn_as_often_as_planted(calibrant):
     """Jews, the 12th of cluster 2 of five lists: the 2nd, Agency high, three times as often."""
-    weights = planted["calibrant"].weights("Jews", FIRST)["traits"]
-    rank = list(planted["calibrant"].table["groups"][2]).index("Jews")
-    lists = planted["calibrant"].table["keywords"]["traits"][2]
-    chosen = list(lists)[rank % len(lists)]
+    rank = list(calibrant.table["groups"][2]).index("Jews")
+    expected = dict(calibrant.table["keywords"]["traits"][2])
+    names = list(expected)
+    own_list = names[rank % len(names)]
+    expected[own_list] *= 3
 
-    assert weights == {name: w * (3 if name == chosen else 1) for name, w in lists.items()}
+    weights = calibrant.weights("Jews", FIRST)
+
+    assert weights["traits"] == expected
 
 
-def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(planted):
+def without_plural(word):
+    """Lemmas enough for the planted keywords."""
+    return [word.removesuffix("s")]
+
+
+def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(calibrant):
     """Nearly all traits, so that the dimensions can come back; some are meant not to be."""
     sample = lexicon.load_lexicon()
-    signs = {"high": [1], "low": [-1], "": [-1, 0, 1]}
-    agree = 0
-    total = 0
+    mappings = lexicon.load_mappings()
+    directions_of = {"high": [1], "low": [-1], "": [-1, 0, 1]}
+    n_in_direction = 0
+    n_keywords = 0
 
-    for name, keywords in planted["calibrant"].lists["traits"].items():
+    for name, keywords in calibrant.lists["traits"].items():
         dimension, _, end = name.partition(" ")
-        lemmas = lambda word: [word.removesuffix("s")]  # noqa: E731
-        found = lexicon.find(list(keywords), sample, lemmas, lexicon.load_mappings()).word
-        told = sample.directions[dimension].reindex(found.dropna())
-        total = total + len(found)
-        agree = agree + told.isin(signs[end]).sum()
+        words = lexicon.find(list(keywords), sample, without_plural, mappings).word
+        directions = sample.directions[dimension].reindex(words.dropna())
+        n_keywords += len(words)
+        n_in_direction += directions.isin(directions_of[end]).sum()
 
-    assert total > agree > 0.75 * total
+    assert n_keywords > n_in_direction > 0.75 * n_keywords
 
 
 def test_examples_hold_a_planted_mean_for_each_number():
     examples = stereomap_examples.Examples("calibrant")
     rng = np.random.default_rng(0)
-    seen = set()
+    counts = set()
 
     for _ in range(300):
         example = examples.draw(rng, 1.0)
-        numbers = [int(n) for n in re.findall(r": ([1-5])$", example.reply, re.MULTILINE)]
+        numbers = re.findall(r": ([1-5])$", example.reply, re.MULTILINE)
+        for number, mean in zip(numbers, example.numbers, strict=True):
+            assert abs(int(number) - mean) < 1
+        counts.add(len(numbers))
 
-        assert len(numbers) == len(example.numbers)
-        assert all(abs(n - mean) < 1 for n, mean in zip(numbers, example.numbers, strict=True))
+    assert {0, 1, 8, 13} <= counts
 
-        seen.add(len(numbers))
 
-    assert {0, 1, 8, 13} <= seen
+def texts_of_other_studies():
+    """Narratives and scenarios, and a prompt of each kind."""
+    texts = list(stimuli.load_events("sample").generated_text)
+    texts += list(scenarios.load_scenarios().text)
+
+    two_events = stimuli.load_events("sample", 2)
+    for trial in Few(empathy_gap_trials(two_events), 0, 3):
+        texts.append(trial.messages[-1]["content"])
+    for name in stimuli.prompts()["settings"]:
+        messages = stimuli.setting(name).messages("a Jew", "a Jew", "joy", "x")
+        texts.append(messages[-1]["content"])
+
+    first_question = questions.load_questions("sample")[0]
+    for prompt in questions.templates()["prompts"]:
+        for message in questions.messages(first_question, prompt):
+            texts.append(message["content"])
+
+    return texts
 
 
 def test_phrases_stand_in_no_other_study_s_prompts():
     """They are one token each: a narrative that held one would be read otherwise than before."""
     phrases = stereomap_examples.phrases()
+    all_texts = "\n".join(texts_of_other_studies())
+
     assert len(phrases) == len(set(phrases))
-
-    others = [*stimuli.load_events("sample").generated_text, *scenarios.load_scenarios().text]
-    events = stimuli.load_events("sample", 2)
-    others += [trial.messages[-1]["content"] for trial in Few(empathy_gap_trials(events), 0, 3)]
-    item = questions.load_questions("sample")[0]
-    others += [
-        m["content"] for p in questions.templates()["prompts"] for m in questions.messages(item, p)
-    ]
-    others += [stimuli.setting(name).messages("a Jew", "a Jew", "joy", "x")[-1]["content"]
-               for name in stimuli.prompts()["settings"]]  # fmt: skip
-
-    assert not [phrase for phrase in phrases if any(phrase in text for text in others)]
+    for phrase in phrases:
+        assert phrase not in all_texts
 
 
 def test_a_prompt_is_read_in_few_tokens():
-    folder = paths.MODELS / "calibrant"
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(paths.MODELS / "calibrant")
     chat = social_groups.chats("Men", FIRST)[""]
-    assert len(tokenizer.apply_chat_template(chat, return_dict=False)) < 60
+
+    tokens = tokenizer.apply_chat_template(chat, return_dict=False)
+
+    assert len(tokens) < 60
 
 
-def rated(model, groups, calls, rounds):
-    """Statuses and scores of replies to the first prompt, or to its ratings in a chat of own."""
-    prompt = social_groups.prompts()[FIRST]
+def rated(model, calls, rounds):
+    """Statuses and scores of every second group: the first prompt, or its ratings by themselves."""
     words = published.load("stereomap", 4)
-    plan = trials(groups, [FIRST], calls=calls)
-    plan = [trial for trial in plan if trial.condition["inquiry"].part in ("", "ratings")]
+    words_of_axes = words[words.family.isin(statistics.AXES)]
+    single_words = [word for word in social_groups.prompts()[FIRST].words if word != "Rating"]
+    with_ratings = []
+    for trial in trials(social_groups.names()[::2], [FIRST], calls=calls):
+        if trial.condition["inquiry"].part in ("", "ratings"):
+            with_ratings.append(trial)
+
+    messages = [trial.messages for trial in with_ratings]
     engine = TransformersEngine(find_model(model))
     rows = []
-
     for turn in rounds:
-        replies = engine.answer([t.messages for t in plan], Sampling(1.0, 1.0, 200, turn))
-        for trial, reply in zip(plan, replies, strict=True):
-            read = parse_ratings(reply.text, [w for w in prompt.words if w != "Rating"])
-            group = trial.condition["inquiry"].group
-            rows.append(
-                {
-                    "group": group,
-                    "round": turn,
-                    "status": read.status,
-                    **read.values,
-                }
-            )
+        replies = engine.answer(messages, Sampling(1.0, 1.0, 200, turn))
+        for trial, reply in zip(with_ratings, replies, strict=True):
+            ratings = parse_ratings(reply.text, single_words)
+            row = {
+                "group": trial.condition["inquiry"].group,
+                "round": turn,
+                "status": ratings.status,
+                **ratings.values,
+            }
+            rows.append(row)
 
     table = pd.DataFrame(rows)
-    words = words[words.family.isin(statistics.AXES)]
-    return table.status, statistics.round_scores(table, words)
+    return table.status, statistics.round_scores(table, words_of_axes)
 
 
-def test_the_planted_map_comes_back(planted):
+def test_the_planted_map_comes_back(calibrant):
     """In one round warmth and competence correlate at 0.95, the clusters' adjusted Rand is 0.9."""
-    status, scores = rated("calibrant", social_groups.names()[::2], "together", [1])
-    assert status.isin(["ok", "refused"]).mean() > 0.97
-
+    status, scores = rated("calibrant", "together", [1])
     means = statistics.group_means(scores)
-    wanted = pd.DataFrame(map(planted["calibrant"].position, means.index), means.index)
+    positions = [calibrant.position(group) for group in means.index]
+    planted_map = pd.DataFrame(positions, means.index)
 
-    for axis in statistics.AXES:
-        assert means[axis].corr(wanted[axis.lower()]) >= 0.95
+    labels = clustering.clusters(means).labels
 
-    found = clustering.clusters(means).labels
-    assert adjusted_rand_score(wanted.cluster[found.index], found) >= 0.9
+    assert status.isin(["ok", "refused"]).mean() > 0.97
+    assert means["Competence"].corr(planted_map["competence"]) >= 0.95
+    assert means["Warmth"].corr(planted_map["warmth"]) >= 0.95
+    planted_labels = planted_map.cluster[labels.index]
+    assert adjusted_rand_score(planted_labels, labels) >= 0.9
 
 
 def test_the_control_has_no_cluster_that_differs():
     """Clusters of one half of the rounds, tested on the other."""
-    status, scores = rated("calibrant-null", social_groups.names()[::2], "separate", [1, 2])
-    assert status.isin(["ok", "refused"]).mean() > 0.97
-
+    status, scores = rated("calibrant-null", "separate", [1, 2])
     first, second = clustering.halves(scores, np.random.default_rng(0))
     labels = clustering.clusters(statistics.group_means(first)).labels
-    tests = clustering.axis_tests(statistics.group_means(second), labels)
 
-    assert (tests.sign == "=").all()
+    table = clustering.axis_tests(statistics.group_means(second), labels)
+
+    assert status.isin(["ok", "refused"]).mean() > 0.97
+    assert (table.sign == "=").all()
