@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from functools import partial
+from itertools import chain
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,54 +27,64 @@ EXTENDED_AXES = {
     "Warmth": ["Friendly", "Sociable", "Trustworthy", "Honest"],
 }
 ENDS = ["Traditional", "Conservative", "Wealthy", "High-status"]
-FELT = {
-    "Contempt": ["Contempt", "Disgust"], "Admire": ["Admire", "Proud"],
-    "Pity": ["Pity", "Sympathy"], "Envy": ["Envious", "Jealous"],
-}  # fmt: skip
-DONE = {
-    "Active facilitation": ["Help", "Protect"], "Active harm": ["Fight", "Attack"],
-    "Passive facilitation": ["Cooperate", "Associate"], "Passive harm": ["Exclude", "Demean"],
-}  # fmt: skip
+EMOTIONS = {
+    "Contempt": ["Contempt", "Disgust"],
+    "Admire": ["Admire", "Proud"],
+    "Pity": ["Pity", "Sympathy"],
+    "Envy": ["Envious", "Jealous"],
+}
+BEHAVIOURS = {
+    "Active facilitation": ["Help", "Protect"],
+    "Active harm": ["Fight", "Attack"],
+    "Passive facilitation": ["Cooperate", "Associate"],
+    "Passive harm": ["Exclude", "Demean"],
+}
 ROUNDS = 3
 
 
 def functions(notebook, *names):
     """These functions of a notebook, as one text."""
-    nb = json.loads((paths.NOTEBOOKS / f"{notebook}.ipynb").read_text("utf8"))
-    code = "\n".join("".join(cell["source"]) for cell in nb["cells"] if cell["cell_type"] == "code")
-    found = []
+    content = json.loads((paths.NOTEBOOKS / f"{notebook}.ipynb").read_text("utf8"))
+    sources = ["".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "code"]
+    code = "\n".join(sources)
 
+    texts = []
     for name in names:
-        found += re.findall(rf"^def {name}\(.*?(?=^\S|\Z)", code, re.DOTALL | re.MULTILINE)
+        (text,) = re.findall(rf"^def {name}\(.*?(?=^\S|\Z)", code, re.DOTALL | re.MULTILINE)
+        texts.append(text)
 
-    assert len(found) == len(names)
+    return "\n\n".join(texts)
 
-    return "\n\n".join(found)
+
+PLACES = np.array([[1.5, 1.6], [1.8, 3.9], [4.4, 1.7], [4.5, 4.3], [3, 2.9]])
+
+
+def rated_words(version):
+    """Words that a version rates, with the axis (0 or 1) whose place decides their ratings."""
+    if version == "ORIGINAL":
+        words = [name.split("/")[1] for name in stimuli.prompts(version)]
+        return words, [number % 2 for number in range(len(words))]
+
+    words = []
+    for prompt in stimuli.prompts(version).values():
+        words += [word for word in prompt.words if word != "Rating"]
+    return words, [int(number >= 4) for number in range(len(words))]
 
 
 def rated(version, rng):
     """A rating of every word for every group and round; a tenth of the rounds lack one."""
     groups = stimuli.names("EXTENDED" if version == "EXTENDED" else "paper")
-    words = [w for p in stimuli.prompts(version).values() for w in p.words if w != "Rating"]
-    words = words or [name.split("/")[1] for name in stimuli.prompts(version)]
-    axis = [j % 2 if version == "ORIGINAL" else int(j >= 4) for j in range(len(words))]
-    places = np.array(
-        [
-            [1.5, 1.6],
-            [1.8, 3.9],
-            [4.4, 1.7],
-            [4.5, 4.3],
-            [3, 2.9],
-        ]
-    )
-    rows = []
+    words, axis = rated_words(version)
 
-    for k, group in enumerate(groups):
+    rows = []
+    for number, group in enumerate(groups):
+        place = PLACES[number % 5]
         for turn in range(1, ROUNDS + 1):
-            told = np.clip(np.round(rng.normal(places[k % 5, axis], 0.7)), 1, 5)
+            ratings = np.round(rng.normal(place[axis], 0.7))
+            ratings = np.clip(ratings, 1, 5)
             if rng.random() < 0.1:
-                told[rng.integers(len(words))] = np.nan
-            rows.append((group, turn, *told))
+                ratings[rng.integers(len(words))] = np.nan
+            rows.append((group, turn, *ratings))
 
     return pd.DataFrame(rows, columns=["group", "round", *words])
 
@@ -84,8 +95,12 @@ def axes(table, version):
     if version == "ORIGINAL":
         words = stimuli.words("ORIGINAL").groupby("family").word.agg(list)
 
-    both = {axis: table[words[axis]].mean(axis=1, skipna=False) for axis in EXTENDED_AXES}
-    return pd.DataFrame(both).dropna().reindex(table.index)
+    scores = pd.DataFrame(index=table.index)
+    for axis in EXTENDED_AXES:
+        scores[axis] = table[words[axis]].mean(axis=1, skipna=False)
+
+    is_complete = scores.notna().all(axis=1)
+    return scores.where(is_complete, axis=0)
 
 
 def positions(table, version):
@@ -93,34 +108,72 @@ def positions(table, version):
     return axes(table, version).groupby(table.group, sort=False).mean()
 
 
-def printed_map(place, names):
+def printed_map(positions, printed_name):
     """Rows of Tables 2 or 5, with the slip: one cluster has its warmth as competence."""
-    place = place.sort_values(["Competence", "Warmth"])
-    fit = KMeans(5, random_state=0, n_init=10).fit(place)
-    rows = []
+    positions = positions.sort_values(["Competence", "Warmth"])
+    fit = KMeans(5, random_state=0, n_init=10).fit(positions)
 
-    for k, group in enumerate(place.index):
-        competence, warmth = fit.cluster_centers_[fit.labels_[k]]
-        competence = warmth if fit.labels_[k] == 4 else competence
-        shown = names.get(group, group)
-        rows.append((MODEL, k + 1, 1, shown, f"{competence:.2f}", f"{warmth:.2f}", "="))
+    rows = []
+    for number, (group, label) in enumerate(zip(positions.index, fit.labels_, strict=True), 1):
+        competence, warmth = fit.cluster_centers_[label]
+        if label == 4:
+            competence = warmth
+        name = printed_name.get(group, group)
+        rows.append((MODEL, number, 1, name, f"{competence:.2f}", f"{warmth:.2f}", "="))
 
     return rows
 
 
 def pair_means(table, pairs):
     """Means of pairs of words over the rounds in which every word of their prompt is rated."""
-    whole = table.dropna(subset=[word for pair in pairs.values() for word in pair])
-    means = {name: whole[pair].mean(axis=1) for name, pair in pairs.items()}
-    return pd.DataFrame(means).groupby(whole.group).mean()
+    words = list(chain.from_iterable(pairs.values()))
+    complete = table.dropna(subset=words)
+
+    means = pd.DataFrame(index=complete.index)
+    for name, pair in pairs.items():
+        means[name] = complete[pair].mean(axis=1)
+
+    return means.groupby(complete.group).mean()
+
+
+def printed_correlations(scores):
+    """Rows of Table 8: each axis and emotion with each behaviour."""
+    rows = []
+    for name in [*EXTENDED_AXES, *EMOTIONS]:
+        printed_name = "Admiration" if name == "Admire" else name
+        kind = "Stereotypes" if name in EXTENDED_AXES else "Emotions"
+        for behaviour in BEHAVIOURS:
+            rho = stats.spearmanr(scores[name], scores[behaviour], nan_policy="omit").statistic
+            rows.append((MODEL, kind, printed_name, behaviour, f"{rho:.2f}", ""))
+
+    return rows
+
+
+def printed_extremes(table):
+    """Rows of Table 9: ten groups at either end of each word."""
+    rows = []
+    for word in ENDS:
+        printed_name = "High-Status" if word == "High-status" else word
+        by_group = table.groupby("group")[word].agg(["mean", "var"])
+        ends = {
+            "highest": by_group.nlargest(10, "mean"),
+            "lowest": by_group.nsmallest(10, "mean"),
+        }
+        for end, ten in ends.items():
+            for rank, row in enumerate(ten.itertuples(), start=1):
+                numbers = (f"{row.mean:.2f}", f"{row.var:.2f}")
+                rows.append((printed_name, MODEL, end, rank, row.Index, *numbers, ""))
+
+    return rows
 
 
 @pytest.fixture(scope="module")
-def made():
-    """Ratings of both versions, and where each group stands."""
+def ratings():
+    """Ratings of both versions."""
     rng = np.random.default_rng(5)
-    ratings = {version: rated(version, rng) for version in ("EXTENDED", "ORIGINAL")}
-    return ratings, {version: positions(table, version) for version, table in ratings.items()}
+    extended = rated("EXTENDED", rng)
+    original = rated("ORIGINAL", rng)
+    return {"EXTENDED": extended, "ORIGINAL": original}
 
 
 @pytest.fixture
@@ -138,161 +191,220 @@ def press(tmp_path, monkeypatch):
     return write
 
 
-def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
-    ratings, place = made
-    words = {version: stimuli.words(version) for version in ratings}
-    spelt = {"Elderly": "Elderly people", "Women": "Woman", "Poor Blacks": "Poor blacks"}
-    press(2, printed_map(place["ORIGINAL"], {}))
-    press(5, printed_map(place["EXTENDED"], spelt))
-    extended = ratings["EXTENDED"]
-    scores = place["EXTENDED"].join([pair_means(extended, pairs) for pairs in (FELT, DONE)])
-    predictors = [*EXTENDED_AXES, *FELT]
-    rows = []
+def sources_of_maps(ratings):
+    """Sources of Tables 2, 5, 8 and 9 and the function that marks slips, of notebook 40."""
+    means = {}
+    clusters = {}
+    for version, table in ratings.items():
+        scores = statistics.round_scores(table, stimuli.words(version), "drop")
+        means[version] = statistics.group_means(scores)
+        clusters[MODEL, version] = clustering.clusters(means[version], 5, 20, 0, version=version)
 
-    for name in predictors:
-        shown = "Admiration" if name == "Admire" else name
-        kind = "Stereotypes" if name in EXTENDED_AXES else "Emotions"
-
-        for act in DONE:
-            rho = stats.spearmanr(scores[name], scores[act], nan_policy="omit").statistic
-            rows.append((MODEL, kind, shown, act, f"{rho:.2f}", ""))
-
-    press(8, rows)
-    rows = []
-
-    for word in ENDS:
-        shown = "High-Status" if word == "High-status" else word
-        told = extended.groupby("group")[word].agg(["mean", "var"])
-        ends = {"highest": told.nlargest(10, "mean"), "lowest": told.nsmallest(10, "mean")}
-
-        for end, ten in ends.items():
-            for rank, (group, m, v) in enumerate(ten.itertuples(), start=1):
-                rows.append((shown, MODEL, end, rank, group, f"{m:.2f}", f"{v:.2f}", ""))
-
-    press(9, rows)
-
-    means = {
-        (MODEL, version): statistics.group_means(
-            statistics.round_scores(table, words[version], "drop")
-        )
-        for version, table in ratings.items()
-    }
-    found = {
-        key: clustering.clusters(table, 5, 20, 0, version=key[1]) for key, table in means.items()
-    }
-    behaviours = list(words["EXTENDED"].query("family == 'Behavior'").dimension.unique())
+    predictors = [*EXTENDED_AXES, *EMOTIONS]
+    words = stimuli.words("EXTENDED")
+    behaviours = list(words.dimension[words.family == "Behavior"].unique())
     rng = np.random.default_rng(7)
-    rhos = statistics.correlations(means[MODEL, "EXTENDED"], predictors, behaviours, rng)
+    rhos = statistics.correlations(means["EXTENDED"], predictors, behaviours, rng)
     names = {
-        "np": np, "pd": pd, "ENDS": ENDS, "axes_of": statistics.AXES, "found": found,
+        "np": np,
+        "pd": pd,
+        "ENDS": ENDS,
+        "axes_of": statistics.AXES,
+        "found": clusters,
         "published": SimpleNamespace(load=published.load, model_of=lambda *_: MODEL),
-        "rhos": {MODEL: rhos}, "of_words": {MODEL: extended},
-    }  # fmt: skip
+        "rhos": {MODEL: rhos},
+        "of_words": {MODEL: ratings["EXTENDED"]},
+    }
     used = ("spelt", "equal_pairs", "as_printed", "marked", "sources_of")
     exec(functions("40_stereomap", *used), names)
-    sources = names["sources_of"](MODEL)
+    return names["sources_of"](MODEL), names["marked"]
+
+
+@pytest.fixture
+def maps_beside(ratings, press):
+    """Tables 2, 5, 8 and 9 printed from these ratings, beside those computed here; and marks."""
+    of_original = positions(ratings["ORIGINAL"], "ORIGINAL")
+    of_extended = positions(ratings["EXTENDED"], "EXTENDED")
+    extended = ratings["EXTENDED"]
+    emotions = pair_means(extended, EMOTIONS)
+    behaviours = pair_means(extended, BEHAVIOURS)
+    printed_name = {"Elderly": "Elderly people", "Women": "Woman", "Poor Blacks": "Poor blacks"}
+    press(2, printed_map(of_original, {}))
+    press(5, printed_map(of_extended, printed_name))
+    press(8, printed_correlations(of_extended.join([emotions, behaviours])))
+    press(9, printed_extremes(extended))
+
+    sources, marked = sources_of_maps(ratings)
     versus = published.beside("stereomap", MODEL, sources)
-    wrong = versus[versus.verdict != "agrees within rounding"]
+    return versus, marked(versus, MODEL)
 
-    assert wrong.empty, wrong
 
-    marked = names["marked"](versus, MODEL)
-    both = marked[marked.table.isin([2, 5])].pivot_table(
-        index=["table", "row"], columns="number", values="printed"
-    )
-    is_equal = both.competence == both.warmth
-    marks = marked[marked.table.isin([2, 5])].groupby(["table", "row"]).mark.agg("first")
-
-    assert marks[is_equal].eq("the print has C = W").all()
-    assert marks[~is_equal].eq("").all()
-    assert is_equal.any()
-    assert not is_equal.all()
-    assert marked[~marked.table.isin([2, 5])].mark.eq("").all()
+def test_tables_2_5_8_and_9_of_the_same_answers_agree(maps_beside):
+    versus, _ = maps_beside
+    differing = versus[versus.verdict != "agrees within rounding"]
+    assert differing.empty, differing
 
     # Nothing is left out: both numbers of each group, the correlations, mean and variance.
     counts = versus.groupby(["table", "number"]).size()
     assert counts.to_dict() == {
-        (2, "competence"): 24, (2, "warmth"): 24, (5, "competence"): 98, (5, "warmth"): 98,
-        (8, "spearman_rho"): 24, (9, "mean"): 80, (9, "variance"): 80,
-    }  # fmt: skip
+        (2, "competence"): 24,
+        (2, "warmth"): 24,
+        (5, "competence"): 98,
+        (5, "warmth"): 98,
+        (8, "spearman_rho"): 24,
+        (9, "mean"): 80,
+        (9, "variance"): 80,
+    }
 
 
-def test_tables_13_to_15_of_the_same_answers_agree(made, press):
-    rng = np.random.default_rng(6)
-    forms = {PAPER: made[0]["EXTENDED"], **{name: rated("EXTENDED", rng) for name in REDUCED}}
-    axis_words = stimuli.words("EXTENDED").query("family in ['Competence', 'Warmth']")
+def test_rows_of_tables_2_and_5_with_one_number_twice_are_marked(maps_beside):
+    _, marked = maps_beside
+    is_map = marked.table.isin([2, 5])
+    of_maps = marked[is_map]
+    printed = of_maps.pivot_table(index=["table", "row"], columns="number", values="printed")
+    is_equal = printed.competence == printed.warmth
+    marks = of_maps.groupby(["table", "row"]).mark.agg("first")
+
+    assert is_equal.any()
+    assert not is_equal.all()
+    assert marks[is_equal].eq("the print has C = W").all()
+    assert marks[~is_equal].eq("").all()
+    assert marked.mark[~is_map].eq("").all()
+
+
+def printed_variation(forms):
+    """Rows of Tables 13 and 14."""
     rows13 = []
     rows14 = []
-    rows_l = []
-    averages = []
-    table = {}
-
-    for form, told in forms.items():
-        by_group = axes(told, "EXTENDED").groupby(told.group)
+    for form, table in forms.items():
+        by_group = axes(table, "EXTENDED").groupby(table.group)
         cv = by_group.agg(stats.variation, ddof=1, nan_policy="omit")
-
         for axis in cv:
-            both = f"{cv[axis].mean():.3f}", f"{cv[axis].max():.3f}"
-            rows13 += [(axis, MODEL, *both)] if form == PAPER else []
-            for end, value in zip(("mean", "max"), both, strict=True):
-                rows14.append((form, f"{axis.lower()}_cv_{end}", value))
+            mean = f"{cv[axis].mean():.3f}"
+            highest = f"{cv[axis].max():.3f}"
+            rows14.append((form, f"{axis.lower()}_cv_mean", mean))
+            rows14.append((form, f"{axis.lower()}_cv_max", highest))
+            if form == PAPER:
+                rows13.append((axis, MODEL, mean, highest))
 
         rows14.append((form, "refuse_to_answer", "2.50"))
 
-    press(13, rows13)
-    press(14, rows14)
-    scores = {form: statistics.round_scores(forms[form], axis_words, "drop") for form in forms}
+    return rows13, rows14
 
+
+def printed_change(forms):
+    """Rows of the table of Appendix L: the variation between the whole and a reduced prompt."""
+    rows = []
+    whole = positions(forms[PAPER], "EXTENDED")
     for form in REDUCED:
-        two = [positions(forms[one], "EXTENDED") for one in (PAPER, form)]
-        cv = stats.variation(two, axis=0, ddof=1)
-        rows_l.append((form, f"{np.nanmean(cv, axis=0).mean():.3f}"))
-        two = [statistics.group_means(scores[one]) for one in (PAPER, form)]
-        two = [means.reset_index().assign(round=k) for k, means in enumerate(two)]
-        cv = statistics.variation(pd.concat(two), statistics.AXES, 2)
-        averages.append((MODEL, form, cv.cv_mean.mean()))
+        reduced = positions(forms[form], "EXTENDED")
+        cv = stats.variation([whole, reduced], axis=0, ddof=1)
+        mean = np.nanmean(cv, axis=0).mean()
+        rows.append((form, f"{mean:.3f}"))
 
-    press("appendix_l", rows_l)
-    for form in forms:
-        varied = statistics.variation(scores[form], statistics.AXES, ROUNDS)
-        row = {f"{one.score} CV mean": one.cv_mean for one in varied.itertuples()}
-        row |= {f"{one.score} CV max": one.cv_max for one in varied.itertuples()}
+    return rows
+
+
+def own_change(scores):
+    """The same computed by the library."""
+    rows = []
+    whole = statistics.group_means(scores[PAPER]).reset_index()
+    for form in REDUCED:
+        reduced = statistics.group_means(scores[form]).reset_index()
+        both = pd.concat([whole.assign(round=0), reduced.assign(round=1)])
+        cv = statistics.variation(both, statistics.AXES, 2)
+        rows.append((MODEL, form, cv.cv_mean.mean()))
+
+    return pd.DataFrame(rows, columns=["model", "prompt", "cv_mean"])
+
+
+def own_variation(scores):
+    """Tables 13 and 14 computed by the library."""
+    rows = {}
+    for form, table in scores.items():
+        varied = statistics.variation(table, statistics.AXES, ROUNDS)
+        row = {}
+        for axis in varied.itertuples():
+            row[f"{axis.score} CV mean"] = axis.cv_mean
+            row[f"{axis.score} CV max"] = axis.cv_max
 
         if form == PAPER:
             row |= {f"{name}, all rounds": value for name, value in row.items()}
 
-        table[MODEL, form] = row | {"refuse to answer": 2.5}
+        rows[MODEL, form] = row | {"refuse to answer": 2.5}
 
-    lexicon = dictionary.load_lexicon()
-    given = ["Caring", "nurses", "hard-working", "very friendly", "low income", "blorp", "lazy"]
-    lemma = {"nurses": ["nurse"]}
-    members = {dictionary.fold(word) for word in lexicon.words}
-    exact = [one for one in given if one.lower() in members]
-    lemmas = [one for one in given if one in exact or {*lemma.get(one, [])} & members]
-    by_hand = [one for one in given if one in lemmas or one == "low income"]
+    index = pd.MultiIndex.from_tuples(rows, names=["model", "prompt"])
+    return pd.DataFrame(list(rows.values()), index)
+
+
+KEYWORDS = ["Caring", "nurses", "hard-working", "very friendly", "low income", "blorp", "lazy"]
+LEMMAS = {"nurses": ["nurse"]}
+LOW_INCOME = {"low income": "poor"}
+
+
+def lemmatizer(way):
+    """A function that returns the lemmas of a word, whatever the way."""
+    return lambda word: LEMMAS.get(word, [])
+
+
+def printed_coverage(lexicon):
+    """Rows of Table 15: keywords in the dictionary, and those that lemmas and mappings add."""
+    words = {dictionary.fold(word) for word in lexicon.words}
+    n_found = [0, 0, 0]
+    for keyword in KEYWORDS:
+        by_word = keyword.lower() in words
+        by_lemma = by_word or not words.isdisjoint(LEMMAS.get(keyword, []))
+        by_mapping = by_lemma or keyword in LOW_INCOME
+        n_found[0] += by_word
+        n_found[1] += by_lemma
+        n_found[2] += by_mapping
+
+    rows = []
     stages = dictionary.PRINTED_STAGES.values()
-    rows = [
-        (k, stage, MODEL, f"{100 * len(one) / len(given):.2f}")
-        for k, (stage, one) in enumerate(zip(stages, (exact, lemmas, by_hand), strict=True), 1)
-    ]
-    press(15, rows)
-    index = pd.MultiIndex.from_tuples(table, names=["model", "prompt"])
-    names = {
-        "pd": pd, "PAPER": PAPER, "axes_of": statistics.AXES, "lexicon": lexicon,
-        "table13_14": pd.DataFrame([*table.values()], index),
-        "averages": pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
-        "traits": pd.DataFrame({"model": MODEL, "keyword": given}),
-        "how": {"mappings": {"low income": "poor"}, "way": "sound"},
-        "dictionary": SimpleNamespace(
-            lemmatizer=lambda way: lambda word: lemma.get(word, []),
-            find=dictionary.find, coverage=dictionary.coverage,
-        ),
-    }  # fmt: skip
-    exec(functions("41_stereomap_keywords", "sources_of"), names)
-    versus = published.beside("stereomap", MODEL, names["sources_of"](MODEL, MODEL))
-    wrong = versus[versus.verdict != "agrees within rounding"]
+    for number, (stage, n) in enumerate(zip(stages, n_found, strict=True), start=1):
+        rows.append((number, stage, MODEL, f"{100 * n / len(KEYWORDS):.2f}"))
 
-    assert wrong.empty, wrong
+    return rows
+
+
+def test_tables_13_to_15_of_the_same_answers_agree(ratings, press):
+    rng = np.random.default_rng(6)
+    forms = {PAPER: ratings["EXTENDED"]}
+    for form in REDUCED:
+        forms[form] = rated("EXTENDED", rng)
+    lexicon = dictionary.load_lexicon()
+    rows13, rows14 = printed_variation(forms)
+    press(13, rows13)
+    press(14, rows14)
+    press(15, printed_coverage(lexicon))
+    press("appendix_l", printed_change(forms))
+
+    words = stimuli.words("EXTENDED")
+    words_of_axes = words[words.family.isin(["Competence", "Warmth"])]
+    scores = {}
+    for form, table in forms.items():
+        scores[form] = statistics.round_scores(table, words_of_axes, "drop")
+    names = {
+        "pd": pd,
+        "PAPER": PAPER,
+        "axes_of": statistics.AXES,
+        "lexicon": lexicon,
+        "table13_14": own_variation(scores),
+        "averages": own_change(scores),
+        "traits": pd.DataFrame({"model": MODEL, "keyword": KEYWORDS}),
+        "how": {"mappings": LOW_INCOME, "way": "sound"},
+        "dictionary": SimpleNamespace(
+            lemmatizer=lemmatizer,
+            find=dictionary.find,
+            coverage=dictionary.coverage,
+        ),
+    }
+    exec(functions("41_stereomap_keywords", "sources_of"), names)
+
+    versus = published.beside("stereomap", MODEL, names["sources_of"](MODEL, MODEL))
+
+    differing = versus[versus.verdict != "agrees within rounding"]
+    assert differing.empty, differing
     assert versus.table.value_counts().to_dict() == {
         13: 4,
         14: 20,
