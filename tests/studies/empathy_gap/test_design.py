@@ -1,5 +1,6 @@
 """The first paper's design: its size and order, what its calls are, and rewriting (A.2)."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,46 +22,59 @@ def events():
 
 def test_the_full_design_has_the_papers_number_of_trials_and_renders_any():
     full = trials(paper_size_events())
-    assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
-
     trial = full[20_000_000]
     condition = trial.condition
-    event = trial.condition["event"]
+    event = condition["event"]
+    setting = stimuli.setting(condition["setting"])
+    people = (condition["perceiver"], condition["experiencer"])
 
-    assert trial.messages == stimuli.setting(condition["setting"]).messages(
-        condition["perceiver"], condition["experiencer"], event.emotion, event.narrative
-    )
+    assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
+    assert trial.messages == setting.messages(*people, event.emotion, event.narrative)
 
 
 def test_neighbours_differ_in_the_fastest_factor_first(events):
-    plan = trials(events, ["P0,S0,T0"], ["Religion"])
-    people = stimuli.identities("Religion").identity.tolist()
-    keys = [
-        (people.index(c["perceiver"]), people.index(c["experiencer"]), c["event"].emotion)
-        for c in (trial.condition for trial in plan)
-    ]
+    identities = stimuli.identities("Religion").identity.tolist()
 
+    plan = trials(events, ["P0,S0,T0"], ["Religion"])
+
+    keys = []
+    for trial in plan:
+        condition = trial.condition
+        perceiver = identities.index(condition["perceiver"])
+        experiencer = identities.index(condition["experiencer"])
+        keys.append((perceiver, experiencer, condition["event"].emotion))
     assert keys == sorted(keys)
     assert list(plan[0].condition)[2:] == ["perceiver", "experiencer", "event"]
     assert len(plan) == 6 * 6 * 12
 
 
 def test_another_text_gives_another_fingerprint(events):
-    same = trials(events.copy()).fingerprint
-    assert trials(events).fingerprint == same
-
     changed = events.copy()
     changed.loc[3, "generated_text"] += "!"
-    others = trials(changed), trials(events, ["P1,S0,T0"]), trials(events, None, ["Religion"])
+    designs = [
+        trials(events),
+        trials(changed),
+        trials(events, ["P1,S0,T0"]),
+        trials(events, None, ["Religion"]),
+        rewriting(events),
+    ]
 
-    assert len({same, *(one.fingerprint for one in (*others, rewriting(events)))}) == 5
+    fingerprints = [design.fingerprint for design in designs]
+
+    assert len(set(fingerprints)) == 5
+    assert trials(events.copy()).fingerprint == fingerprints[0]
 
 
 def test_a_setting_without_its_narrative_is_refused(events):
-    events = events.assign(third_person_text=np.nan)
+    without_third_person = events.assign(third_person_text=np.nan)
+
     with pytest.raises(InputError, match=r"'third_person_text'.*appendix A\.2"):
-        trials(events, ["P0,S0,T2"])
-    assert len(trials(events, ["P0,S0,T1"], ["Religion"])) == 432
+        trials(without_third_person, ["P0,S0,T2"])
+
+
+def test_a_setting_with_its_narrative_is_asked_where_another_form_is_missing(events):
+    without_third_person = events.assign(third_person_text=np.nan)
+    assert len(trials(without_third_person, ["P0,S0,T1"], ["Religion"])) == 432
 
 
 def rewritten(events):
@@ -75,175 +89,290 @@ def replies(events, error=None):
 
 
 def test_a_corpus_without_third_person_texts_is_rewritten_once_an_event(events):
+    without_third_person = events.assign(third_person_text=np.nan)
+
     plan = rewriting(events)
+    whole = with_rewrites(without_third_person, replies(events))
+
     assert len(plan) == 12
     assert events.first_person_text[7] in plan[7].messages[0]["content"]
-
-    done = with_rewrites(events.assign(third_person_text=np.nan), replies(events))
-    assert done.third_person_text.tolist() == rewritten(events).tolist()
-    assert len(trials(done, ["P0,S0,T2"], ["Religion"])) == 432
+    assert whole.third_person_text.tolist() == rewritten(events).tolist()
+    assert len(trials(whole, ["P0,S0,T2"], ["Religion"])) == 432
 
 
 def test_a_reply_without_a_text_names_its_event(events):
+    failed = replies(events, "no net")
     with pytest.raises(EngineError, match="anger 1 has no third-person text in its reply: no net"):
-        with_rewrites(events, replies(events, "no net"))
+        with_rewrites(events, failed)
+
+    empty = replies(events).assign(text="}")
     with pytest.raises(EngineError, match=r"anger 1 has no third-person text in its reply$"):
-        with_rewrites(events, replies(events).assign(text="}"))
+        with_rewrites(events, empty)
 
 
 def test_a_cut_text_is_refused_and_one_that_goes_on_behind_its_brace_is_not(events):
-    cut = replies(events).assign(finish_reason="length")
-    assert with_rewrites(events, cut).third_person_text.tolist() == rewritten(events).tolist()
+    goes_on = replies(events).assign(finish_reason="length")
+    whole = with_rewrites(events, goes_on)
+    assert whole.third_person_text.tolist() == rewritten(events).tolist()
 
+    cut = goes_on.copy()
     cut.loc[4, "text"] = "The person felt sad when they"
     with pytest.raises(EngineError, match=r"guilt \d+ has a .* was cut; give more REWRITE_TOKENS"):
         with_rewrites(events, cut)
 
 
 def test_without_the_first_person_what_was_written_is_rewritten(events):
-    plan = rewriting(events.assign(first_person_text=np.nan))
+    without_first_person = events.assign(first_person_text=np.nan)
+
+    plan = rewriting(without_first_person)
+
     assert events.generated_text[7] in plan[7].messages[0]["content"]
 
 
 # --- calls
 
-CONTROL = next(one.name for one in models.registry().names.values() if one.control)
-GIVEN = {
-    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
-    "SETTINGS": [], "CATEGORIES": [], "REASONING": "", "TEMPERATURE": 0.0, "MAX_TOKENS": 128,
-    "SEED": 0, "READING": "", "ENDING": "turn", "REWRITER": "", "REWRITE_TOKENS": 300,
-}  # fmt: skip
+CONTROL = "calibrant-null"
+SETTINGS = list(stimuli.prompts()["settings"])
+CATEGORIES = list(stimuli.categories())
+PARAMETERS = {
+    "MODELS": ["org/one"],
+    "ENGINE": "vllm",
+    "CORPUS": "sample",
+    "N_EVENTS": 12,
+    "SETTINGS": [],
+    "CATEGORIES": [],
+    "REASONING": "",
+    "TEMPERATURE": 0.0,
+    "MAX_TOKENS": 128,
+    "SEED": 0,
+    "READING": "",
+    "ENDING": "turn",
+    "REWRITER": "",
+    "REWRITE_TOKENS": 300,
+}
+
+
+def test_the_control_is_registered_as_one():
+    assert models.registry().names[CONTROL].control
 
 
 @pytest.fixture
-def own(events, tmp_path):
-    """A corpus without the third person."""
+def own_corpus(events, tmp_path):
+    """Parameters with a corpus without the third person."""
     file = tmp_path / "own.tsv"
     events.drop(columns="third_person_text").to_csv(file, sep="\t", index=False)
-    return GIVEN | {"CORPUS": str(file), "N_EVENTS": 0}
+    return PARAMETERS | {"CORPUS": str(file), "N_EVENTS": 0}
 
 
 def test_a_call_is_one_setting_and_category_and_a_control_is_asked_in_the_first_setting():
-    asked = calls(GIVEN | {"MODELS": ["org/one", CONTROL]})
-    settings = list(stimuli.prompts()["settings"])
-    categories = stimuli.categories()
+    all_calls = calls(PARAMETERS | {"MODELS": ["org/one", CONTROL]})
 
-    assert [call.key for call in asked] == [
-        *(("org/one", name, category) for name in settings for category in categories),
-        *((CONTROL, "P0,S0,T0", category) for category in categories),
-    ]
-    assert [len(call.design) for call in asked[:3]] == [19**2 * 12, 22**2 * 12, 6**2 * 12]
-    assert all(call.settled and not call.over_choices for call in asked)
-
-    folders = [call.folder.relative_to(paths.RESPONSES).as_posix() for call in asked[:3]]
-    assert folders[0] == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0-race-or-ethnicity"
-    assert folders[2].endswith("/P0,S0,T0-religion")
-    assert asked[0].sampling == Sampling(temperature=0.0, max_tokens=128)
+    keys = [call.key for call in all_calls]
+    of_control = [(CONTROL, "P0,S0,T0", category) for category in CATEGORIES]
+    assert keys[:-3] == list(product(["org/one"], SETTINGS, CATEGORIES))
+    assert keys[-3:] == of_control
+    for call in all_calls:
+        assert call.settled
+        assert not call.over_choices
 
 
-def test_rounds_ask_the_same_design_again_with_a_seed_and_a_place_of_their_own():
-    given = GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": ["P0,S0,T0"], "TEMPERATURE": 1.0}
-    once = calls(given | {"MODELS": ["org/one"], "ROUNDS": 1})
-    asked = calls(given | {"MODELS": ["org/one", CONTROL], "ROUNDS": 3, "SEED": 5})
+def test_a_call_has_the_design_and_the_folder_of_its_setting_and_category():
+    race, nationality, religion, *_ = calls(PARAMETERS)
 
-    assert [call.key for call in asked] == [
-        *(("org/one", "P0,S0,T0", "Religion", turn) for turn in (1, 2, 3)),
-        (CONTROL, "P0,S0,T0", "Religion", 1),  # once, whatever ROUNDS is
-    ]
-    assert [call.sampling.seed for call in asked] == [5, 1005, 2005, 5]
-    assert [call.round for call in asked] == [1, 2, 3, 1]
+    assert len(race.design) == 19**2 * 12
+    assert len(nationality.design) == 22**2 * 12
+    assert len(religion.design) == 6**2 * 12
+    folder = race.folder.relative_to(paths.RESPONSES).as_posix()
+    assert folder == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0-race-or-ethnicity"
+    assert religion.folder.name == "P0,S0,T0-religion"
+    assert race.sampling == Sampling(temperature=0.0, max_tokens=128)
 
-    names = [call.folder.name for call in asked]
-    assert names[:3] == [
+
+OF_RELIGION = PARAMETERS | {
+    "CATEGORIES": ["Religion"],
+    "SETTINGS": ["P0,S0,T0"],
+    "TEMPERATURE": 1.0,
+}
+
+
+def test_rounds_ask_the_same_design_again_with_a_seed_and_a_folder_of_their_own():
+    first, second, third = calls(OF_RELIGION | {"ROUNDS": 3, "SEED": 5})
+
+    assert first.key == ("org/one", "P0,S0,T0", "Religion", 1)
+    assert second.key == ("org/one", "P0,S0,T0", "Religion", 2)
+    assert third.key == ("org/one", "P0,S0,T0", "Religion", 3)
+    rounds = [first, second, third]
+    assert [call.round for call in rounds] == [1, 2, 3]
+    assert [call.sampling.seed for call in rounds] == [5, 1005, 2005]
+    assert [call.folder.name for call in rounds] == [
         "P0,S0,T0-religion",
         "P0,S0,T0-religion-round2",
         "P0,S0,T0-religion-round3",
     ]
-    assert asked[0].folder == once[0].folder  # what was asked once is the first of several rounds
-    assert once[0].key == ("org/one", "P0,S0,T0", "Religion")
-    assert asked[0].design is asked[1].design is asked[2].design
+    assert first.design is second.design is third.design
 
-    # Over choices nothing is drawn.
-    over = calls(given | {"ROUNDS": 3, "READING": "expected"})
-    assert [(call.way, call.round) for call in over] == [("over choices", 1), ("freely", 1)]
+
+def test_a_control_is_asked_once_whatever_the_rounds():
+    *of_model, of_control = calls(
+        OF_RELIGION | {"MODELS": ["org/one", CONTROL], "ROUNDS": 3, "SEED": 5}
+    )
+
+    assert len(of_model) == 3
+    assert of_control.key == (CONTROL, "P0,S0,T0", "Religion", 1)
+    assert of_control.sampling.seed == 5
+    assert of_control.round == 1
+
+
+def test_what_was_asked_once_is_the_first_of_several_rounds():
+    (once,) = calls(OF_RELIGION | {"ROUNDS": 1})
+    first, *_ = calls(OF_RELIGION | {"ROUNDS": 3})
+
+    assert once.key == ("org/one", "P0,S0,T0", "Religion")
+    assert first.folder == once.folder
+
+
+def test_over_choices_nothing_is_drawn_in_rounds():
+    all_calls = calls(OF_RELIGION | {"ROUNDS": 3, "READING": "expected"})
+    assert [call.way for call in all_calls] == ["over choices", "freely"]
+    assert [call.round for call in all_calls] == [1, 1]
 
 
 def test_only_the_categories_that_are_named_are_asked():
     settings = ["P1,S0,T0", "P0,S0,T0"]
-    asked = calls(GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": settings})
-    assert [call.key for call in asked] == [("org/one", name, "Religion") for name in settings]
-    assert {call.design.blocks[0].labels["category"] for call in asked} == {"Religion"}
+
+    all_calls = calls(PARAMETERS | {"CATEGORIES": ["Religion"], "SETTINGS": settings})
+
+    assert [call.key for call in all_calls] == [
+        ("org/one", "P1,S0,T0", "Religion"),
+        ("org/one", "P0,S0,T0", "Religion"),
+    ]
+    for call in all_calls:
+        assert call.design.blocks[0].labels["category"] == "Religion"
+
+
+OVER_CHOICES = PARAMETERS | {
+    "CATEGORIES": ["Religion"],
+    "READING": "expected",
+    "SETTINGS": ["P0,S0,T0", "P0,S1,T0"],
+}
 
 
 def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
-    given = {"READING": "expected", "SETTINGS": ["P0,S0,T0", "P0,S1,T0"]}
-    asked = calls(GIVEN | given | {"CATEGORIES": ["Religion"]})
+    all_calls = calls(OVER_CHOICES)
 
-    assert [(call.labels["setting"], call.way) for call in asked] == [
-        ("P0,S0,T0", "over choices"), ("P0,S0,T0", "freely"), ("P0,S1,T0", "over choices"),
-    ]  # fmt: skip
-
-    # The whole numbers of each scale: 0 to 100, and 0 to 10.
-    assert asked[0].sampling.choices == tuple(str(number) for number in range(101))
-    assert asked[2].sampling.choices == tuple(str(number) for number in range(11))
-    assert len({call.folder for call in asked}) == 3
-
-    # Freely about two of the events.
-    every, few = (call.design.blocks[0].factors["event"] for call in asked[:2])
-    assert len(few) == 2
-    assert set(few) <= set(every)
-    assert asked[1].source == f"{asked[0].source}-tenth"
-    assert asked[0].folder.name == "P0,S0,T0-religion+choices"
-    assert [call.way for call in rated(asked)] == ["over choices"] * 2
-
-    control = calls(GIVEN | given | {"MODELS": [CONTROL], "CATEGORIES": ["Religion"]})
-    assert [(call.labels["setting"], call.way) for call in control] == [
-        ("P0,S0,T0", "over choices"), ("P0,S0,T0", "freely"),
-    ]  # fmt: skip
+    assert [(call.labels["setting"], call.way) for call in all_calls] == [
+        ("P0,S0,T0", "over choices"),
+        ("P0,S0,T0", "freely"),
+        ("P0,S1,T0", "over choices"),
+    ]
+    assert [call.way for call in rated(all_calls)] == ["over choices", "over choices"]
+    assert len({call.folder for call in all_calls}) == 3
+    assert all_calls[0].folder.name == "P0,S0,T0-religion+choices"
 
 
-def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
-    names = list(dict.fromkeys(call.labels["setting"] for call in calls(own)))
-    assert names == [name for name in stimuli.prompts()["settings"] if not name.endswith("T2")]
+def test_choices_are_the_whole_numbers_of_the_scale():
+    to_100, _, to_10 = calls(OVER_CHOICES)
+    assert to_100.sampling.choices == tuple(str(number) for number in range(101))
+    assert to_10.sampling.choices == tuple(str(number) for number in range(11))
+
+
+def test_freely_a_model_is_asked_about_two_of_the_events():
+    over_choices, freely, _ = calls(OVER_CHOICES)
+    all_events = over_choices.design.blocks[0].factors["event"]
+    some_events = freely.design.blocks[0].factors["event"]
+
+    assert len(some_events) == 2
+    assert set(some_events) <= set(all_events)
+    assert freely.source == f"{over_choices.source}-tenth"
+
+
+def test_a_control_over_choices_is_asked_in_the_first_setting_only():
+    all_calls = calls(OVER_CHOICES | {"MODELS": [CONTROL]})
+
+    assert [(call.labels["setting"], call.way) for call in all_calls] == [
+        ("P0,S0,T0", "over choices"),
+        ("P0,S0,T0", "freely"),
+    ]
+
+
+def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own_corpus):
+    settings = dict.fromkeys(call.labels["setting"] for call in calls(own_corpus))
+
+    assert list(settings) == [name for name in SETTINGS if not name.endswith("T2")]
     with pytest.raises(InputError, match=r"lacks the form that SETTINGS show \(third_person_text"):
-        calls(own | {"SETTINGS": ["P0,S0,T2"]})
+        calls(own_corpus | {"SETTINGS": ["P0,S0,T2"]})
 
 
-def test_nothing_is_rewritten_for_settings_that_do_not_show_it(own, monkeypatch, tmp_path):
+REWRITER = {
+    "REWRITER": "writer",
+    "SETTINGS": ["P0,S0,T2", "P0,S0,T0"],
+    "CATEGORIES": ["Religion"],
+}
+
+
+def test_nothing_is_rewritten_for_settings_that_do_not_show_it(own_corpus, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T0"], "CATEGORIES": ["Religion"]}
-    assert [call.model for call in calls(own)] == ["org/one"]
+
+    all_calls = calls(own_corpus | REWRITER | {"SETTINGS": ["P0,S0,T0"]})
+
+    assert [call.model for call in all_calls] == ["org/one"]
 
 
-def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tmp_path):
+@pytest.fixture
+def store_rewrites(monkeypatch, tmp_path):
+    """A function that stores these replies of the rewriter, as a whole store or a part of it."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T2", "P0,S0,T0"], "CATEGORIES": ["Religion"]}
 
-    def answered(told, whole=True):
-        store = SimpleNamespace(read=lambda: told)
+    def store(table, whole=True):
+        stored = SimpleNamespace(read=lambda: table)
         monkeypatch.setattr(design, "there", lambda calls: calls if whole else [])
-        monkeypatch.setattr(design, "stored", lambda call: store)
+        monkeypatch.setattr(design, "stored", lambda call: stored)
 
-    def listed():
-        return [(call.model, call.part, call.settled) for call in calls(own)]
+    return store
 
-    unsettled = ("org/one", "P0,S0,T2-religion", False)
-    first = ("org/one", "P0,S0,T0-religion", True)
-    before = [("writer", "rewrite-300", True), unsettled, first]
 
-    assert listed() == before
-    assert calls(own)[0].sampling.max_tokens == 300
+def listed(parameters):
+    """Model, part and whether its texts are known, of each call."""
+    return [(call.model, call.part, call.settled) for call in calls(parameters)]
 
-    for told, whole in ((replies(events), False), (replies(events, "no net"), True)):
-        answered(told, whole)
-        assert listed() == before  # asked again
 
-    answered(replies(events))
-    assert listed() == [("org/one", "P0,S0,T2-religion", True), first]
+BEFORE_REWRITING = [
+    ("writer", "rewrite-300", True),
+    ("org/one", "P0,S0,T2-religion", False),
+    ("org/one", "P0,S0,T0-religion", True),
+]
 
-    shown = calls(own)[0].design[0].messages[1]["content"]
-    assert "The person felt anger when" in shown
 
-    answered(replies(events).assign(text="}"))
+@pytest.mark.usefixtures("store_rewrites")
+def test_rewritten_texts_are_asked_for_before_the_calls_that_show_them(own_corpus):
+    parameters = own_corpus | REWRITER
+    assert listed(parameters) == BEFORE_REWRITING
+    assert calls(parameters)[0].sampling.max_tokens == 300
+
+
+def test_texts_that_are_not_all_stored_are_asked_for_again(own_corpus, events, store_rewrites):
+    store_rewrites(replies(events), whole=False)
+    assert listed(own_corpus | REWRITER) == BEFORE_REWRITING
+
+
+def test_texts_that_failed_are_asked_for_again(own_corpus, events, store_rewrites):
+    store_rewrites(replies(events, "no net"))
+    assert listed(own_corpus | REWRITER) == BEFORE_REWRITING
+
+
+def test_stored_texts_are_shown(own_corpus, events, store_rewrites):
+    store_rewrites(replies(events))
+    parameters = own_corpus | REWRITER
+
+    assert listed(parameters) == [
+        ("org/one", "P0,S0,T2-religion", True),
+        ("org/one", "P0,S0,T0-religion", True),
+    ]
+    first_trial = calls(parameters)[0].design[0]
+    assert "The person felt anger when" in first_trial.messages[1]["content"]
+
+
+def test_a_stored_text_that_is_empty_names_its_event(own_corpus, events, store_rewrites):
+    store_rewrites(replies(events).assign(text="}"))
     with pytest.raises(EngineError, match="event anger 1"):
-        calls(own)
+        calls(own_corpus | REWRITER)
