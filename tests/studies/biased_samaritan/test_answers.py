@@ -11,117 +11,156 @@ from ingroup.studies.biased_samaritan import design, lens, stimuli
 from ingroup.studies.biased_samaritan.answers import load
 from toy import Toy
 
-WHO = "somebody/else"
-TWO = (30, 70)  # the only answers with any probability
+MODEL = "somebody/else"
+REFUSAL = "I would rather not say."
 
 
 class Chooser(Toy):
-    """30 with probability 3/4; 1/2 about a senior citizen. Free text: "50", of a woman none."""
+    """30 with probability 3/4, else 70; 1/2 about a senior citizen. Free text: "30"."""
 
     def answer(self, conversations, sampling):
-        return [self.of_one(chat[-1]["content"], sampling) for chat in conversations]
+        return [self.reply(chat[-1]["content"], sampling) for chat in conversations]
 
-    def of_one(self, prompt, sampling):
+    def reply(self, prompt, sampling):
         if not sampling.choices:
-            return Reply("I would rather not say." if "woman" in prompt else "30", "stop")
+            return Reply(REFUSAL if "woman" in prompt else "30", "stop")
 
         if "teenager" in prompt.lower() and "wording one" in prompt:
             return Reply(None, "failed", error="no net")
 
-        one = 0.5 if "senior citizen" in prompt.lower() else 0.75
-        given = dict(zip(TWO, (one, 1 - one), strict=True))
-        found = [given.get(int(choice), 0.0) for choice in sampling.choices]
-        return Reply("30", "stop", probabilities=found, mass=[0.25])
+        p_of_30 = 0.5 if "senior citizen" in prompt.lower() else 0.75
+        distribution = {"30": p_of_30, "70": 1 - p_of_30}
+        probabilities = [distribution.get(choice, 0.0) for choice in sampling.choices]
+        return Reply("30", "stop", probabilities=probabilities, mass=[0.25])
 
 
 @pytest.fixture
 def parameters(tmp_path, monkeypatch):
     """Two scenarios in two wordings, asked over choices; the first of them freely too."""
-    told = [
-        (n, "A glove", place, f"{{person}} sees glove {n}, wording {wording}.")
-        for n in (1, 2)
-        for place, wording in ((1, "one"), (2, "two"))
+    rows = [
+        (1, "A glove", 1, "{person} sees glove 1, wording one."),
+        (1, "A glove", 2, "{person} sees glove 1, wording two."),
+        (2, "A glove", 1, "{person} sees glove 2, wording one."),
+        (2, "A glove", 2, "{person} sees glove 2, wording two."),
     ]
     file = tmp_path / "two.csv"
-    pd.DataFrame(told, columns=stimuli.COLUMNS).to_csv(file, index=False)
+    pd.DataFrame(rows, columns=stimuli.COLUMNS).to_csv(file, index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    chooser = Chooser(say=None, engine="transformers", model=WHO)
+    chooser = Chooser(say=None, engine="transformers", model=MODEL)
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: chooser)
-    return {"MODELS": [f"{WHO}@transformers"], "ENGINE": "", "READING": "expected",
-        "ENDING": "turn", "RUNS": 2,
-            "SCENARIOS": str(file), "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
-            "TOP_P": -1.0, "MAX_TOKENS": 8, "REASONING": "", "SEED": 0, "ALPHA": 0.01,
-            "REQUEST": "sample", "PARSING": "sound"}  # fmt: skip
+    return {
+        "MODELS": [f"{MODEL}@transformers"],
+        "ENGINE": "",
+        "READING": "expected",
+        "ENDING": "turn",
+        "RUNS": 2,
+        "SCENARIOS": str(file),
+        "CROSSING": "full",
+        "LATINO": False,
+        "TEMPERATURE": -1.0,
+        "TOP_P": -1.0,
+        "MAX_TOKENS": 8,
+        "REASONING": "",
+        "SEED": 0,
+        "ALPHA": 0.01,
+        "REQUEST": "sample",
+        "PARSING": "sound",
+    }
 
 
 def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
     asked = ask(design.calls(parameters), parameters)
-    (age,) = (one for one in rated(asked) if one.labels["category"] == "Age")
-    prompts = load(age)
+    (of_age,) = [one for one in rated(asked) if one.labels["category"] == "Age"]
 
-    assert (prompts.rating[prompts.phrasing == "Senior citizen"] == 0.5 * 30 + 0.5 * 70).all()
-    assert (prompts.rating[prompts.group == stimuli.CONTROL] == 0.75 * 30 + 0.25 * 70).all()
+    prompts = load(of_age)
 
-    lost = (prompts.group == "teenager") & (prompts.wording == 1)
-    assert lost.sum() == 2
-    assert prompts.rating.isna().tolist() == lost.tolist()
-    assert prompts.status.map({"failed": True, "ok": False}).tolist() == lost.tolist()
-    assert set(prompts.reply[~lost]) == {"30"}
+    is_senior_citizen = prompts.phrasing == "Senior citizen"
+    is_control = prompts.group == stimuli.CONTROL
+    assert (prompts.rating[is_senior_citizen] == 0.5 * 30 + 0.5 * 70).all()
+    assert (prompts.rating[is_control] == 0.75 * 30 + 0.25 * 70).all()
+
+    is_failed = (prompts.group == "teenager") & (prompts.wording == 1)
+    assert is_failed.sum() == 2
+    assert prompts.rating.isna().tolist() == is_failed.tolist()
+    assert prompts.status.tolist() == np.where(is_failed, "failed", "ok").tolist()
+    assert set(prompts.reply[~is_failed]) == {"30"}
 
 
 def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
     asked = ask(design.calls(parameters), parameters)
-    chosen, free = (one for one in asked if one.labels["category"] == "Gender")
-    texts = load(free)
-    mass = stored(chosen).read(columns=["mass"])["mass"].list[0]
-    both = texts.merge(
-        load(chosen).assign(mass=mass), on=list(design.Prompt._fields), suffixes=("", "_c")
-    )
+    over_choices, freely = [one for one in asked if one.labels["category"] == "Gender"]
+    mass = stored(over_choices).read(columns=["mass"])["mass"].list[0]
+    texts = load(freely)
+    choices = load(over_choices).assign(mass=mass)
 
-    assert len(both) == len(texts) == len(free.design) == 2 * 8  # the first of two scenarios
+    both = texts.merge(choices, on=list(design.Prompt._fields), suffixes=("", "_of_choices"))
+    most_probable = both.reply_of_choices.astype(float)
+    compared = agreement(both.rating, most_probable, both["mass"].astype(float))
 
-    found = agreement(both.rating, both.reply_c.astype(float), both["mass"].astype(float))
-    assert found["asked"] == 16
-    assert found["answered"] == 14
-    assert found["agree"] == 14
-    assert found["mass"] == 25
+    assert len(freely.design) == 2 * 8  # the first of two scenarios
+    assert len(texts) == 2 * 8
+    assert len(both) == 2 * 8
+    assert compared["asked"] == 16
+    assert compared["answered"] == 14
+    assert compared["agree"] == 14
+    assert compared["mass"] == 25
 
 
-def test_what_is_not_stored_is_left_out_or_named(parameters):
+def test_a_model_without_answers_is_named(parameters):
+    assert there(design.calls(parameters)) == []
+    with pytest.raises(StoreError, match="holds no answers"):
+        lens.portrait(parameters, MODEL, {})
+
+
+@pytest.fixture
+def calls(parameters):
+    """All calls; those about race and age are asked."""
     calls = design.calls(parameters)
     race, _, age = rated(calls)
-
-    assert there(calls) == []
-    with pytest.raises(StoreError, match="holds no answers"):
-        lens.portrait(parameters, WHO, {})
-
     ask([race, age], parameters)
-    assert there(calls) == [race, age]
+    return calls
 
-    of_race, of_age = lens.portrait(parameters, WHO, {"a senior citizen": "Older"})
+
+def test_what_is_not_stored_is_left_out(parameters, calls):
+    race, _, age = rated(calls)
+    of_race, of_age = lens.portrait(parameters, MODEL, {"a senior citizen": "Older"})
+    table = lens.paths(parameters, MODEL, {})
+
+    groups = {*load(race).group, *load(age).group}
+    assert there(calls) == [race, age]
     assert of_race.items.empty
     np.testing.assert_allclose(of_age.items.Older, 10)
+    assert set(table.claim) == groups - {stimuli.CONTROL}
+    assert set(table.parsing) == {"sound"}  # rules differ for texts alone
+    assert set(table.run) == {1}
 
-    # One of the phrasings of "senior" is rated 50, the others 40 as the control.
-    biases = lens.effects(parameters, WHO)
-    phrasings = stimuli.phrasings("Age").group.eq("senior").sum()
 
-    np.testing.assert_allclose(biases.senior, 10 / phrasings)
+@pytest.mark.usefixtures("calls")
+def test_effects_are_the_biases_of_groups(parameters):
+    """One of the phrasings of "senior" is rated 50, the others 40 as the control."""
+    n_phrasings = stimuli.phrasings("Age").group.eq("senior").sum()
 
-    found = lens.paths(parameters, WHO, {})
-    assert set(found.claim) == {*load(race).group, *load(age).group} - {stimuli.CONTROL}
-    assert set(found.parsing) == {"sound"}  # rules differ for texts alone
-    assert set(found.run) == {1}
+    biases = lens.effects(parameters, MODEL)
 
-    stored_only = parameters | {"MODELS": [f"{WHO}@stored"]}
-    asked = ask(design.calls(stored_only), stored_only)
+    np.testing.assert_allclose(biases.senior, 10 / n_phrasings)
 
-    assert [one.labels["category"] for one in asked] == ["Race", "Age"]
-    np.testing.assert_array_equal(load(asked[1]).rating, load(age).rating)
+
+def test_the_engine_stored_reads_what_another_engine_asked(parameters, calls):
+    _, _, age = rated(calls)
+    stored_only = parameters | {"MODELS": [f"{MODEL}@stored"]}
+
+    of_race, of_age = ask(design.calls(stored_only), stored_only)
+
+    assert of_race.labels["category"] == "Race"
+    assert of_age.labels["category"] == "Age"
+    np.testing.assert_array_equal(load(of_age).rating, load(age).rating)
 
 
 def test_a_store_that_is_not_whole_is_not_there(parameters):
     first = design.calls(parameters)[0]
     ask([first], parameters)
-    (first.folder / stored(first).path(0).name).unlink()
+    part = first.folder / stored(first).path(0).name
+
+    part.unlink()
+
     assert there([first]) == []

@@ -5,13 +5,14 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths
 from ingroup.inference import Call, Reply, Sampling, ask, call, there
 from ingroup.parsing import parse_rating
-from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap import answers, stimuli
 from ingroup.studies.empathy_gap.answers import (
     STATUSES,
     Ratings,
@@ -25,151 +26,212 @@ from ingroup.studies.empathy_gap.design import calls, trials
 from toy import Toy
 
 NAN = np.nan
-ASKED = {
-    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
-    "SETTINGS": ["P0,S0,T0"], "CATEGORIES": ["Religion"], "REASONING": "", "TEMPERATURE": 1.0,
-    "MAX_TOKENS": 128, "SEED": 0, "READING": "",
-    "ENDING": "turn", "REWRITER": "", "REWRITE_TOKENS": 300,
-}  # fmt: skip
+PARAMETERS = {
+    "MODELS": ["org/one"],
+    "ENGINE": "vllm",
+    "CORPUS": "sample",
+    "N_EVENTS": 2,
+    "SETTINGS": ["P0,S0,T0"],
+    "CATEGORIES": ["Religion"],
+    "REASONING": "",
+    "TEMPERATURE": 1.0,
+    "MAX_TOKENS": 128,
+    "SEED": 0,
+    "READING": "",
+    "ENDING": "turn",
+    "REWRITER": "",
+    "REWRITE_TOKENS": 300,
+}
 
 
-def table(texts, trial, failed=()):
+def table(texts, trial=None, failed=()):
     """Responses in the order of `texts`; the positions in `failed` are calls that failed."""
-    reason = ["failed" if i in failed else "stop" for i in range(len(texts))]
-    told = pd.DataFrame({"trial": list(trial), "text": texts, "finish_reason": reason})
-    told["reasoning"] = ""
-    return told.astype({"trial": int})
+    positions = range(len(texts))
+    return pd.DataFrame(
+        {
+            "trial": np.array(positions if trial is None else trial, dtype=int),
+            "text": texts,
+            "finish_reason": ["failed" if k in failed else "stop" for k in positions],
+            "reasoning": "",
+        }
+    )
 
 
-def test_the_rule_and_the_scale_reach_the_parser():
-    told = table(["on a scale of 0 to 10, 8", "85", "8.5"], range(3))
-    for rule, expected in (("sound", [8, NAN, 8.5]), ("released", [0, 85, 8])):
-        found = from_parts([told], (1, 1, 3), 0, 10, rule)
-        np.testing.assert_array_equal(found.values.ravel(), expected)
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("sound", [8, NAN, 8.5]),
+        ("released", [0, 85, 8]),
+    ],
+)
+def test_the_rule_and_the_scale_reach_the_parser(rule, expected):
+    responses = table(["on a scale of 0 to 10, 8", "85", "8.5"])
+
+    ratings = from_parts([responses], (1, 1, 3), 0, 10, rule)
+
+    np.testing.assert_array_equal(ratings.values.ravel(), expected)
 
 
 def test_a_rating_is_the_mean_of_the_rounds_that_have_one():
-    first = from_parts([table(["80", "I cannot", "I cannot", ""], range(4))], (1, 1, 5), 0, 100)
-    second = from_parts([table(["70", "50", "no idea", "x", "9"], range(5))], (1, 1, 5), 0, 100)
-    third = from_parts([table(["60", "60", None], range(3), failed=[2])], (1, 1, 5), 0, 100)
-    pooled = mean_of_rounds([first, second, third])
+    first_round = table(["80", "I cannot", "I cannot", ""])
+    second_round = table(["70", "50", "no idea", "x", "9"])
+    third_round = table(["60", "60", None], failed=[2])
+    first = from_parts([first_round], (1, 1, 5), 0, 100)
+    second = from_parts([second_round], (1, 1, 5), 0, 100)
+    third = from_parts([third_round], (1, 1, 5), 0, 100)
 
-    np.testing.assert_array_equal(pooled.values.ravel(), [70, 55, NAN, NAN, 9])
+    mean = mean_of_rounds([first, second, third])
 
-    words = [STATUSES[code] for code in pooled.status.ravel()]
-    assert words == ["ok", "ok", "refused", "unparsable", "ok"]
-    assert pooled.status.dtype == first.status.dtype
+    np.testing.assert_array_equal(mean.values.ravel(), [70, 55, NAN, NAN, 9])
+    statuses = [STATUSES[code] for code in mean.status.ravel()]
+    assert statuses == ["ok", "ok", "refused", "unparsable", "ok"]
+    assert mean.status.dtype == first.status.dtype
     assert mean_of_rounds([first]) is first
 
 
 def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
     """From the parameters to a block: what each round said is in the mean."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    rounds = itertools.count(1)
-    said = iter(["30", "60", "I cannot"])
-    engines = {}
+    rounds = calls(PARAMETERS | {"ROUNDS": 3})
+    replies = ["30", "60", "I cannot"]
 
-    def engine(*_, **__):
-        return Toy(lambda chat, before, asked: engines["said"], model="org/one")
+    for number, (one_round, reply) in enumerate(zip(rounds, replies, strict=True), start=1):
+        engine = Toy(lambda *_, reply=reply: reply, model="org/one")
+        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
+        ask([one_round], PARAMETERS)
+        assert one_round.round == number
 
-    monkeypatch.setattr(call, "make_engine", engine)
-    asked = calls(ASKED | {"ROUNDS": 3})
+    ((key, block),) = by_block(rounds).items()
+    ratings = load_rounds(block)
 
-    for one in asked:
-        engines["said"] = next(said)
-        ask([one], ASKED)
-        assert one.round == next(rounds)
-
-    ((key, block),) = by_block(asked).items()
     assert key == ("org/one", "P0,S0,T0", "Religion")
-    assert block == asked
+    assert block == rounds
+    assert isinstance(ratings, Ratings)
+    assert ratings.values.shape == (6, 6, 2)
+    assert (ratings.values == 45).all()  # the mean of 30 and 60; the third round refuses
+    assert ratings.counts["ok"] == 72
 
-    found = load_rounds(block)
-    assert isinstance(found, Ratings)
-    assert found.values.shape == (6, 6, 2)
-    assert (found.values == 45).all()  # the mean of 30 and 60; the third round refuses
-    assert found.counts["ok"] == 72
+
+@st.composite
+def responses_in_parts(draw):
+    """A shape, responses to some of its trials in any order, and the same in parts of any size."""
+    side = st.integers(1, 3)
+    shape = draw(st.tuples(side, side, side))
+    trial = draw(st.lists(st.integers(0, np.prod(shape) - 1), unique=True))
+    n = len(trial)
+    text = st.sampled_from(["85", "8", "I cannot", "??", "", None])
+    texts = draw(st.lists(text, min_size=n, max_size=n))
+    failed = draw(st.sets(st.integers(0, n)))
+    whole = table(texts, trial, failed)
+
+    cuts = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
+    parts = []
+    for low, high in itertools.pairwise([0, *cuts, n]):
+        parts.append(whole.iloc[low:high])
+    if draw(st.booleans()):
+        # Categories of its own in each part.
+        parts = [part.astype({"text": "category", "finish_reason": "category"}) for part in parts]
+
+    return shape, whole, draw(st.permutations(parts))
 
 
 @settings(max_examples=40)
-@given(st.data())
-def test_a_block_equals_a_loop_over_its_rows(data):
-    """Any trials absent, in parts of any size and order, each with categories of its own."""
-    shape = data.draw(st.tuples(*[st.integers(1, 3)] * 3))
-    trial = data.draw(st.lists(st.integers(0, np.prod(shape) - 1), unique=True))
-    text = st.sampled_from(["85", "8", "I cannot", "??", "", None])
-    texts = data.draw(st.lists(text, min_size=len(trial), max_size=len(trial)))
-    failed = data.draw(st.sets(st.integers(0, len(trial))))
-    whole = table(texts, trial, failed)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(trial)), max_size=4)))
-    parts = [whole.iloc[low:high] for low, high in itertools.pairwise([0, *cuts, len(trial)])]
+@given(responses_in_parts())
+def test_a_block_equals_a_loop_over_its_rows(responses):
+    shape, whole, parts = responses
+    expected = dict.fromkeys(np.ndindex(shape), (NAN, "missing"))
+    for row in whole.itertuples():
+        cell = np.unravel_index(row.trial, shape)
+        if pd.isna(row.text) or row.finish_reason == "failed":
+            expected[cell] = (NAN, "failed")
+        else:
+            expected[cell] = parse_rating(row.text, 0, 100)
 
-    if data.draw(st.booleans()):
-        parts = [part.astype({"text": "category", "finish_reason": "category"}) for part in parts]
-
-    ratings = from_parts(iter(data.draw(st.permutations(parts))), shape, 0, 100)
-
-    expected = {cell: (NAN, "missing") for cell in itertools.product(*map(range, shape))}
-    for row, (position, reply) in enumerate(zip(trial, texts, strict=True)):
-        none = reply is None or row in failed
-        cell = np.unravel_index(position, shape)
-        expected[cell] = (NAN, "failed") if none else parse_rating(reply, 0, 100)
+    ratings = from_parts(iter(parts), shape, 0, 100)
 
     for cell, (value, status) in expected.items():
         np.testing.assert_equal(ratings.values[cell], value)
         assert STATUSES[ratings.status[cell]] == status
-
-    assert +Counter(ratings.counts.to_dict()) == Counter(s for _, s in expected.values())
+    counts = Counter(status for _, status in expected.values())
+    assert +Counter(ratings.counts.to_dict()) == counts
 
 
 def test_a_text_of_many_parts_is_read_once(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "ingroup.studies.empathy_gap.answers.parse_rating",
-        lambda text, *how: asked.append(text) or parse_rating(text, *how),
-    )
-    parts = (table(["85", "8", None], [3 * k, 3 * k + 1, 3 * k + 2]) for k in range(4))
-    found = from_parts(parts, (2, 2, 3), 0, 100)
+    texts_read = []
 
-    assert asked == ["85", "8"]
-    np.testing.assert_array_equal(found.values, np.tile([85, 8, NAN], (2, 2, 1)))
+    def counting_parser(text, *options):
+        texts_read.append(text)
+        return parse_rating(text, *options)
+
+    monkeypatch.setattr(answers, "parse_rating", counting_parser)
+    parts = []
+    for start in (0, 3, 6, 9):
+        parts.append(table(["85", "8", None], [start, start + 1, start + 2]))
+
+    ratings = from_parts(iter(parts), (2, 2, 3), 0, 100)
+
+    assert texts_read == ["85", "8"]
+    expected = np.tile([85, 8, NAN], (2, 2, 1))
+    np.testing.assert_array_equal(ratings.values, expected)
 
 
 # --- over choices
 
 
-def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, monkeypatch):
-    """Halves and quarters, which the store keeps exactly; a failed call has no rating."""
-    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
-    events = stimuli.load_events("sample", 2)
-    design = trials(events, ["P0,S1,T0"], ["Religion"])
-    told = [{0: 0.5, 10: 0.5}, {7: 0.75, 3: 0.25}, None] + [{4: 1.0}] * (len(design) - 3)
+def over_choices(distributions):
+    """An engine whose k-th answer has the k-th of these distributions over 0 to 10; None fails."""
 
     def say(chat, again, number):
-        if told[number] is None:
+        distribution = distributions[number]
+        if distribution is None:
             return None
-        p = [told[number].get(choice, 0.0) for choice in range(11)]
-        return Reply(str(np.argmax(p)), "stop", probabilities=p, mass=(0.25,))
+        probabilities = [distribution.get(choice, 0.0) for choice in range(11)]
+        text = str(np.argmax(probabilities))
+        return Reply(text, "stop", probabilities=probabilities, mass=(0.25,))
 
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Toy(say))
-    sampling = Sampling(choices=tuple(map(str, range(11))))
+    return Toy(say)
+
+
+@pytest.fixture
+def call_over_choices(tmp_path, monkeypatch):
+    """A call whose answers are distributions: halves and quarters, and a failed one."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
+    design = trials(stimuli.load_events("sample", 2), ["P0,S1,T0"], ["Religion"])
+    first_three = [{0: 0.5, 10: 0.5}, {7: 0.75, 3: 0.25}, None]
+    others = [{4: 1.0}] * (len(design) - 3)
+    engine = over_choices(first_three + others)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+
+    sampling = Sampling(choices=tuple(str(number) for number in range(11)))
     labels = {"setting": "P0,S1,T0", "category": "Religion"}
-    one = Call("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)
+    return Call("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)
 
-    assert there([one]) == []
 
-    ask([one], {})
-    assert there([one]) == [one]
+@pytest.mark.parametrize("rule", ["sound", "released"])
+def test_ratings_over_choices_are_means_of_the_stored_distributions(call_over_choices, rule):
+    """Halves and quarters, which the store keeps exactly; a failed call has no rating."""
+    ask([call_over_choices], {})
 
-    for rule in ("sound", "released"):  # nothing is parsed
-        found = load(one, rule)
+    ratings = load(call_over_choices, rule)  # nothing is parsed
 
-        assert found.values.shape == (6, 6, 2)
-        np.testing.assert_array_equal(found.values.ravel()[:5], [5, 6, NAN, 4, 4])
-        assert found.counts.to_dict() == {
-            "ok": 71, "refused": 0, "unparsable": 0, "cut": 0, "failed": 1, "missing": 0
-        }  # fmt: skip
+    assert ratings.values.shape == (6, 6, 2)
+    np.testing.assert_array_equal(ratings.values.ravel()[:5], [5, 6, NAN, 4, 4])
+    assert ratings.counts.to_dict() == {
+        "ok": 71,
+        "refused": 0,
+        "unparsable": 0,
+        "cut": 0,
+        "failed": 1,
+        "missing": 0,
+    }
 
-    (tmp_path / one.address / "part-00000.parquet").unlink()
-    assert there([one]) == []
+
+def test_a_call_is_stored_once_it_was_asked_and_while_its_store_is_whole(call_over_choices):
+    assert there([call_over_choices]) == []
+
+    ask([call_over_choices], {})
+    assert there([call_over_choices]) == [call_over_choices]
+
+    (call_over_choices.folder / "part-00000.parquet").unlink()
+    assert there([call_over_choices]) == []

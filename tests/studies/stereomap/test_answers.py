@@ -7,15 +7,30 @@ from ingroup import paths
 from ingroup.inference import Engine, Reply, StoreError, ask, call, rated, there
 from ingroup.studies.stereomap import answers, design, lens, stimuli
 
-ASKED = {
-    "MODELS": ["small"], "ENGINE": "", "READING": "expected",
-    "ENDING": "turn", "GROUPS": ["Men", "Nurses"],
-    "ORIGINAL_GROUPS": "paper", "ROUNDS": 2, "ABLATION_ROUNDS": 0, "FORM": "released",
-    "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
-    "MAX_TOKENS": 400, "REASONING": "", "SEED": 0,
-    "INCOMPLETE": "drop", "PARSING": "sound", "CLUSTERS": 2, "ALPHA": 0.05,
-}  # fmt: skip
-NUMBERS = np.arange(1, 6)
+PARAMETERS = {
+    "MODELS": ["small"],
+    "ENGINE": "",
+    "READING": "expected",
+    "ENDING": "turn",
+    "GROUPS": ["Men", "Nurses"],
+    "ORIGINAL_GROUPS": "paper",
+    "ROUNDS": 2,
+    "ABLATION_ROUNDS": 0,
+    "FORM": "released",
+    "WORDING": "paper",
+    "CALLS": "together",
+    "TEMPERATURE": -1.0,
+    "TOP_P": 1.0,
+    "MAX_TOKENS": 400,
+    "REASONING": "",
+    "SEED": 0,
+    "INCOMPLETE": "drop",
+    "PARSING": "sound",
+    "CLUSTERS": 2,
+    "ALPHA": 0.05,
+}
+WORDS = stimuli.prompts()[design.FIRST].words
+NUMBERS = [1, 2, 3, 4, 5]
 
 
 class Scale(Engine):
@@ -24,19 +39,18 @@ class Scale(Engine):
     asks_again = False
 
     def answer(self, conversations, sampling):
+        return [self.reply(number, sampling) for number in range(len(conversations))]
+
+    def reply(self, number, sampling):
         if not sampling.choices:
-            return [Reply("Friendly: 4\nOverall rating: 2", "stop") for _ in conversations]
+            return Reply("Friendly: 4\nOverall rating: 2", "stop")
 
-        leads = len(sampling.leads)
-        replies = []
-
-        for k, _ in enumerate(conversations):
-            rows = np.eye(5)[[k % 5] * leads]
-            rows[0] = [0.5, 0.25, 0, 0, 0.25]
-            mass = (0.5,) * leads
-            replies.append(Reply("", "stop", probabilities=tuple(rows.ravel()), mass=mass))
-
-        return replies
+        n_leads = len(sampling.leads)
+        probabilities = np.zeros((n_leads, 5))
+        probabilities[:, number % 5] = 1
+        probabilities[0] = [0.5, 0.25, 0, 0, 0.25]
+        mass = (0.5,) * n_leads
+        return Reply("", "stop", probabilities=tuple(probabilities.ravel()), mass=mass)
 
     def identity(self):
         return {}
@@ -49,91 +63,113 @@ class Scale(Engine):
 def asked(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: Scale())
-    return ask(design.calls(ASKED), ASKED)
+    return ask(design.calls(PARAMETERS), PARAMETERS)
 
 
 def test_a_words_value_is_the_mean_of_its_distribution(asked):
-    loaded = answers.load(asked[0])
-    assert asked[0].over_choices
-    assert loaded.group.tolist() == ["Men", "Nurses"]
-    assert loaded.status.tolist() == ["ok", "ok"]
-    assert loaded.keywords.tolist() == loaded.reasons.tolist() == [(), ()]
+    first = asked[0]
 
-    words = stimuli.prompts()[design.FIRST].words
-    for place, values in enumerate(loaded["values"]):
-        assert tuple(values) == words
-        assert values["Friendly"] == pytest.approx(0.5 + 2 * 0.25 + 5 * 0.25)
-        assert {values[word] for word in words[1:]} == {1 + place}
+    table = answers.load(first)
+
+    assert first.over_choices
+    assert table.group.tolist() == ["Men", "Nurses"]
+    assert table.status.tolist() == ["ok", "ok"]
+    assert table.keywords.tolist() == [(), ()]
+    assert table.reasons.tolist() == [(), ()]
+
+    for number, ratings in enumerate(table["values"]):
+        assert tuple(ratings) == WORDS
+        assert ratings["Friendly"] == pytest.approx(0.5 + 2 * 0.25 + 5 * 0.25)
+        for word in WORDS[1:]:
+            assert ratings[word] == 1 + number
 
 
 def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked):
-    weighed = answers.weighed(asked[0])
-    words = stimuli.prompts()[design.FIRST].words
+    table = answers.weighed(asked[0])
 
-    assert weighed.index.tolist() == [
-        (group, "Warmth-Competence", word) for group in ("Men", "Nurses") for word in words
-    ]
-    assert weighed[NUMBERS].sum(axis=1).to_numpy() == pytest.approx(1)
-    assert weighed.chosen.tolist() == [1.0] * len(words) + [1.0] + [2.0] * (len(words) - 1)
-    assert weighed.loc[("Nurses", "Warmth-Competence", "Friendly"), 5.0] == 0.25
-    assert (weighed.mass == 0.5).all()
+    of_men = [("Men", "Warmth-Competence", word) for word in WORDS]
+    of_nurses = [("Nurses", "Warmth-Competence", word) for word in WORDS]
+    assert table.index.tolist() == of_men + of_nurses
+    assert table[NUMBERS].sum(axis=1).to_numpy() == pytest.approx(1)
+    assert table.chosen[of_men].tolist() == [1.0] * len(WORDS)
+    assert table.chosen[of_nurses].tolist() == [1.0] + [2.0] * (len(WORDS) - 1)
+    assert table.loc[("Nurses", "Warmth-Competence", "Friendly"), 5.0] == 0.25
+    assert (table.mass == 0.5).all()
 
 
-def test_a_failed_call_has_no_number(asked, monkeypatch):
+@pytest.mark.usefixtures("asked")
+def test_a_failed_call_has_no_number(monkeypatch):
     """Of the second of two prompts no answer came."""
-    answer = Scale.answer
+    reply = Scale.reply
 
-    def failing(self, conversations, sampling):
-        return [*answer(self, conversations[:-1], sampling), Reply(None, "failed", error="gone")]
+    def second_fails(self, number, sampling):
+        if number == 1:
+            return Reply(None, "failed", error="gone")
+        return reply(self, number, sampling)
 
-    monkeypatch.setattr(Scale, "answer", failing)
-    (one,) = ask(design.calls(ASKED | {"FORM": "grammatical"})[:1], ASKED)
-    weighed = answers.weighed(one)
+    monkeypatch.setattr(Scale, "reply", second_fails)
+    first = design.calls(PARAMETERS | {"FORM": "grammatical"})[0]
+    ask([first], PARAMETERS)
+
+    weighed = answers.weighed(first)
+    table = answers.load(first)
 
     assert weighed.loc["Men"].notna().all(axis=None)
     assert weighed.loc["Nurses"].isna().all(axis=None)
-
-    loaded = answers.load(one)
-    assert loaded.status.tolist() == ["ok", "failed"]
-    assert all(np.isnan(list(loaded["values"][1].values())))
+    assert table.status.tolist() == ["ok", "failed"]
+    ratings_of_nurses = list(table["values"][1].values())
+    assert np.isnan(ratings_of_nurses).all()
 
 
 def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked):
-    of_map = [one for one in rated(asked) if one.labels["version"] == "EXTENDED"]
-    assert all(one.over_choices for one in of_map)
+    table = lens._ratings(PARAMETERS, "small")
 
-    table = lens._ratings(ASKED, "small")
+    for one in rated(asked):
+        if one.labels["version"] == "EXTENDED":
+            assert one.over_choices
     assert table["round"].tolist() == [1, 1]
     assert table.group.tolist() == ["Men", "Nurses"]
     assert table.Sociable.tolist() == [1, 2]
     assert table.Overall.tolist() == [1, 2]
 
-    text = next(one for one in asked if not one.over_choices)
-    assert answers.load(text)["values"][0]["Friendly"] == 4
+    freely = [one for one in asked if not one.over_choices]
+    ratings = answers.load(freely[0])["values"][0]
+    assert ratings["Friendly"] == 4
 
 
-def test_what_is_not_stored_is_left_out_and_a_model_without_answers_named(asked):
+@pytest.mark.usefixtures("asked")
+def test_what_is_not_stored_is_left_out():
     """The engine "stored" reads what another one asked, and nothing else."""
-    stored = ASKED | {"MODELS": ["small@stored"]}
+    stored = PARAMETERS | {"MODELS": ["small@stored"]}
     calls = design.calls(stored)
-
     assert there(calls) == calls
 
-    gone = next(one for one in calls if one.over_choices).folder
-    (gone / "manifest.json").unlink()
-
+    over_choices = [one for one in calls if one.over_choices]
+    (over_choices[0].folder / "manifest.json").unlink()
     assert len(there(design.calls(stored))) == len(calls) - 1
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_model_without_answers_is_named():
+    unknown = PARAMETERS | {"MODELS": ["nobody@stored"]}
     with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
-        lens._ratings(ASKED | {"MODELS": ["nobody@stored"]}, "nobody")
+        lens._ratings(unknown, "nobody")
 
 
-def test_of_one_round_no_path_needs_another(asked):
-    found = lens.paths(ASKED, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
-    assert set(found.rounds) == {"the only one"}
-    assert set(found.test) <= {lens.EXCHANGED, lens.OVER_GROUPS}
+@pytest.mark.usefixtures("asked")
+def test_of_one_round_no_path_needs_another():
+    table = lens.paths(PARAMETERS, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
 
-    views = lens.portrait(ASKED, "small", {"Men": "men", "Nurses": "nurses"})
-    warmth = views[0].items  # Nurses minus men: all words but the first are 2 and 1
+    assert set(table.rounds) == {"the only one"}
+    assert set(table.test) <= {lens.EXCHANGED, lens.OVER_GROUPS}
 
+
+@pytest.mark.usefixtures("asked")
+def test_a_portrait_has_the_differences_of_groups():
+    views = lens.portrait(PARAMETERS, "small", {"Men": "men", "Nurses": "nurses"})
+
+    warmth = views[0].items
+    difference = warmth.nurses - warmth.men
     assert warmth.index.tolist() == [1]
-    assert (warmth.nurses - warmth.men).tolist() == [pytest.approx(2 * (0.5 * 0.5 + 0.5))]
+    # Nurses minus men: all words but the first are 2 and 1.
+    assert difference[1] == pytest.approx(2 * (0.5 * 0.5 + 0.5))
