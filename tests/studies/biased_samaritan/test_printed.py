@@ -1,8 +1,8 @@
 """Answers that the paper could have printed, by equation 1 term by term: nothing differs here."""
 
 import random
+from collections import defaultdict
 from functools import partial
-from itertools import product
 from statistics import fmean, pstdev, stdev
 
 import numpy as np
@@ -24,7 +24,6 @@ TABLES = {
     "Gender": (2, 7, 9, 13),
     "Race": (3, 8, 11, 12),
 }
-SPREADS = {"sample": stdev, "population": pstdev}
 
 
 def rater():
@@ -32,7 +31,8 @@ def rater():
     chance = random.Random(2)
 
     def say(chat, before, asked):
-        number = f"{chance.uniform(20, 90):.{chance.choice((0, 0, 1))}f}"
+        decimals = chance.choice((0, 0, 1))
+        number = f"{chance.uniform(20, 90):.{decimals}f}"
         return "I cannot say." if chance.random() < 0.05 else number
 
     return Toy(say, model=MODEL)
@@ -41,8 +41,9 @@ def rater():
 @pytest.fixture(params=["full", "totals"])
 def rated(request, tmp_path, monkeypatch):
     """The crossing, and what was answered to every prompt of two runs: tables of `load`."""
-    told = stimuli.load_scenarios()
-    told[told.scenario <= 12].to_csv(tmp_path / "twelve.csv", index=False)
+    scenarios = stimuli.load_scenarios()
+    file = tmp_path / "twelve.csv"
+    scenarios[scenarios.scenario <= 12].to_csv(file, index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: rater())
     parameters = {
@@ -52,122 +53,148 @@ def rated(request, tmp_path, monkeypatch):
         "ENDING": "turn",
         "RUNS": 2,
         "LATINO": False,
-    }
-    parameters |= {"SCENARIOS": str(tmp_path / "twelve.csv"), "CROSSING": request.param}
-    parameters |= {
+        "SCENARIOS": str(file),
+        "CROSSING": request.param,
         "TEMPERATURE": -1.0,
         "TOP_P": -1.0,
         "MAX_TOKENS": 8,
         "REASONING": "",
         "SEED": 0,
+        "REQUEST": "sample",
     }
-    parameters |= {"REQUEST": "sample"}
+
     asked = ask(design.calls(parameters), parameters)
     return request.param, {one.key[1:]: load(one) for one in asked}
 
 
 def by_scenario(prompts, group):
     """The rows with a rating that are of a group, scenario by scenario."""
-    own = [row for row in prompts if row.group == group and row.rating == row.rating]
-    return [[row for row in own if row.scenario == n] for n in sorted({r.scenario for r in own})]
+    rows_of = defaultdict(list)
+    for row in prompts:
+        if row.group == group and not np.isnan(row.rating):
+            rows_of[row.scenario].append(row)
+
+    return [rows_of[scenario] for scenario in sorted(rows_of)]
 
 
-def means(inside, by):
-    """Mean of the ratings in each value of a column, of rows of one scenario."""
-    values = {getattr(row, by) for row in inside}
-    return [fmean(r.rating for r in inside if getattr(r, by) == one) for one in sorted(values)]
+def wording_means(rows):
+    """Mean of the ratings in each wording, of rows of one scenario."""
+    ratings_of = defaultdict(list)
+    for row in rows:
+        ratings_of[row.wording].append(row.rating)
+
+    return [fmean(ratings_of[wording]) for wording in sorted(ratings_of)]
 
 
 def slow_score(prompts, group):
-    return fmean(fmean(means(inside, "wording")) for inside in by_scenario(prompts, group))
+    """Equation 1 term by term."""
+    return fmean(fmean(wording_means(rows)) for rows in by_scenario(prompts, group))
+
+
+def ratings_by_name(rows):
+    """The ratings of each phrasing, of rows of one scenario."""
+    ratings_of = defaultdict(list)
+    for row in rows:
+        ratings_of[row.phrasing].append(row.rating)
+
+    return list(ratings_of.values())
 
 
 def slow_spread(prompts, group, pooling, spread):
     """Standard deviation over wordings: of each name apart, or of the means over names."""
-    found = []
-    for inside in by_scenario(prompts, group):
-        names = [[row.rating for row in inside if row.phrasing == name]
-                 for name in {row.phrasing for row in inside}]  # fmt: skip
-        names = [means(inside, "wording")] if pooling == "averaged" else names
-        spreads = [spread(ratings) for ratings in names if len(ratings) > 1]
-        found += [fmean(spreads)] if spreads else []
+    of_scenarios = []
+    for rows in by_scenario(prompts, group):
+        samples = [wording_means(rows)] if pooling == "averaged" else ratings_by_name(rows)
+        spreads = [spread(ratings) for ratings in samples if len(ratings) > 1]
+        if spreads:
+            of_scenarios.append(fmean(spreads))
 
-    return fmean(found) if len(found) > 1 else None
+    return fmean(of_scenarios) if len(of_scenarios) > 1 else None
 
 
 def cells(prompts, spread):
     """What every cell of the paper's tables would be."""
 
+    def rows_of(category, row):
+        run = int(row.get("run", 1))
+        return prompts[run, category]
+
     def score(category, row):
-        return f"{slow_score(prompts[int(row.get('run', 1)), category], row['group']):.2f}"
+        value = slow_score(rows_of(category, row), row["group"])
+        return f"{value:.2f}"
 
     def bias(category, row):
-        own = prompts[1, category]
-        return f"{slow_score(own, row['group']) - slow_score(own, stimuli.CONTROL):.2f}"
+        first_run = prompts[1, category]
+        difference = slow_score(first_run, row["group"]) - slow_score(first_run, stimuli.CONTROL)
+        return f"{difference:.2f}"
 
     def brittleness(category, row):
-        found = spread(prompts[int(row.get("run", 1)), category], row["group"])
-        return "0.00" if found is None else f"{found:.2f}"
+        value = spread(rows_of(category, row), row["group"])
+        return "0.00" if value is None else f"{value:.2f}"
 
-    return {
-        (table, column): partial(of, category)
-        for category, tables in TABLES.items()
-        for table, column, of in zip(
-            tables,
-            ("score_difference", "mean_score", "mean_sd", "mean_score"),
-            (bias, score, brittleness, score),
-            strict=True,
-        )
-    }
+    texts = {}
+    for category, (table_bias, table_score, table_spread, table_runs) in TABLES.items():
+        texts[table_bias, "score_difference"] = partial(bias, category)
+        texts[table_score, "mean_score"] = partial(score, category)
+        texts[table_spread, "mean_sd"] = partial(brittleness, category)
+        texts[table_runs, "mean_score"] = partial(score, category)
+    return texts
 
 
 def beside(prompts, **options):
-    def brittle(cube):
+    """The printed tables beside what the library computes."""
+
+    def brittleness(cube):
         try:
             return statistics.brittleness(cube, **options)
         except ValueError:  # a lone name in the crossing "totals"
             return statistics.ScenarioMean(np.nan, np.nan, np.nan, 0, cube.shape[1])
 
     ratings = {key: cubes(table) for key, table in prompts.items()}
-    tables = [
-        statistics.by_group(ratings, f, ["run", "category"])
-        for f in (statistics.helpfulness, brittle)
-    ]
-    return published.beside("biased_samaritan", MODEL, NUMBERS(*tables))
+    keys = ["run", "category"]
+    scores = statistics.by_group(ratings, statistics.helpfulness, keys)
+    spreads = statistics.by_group(ratings, brittleness, keys)
+    return published.beside("biased_samaritan", MODEL, NUMBERS(scores, spreads))
 
 
-@pytest.mark.parametrize(("spread", "pooling"), [*product(SPREADS, ("within", "averaged"))])
+@pytest.mark.parametrize("pooling", ["within", "averaged"])
+@pytest.mark.parametrize(
+    ("spread", "ddof", "other_ddof"),
+    [
+        (stdev, 1, 0),
+        (pstdev, 0, 1),
+    ],
+)
 def test_nothing_differs_from_what_the_same_answers_print(
-    rated, spread, pooling, tmp_path, monkeypatch
+    rated, spread, ddof, other_ddof, pooling, tmp_path, monkeypatch
 ):
     crossing, prompts = rated
-    slow = partial(slow_spread, pooling=pooling, spread=SPREADS[spread])
-    plain = {key: [*table.itertuples()] for key, table in prompts.items()}
-    numbers = cells(plain, slow)
-    written = reprint(tmp_path / "print", monkeypatch, "biased_samaritan", MODEL, numbers)
-    table = beside(prompts, ddof={"sample": 1, "population": 0}[spread], phrasings=pooling)
+    rows = {key: list(table.itertuples()) for key, table in prompts.items()}
+    texts = cells(rows, partial(slow_spread, pooling=pooling, spread=spread))
+    n_cells = reprint(tmp_path / "print", monkeypatch, "biased_samaritan", MODEL, texts)
 
-    assert len(table) == written
+    table = beside(prompts, ddof=ddof, phrasings=pooling)
+    other = beside(prompts, ddof=other_ddof, phrasings=pooling)
 
-    none = table.verdict == "nothing to compare"  # a lone name has one wording a scenario
-    spreads = table.number == "mean_sd"
-
-    assert not (none & ~spreads).any()
-    assert none.any() == (crossing == "totals")
-    assert table.verdict[~none].eq("agrees within rounding").all(), table[~none]
-
-    other = beside(prompts, ddof={"sample": 0, "population": 1}[spread], phrasings=pooling)
-    assert other.verdict[spreads & ~none].eq("differs").all()
+    is_spread = table.number == "mean_sd"
+    is_empty = table.verdict == "nothing to compare"  # a lone name has one wording per scenario
+    assert len(table) == n_cells
+    assert not (is_empty & ~is_spread).any()
+    assert is_empty.any() == (crossing == "totals")
+    assert table.verdict[~is_empty].eq("agrees within rounding").all(), table[~is_empty]
+    assert other.verdict[is_spread & ~is_empty].eq("differs").all()
 
 
-def test_the_printed_score_is_a_difference_of_two_means_with_missing_ratings_too(rated):
+def test_the_printed_score_is_a_difference_of_two_means_with_missing_ratings_too():
     """Of scenarios 1 and 2 for the group, 2 and 3 for the control: 60 - 40, not 70 - 50."""
     group = np.array([[50.0], [70], [np.nan]])
     control = np.array([[np.nan], [50.0], [30]])
     ratings = {(1, "Age"): {"control": control, "senior": group}}
-    table = statistics.by_group(ratings, statistics.helpfulness, ["run", "category"])
-    empty = table.head(0)
-    (score,) = (n for t, _, n in NUMBERS(table, empty) if t == 1)
+    scores = statistics.by_group(ratings, statistics.helpfulness, ["run", "category"])
+    no_spreads = scores.head(0)
 
-    assert score.to_dict() == {"senior": 60 - 40}
-    assert pd.Series(score).index.name == "group"
+    of_table_1 = [numbers for table, _, numbers in NUMBERS(scores, no_spreads) if table == 1]
+
+    (differences,) = of_table_1
+    assert differences.to_dict() == {"senior": 60 - 40}
+    assert pd.Series(differences).index.name == "group"

@@ -1,8 +1,8 @@
 """Answers that the paper could have printed, counted as its code counts: nothing differs here."""
 
 import random
+from collections import Counter
 from functools import partial
-from itertools import combinations
 from types import SimpleNamespace
 
 import pandas as pd
@@ -17,18 +17,24 @@ from toy import Toy
 
 NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=stimuli)
 MODEL = "gpt-4-turbo"
-PARAMETERS = {"MODELS": [MODEL], "ENGINE": "inspect", "READING": ""}
-PARAMETERS |= {"ENDING": "turn", "QUESTIONS": "sample"}
-PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
-PARAMETERS |= {
+PARAMETERS = {
+    "MODELS": [MODEL],
+    "ENGINE": "inspect",
+    "READING": "",
+    "ENDING": "turn",
+    "QUESTIONS": "sample",
+    "ORDER": "rotate",
+    "MISMATCH": True,
+    "TEMPERATURE": 0.9,
     "TOP_P": 0.9,
     "MAX_TOKENS": 512,
     "REASONING": "",
     "SEED": 0,
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
 }
-PARAMETERS |= {"WORDING": "straight", "TEMPLATE": "chat"}
 # What the released regular expression makes of a reply; several are no verdict by the sound rule.
-SAID = {
+LETTER_OF_REPLY = {
     "I take [[{}]].": "{}",
     "[[{}]] or [[D]]": "{}",
     "[[E]]": "E",
@@ -37,14 +43,15 @@ SAID = {
 }
 
 
-def guesser(read):
+def guesser(letter_of_prompt):
     """Any of these replies; the letter that was read from it, by the prompt that was asked."""
     chance = random.Random(4)
+    replies = list(LETTER_OF_REPLY.items())
 
     def say(chat, before, asked):
-        text, letter = chance.choices(list(SAID.items()), (6, 2, 1, 1, 1))[0]
+        ((text, letter),) = chance.choices(replies, (6, 2, 1, 1, 1))
         guess = chance.choice("ABC")
-        read[chat[0]["content"]] = letter.format(guess)
+        letter_of_prompt[chat[0]["content"]] = letter.format(guess)
         return text.format(guess)
 
     return Toy(say, model=MODEL)
@@ -53,144 +60,179 @@ def guesser(read):
 @pytest.fixture
 def guessed(tmp_path, monkeypatch):
     """The answers, read by the released rule, by plan; and whether the authors' code counts one."""
-    read = {}
-    engine = guesser(read)
+    letter_of_prompt = {}
+    engine = guesser(letter_of_prompt)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
     asked = ask(design.calls(PARAMETERS), PARAMETERS)
     tables = {one.labels["plan"]: answers.load(one, "released") for one in asked}
 
-    def right(item, prompt, identity=None):
+    def is_right(item, prompt, identity=None):
         (turn,) = stimuli.messages(item, prompt, identity=identity)
-        return read[turn["content"]] == item.correct
+        return letter_of_prompt[turn["content"]] == item.correct
 
-    return tables, right
+    return tables, is_right
 
 
 ITEMS = stimuli.load_questions()
-PROMPT = {
+PROMPT_OF_TABLE = {
     1: "COT",
     2: "ID",
     6: "Raw",
     4: "COT",
     5: "ID",
-}  # of a table
+}
 
 
-def evaluated(right, prompt):
+def evaluated(is_right, prompt):
     """Percentages by category as the script of June 2024 counts: from [0, 1], then each item."""
-    counts = {}
-    total = 0
-
+    n_right = Counter()
+    n_items = Counter(stimuli.categories())
     for item in ITEMS:
-        count = counts.setdefault(item.category, [0, 1])
-        count[1] += 1
-        count[0] += right(item, prompt)
-        total += right(item, prompt)
+        right = is_right(item, prompt)
+        n_right[item.category] += right
+        n_right["Overall"] += right
+        n_items[item.category] += 1
+        n_items["Overall"] += 1
 
-    counts["Overall"] = [total, len(ITEMS)]
-    return {category: 100 * round(k / n, 3) for category, (k, n) in counts.items()}
+    return {name: 100 * round(n_right[name] / n_items[name], 3) for name in n_items}
 
 
-def printed_as(right):
+def swapped_share(is_right, row):
+    """Percentage of the items of a tuple under one of the conditions of Tables 3 and 7."""
+    first = stimuli._identity(row["identity_i"])[1]
+    second = stimuli._identity(row["identity_j"])[1]
+    other_of = {first: second, second: first}
+    condition = row["condition"]
+    prompt = "ID" if condition.startswith("id") else "COT"
+    if set(other_of) == {"Male", "Female"} and condition == "no_mismatch":
+        # As Table 1, where the paper has 66.2 twice.
+        return f"{evaluated(is_right, 'COT')['Gender']:.1f}"
+
+    rights = []
+    for item in ITEMS:
+        if item.identity in other_of:
+            told_identity = None if condition == "no_mismatch" else other_of[item.identity]
+            rights.append(is_right(item, prompt, told_identity))
+
+    return f"{100 * sum(rights) / len(rights):.1f}" if rights else "0.0"
+
+
+def printed_as(is_right):
     """What every cell of the paper's tables would be, from its category or tuple."""
-    shares = {prompt: evaluated(right, prompt) for prompt in ("COT", "ID", "Raw")}
+    shares = {prompt: evaluated(is_right, prompt) for prompt in ("COT", "ID", "Raw")}
 
     def share(prompt, row):
         return f"{shares[prompt][row['category']]:.1f}"
 
     def delta(prompt, row):
-        return f"{shares[prompt][row['category']] - shares['Raw'][row['category']]:.1f}"
+        category = row["category"]
+        return f"{shares[prompt][category] - shares['Raw'][category]:.1f}"
 
-    def only(first, second, row):
-        """Items right under one prompt alone."""
-        inside = [i for i in ITEMS if row["category"] in (i.category, "Overall")]
-        return str(sum(right(i, first) and not right(i, second) for i in inside))
+    def n_only_under(first, second, row):
+        n = 0
+        for item in ITEMS:
+            if row["category"] in (item.category, "Overall"):
+                n += is_right(item, first) and not is_right(item, second)
+        return str(n)
 
-    def tuple_share(row):
-        sides = [stimuli._identity(row[side])[1] for side in ("identity_i", "identity_j")]
-        prompt = "ID" if row["condition"].startswith("id") else "COT"
-
-        if set(sides) == {"Male", "Female"} and row["condition"] == "no_mismatch":
-            return f"{shares['COT']['Gender']:.1f}"  # as Table 1, where the paper has 66.2 twice
-
-        other = dict(zip(sides, sides[::-1], strict=True))
-        told = [
-            right(i, prompt, None if row["condition"] == "no_mismatch" else other[i.identity])
-            for i in ITEMS
-            if i.identity in sides
-        ]
-        return f"{100 * sum(told) / len(told):.1f}" if told else "0.0"
-
-    cells = {(table, "accuracy_pct"): partial(share, PROMPT[table]) for table in (1, 2, 6)}
-    cells |= {(table, "accuracy_pct"): tuple_share for table in (3, 7)}
-
+    texts = {}
+    for table in (1, 2, 6):
+        texts[table, "accuracy_pct"] = partial(share, PROMPT_OF_TABLE[table])
+    for table in (3, 7):
+        texts[table, "accuracy_pct"] = partial(swapped_share, is_right)
     for table in (4, 5):
-        cells[table, "delta_pct"] = partial(delta, PROMPT[table])
-        cells[table, "gained"] = partial(only, PROMPT[table], "Raw")
-        cells[table, "lost"] = partial(only, "Raw", PROMPT[table])
+        prompt = PROMPT_OF_TABLE[table]
+        texts[table, "delta_pct"] = partial(delta, prompt)
+        texts[table, "gained"] = partial(n_only_under, prompt, "Raw")
+        texts[table, "lost"] = partial(n_only_under, "Raw", prompt)
 
-    return cells
+    return texts
 
 
 def beside(tables):
-    once = pd.concat(tables[prompt] for prompt in design.PROMPTS).query("shift == 0")
+    """The printed tables beside what the library computes."""
+    all_orders = pd.concat([tables[prompt] for prompt in design.PROMPTS])
+    once = all_orders[all_orders["shift"] == 0]
+    with_identity = once[once.prompt != "Raw"]
+    swapped = [with_identity, tables["COT mismatch"], tables["ID mismatch"]]
+
     pairs = design.pairs_of(ITEMS)[["identity_i", "identity_j"]].to_numpy().tolist()
-    told = [once[once.prompt != "Raw"], tables["COT mismatch"], tables["ID mismatch"]]
-    swapped = statistics.mismatch(pd.concat(told), pairs)
-    return published.beside("giebench", MODEL, NUMBERS(once, swapped))
+    mismatch = statistics.mismatch(pd.concat(swapped), pairs)
+    return published.beside("giebench", MODEL, NUMBERS(once, mismatch))
 
 
 def test_nothing_differs_from_what_the_same_answers_print(guessed, tmp_path, monkeypatch):
-    tables, right = guessed
-    cells = reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, printed_as(right))
+    tables, is_right = guessed
+    texts = printed_as(is_right)
+    n_cells = reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, texts)
+
     table = beside(tables)
 
-    assert len(table) == cells
+    assert len(table) == n_cells
     assert table.verdict.eq("agrees within rounding").all(), table[table.verdict == "differs"]
     assert table.table.unique().tolist() == [1, 2, 6, 4, 5, 3, 7]
 
 
 def test_another_answer_differs(guessed, tmp_path, monkeypatch):
     """One more right answer under COT moves its category and Overall, and the tuples it is in."""
-    tables, right = guessed
-    reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, printed_as(right))
-    wrong = next(i for i in ITEMS if i.category == "Skin" and not right(i, "COT"))
+    tables, is_right = guessed
+    reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, printed_as(is_right))
+    of_skin = [item for item in ITEMS if item.category == "Skin"]
+    wrong = next(item for item in of_skin if not is_right(item, "COT"))
     cot = tables["COT"]
-    mended = cot.letter.mask(cot.key.eq(wrong.key) & cot["shift"].eq(0), wrong.correct)
-    table = beside(tables | {"COT": cot.assign(letter=mended)})
-    differ = table[table.verdict == "differs"]
+    is_wrong = cot.key.eq(wrong.key) & cot["shift"].eq(0)
+    corrected = cot.assign(letter=cot.letter.mask(is_wrong, wrong.correct))
 
-    assert set(differ.table) == {1, 4, 7}
-    assert set(differ[differ.table == 1].row) == {"Skin", "Overall"}
+    table = beside(tables | {"COT": corrected})
 
-    tuples = [t for t in combinations(["Brown", "Light Brown", "Black", "White"], 2)
-              if wrong.identity in t]  # fmt: skip
-    assert len(differ[differ.table == 7]) == len(tuples) == 3
+    differing = table[table.verdict == "differs"]
+    assert set(differing.table) == {1, 4, 7}
+    assert set(differing[differing.table == 1].row) == {"Skin", "Overall"}
+
+    other_colours = {"Brown", "Light Brown", "Black", "White"} - {wrong.identity}
+    n_tuples = (differing.table == 7).sum()
+    assert n_tuples == len(other_colours) == 3
 
 
 def test_figure_1_counts_all_questions_of_the_paper():
     """What each category has by its 69 printed accuracies, whose denominators are one too large."""
     denominators = [97, 82, 93, 68, 108, 101, 96, 104, 100, 100, 61]  # the audit finds them
-    counted = defined(
-        "30_giebench", "questions_of_the_paper", published=published, audit=audit, pd=pd,
-        paths=paths, counts=pd.DataFrame({"items": [1]}, ["Age"]), stimuli=stimuli,
-        out=SimpleNamespace(write=lambda table, *_, **__: table), display=print,
-    )()  # fmt: skip
-    by_category = counted[stimuli.categories()]
+    questions_of_the_paper = defined(
+        "30_giebench",
+        "questions_of_the_paper",
+        published=published,
+        audit=audit,
+        pd=pd,
+        paths=paths,
+        counts=pd.DataFrame({"items": [1]}, ["Age"]),
+        stimuli=stimuli,
+        out=SimpleNamespace(write=lambda table, *_, **__: table),
+        display=print,
+    )
 
-    assert by_category.tolist() == [n - 1 for n in denominators]
-    assert round(100 * by_category["Gender"] / by_category.sum(), 2) == 6.71
+    counts = questions_of_the_paper()[stimuli.categories()]
+
+    assert counts.tolist() == [n - 1 for n in denominators]
+    percent_of_gender = 100 * counts["Gender"] / counts.sum()
+    assert round(percent_of_gender, 2) == 6.71
 
 
 def test_a_judge_of_one_letter_is_said_to_be_one():
     """Three of four say A under Raw, all under ID; A is right in one item of four."""
-    said = pd.DataFrame(
-        [(q, key, "ABCD"[key], "B" if (q, key) == ("Raw", 3) else "A")
-         for q in ("Raw", "ID") for key in range(4)],
-        columns=["prompt", "key", "correct", "letter"],
-    )  # fmt: skip
+    rows = [
+        ("Raw", 0, "A", "A"),
+        ("Raw", 1, "B", "A"),
+        ("Raw", 2, "C", "A"),
+        ("Raw", 3, "D", "B"),
+        ("ID", 0, "A", "A"),
+        ("ID", 1, "B", "A"),
+        ("ID", 2, "C", "A"),
+        ("ID", 3, "D", "A"),
+    ]
+    verdicts = pd.DataFrame(rows, columns=["prompt", "key", "correct", "letter"])
+    without_letter = verdicts.assign(letter="")
     one_letter = defined("30_giebench", "one_letter", pd=pd)
 
-    assert one_letter(said) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
-    assert one_letter(said.assign(letter="")) == "no verdicts"
+    assert one_letter(verdicts) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
+    assert one_letter(without_letter) == "no verdicts"
