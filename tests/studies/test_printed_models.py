@@ -44,31 +44,39 @@ def of_empathy_gap(name, printed):
     """The rows that the cell gives to `published.beside`."""
     blocks = list(product([name], SETTINGS, identities.categories()))
     index = pd.MultiIndex.from_tuples(blocks, names=["model", "setting", "category"])
-    tables = {
-        "table02": ["delta_released", "null_low_released", "null_high_released",
-                    "null_low_spread", "null_high_spread"],
-        "table06": ["percent_of_events"],
-        "spread": ["mean_released", "std_released", "z_min_released", "z_max_released"],
-    }  # fmt: skip
-    names = {of: pd.DataFrame(0.0, index, columns) for of, columns in tables.items()}
-    names["table02"] = names["table02"].reset_index()
-    names["table06"] = names["table06"].reset_index()
-    given = []
+    gaps = [
+        "delta_released",
+        "null_low_released",
+        "null_high_released",
+        "null_low_spread",
+        "null_high_spread",
+    ]
+    spreads = ["mean_released", "std_released", "z_min_released", "z_max_released"]
+    compared = []
 
     def beside(study, model, rows):
-        given.extend(rows)
+        compared.extend(rows)
         return published.beside(study, model, rows)
 
-    names |= {"KEY": list(index.names), "pd": pd, "display": lambda *_: None}
-    names["published"] = SimpleNamespace(
-        beside=beside, model_of=published.model_of, with_checkpoints=lambda table: table
-    )
-    names["out"] = SimpleNamespace(write=lambda table, *_, **__: table)
+    names = {
+        "KEY": list(index.names),
+        "pd": pd,
+        "display": lambda *_: None,
+        "table02": pd.DataFrame(0.0, index, gaps).reset_index(),
+        "table06": pd.DataFrame(0.0, index, ["percent_of_events"]).reset_index(),
+        "spread": pd.DataFrame(0.0, index, spreads),
+        "published": SimpleNamespace(
+            beside=beside,
+            model_of=published.model_of,
+            with_checkpoints=lambda table: table,
+        ),
+        "out": SimpleNamespace(write=lambda table, *_, **__: table),
+    }
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
     start = "numbers = table02.merge("
-    (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
-    exec(cell, names)
-    return [(table, column, here) for table, column, here, *_ in given]
+    (source,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
+    exec(source, names)
+    return [(table, column, numbers) for table, column, numbers, *_ in compared]
 
 
 def of_biased_samaritan(name, printed):
@@ -116,16 +124,22 @@ def of_stereomap(name, printed):
     predictors = [*axes.AXES, "Contempt", "Admire", "Pity", "Envy"]
     behaviours = extended.dimension[extended.family == "Behavior"].unique()
     rhos = pd.DataFrame(product(predictors, behaviours), columns=["predictor", "outcome"])
-    of_words = pd.DataFrame({"group": groups.names("EXTENDED") * 2}).assign(
-        **dict.fromkeys(ENDS, 3)
-    )
+    of_words = pd.DataFrame({"group": groups.names("EXTENDED") * 2})
+    of_words[ENDS] = 3
     names = {
-        "pd": pd, "published": published, "axes_of": axes.AXES, "ENDS": ENDS,
-        "found": {(name, version): clusters(version) for version in ("ORIGINAL", "EXTENDED")},
-        "rhos": {name: rhos.assign(rho=0.0)}, "of_words": {name: of_words},
-    }  # fmt: skip
-    notebook = (paths.NOTEBOOKS / "40_stereomap.ipynb").read_text("utf8")
+        "pd": pd,
+        "published": published,
+        "axes_of": axes.AXES,
+        "ENDS": ENDS,
+        "found": {
+            (name, "ORIGINAL"): clusters("ORIGINAL"),
+            (name, "EXTENDED"): clusters("EXTENDED"),
+        },
+        "rhos": {name: rhos.assign(rho=0.0)},
+        "of_words": {name: of_words},
+    }
 
+    notebook = (paths.NOTEBOOKS / "40_stereomap.ipynb").read_text("utf8")
     for function in ("equal_pairs", "spelt", "as_printed", "sources_of"):
         if f"def {function}(" in notebook:
             names[function] = defined("40_stereomap", function, **names)
@@ -137,27 +151,33 @@ def of_keywords(name, printed):
     """Those of notebook 41: coverage, sensitivity, and what one model has in the ablations."""
     paper, *reduced = groups.ablations()
     variation = [f"{axis} CV {end}" for axis in axes.AXES for end in ("mean", "max")]
-    columns = [*variation, "self BLEU", "entropy 2", "entropy 3", "refuse to answer"]
-    columns += [f"{column}, all rounds" for column in variation]
+    over_all_rounds = [f"{column}, all rounds" for column in variation]
+    diversity = ["self BLEU", "entropy 2", "entropy 3", "refuse to answer"]
     index = pd.MultiIndex.from_product([[name], [paper, *reduced]], names=["model", "prompt"])
-    stages = pd.DataFrame({"printed_stage": [*dictionary.PRINTED_STAGES.values()]})
-    found = SimpleNamespace(
+    averages = [(name, ablation, 0.1) for ablation in reduced]
+    stages = pd.DataFrame({"printed_stage": list(dictionary.PRINTED_STAGES.values())})
+    half_covered = SimpleNamespace(
         lemmatizer=lambda way: None,
         find=lambda keywords, *_, **__: keywords.to_frame(),
         coverage=lambda table, by: stages.assign(coverage_pct=50.0),
     )
-    averages = [(name, ablation, 0.1) for ablation in reduced]
-    names = {
-        "pd": pd, "PAPER": paper, "axes_of": axes.AXES, "lexicon": None, "dictionary": found,
-        "traits": pd.DataFrame({"model": [name], "keyword": ["kind"]}),
-        "how": {"mappings": {}, "way": "sound"},
-        "table13_14": pd.DataFrame(0.1, index, columns),
-        "averages": pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
+    sources_of = defined(
+        "41_stereomap_keywords",
+        "sources_of",
+        pd=pd,
+        PAPER=paper,
+        axes_of=axes.AXES,
+        lexicon=None,
+        dictionary=half_covered,
+        traits=pd.DataFrame({"model": [name], "keyword": ["kind"]}),
+        how={"mappings": {}, "way": "sound"},
+        table13_14=pd.DataFrame(0.1, index, [*variation, *diversity, *over_all_rounds]),
+        averages=pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
         # The cell goes on behind the function, with the models of its run.
-        "published": SimpleNamespace(model_of=lambda *_: None),
-        "out": SimpleNamespace(drop=lambda *_: None),
-    }  # fmt: skip
-    return defined("41_stereomap_keywords", "sources_of", **names)(name, printed)
+        published=SimpleNamespace(model_of=lambda *_: None),
+        out=SimpleNamespace(drop=lambda *_: None),
+    )
+    return sources_of(name, printed)
 
 
 SOURCES = {
@@ -171,7 +191,7 @@ SOURCES = {
 # ---- the same with the numbers that the paper prints ---------------------------------------------
 
 
-def own_rows(study, table, printed):
+def rows_of_model(study, table, printed):
     """The rows of a printed table that are of a model; all, where it names none."""
     rows = published.load(study, table)
     for column in ("model", "source"):
@@ -181,28 +201,32 @@ def own_rows(study, table, printed):
     return rows
 
 
-def own_numbers(study, table, column, keys, printed):
-    """A column of these rows, by what tells them apart, as `published.beside` joins it."""
-    rows = own_rows(study, table, printed)
+def joined_names(frame):
+    """One name of each row of an index or of keys, as `published.beside` joins them."""
+    return frame.astype(str).agg(", ".join, axis=1)
+
+
+def printed_numbers(study, table, column, keys, printed):
+    """A column of these rows, by what tells them apart."""
+    rows = rows_of_model(study, table, printed)
     rows = rows[rows[f"{column}_printed"] != ""]
-    names = rows[keys].astype(str).agg(", ".join, axis=1)
-    numbers = pd.Series(rows[column].to_numpy(float), names)
-    twice = numbers.index.duplicated()
-    first = numbers[~twice]
+    numbers = pd.Series(rows[column].to_numpy(float), joined_names(rows[keys]))
 
-    assert (numbers[twice] == first[numbers.index[twice]]).all()  # what is repeated is the same
-
+    is_repeated = numbers.index.duplicated()
+    first = numbers[~is_repeated]
+    repeated = numbers[is_repeated]
+    assert (repeated == first[repeated.index]).all()
     return first
 
 
-def fed(here, numbers):
+def with_numbers(here, numbers):
     """Numbers under the names of a source, NaN for what is not printed."""
-    names = here.index.to_frame().astype(str).agg(", ".join, axis=1)
+    names = joined_names(here.index.to_frame())
     return pd.Series(numbers.reindex(names).to_numpy(), here.index)
 
 
 class Column(NamedTuple):
-    """A printed column of a model, and what the comparison says of its own numbers."""
+    """A printed column of a model, and the notebook's column beside it."""
 
     study: str
     printed: str
@@ -210,71 +234,93 @@ class Column(NamedTuple):
     name: str
     here: pd.Series  # the notebook's, whose index is taken
     numbers: pd.Series  # the table's
-    own: pd.DataFrame
 
     def beside(self, numbers):
         """The comparison with some numbers, of those that are printed."""
-        sources = [(self.table, self.name, fed(self.here, numbers))]
-        versus = published.beside(self.study, self.printed, sources)
+        source = (self.table, self.name, with_numbers(self.here, numbers))
+        versus = published.beside(self.study, self.printed, [source])
         return versus[versus.printed.notna()].set_index("row")
 
 
 @pytest.fixture(
-    params=PRINTED.index, ids=lambda line: f"{PRINTED.study[line]}-{PRINTED.name[line]}",
+    params=PRINTED.index,
+    ids=lambda line: f"{PRINTED.study[line]}-{PRINTED.name[line]}",
     scope="module",
-)  # fmt: skip
+)
 def columns(request, loaded_once):
     """The printed columns of a model that its notebooks set beside a run."""
     row = PRINTED.loc[request.param]
-    found = []
 
+    printed_columns = []
     for table, column, here in SOURCES[row.study](row["name"], row.printed):
-        numbers = own_numbers(row.study, table, column, list(here.index.names), row.printed)
+        keys = list(here.index.names)
+        numbers = printed_numbers(row.study, table, column, keys, row.printed)
         if len(numbers):
-            told = Column(row.study, row.printed, table, column, here, numbers, None)
-            found.append(told._replace(own=told.beside(numbers)))
+            printed_columns.append(Column(row.study, row.printed, table, column, here, numbers))
 
-    assert found
-
-    return found
+    assert printed_columns
+    return printed_columns
 
 
-def test_own_numbers_agree_and_none_is_left_out(columns):
+def test_printed_numbers_agree_and_none_is_left_out(columns):
     for column in columns:
-        assert sorted(column.own.index) == sorted(column.numbers.index), column
-        assert set(column.own.verdict) == {"agrees within rounding"}, column
+        versus = column.beside(column.numbers)
+        assert sorted(versus.index) == sorted(column.numbers.index), column
+        assert set(versus.verdict) == {"agrees within rounding"}, column
 
 
-def test_a_number_that_is_moved_by_more_than_its_rounding_differs(columns):
-    """All at once, by turns up and down; then one alone, and the others still agree."""
+def test_numbers_that_are_moved_by_more_than_their_rounding_differ(columns):
+    """All at once, by turns up and down."""
     for column in columns:
         numbers = column.numbers
-        steps = 1.01 * column.own.tolerance[numbers.index]
-        ways = np.resize([1, -1], len(numbers))
-        moved = column.beside(numbers + ways * steps)
+        tolerance = column.beside(numbers).tolerance[numbers.index]
+        signs = np.resize([1, -1], len(numbers))
 
-        assert len(moved) == len(numbers)
-        assert set(moved.verdict) == {"differs"}, column
+        versus = column.beside(numbers + 1.01 * signs * tolerance)
 
+        assert len(versus) == len(numbers)
+        assert set(versus.verdict) == {"differs"}, column
+
+
+def test_one_number_that_is_moved_differs_alone(columns):
+    for column in columns:
+        numbers = column.numbers
+        tolerance = column.beside(numbers).tolerance[numbers.index]
         last = numbers.index[-1]
-        one = column.beside(numbers.where(numbers.index != last, numbers + steps))
+        moved = numbers.copy()
+        moved[last] += 1.01 * tolerance[last]
 
-        assert one.index[one.verdict == "differs"].tolist() == [last]
+        versus = column.beside(moved)
+
+        assert versus.index[versus.verdict == "differs"].tolist() == [last]
 
 
-def test_every_printed_model_and_number_is_among_them():
-    """Counted by hand: models by study, and the tables that notebooks compare."""
+def test_every_printed_model_is_among_them():
+    """Counted by hand."""
     assert PRINTED.study.value_counts().to_dict() == {
-        "giebench": 23, "biased_samaritan": 10, "empathy_gap": 4, "stereomap": 3
-    }  # fmt: skip
+        "giebench": 23,
+        "biased_samaritan": 10,
+        "empathy_gap": 4,
+        "stereomap": 3,
+    }
 
-    for study, model, tables in (
+
+@pytest.mark.parametrize(
+    ("study", "model", "tables"),
+    [
         ("empathy_gap", "llama-3.1-8b", {2, 3, 6, 7, 8, 9, 10, 11, 12, 13}),
-        ("biased_samaritan", "gpt-4o-mini", {1, 2, 3, *range(6, 15)}),
-        ("giebench", "gpt-4-turbo", set(range(1, 8))),
+        ("biased_samaritan", "gpt-4o-mini", {1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14}),
+        ("giebench", "gpt-4-turbo", {1, 2, 3, 4, 5, 6, 7}),
         ("giebench", "yi-large", {1, 2, 4, 5, 6}),
         ("stereomap", "gpt-3.5-turbo", {2, 5, 8, 9, 13, 14, 15, "appendix_l"}),
         ("stereomap", "bard", {2, 5, 8, 9, 13, 15}),
-    ):
-        (row,) = PRINTED[(PRINTED.study == study) & (PRINTED.name == model)].itertuples()
-        assert {table for table, *_ in SOURCES[study](model, row.printed)} == tables
+    ],
+)
+def test_notebooks_compare_these_tables(study, model, tables):
+    """Counted by hand: the tables that notebooks compare."""
+    is_model = (PRINTED.study == study) & (PRINTED.name == model)
+    (row,) = PRINTED[is_model].itertuples()
+
+    compared = SOURCES[study](model, row.printed)
+
+    assert {table for table, *_ in compared} == tables
