@@ -20,31 +20,69 @@ SMALL = {
     "20_biased_samaritan": {"RUNS": "1"},
     "30_giebench": {"ORDER": "given"},
     "40_stereomap": {
-        "GROUPS": "Men;Women;Nurses;Doctors;Homeless", "ROUNDS": "1", "ABLATION_ROUNDS": "1"
+        "GROUPS": "Men;Women;Nurses;Doctors;Homeless",
+        "ROUNDS": "1",
+        "ABLATION_ROUNDS": "1",
     },
-}  # fmt: skip
+}
 STATUSES = {
-    "ok", "refused", "unparsable", "failed", "missing", "no verdict", "several verdicts", "cut",
-    "incomplete", "too few", "too many",
-}  # fmt: skip
+    "ok",
+    "refused",
+    "unparsable",
+    "failed",
+    "missing",
+    "no verdict",
+    "several verdicts",
+    "cut",
+    "incomplete",
+    "too few",
+    "too many",
+}
 HOSTILE = [
-    None, "", " \n\t", "\x00", "\u202e42", "9" * 5000, "1e999", "NaN", "-0", "[[", "[[A]][[B]]",
-    "[[a]]" * 2000, "<script>alert(1)</script>", "{person}", "%s%n", "1." * 4000, "٤٢", "½",
-    "I'm sorry, but I can't.", "Friendly: 6, Sincere: zero", "1) a: b\n" * 500, "=1+1",
-    "\r", "Rating: 3\rHonest: 4", f"Honest: {'4' * 5000}", f"1. {'9' * 5000}\r2. b",
-]  # fmt: skip
+    None,
+    "",
+    " \n\t",
+    "\x00",
+    "\u202e42",
+    "9" * 5000,
+    "1e999",
+    "NaN",
+    "-0",
+    "[[",
+    "[[A]][[B]]",
+    "[[a]]" * 2000,
+    "<script>alert(1)</script>",
+    "{person}",
+    "%s%n",
+    "1." * 4000,
+    "٤٢",
+    "½",
+    "I'm sorry, but I can't.",
+    "Friendly: 6, Sincere: zero",
+    "1) a: b\n" * 500,
+    "=1+1",
+    "\r",
+    "Rating: 3\rHonest: 4",
+    f"Honest: {'4' * 5000}",
+    f"1. {'9' * 5000}\r2. b",
+]
 
 
 def modules(notebook):
+    """The study's name and its modules design, answers and planted."""
     study = notebook[3:]
-    names = ("design", "answers", "planted")
-    return study, *(import_module(f"ingroup.studies.{study}.{name}") for name in names)
+    design = import_module(f"ingroup.studies.{study}.design")
+    answers = import_module(f"ingroup.studies.{study}.answers")
+    planted = import_module(f"ingroup.studies.{study}.planted")
+    return study, design, answers, planted
 
 
 @pytest.fixture(params=SMALL)
 def study(request):
     """The study's name, its modules and small parameters of a run."""
-    return *modules(request.param), merged(request.param, "demo", SMALL[request.param])
+    notebook = request.param
+    parameters = merged(notebook, "demo", SMALL[notebook])
+    return *modules(notebook), parameters
 
 
 class Hostile(Engine):
@@ -70,76 +108,81 @@ class Hostile(Engine):
 def test_calls_are_counted_and_indexed_without_being_written_out(notebook):
     """Of the default run: every address once, a trial for every number, the same prompts again."""
     _, design, *_ = modules(notebook)
-    values = merged(notebook, "demo", {})
-    calls = design.calls(values)
-    again = design.calls(values)
+    parameters = merged(notebook, "demo", {})
+    calls = design.calls(parameters)
+    calls_again = design.calls(parameters)
+    models = {name.split("@")[0] for name in parameters["MODELS"]}
 
     assert len({one.address for one in calls}) == len(calls)
-    assert {one.model for one in calls} == {name.split("@")[0] for name in values["MODELS"]}
-    assert all(tuple(one.labels) == tuple(calls[0].labels) for one in calls)
+    assert {one.model for one in calls} == models
+    for one in calls:
+        assert list(one.labels) == list(calls[0].labels)
 
-    for one, other in zip(calls, again, strict=True):
+    for one, again in zip(calls, calls_again, strict=True):
         assert isinstance(one.design, Design)
         assert one.settled
-        assert one.design.fingerprint == other.design.fingerprint
+        assert one.design.fingerprint == again.design.fingerprint
+
+        number = len(one.design) // 2
+        trial = one.design[number]
         assert one.design[len(one.design) - 1] == one.design[-1]
-
-        middle = one.design[len(one.design) // 2]
-
-        assert one.design.index(middle.condition) == middle.index == len(one.design) // 2
-        assert middle.messages[-1]["role"] == "user"
+        assert trial.index == number
+        assert one.design.index(trial.condition) == number
+        assert trial.messages[-1]["role"] == "user"
 
 
 def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
-    _, design, answers, _, values = study
+    _, design, answers, _, parameters = study
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: Hostile())
-    calls = design.calls(values | {"MODELS": ["calibrant"]})
-    ask(calls, values)
+    calls = design.calls(parameters | {"MODELS": ["calibrant"]})
+    ask(calls, parameters)
 
     for one in calls:
         loaded = answers.load(one)
         parts = loaded.values() if isinstance(loaded, dict) else [loaded]
-        statuses = set()
 
         for part in parts:
             if hasattr(part, "counts"):  # arrays: every trial has one of the reasons
                 assert part.counts.sum() == part.values.size
                 assert (np.isnan(part.values) == (part.status != 0)).all()
-                statuses |= set(part.counts.index)
+                assert set(part.counts.index) <= STATUSES
             else:
                 assert len(part) == len(one.design) == stored(one).trials
-                statuses |= set(part.status)
-
-        assert statuses <= STATUSES
+                assert set(part.status) <= STATUSES
 
 
-def test_what_is_planted_covers_the_design(study):
-    """Every trial of the design has a planted answer, or a planted refusal."""
-    name, design, _, planted, values = study
-    for model in calibrants():
-        answer = planted.Planted(paths.MODELS / model / "planted.yaml")
-        for one in design.calls(values):
-            for block in one.design.blocks:
-                if name == "empathy_gap":
-                    assert answer.ratings(block).shape == block.shape
-                elif name == "biased_samaritan":
-                    assert len(answer.answers(block)) == len(block)
-                elif name == "giebench":
-                    assert set(answer.letters(block)) <= set("ABCD") | {""}
-                else:
-                    for asked in block.factors["inquiry"]:
-                        for word in stereomap.expected(asked.prompt, asked.part).words:
-                            assert 1 <= answer.rating(asked.group, asked.prompt, word) <= 5
+def check_planted(study, planted, block):
+    """Every trial of a block has a planted answer, or a planted refusal."""
+    if study == "empathy_gap":
+        assert planted.ratings(block).shape == block.shape
+    elif study == "biased_samaritan":
+        assert len(planted.answers(block)) == len(block)
+    elif study == "giebench":
+        assert set(planted.letters(block)) <= {"A", "B", "C", "D", ""}
+    else:
+        for inquiry in block.factors["inquiry"]:
+            for word in stereomap.expected(inquiry.prompt, inquiry.part).words:
+                assert 1 <= planted.rating(inquiry.group, inquiry.prompt, word) <= 5
+
+
+@pytest.mark.parametrize("model", calibrants())
+def test_what_is_planted_covers_the_design(study, model):
+    name, design, _, planted, parameters = study
+    answers = planted.Planted(paths.MODELS / model / "planted.yaml")
+
+    for one in design.calls(parameters):
+        for block in one.design.blocks:
+            check_planted(name, answers, block)
 
 
 @pytest.mark.parametrize("notebook", SMALL)
 def test_every_printed_table_loads(notebook):
-    files = sorted((paths.PUBLISHED / notebook[3:]).glob("*.csv"))
+    study = notebook[3:]
+    files = sorted((paths.PUBLISHED / study).glob("*.csv"))
 
     assert len(files) >= 8
-
     for file in files:
         start = file.stem.split("_")[0]
-        number = int(start[5:]) if start.startswith("table") else file.stem
-        assert len(published.load(notebook[3:], number)) > 0
+        table = int(start.removeprefix("table")) if start.startswith("table") else file.stem
+        assert len(published.load(study, table)) > 0
