@@ -1,6 +1,7 @@
 """Every prompt against the text of its paper; how the two may differ is listed here."""
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -33,88 +34,105 @@ ALLOWED = {
 
 
 def words(text):
-    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    """A text without tags, its words apart by one space."""
+    without_tags = re.sub(r"<[^>]*>", " ", text)
+    return " ".join(without_tags.split())
 
 
 def gap_prompts():
-    told = gap.prompts()
-    parts = {name: part["text"] for name, part in (told["scale"] | told["task"]).items()}
-    rewrite = gap.rewrite_messages("{narrative}")[0]["content"]
-    return {**told["persona"], **parts, "rewrite": rewrite}
+    prompts = gap.prompts()
+    (rewrite,) = gap.rewrite_messages("{narrative}")
+
+    texts = dict(prompts["persona"])
+    for name, part in {**prompts["scale"], **prompts["task"]}.items():
+        texts[name] = part["text"]
+    texts["rewrite"] = rewrite["content"]
+    return texts
 
 
 def giebench_prompts():
     """Of the item that the paper fills in."""
-    (item, *_) = giebench.load_questions("sample")
-    texts = giebench.templates()
-    asked = {name: giebench.messages(item, name)[0]["content"] for name in ("COT", "ID", "Raw")}
-    about = {"question": item.question, "example": item.question}
-    about |= {"attitude": "negative", "identity": "homosexuality"}
+    item = giebench.load_questions("sample")[0]
+    templates = giebench.templates()
+    slots = {
+        "question": item.question,
+        "example": item.question,
+        "attitude": "negative",
+        "identity": "homosexuality",
+    }
 
-    for name in PRINTED["giebench"].keys() - asked.keys():
-        own = {key: text for key, text in about.items() if f"{{{key}}}" in texts[name]}
-        asked[name] = filled(texts[name], own)
+    texts = {}
+    for name in ("COT", "ID", "Raw"):
+        texts[name] = giebench.messages(item, name)[0]["content"]
+    for name in PRINTED["giebench"].keys() - texts.keys():
+        template = templates[name]
+        used = {slot: text for slot, text in slots.items() if f"{{{slot}}}" in template}
+        texts[name] = filled(template, used)
 
-    return asked
+    return texts
+
+
+def stereomap_text(name, attribute=""):
+    """A prompt of a group, the names of group and attribute taken out again."""
+    (message,) = stereomap.chats("Nurses", name)[""]
+    text = message["content"].replace(stereomap.text("Nurses"), "{group}")
+    return text.replace(f"how {attribute} are", "how {attribute} are")
 
 
 def stereomap_prompts():
-    """The prompts of a group, its name taken out again; those of a printed cell together."""
-    group = stereomap.text("Nurses")
+    """The prompts of each version; those of a printed cell together."""
+    texts_of_construct = defaultdict(list)
+    for name, prompt in stereomap.prompts("EXTENDED").items():
+        texts_of_construct[prompt.construct].append(stereomap_text(name))
 
-    def asked(name, attribute=""):
-        (message,) = stereomap.chats("Nurses", name)[""]
-        text = message["content"].replace(group, "{group}")
-        return text.replace(f"how {attribute} are", "how {attribute} are")
-
-    extended = {}
     original = []
-
-    for name, about in stereomap.prompts("EXTENDED").items():
-        extended.setdefault(about.construct, []).append(asked(name))
-
-    for name, about in stereomap.prompts("ORIGINAL").items():
-        own = name.split("/")[1] if about.construct in ("Competence", "Warmth") else ""
-        original.append((about.construct, asked(name, own)))
+    for name, prompt in stereomap.prompts("ORIGINAL").items():
+        attribute = name.split("/")[1] if prompt.construct in ("Competence", "Warmth") else ""
+        text = stereomap_text(name, attribute)
+        if (prompt.construct, text) not in original:
+            original.append((prompt.construct, text))
 
     return {
-        "EXTENDED": [" ".join(texts) for texts in extended.values()],
-        "ORIGINAL": [text for _, text in dict.fromkeys(original)],
+        "EXTENDED": [" ".join(texts) for texts in texts_of_construct.values()],
+        "ORIGINAL": [text for _, text in original],
     }
 
 
 def flat(prompts):
-    """Prompts by name; those of a list by their place."""
-    found = {}
-    for name, text in prompts.items():
-        texts = dict(enumerate(text)) if isinstance(text, list) else {"": text}
-        found |= {f"{name} {place}": words(one) for place, one in texts.items()}
+    """Prompts by name; those of a list by their number."""
+    texts = {}
+    for name, value in prompts.items():
+        if isinstance(value, list):
+            for number, text in enumerate(value):
+                texts[f"{name} {number}"] = words(text)
+        else:
+            texts[name] = words(value)
 
-    return found
+    return texts
 
 
 @pytest.mark.parametrize(
-    ("study", "asked"),
+    ("study", "prompts"),
     [
         ("empathy_gap", gap_prompts),
         ("giebench", giebench_prompts),
         ("stereomap", stereomap_prompts),
     ],
 )
-def test_every_prompt_is_that_of_its_paper(study, asked):
+def test_every_prompt_is_that_of_its_paper(study, prompts):
     printed = flat(PRINTED[study])
-    ours = flat(asked())
-    needed = set()
+    ours = flat(prompts())
+    applied = set()
 
     assert printed.keys() == ours.keys()
-
     for name, text in printed.items():
         for old, new in ALLOWED[study].items():
-            needed |= {old} if old in text else set()
-            text = text.replace(old, new)
+            if old in text:
+                applied.add(old)
+                text = text.replace(old, new)
         assert ours[name] == text, name
 
-    assert needed == ALLOWED[study].keys()
+    assert applied == ALLOWED[study].keys()
 
 
 def test_what_is_not_printed_keeps_to_what_the_paper_says_of_it():
