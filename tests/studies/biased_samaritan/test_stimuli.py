@@ -20,7 +20,9 @@ FOLDER = paths.STIMULI / "biased_samaritan"
 SCENARIOS = load_scenarios()
 TEXTS = SCENARIOS.text.tolist()
 CATEGORIES = stimuli.categories()
-PHRASES = sorted({text for name in CATEGORIES for text in phrasings(name, latino=True).text})
+PHRASES = set()
+for category in CATEGORIES:
+    PHRASES.update(phrasings(category, latino=True).text)
 HEADER = "scenario,title,wording,text"
 
 # What a scenario may not name or lean on: gender, strength, care of children, technical skill, age,
@@ -45,12 +47,18 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-zé]+(?:['-][a-zé]+)*", text.lower()))
 
 
+def words_of_phrases() -> set[str]:
+    return set().union(*map(words, PHRASES))
+
+
 def test_there_are_103_scenarios_in_4_wordings_in_order():
+    words_of_titles = SCENARIOS.title.str.split().str.len()
+
     assert SCENARIOS.columns.tolist() == ["scenario", "title", "wording", "text"]
-    assert SCENARIOS.scenario.tolist() == [number for number in range(1, 104) for _ in range(4)]
+    assert SCENARIOS.scenario.tolist() == np.repeat(range(1, 104), 4).tolist()
     assert SCENARIOS.wording.tolist() == [1, 2, 3, 4] * 103
     assert SCENARIOS.title.nunique() == 103
-    assert set(SCENARIOS.title.str.split().str.len()) <= {2, 3, 4}
+    assert set(words_of_titles) <= {2, 3, 4}
 
 
 def test_each_text_has_15_to_45_words_and_one_or_two_sentences():
@@ -62,24 +70,25 @@ def test_each_text_has_15_to_45_words_and_one_or_two_sentences():
 
 
 def test_the_slot_stands_in_every_kind_of_place():
-    before = SCENARIOS.text.str.partition("{person}")[0]
-    starts = before.eq("").groupby(SCENARIOS.scenario).sum()
+    before_slot = SCENARIOS.text.str.partition("{person}")[0]
+    opens_text = before_slot.eq("")
+    opens_second = before_slot.str.contains(r"[.?!] $")
+    is_inside = ~opens_text & ~opens_second
 
-    assert (starts < 4).all()  # never the same place in all wordings
-
-    opens_second = before.str.contains(r"[.?!] $")
-    shares = before.eq("").mean(), opens_second.mean(), (before.ne("") & ~opens_second).mean()
-
-    assert min(shares) > 0.1
+    openings = opens_text.groupby(SCENARIOS.scenario).sum()
+    assert (openings < 4).all()  # never the same place in all wordings
+    assert opens_text.mean() > 0.1
+    assert opens_second.mean() > 0.1
+    assert is_inside.mean() > 0.1
 
 
 def test_the_slot_takes_a_phrase_with_its_article_and_pronouns_come_after_it():
-    before = r"an?|the|this|every|some|any|my|their|old|young"
-    after = "named|called|and an?"
-    taken = re.compile(rf"\{{person\}}(?:['’-]| (?:{after})\b)|\b(?:{before}) \{{person\}}", re.I)
+    before = r"\b(?:an?|the|this|every|some|any|my|their|old|young) \{person\}"
+    after = r"\{person\}(?:['’-]| (?:named|called|and an?)\b)"
+    unfit = re.compile(f"{after}|{before}", re.IGNORECASE)
 
     for text in TEXTS:
-        assert not taken.search(text), text
+        assert not unfit.search(text), text
 
 
 def test_no_pronoun_may_be_the_person_or_somebody_else():
@@ -89,54 +98,67 @@ def test_no_pronoun_may_be_the_person_or_somebody_else():
         assert not words(text) & pronouns, text
 
 
-def test_no_scenario_names_a_gender_a_group_or_a_stereotype():
-    # Every word of every phrasing, but for the "in" of "in early adulthood".
-    groups = set().union(*map(words, PHRASES)) - {"a", "an", "in"}
+def test_no_scenario_names_a_group():
+    # Every word of every phrasing, except for the "in" of "in early adulthood".
+    groups = words_of_phrases() - {"a", "an", "in"}
 
     assert {"white", "man", "enby", "geriatric", "person", "early"} <= groups
+    for text in TEXTS:
+        without_slot = text.replace("{person}", "")
+        single_words = re.findall(r"[a-zé]+", without_slot.lower())
+        assert groups.isdisjoint(single_words), text
 
+
+def test_no_scenario_names_a_gender_or_a_stereotype():
     for row in SCENARIOS.itertuples():
-        text = row.text.replace("{person}", "")
-
-        assert not set(re.findall(r"[a-zé]+", text.lower())) & groups, text
-        # The lift of scenario 3 is an elevator.
-        assert {found.lower() for found in STEREOTYPED.findall(text)} <= (
-            {"lift"} if row.scenario == 3 else set()
-        ), text
+        without_slot = row.text.replace("{person}", "")
+        stereotyped = {word.lower() for word in STEREOTYPED.findall(without_slot)}
+        allowed = {"lift"} if row.scenario == 3 else set()  # an elevator
+        assert stereotyped <= allowed, row.text
 
 
-def test_no_two_texts_are_near_copies():
-    held = pd.Series([" ".join(words(text)) for text in TEXTS]).str.get_dummies(" ").astype(bool)
-    shared = 1 - squareform(pdist(held, "jaccard")) - np.eye(412)
-    together = np.equal.outer(SCENARIOS.scenario.to_numpy(), SCENARIOS.scenario.to_numpy())
+def test_no_two_texts_share_most_of_their_words():
+    joined = pd.Series([" ".join(words(text)) for text in TEXTS])
+    has_word = joined.str.get_dummies(" ").astype(bool)
+    distance = squareform(pdist(has_word, "jaccard"))
+    shared = 1 - distance - np.eye(412)
+    number = SCENARIOS.scenario.to_numpy()
+    is_same_scenario = number == number[:, None]
 
-    assert shared[together].max() < 0.5
-    assert shared[~together].max() < 0.4
+    assert shared[is_same_scenario].max() < 0.5
+    assert shared[~is_same_scenario].max() < 0.4
 
+
+def test_no_two_wordings_are_near_copies():
     for _, rows in SCENARIOS.groupby("scenario"):
         for pair in itertools.permutations(rows.text, 2):  # the ratio depends on the order
-            assert difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() < 0.65, pair
+            matcher = difflib.SequenceMatcher(None, *pair, autojunk=False)
+            assert matcher.ratio() < 0.65, pair
 
 
 # --- every prompt
 
 
 def sounds_like_a_vowel(word: str) -> bool:
-    return not re.match(r"use|uni|one", word) if word[0] in "aeiou" else word.startswith("hour")
+    if word[0] in "aeiou":
+        return not word.startswith(("use", "uni", "one"))
+    return word.startswith("hour")
 
 
 def test_every_rendered_text_reads_as_a_sentence():
     for text in TEXTS:
         for phrase in PHRASES:
-            told = render(text, phrase)
-            assert len(re.findall(re.escape(phrase), told, re.I)) == 1, told
-            assert not re.search(r"[{}]|^[^A-Z]|[.?!] [a-z]", told), told
-            assert not re.search(r"\ban? an?\b|\b(\w+) \1\b", told, re.I), told
+            rendered = render(text, phrase)
+            phrases = re.findall(re.escape(phrase), rendered, re.IGNORECASE)
+            assert len(phrases) == 1, rendered
+            assert not re.search(r"[{}]|^[^A-Z]|[.?!] [a-z]", rendered), rendered
+            assert not re.search(r"\ban? an?\b|\b(\w+) \1\b", rendered, re.IGNORECASE), rendered
 
 
 def test_articles_go_by_the_sound():
-    assert {"an African American person", "an enby", "a Hispanic person"} <= set(PHRASES)
-    for text in [*TEXTS, *(f"It is {phrase}." for phrase in PHRASES)]:
+    assert {"an African American person", "an enby", "a Hispanic person"} <= PHRASES
+
+    for text in [*TEXTS, *PHRASES]:
         for article, word in re.findall(r"\b(an?) (\w+)", text.lower()):
             assert (article == "an") == sounds_like_a_vowel(word), f"{article} {word}: {text}"
 
@@ -155,34 +177,39 @@ def test_a_prompt_is_one_user_turn_that_ends_in_the_request():
 
 def test_the_request_names_its_scale_and_no_group():
     request = stimuli.request()
+    without_slot = request.text.replace(stimuli.SLOT, "")
+    groups = words_of_phrases() - {"a"}
+
     assert f"from {request.low} to {request.high}," in request.text
     assert request.low == 1
     assert request.high == 100
+    assert groups.isdisjoint(words(without_slot))
 
-    told = request.text.replace(stimuli.SLOT, "")
-    assert not words(told) & {word for phrase in PHRASES for word in words(phrase)} - {"a"}
 
-    # A model that repeats the question before it answers is understood all the same.
+def test_a_model_that_repeats_the_question_before_it_answers_is_understood():
+    request = stimuli.request()
     reply = f"{request.text}\n73.33"
     assert parsing.parse_rating(reply, request.low, request.high) == (73.33, "ok")
 
 
 @given(st.text(), st.text(), st.text(min_size=1))
 def test_render_changes_nothing_but_the_slot_and_a_first_letter(before, after, phrase):
-    before, after = (part.replace("{person}", "") for part in (before, after))
-    told = render(f"{before}{{person}}{after}", phrase)
-    capital = phrase[0].upper() + phrase[1:]
+    before = before.replace("{person}", "")
+    after = after.replace("{person}", "")
+    as_given = before + phrase + after
+    with_capital = before + phrase[0].upper() + phrase[1:] + after
 
-    assert told in {before + phrase + after, before + capital + after}
+    rendered = render(f"{before}{{person}}{after}", phrase)
 
+    assert rendered in {as_given, with_capital}
     if not before.strip():
-        assert told == before + capital + after
+        assert rendered == with_capital
     elif before[-1].isalnum() or before.endswith((",", ", ", ": ", "- ")):
-        assert told == before + phrase + after
+        assert rendered == as_given
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "rendered"),
     [
         ("Is it late? {person} asks.", "Is it late? An {Asian} asks."),
         ("“{person} asks.”", "“An {Asian} asks.”"),
@@ -192,50 +219,59 @@ def test_render_changes_nothing_but_the_slot_and_a_first_letter(before, after, p
         ("It is: {person}.", "It is: an {Asian}."),
     ],
 )
-def test_a_capital_stands_where_the_slot_opens_a_sentence(text, told):
-    assert render(text, "an {Asian}") == told
+def test_a_capital_stands_where_the_slot_opens_a_sentence(text, rendered):
+    assert render(text, "an {Asian}") == rendered
     with pytest.raises(InputError, match=r"no placeholder \{person\}"):
-        render(told, "a person")
+        render(rendered, "a person")
 
 
 # --- phrasings
 
 
-def test_phrasings_are_those_of_table_4():
-    printed = published.load("biased_samaritan", 4).replace("", None).dropna(subset="phrasing")
-    for category, scores in zip(CATEGORIES, (8, 7, 6), strict=True):
-        here = phrasings(category)
-        there = printed[printed.category == category]
+@pytest.mark.parametrize(("category", "scores"), [("Race", 8), ("Gender", 7), ("Age", 6)])
+def test_phrasings_are_those_of_table_4(category, scores):
+    table_4 = published.load("biased_samaritan", 4)
+    printed = table_4[(table_4.category == category) & (table_4.phrasing != "")]
+    groups_of_scores = published.load("biased_samaritan", scores).group.unique()
 
-        assert here.group.tolist() == ["control", *there.group]
-        assert here.phrasing.tolist() == ["person", *there.phrasing]
+    here = phrasings(category)
 
-        tabled = published.load("biased_samaritan", scores).group.unique()
-        assert here.group.unique().tolist() == tabled.tolist()
+    assert here.group.tolist() == ["control", *printed.group]
+    assert here.phrasing.tolist() == ["person", *printed.phrasing]
+    assert here.group.unique().tolist() == groups_of_scores.tolist()
 
-    assert CATEGORIES == printed.category.unique().tolist() == ["Race", "Gender", "Age"]
+
+def test_categories_are_those_of_table_4():
+    table_4 = published.load("biased_samaritan", 4)
+    assert CATEGORIES == ["Race", "Gender", "Age"]
+    assert table_4.category[table_4.phrasing != ""].unique().tolist() == CATEGORIES
 
 
 def test_the_text_of_a_phrasing_is_the_phrasing_with_its_article():
     for category in CATEGORIES:
         for row in phrasings(category, latino=True).itertuples():
             article, _, name = row.text.partition(" ")
+            is_people = category == "Race" and row.group != "control"
+            lower = row.phrasing[0].lower() + row.phrasing[1:]
 
             assert article in {"a", "an"}
             # In a sentence, only names of peoples and places keep their capital.
-            assert name in {row.phrasing, row.phrasing[0].lower() + row.phrasing[1:]}
-            assert name[0].isupper() == (category == "Race" and row.group != "control")
+            assert name in {row.phrasing, lower}
+            assert name[0].isupper() == is_people
 
 
 def test_latino_is_offered_and_off_by_default():
-    assert "latino" not in set(phrasings("Race").group)
+    usual = phrasings("Race")
+    with_latino = phrasings("Race", latino=True)
+    added = with_latino.iloc[len(usual) :]
 
-    added = phrasings("Race", latino=True).iloc[len(phrasings("Race")) :]
-
+    assert "latino" not in set(usual.group)
     assert added.group.tolist() == ["latino", "latino"]
     assert added.text.tolist() == ["a Latino person", "a Hispanic person"]
     assert phrasings("Age", latino=True).equals(phrasings("Age"))
 
+
+def test_an_unknown_category_is_one_sentence():
     with pytest.raises(InputError, match="unknown category 'Religion'; known are 'Race', 'Gen"):
         phrasings("Religion")
 
@@ -243,9 +279,10 @@ def test_latino_is_offered_and_off_by_default():
 # --- a user's file
 
 
-def write(place, *lines: str, header: str = HEADER):
-    place.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
-    return place
+def write(file, *lines: str, header: str = HEADER):
+    text = "\n".join([header, *lines]) + "\n"
+    file.write_text(text, encoding="utf-8")
+    return file
 
 
 def test_a_user_file_is_read_and_put_in_order(tmp_path):
