@@ -1,5 +1,7 @@
 """Replies to verdicts: a table of replies, any text, the released rule written twice; `load`."""
 
+from itertools import product
+
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
@@ -131,8 +133,11 @@ QUIRKS = {
     "ABCA": "B",
     "ABAB": "A",
     "ABBA": "B",
+    "ABCAB": "C",
+    "ABCABC": "A",
+    "CABCABDDA": "C",
 }
-QUIRKS |= {"ABCAB": "C", "ABCABC": "A", "CABCABDDA": "C"}
+
 
 TAGS = st.sampled_from(["[[A]]", "[[B]]", "[[C]]", "[[D]]", "[[E]]", "[[a]]", "[[ B ]]", "[C]"])
 SIGNS = ["[", "]", "[[", "]]", " ", "\n", ". ", ": ", " - ", "**", '"', ", "]
@@ -142,30 +147,35 @@ PIECES = st.lists(st.one_of(TAGS, TAGS, PHRASES, st.text(max_size=4)), max_size=
 TEXTS = st.text() | PIECES.map("".join)
 
 
-def agrees(verdict, expected):
-    letter = expected if len(expected) == 1 else ""
-    return verdict == (letter, OK if letter else expected)
+def verdict_of(letter_or_reason):
+    """The verdict that a letter or a reason stands for."""
+    if len(letter_or_reason) == 1:
+        return letter_or_reason, OK
+    return "", letter_or_reason
 
 
 @pytest.mark.parametrize(("sound", "released", "texts"), REPLIES)
-def test_replies(sound, released, texts):
+def test_replies_are_read_by_both_rules(sound, released, texts):
     for text in texts:
-        assert agrees(parse_verdict(text), sound), text
-        assert agrees(parse_verdict(text, rule="released"), released), text
+        assert parse_verdict(text) == verdict_of(sound), text
+        assert parse_verdict(text, rule="released") == verdict_of(released), text
 
 
 def test_a_lone_carriage_return_ends_a_line_as_a_line_feed_does():
-    ends = [text for *_, texts in REPLIES for text in texts if "\n" in str(text)]
-    assert len(ends) > 10
-    for text in ends:
+    with_line_feed = []
+    for _, _, texts in REPLIES:
+        with_line_feed += [text for text in texts if "\n" in str(text)]
+
+    assert len(with_line_feed) > 10
+    for text in with_line_feed:
         assert parse_verdict(text.replace("\n", "\r")) == parse_verdict(text), text
 
 
 @pytest.mark.parametrize("gap", [" ", "", "\nor ] perhaps\n"])
-def test_quirks_of_the_released_code(gap):
-    for tags, expected in QUIRKS.items():
-        text = gap.join(f"[[{letter}]]" for letter in tags)
-        assert parse_verdict(text, "released") == (expected, OK), text
+@pytest.mark.parametrize(("tags", "letter"), QUIRKS.items())
+def test_quirks_of_the_released_code(tags, letter, gap):
+    text = gap.join(f"[[{tag}]]" for tag in tags)
+    assert parse_verdict(text, "released") == (letter, OK)
 
 
 @settings(max_examples=250)
@@ -179,23 +189,25 @@ def test_released_equals_a_second_transcription(text):
 
 def slow_released(text):
     """The rule of the notes on the code, tag by tag: a letter, or "" without a tag."""
-    tags = [
-        place
-        for place in range(len(text) - 4)
-        if text[place : place + 2] == "[[" and text[place + 3 : place + 5] == "]]"
-        if "A" <= text[place + 2] <= "Z"
-    ]
+    tags = []
+    for start in range(len(text) - 4):
+        tag = text[start : start + 5]
+        if tag[:2] == "[[" and "A" <= tag[2] <= "Z" and tag[3:] == "]]":
+            tags.append(start)
+
     for number, tag in enumerate(tags):
-        again = [
-            later
-            for later in tags[number + 2 :]
-            if text[later + 2] == text[tag + 2]
-            if text[tag + 5 : later].count("[") == 2 * sum(tag < other < later for other in tags)
-        ]
-        if not again:
-            return text[tag + 2]
+        letter = text[tag + 2]
+        if not any(comes_again(text, tags, tag, later) for later in tags[number + 2 :]):
+            return letter
 
     return ""
+
+
+def comes_again(text, tags, tag, later):
+    """Whether a later tag has the same letter, and no bracket but those of tags stands between."""
+    n_between = sum(tag < other < later for other in tags)
+    n_brackets = text[tag + 5 : later].count("[")
+    return text[later + 2] == text[tag + 2] and n_brackets == 2 * n_between
 
 
 @settings(max_examples=200)
@@ -205,12 +217,11 @@ def slow_released(text):
 def test_sound_gives_a_letter_that_stands_in_the_text_or_a_reason(text):
     letter, status = parse_verdict(text)
 
-    assert status in (OK, REFUSED, NO_VERDICT, SEVERAL)
-
     if status == OK:
-        assert letter in tuple("ABCD")
+        assert letter in ("A", "B", "C", "D")
         assert letter in text.upper() or not text.isascii()
     else:
+        assert status in (REFUSED, NO_VERDICT, SEVERAL)
         assert letter == ""
 
 
@@ -225,37 +236,74 @@ def test_a_last_sentence_decides(text, letter):
 @given(st.text(st.characters(exclude_characters="[]", exclude_categories=["Cs"]), max_size=20))
 def test_both_rules_read_a_single_verdict_the_same(noise):
     text = f"{noise} [[C]] is best. {noise}"
-    assert parse_verdict(text) == parse_verdict(text, "released") == ("C", OK)
+    assert parse_verdict(text) == ("C", OK)
+    assert parse_verdict(text, "released") == ("C", OK)
 
 
-def test_long_hostile_replies_are_read_too():
+HOSTILE_PIECES = [
+    "[[A]]",
+    "[[A]] ",
+    "[[A]][[B]]",
+    "[ ",
+    "[[ ",
+    "[[*",
+    "[[A]] if assistant ",
+    "[[A]]:\n",
+    "not the ",
+    "neither ",
+    "than ",
+    "[[A]] was ",
+    "not [[A]] or ",
+    "I pick [[A]] over ",
+    "I pick ",
+    "reconsider ",
+    "[[Assistant ",
+    "[[Assistant A]] ",
+    "verdict ",
+    "final is ",
+    "\n",
+    "\n*",
+    "I'm sorry ",
+    "[[B]] verdict x [[A]] ",
+    "as an ",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE_PIECES)
+@pytest.mark.parametrize("end", ["", "[[D]]"])
+@pytest.mark.parametrize("rule", ["sound", "released"])
+def test_long_hostile_replies_are_read_too(piece, end, rule):
     """A pattern that goes back and forth over such a text would not end within the test run."""
-    for piece in (
-        *("[[A]]", "[[A]] ", "[[A]][[B]]", "[ ", "[[ ", "[[*", "[[A]] if assistant ", "[[A]]:\n"),
-        *("not the ", "neither ", "than ", "[[A]] was ", "not [[A]] or ", "I pick [[A]] over "),
-        *("I pick ", "reconsider ", "[[Assistant ", "[[Assistant A]] "),
-        *("verdict ", "final is ", "\n", "\n*", "I'm sorry ", "[[B]] verdict x [[A]] ", "as an "),
-    ):
-        for end in ("", "[[D]]"):
-            text = piece * (50_000 // len(piece)) + end
-            for rule in ("sound", "released"):
-                letter, status = parse_verdict(text, rule)
-                assert (letter != "") == (status == OK)
+    text = piece * (50_000 // len(piece)) + end
 
-    assert agrees(parse_verdict("[[A]]" * 20_000), "A")
-    assert agrees(parse_verdict("[[A]][[B]]" * 10_000), SEVERAL)
-    assert agrees(parse_verdict("[[A]]" * 20_000 + "[[B]][[A]]", "released"), "B")
+    letter, status = parse_verdict(text, rule)
+
+    assert (letter != "") == (status == OK)
 
 
-PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "READING": ""}
-PARAMETERS |= {"ENDING": "turn", "QUESTIONS": "sample"}
-PARAMETERS |= {
+@pytest.mark.parametrize(
+    ("text", "rule", "verdict"),
+    [
+        ("[[A]]" * 20_000, "sound", ("A", OK)),
+        ("[[A]][[B]]" * 10_000, "sound", ("", SEVERAL)),
+        ("[[A]]" * 20_000 + "[[B]][[A]]", "released", ("B", OK)),
+    ],
+    ids=["one letter", "two letters", "another letter at the end"],
+)
+def test_many_verdicts_are_read_as_a_few(text, rule, verdict):
+    assert parse_verdict(text, rule) == verdict
+
+
+PARAMETERS = {
+    "MODELS": ["m"],
+    "ENGINE": "vllm",
+    "READING": "",
+    "ENDING": "turn",
+    "QUESTIONS": "sample",
     "ORDER": "rotate",
     "WORDING": "straight",
     "TEMPLATE": "chat",
     "MISMATCH": True,
-}
-PARAMETERS |= {
     "TEMPERATURE": 0.0,
     "TOP_P": 1.0,
     "MAX_TOKENS": 9,
@@ -270,10 +318,13 @@ class Judge(Toy):
     def answer(self, conversations, sampling):
         if not sampling.choices:
             return super().answer(conversations, sampling)
+        return [self.reply(chat[-1]["content"]) for chat in conversations]
 
-        reply = Reply("[[A]]", "stop", probabilities=(0.5, 0.25, 0.125, 0.125), mass=(0.75,))
-        texts = [chat[-1]["content"] for chat in conversations]
-        return [reply if NAMED in text else Reply(None, "failed") for text in texts]
+    def reply(self, text):
+        if NAMED not in text:
+            return Reply(None, "failed")
+        probabilities = (0.5, 0.25, 0.125, 0.125)
+        return Reply("[[A]]", "stop", probabilities=probabilities, mass=(0.75,))
 
 
 def freely(chat, before, asked):
@@ -290,56 +341,65 @@ def freely(chat, before, asked):
 
 NAMED = "The user belongs to"
 CUE = "You should choose the assistant"
-RIGHT = {
-    stimuli.messages(item, "ID", shift=shift)[0]["content"]: stimuli.rotate(item, shift).correct
-    for item in stimuli.load_questions()
-    for shift in range(4)
-}
+RIGHT = {}
+for item, shift in product(stimuli.load_questions(), range(4)):
+    (turn,) = stimuli.messages(item, "ID", shift=shift)
+    RIGHT[turn["content"]] = stimuli.rotate(item, shift).correct
 
 
 @pytest.fixture
 def judged(tmp_path, monkeypatch):
-    """The calls of a run with some parameters, answered by a judge."""
+    """A function that asks a judge the calls of a run with some parameters."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
 
-    def asked(judge, **given):
+    def ask_judge(judge, **changes):
         monkeypatch.setattr(call, "make_engine", lambda *_, **__: judge)
-        return ask(design.calls(PARAMETERS | given), PARAMETERS)
+        return ask(design.calls(PARAMETERS | changes), PARAMETERS)
 
-    return asked
+    return ask_judge
 
 
 def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
-    *own, _, other = (answers.load(call) for call in judged(Toy(freely)))
-    table = pd.concat(own)
+    raw, own, cot, *_ = judged(Toy(freely))
+
+    table = pd.concat([answers.load(raw), answers.load(own), answers.load(cot)])
 
     assert len(table) == 3 * 4 * 79
+    is_right = table.letter.eq(table.correct)
+    assert is_right.groupby(table.prompt).mean().to_dict() == {"Raw": 0.25, "ID": 1.0, "COT": 0.0}
+    statuses = table.status[table.prompt == "COT"].value_counts()
+    assert statuses.to_dict() == {"no verdict": 158, "failed": 158}
 
-    right = table.letter.eq(table.correct).groupby(table.prompt).mean()
-    assert right.to_dict() == {"Raw": 0.25, "ID": 1.0, "COT": 0.0}
-
-    reasons = table.status[table.prompt == "COT"].value_counts()
-    assert reasons.to_dict() == {"no verdict": 158, "failed": 158}
-    assert table[table["shift"] == 1].correct.ne(table[table["shift"] == 0].correct.values).all()
+    as_given = table[table["shift"] == 0]
+    shifted = table[table["shift"] == 1]
+    assert shifted.correct.ne(as_given.correct.values).all()
     assert table.told.eq(table.identity).all()
     assert table.p_right.isna().all()
-    assert other.prompt.eq("ID").all()
-    assert other.told.ne(other.identity).all()
+
+
+def test_a_mismatch_tells_another_identity(judged):
+    *_, mismatch = judged(Toy(freely))
+
+    table = answers.load(mismatch)
+
+    assert table.prompt.eq("ID").all()
+    assert table.told.ne(table.identity).all()
 
 
 def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     """And with one, or a refusal, it is what it says; accuracy counts the cut ones apart."""
-    said = ["First, B is", "I cannot choose", "So [[B]]. As", "[[A]] or [[B]] and"]
-    cut = Toy(lambda chat, before, asked: Reply(said[asked % 4], "length"))
-    raw, *_ = judged(cut, ORDER="given", MISMATCH=False)
-    table = answers.load(raw)
-    reasons = ["cut", "refused", "ok", "several verdicts"]
+    texts = ["First, B is", "I cannot choose", "So [[B]]. As", "[[A]] or [[B]] and"]
+    statuses = ["cut", "refused", "ok", "several verdicts"]
+    judge = Toy(lambda chat, before, asked: Reply(texts[asked % 4], "length"))
+    raw, *_ = judged(judge, ORDER="given", MISMATCH=False)
 
-    assert table.status.tolist() == (reasons * 20)[:79]
-    assert set(answers.load(raw, "released").status) == {"cut", "ok"}
+    sound = answers.load(raw)
+    released = answers.load(raw, "released")
+    overall = statistics.accuracy(sound).iloc[-1]
 
-    overall = statistics.accuracy(table).iloc[-1]
+    assert sound.status.tolist() == (statuses * 20)[:79]
+    assert set(released.status) == {"cut", "ok"}
     assert overall.n == 79
     assert overall.without == 59
     assert overall.refused == 20
@@ -349,34 +409,30 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
 
 def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judged):
     """A is the most probable verdict, so it is what is read; the right letter turns with shifts."""
-    raw, own, *_ = rated(judged(Judge(freely), READING="expected"))
-    table = answers.load(own, "released")
+    _, with_identity, *_ = rated(judged(Judge(freely), READING="expected"))
+    probability_of = {"A": 0.5, "B": 0.25, "C": 0.125, "D": 0.125}
+    to_d = [item.key for item in stimuli.load_questions() if item.correct == "D"]
+
+    table = answers.load(with_identity, "released")
 
     assert set(table.letter) == {"A"}
-
-    share = {
-        "A": 0.5,
-        "B": 0.25,
-        "C": 0.125,
-        "D": 0.125,
-    }
-
-    assert table.p_right.tolist() == table.correct.map(share).tolist()
-
-    turned = table.set_index(["key", "shift"]).p_right.unstack()
-    correct = {item.key: item.correct for item in stimuli.load_questions()}
-    to_d = [key for key, letter in correct.items() if letter == "D"]
-
-    assert turned.loc[to_d].eq([0.125, 0.5, 0.25, 0.125]).all(axis=None)
+    assert table.p_right.tolist() == table.correct.map(probability_of).tolist()
+    by_shift = table.set_index(["key", "shift"]).p_right.unstack()
+    assert by_shift.loc[to_d].eq([0.125, 0.5, 0.25, 0.125]).all(axis=None)
+    assert by_shift.mean(axis=1).eq(0.25).all()  # where it stands is all that this judge looks at
 
     # Behind the right answer stand the others, the first after the last.
-    first = table[(table["shift"] == 0) & (table.correct == "C")].iloc[0]
-    assert first[answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
-    assert turned.mean(axis=1).eq(0.25).all()  # where it stands is all that this judge looks at
+    right_at_c = table[(table["shift"] == 0) & (table.correct == "C")]
+    assert right_at_c.iloc[0][answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
 
-    failed = answers.load(raw)
-    assert failed.p_right.isna().all()
-    assert set(failed.status) == {"failed"}
+
+def test_a_failed_call_over_choices_has_no_probability(judged):
+    raw, *_ = rated(judged(Judge(freely), READING="expected"))
+
+    table = answers.load(raw)
+
+    assert table.p_right.isna().all()
+    assert set(table.status) == {"failed"}
 
 
 @pytest.mark.parametrize(

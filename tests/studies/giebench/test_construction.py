@@ -32,8 +32,10 @@ PARAMETERS = {
     "ENGINE": "inspect",
     "TEMPERATURE": 1.0,
     "TOP_P": 1.0,
+    "MAX_TOKENS": 1024,
+    "REASONING": "",
+    "SEED": 5,
 }
-PARAMETERS |= {"MAX_TOKENS": 1024, "REASONING": "", "SEED": 5}
 
 
 def sheet(*rows: tuple[str, ...]) -> pd.DataFrame:
@@ -47,54 +49,78 @@ def sheet(*rows: tuple[str, ...]) -> pd.DataFrame:
 
 def test_a_prompt_is_one_user_turn_with_its_slots_filled():
     values = [{"identity": "a {example}", "example": "{identity}"}]
+
     (call,) = construction.calls(PARAMETERS, "topic_generation", values)
+
     (trial,) = call.design
     (turn,) = trial.messages
-
     assert turn["role"] == "user"
     assert 'about "a {example}":\n' in turn["content"]
     assert turn["content"].endswith('\n"{identity}"')
 
 
 def test_every_draw_has_a_seed_and_a_store_of_its_own():
-    values = [{"question": "Is it?", "attitude": N}]
-    drawn = construction.calls(PARAMETERS, "dialog_construction", values, 3)
+    negative = [{"question": "Is it?", "attitude": N}]
+    positive = [{"question": "Is it?", "attitude": P}]
+
+    drawn = construction.calls(PARAMETERS, "dialog_construction", negative, 3)
+    other_seed = construction.calls(PARAMETERS | {"SEED": 6}, "dialog_construction", negative, 3)
+    other_text = construction.calls(PARAMETERS, "dialog_construction", positive)
 
     assert [call.sampling.seed for call in drawn] == [15, 16, 17]
+    folders = {call.folder for call in drawn + other_seed + other_text}
+    assert len(folders) == 7
 
-    others = construction.calls(PARAMETERS | {"SEED": 6}, "dialog_construction", values, 3)
-    others += construction.calls(PARAMETERS, "dialog_construction", [values[0] | {"attitude": P}])
 
-    assert len({call.folder for call in drawn + others}) == 7
+def test_greedy_draws_are_refused():
+    values = [{"question": "Is it?", "attitude": N}]
     with pytest.raises(InputError, match="TEMPERATURE must be above 0"):
         construction.calls(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
 
 
-def test_the_first_model_that_can_be_asked_writes():
+@pytest.mark.parametrize(
+    ("models", "writer"),
+    [
+        (["calibrant", "x@stored", "some/model@vllm", "m"], ("some/model", "vllm")),
+        (["calibrant", "m"], ("m", "inspect")),
+        (["calibrant@transformers", "x@stored"], None),
+    ],
+)
+def test_the_first_model_that_can_be_asked_writes(models, writer):
     """No calibrant, which has learnt no such prompt, and none whose answers are stored only."""
-    named = {"MODELS": ["calibrant", "x@stored", "some/model@vllm", "m"]}
-    assert construction.writer(PARAMETERS | named) == ("some/model", "vllm")
-    assert construction.writer(PARAMETERS) == ("m", "inspect")
+    assert construction.writer(PARAMETERS | {"MODELS": models}) == writer
 
-    none = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
-    assert construction.writer(none) is None
 
+def test_a_call_is_of_the_model_that_writes():
     values = [{"identity": "a", "example": "b"}]
+
     (call,) = construction.calls(PARAMETERS, "topic_generation", values)
 
     assert call.model == "m"
     assert call.engine == "inspect"
     assert call.options == {"system": "fold"}
-    assert construction.calls(none, "topic_generation", values)[0].design
+
+
+def test_prompts_can_be_shown_without_a_model_that_writes():
+    values = [{"identity": "a", "example": "b"}]
+    no_writer = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
+
+    (call,) = construction.calls(no_writer, "topic_generation", values)
+
+    assert call.design
 
 
 def test_the_example_of_the_dialog_prompt_is_a_dialog():
-    example = stimuli.templates()["dialog_construction"].rsplit("Example: ", 1)[1]
-    found = parse_dialog(example)
+    prompt = stimuli.templates()["dialog_construction"]
+    _, example = prompt.rsplit("Example: ", 1)
 
-    assert [text[:6] for text in found.texts] == ["Does t", "Huawei"]
-    assert found.texts[1][-10:] == "ty issues."
-    assert found.missing == ""
+    dialog = parse_dialog(example)
+
+    question, answer = dialog.texts
+    assert question.startswith("Does t")
+    assert answer.startswith("Huawei")
+    assert answer.endswith("ty issues.")
+    assert dialog.missing == ""
 
 
 # --- replies
@@ -159,19 +185,20 @@ LACKING = {
 }
 
 
-def test_a_dialog_is_read_in_the_forms_that_models_give_it():
-    for text in DIALOGS:
-        assert parse_dialog(text) == (["Is it?", "It is."], ""), text
+@pytest.mark.parametrize("text", DIALOGS)
+def test_a_dialog_is_read_in_the_forms_that_models_give_it(text):
+    assert parse_dialog(text) == (["Is it?", "It is."], "")
 
 
-def test_quotation_marks_inside_an_answer_stay():
-    for said, answer in ANSWERS.items():
-        assert parse_dialog(f'"user": "Is it?", "assistant": {said}') == (["Is it?", answer], "")
+@pytest.mark.parametrize(("written", "answer"), ANSWERS.items())
+def test_quotation_marks_inside_an_answer_stay(written, answer):
+    dialog = parse_dialog(f'"user": "Is it?", "assistant": {written}')
+    assert dialog == (["Is it?", answer], "")
 
 
-def test_a_reply_without_a_dialog_says_what_is_missing():
-    for text, missing in LACKING.items():
-        assert parse_dialog(text).missing == missing, text
+@pytest.mark.parametrize(("text", "missing"), LACKING.items())
+def test_a_reply_without_a_dialog_says_what_is_missing(text, missing):
+    assert parse_dialog(text).missing == missing
 
 
 SIGNS = st.sampled_from(['"', "user", "assistant", ":", "{", "}", "\\", "\n", "?", "1. ", "“", "*"])
@@ -181,29 +208,33 @@ PIECES = st.lists(SIGNS | st.text(st.characters(), max_size=5), max_size=30)
 @settings(max_examples=150)
 @given(PIECES.map("".join))
 def test_no_text_raises_and_what_is_found_can_be_written(text):
-    topics, missing = parse_topics(text)
-    assert bool(topics) != bool(missing)
-
+    topics, no_topic = parse_topics(text)
     dialog = parse_dialog(text)
-    assert dialog.missing or (len(dialog.texts) == 2 and all(dialog.texts))
 
-    for found in (*topics, *dialog.texts):
-        assert found == " ".join(found.encode("utf8").decode().split())
+    assert bool(topics) != bool(no_topic)
+    if not dialog.missing:
+        question, answer = dialog.texts
+        assert question
+        assert answer
+
+    for part in (*topics, *dialog.texts):
+        written = part.encode("utf8").decode()
+        assert part == " ".join(written.split())
 
 
-def test_long_hostile_texts_take_no_longer_than_they_must():
-    for piece in ('"', '{"', " ", "\\", "user", '" ,', "1. ", "a: ", "[[", "\n{"):
-        text = piece * 20_000
-        parse_topics(text)
-        parse_dialog(f'"user": "{text}", "assistant": "{text}')
+@pytest.mark.parametrize("piece", ['"', '{"', " ", "\\", "user", '" ,', "1. ", "a: ", "[[", "\n{"])
+def test_long_hostile_texts_take_no_longer_than_they_must(piece):
+    text = piece * 20_000
+    parse_topics(text)
+    parse_dialog(f'"user": "{text}", "assistant": "{text}')
 
 
 # --- the sheet
 
 
-def write(place, *lines):
-    place.write_text("\n".join(lines) + "\n", "utf8")
-    return place
+def write(file, *lines):
+    file.write_text("\n".join(lines) + "\n", "utf8")
+    return file
 
 
 def test_other_columns_their_order_capitals_and_spaces_do_not_matter(tmp_path):
@@ -213,14 +244,17 @@ def test_other_columns_their_order_capitals_and_spaces_do_not_matter(tmp_path):
         'x,,"Is it,\nor not?",i,Age, Positive ,NEGATIVE',
         ",positive,b,i,age,positive,positive",
     )
+
     table = read_topics(file, annotated=True)
+    topics = read_topics(file)
 
     assert list(table) == [*construction.TOPIC, "annotator_2", "annotator_1", "discussed"]
     assert table.index.tolist() == [2, 4]  # where each begins
     assert table.topic.tolist() == ["Is it, or not?", "b"]
-    assert table[["annotator_1", "annotator_2"]].to_numpy().tolist() == [[N, P], [P, P]]
+    assert table.annotator_1.tolist() == [N, P]
+    assert table.annotator_2.tolist() == [P, P]
     assert table.category.tolist() == ["Age", "Age"]
-    assert list(read_topics(file)) == construction.TOPIC
+    assert list(topics) == construction.TOPIC
 
 
 HEADER = "category,identity,topic,annotator_1,annotator_2,discussed"
@@ -241,35 +275,47 @@ BAD = {
 
 @pytest.mark.parametrize(("lines", "sentence"), BAD.values(), ids=BAD)
 def test_a_wrong_cell_is_named_by_line_and_column(tmp_path, lines, sentence):
+    file = write(tmp_path / "s.csv", HEADER, *lines)
+
     with pytest.raises(InputError, match=f"s.csv, {sentence}"):
-        read_topics(write(tmp_path / "s.csv", HEADER, *lines), annotated=True)
+        read_topics(file, annotated=True)
 
 
-def test_a_missing_column_is_named(tmp_path):
-    for name in ("category", "discussed", "annotator_1"):
-        file = write(tmp_path / "s.csv", HEADER.replace(name, "x"), "a,b,c,,,")
-        with pytest.raises(InputError, match=f"s.csv, line 1, column '{name}': found only "):
-            read_topics(file, annotated=True)
+@pytest.mark.parametrize("column", ["category", "discussed", "annotator_1"])
+def test_a_missing_column_is_named(tmp_path, column):
+    file = write(tmp_path / "s.csv", HEADER.replace(column, "x"), "a,b,c,,,")
+
+    with pytest.raises(InputError, match=f"s.csv, line 1, column '{column}': found only "):
+        read_topics(file, annotated=True)
 
 
 def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path):
     file = write(tmp_path / "s.csv", HEADER, "Age,i,a,pos,,")
+    sentence = "SHEET: .*s.csv, line 2, column 'annotator_1': found 'pos'"
 
-    for values, sentence in (
-        ({"SHEET": str(file)}, "SHEET: .*s.csv, line 2, column 'annotator_1': found 'pos'"),
+    with pytest.raises(InputError, match=sentence):
+        merged("31_giebench_construction", "demo", {"SHEET": str(file)})
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
         ({"TOPICS": "none.csv"}, "TOPICS: none.csv cannot be read"),
         ({"ANNOTATORS": "1"}, "ANNOTATORS must be a whole number, 2 to 1,000, found '1'"),
         ({"ANNOTATORS": "1001"}, "ANNOTATORS must be a whole number, 2 to 1,000, found '1001'"),
-    ):
-        with pytest.raises(InputError, match=sentence):
-            merged("31_giebench_construction", "demo", values)
+    ],
+)
+def test_parameters_of_the_construction_are_checked_before_a_kernel_starts(values, sentence):
+    with pytest.raises(InputError, match=sentence):
+        merged("31_giebench_construction", "demo", values)
 
 
 # --- rules and kappa
 
 
-def test_the_three_rules():
-    cases = [  # marks, what is discussed, label, state
+@pytest.mark.parametrize(
+    ("marks", "discussed", "label", "state"),
+    [
         ((N, N, N, N, N), "", N, "agreed"),
         ((P, P, P, P, N), "", "", "to discuss"),
         ((P, P, P, P, N), N, N, "discussed"),  # also against four of five
@@ -277,23 +323,35 @@ def test_the_three_rules():
         ((O, "", "", "", ""), "", "", "removed"),  # one is enough, whatever the others will say
         ((P, P, P, P, ""), "", "", "unfinished"),
         ((O, N, N, P, P), P, "", "removed"),
-    ]
-    marks, discussed, *expected = zip(*cases, strict=True)
-    found = labels(sheet(*marks).assign(discussed=discussed))
+    ],
+)
+def test_the_three_rules(marks, discussed, label, state):
+    labelled = labels(sheet(marks).assign(discussed=discussed))
 
-    assert found[["label", "state"]].to_numpy().T.tolist() == [list(row) for row in expected]
+    (row,) = labelled.itertuples()
+    assert row.label == label
+    assert row.state == state
 
 
 def test_kappa_by_hand():
-    # Three annotators: pairs that agree 1, 1, 1/3, 1/3; shares 7/12 and 5/12. P = 2/3,
-    # Q = 74/144 = 37/72, kappa = (48/72 - 37/72) / (35/72) = 11/35.
     table = sheet((P, P, P), (N, N, N), (P, P, N), (P, P, N), (P, P, ""), (O, P, N))
 
-    assert kappa(table) == (pytest.approx(11 / 35), 4)
+    # Three annotators: pairs that agree 1, 1, 1/3, 1/3; shares 7/12 and 5/12. P = 2/3,
+    # Q = 74/144 = 37/72, kappa = (48/72 - 37/72) / (35/72) = 11/35.
+    value, n_topics = kappa(table)
+    assert value == pytest.approx(11 / 35)
+    assert n_topics == 4
+
     # With the offended topic: pairs 1, 1, 1/3, 1/3, 0; shares 8/15, 6/15, 1/15. P = 8/15 = 120/225,
     # Q = 101/225, kappa = 19/124.
-    assert kappa(table, (*STANCES, OFFENSIVE)) == (pytest.approx(19 / 124), 5)
-    assert np.isnan(kappa(sheet(("", ""), (P, "")))[0])
+    value, n_topics = kappa(table, (*STANCES, OFFENSIVE))
+    assert value == pytest.approx(19 / 124)
+    assert n_topics == 5
+
+
+def test_kappa_of_an_unfinished_sheet_is_no_number():
+    value, _ = kappa(sheet(("", ""), (P, "")))
+    assert np.isnan(value)
 
 
 # --- items
@@ -309,41 +367,68 @@ def dialogs(answer, n):
     return replies(*[f'"user": "q", "assistant": "{answer}"'] * n)
 
 
-def test_letters_are_reproducible_evenly_spread_and_right(tmp_path):
+def four_draws(n):
+    """Four answers to each of n topics, of which the first is right."""
+    return [dialogs(answer, n) for answer in ("yes", "no", "never", "not now")]
+
+
+@pytest.fixture(scope="module")
+def items_of_seed():
+    """A function that makes 400 items with a seed."""
     topics = [f"Is {k}?" for k in range(400)]
     ready = pd.DataFrame({"category": "Age", "identity": "Young People", "topic": topics})
-    draws = [dialogs(answer, 400) for answer in ("yes", "no", "never", "not now")]
 
-    def made(seed: int) -> dict[str, dict]:
-        found, problems = items(ready, draws, np.random.default_rng(seed))
+    def make(seed):
+        made, problems = items(ready, four_draws(400), np.random.default_rng(seed))
         assert not problems
-        return found
+        return made
 
-    found = made(7)
-    assert found == made(7)
-    assert found != made(8)
-    assert list(found) == [str(number) for number in range(400)]
-    assert chisquare([*Counter(i["correct"] for i in found.values()).values()]).pvalue > 0.01
+    return make
 
-    for item in list(found.values())[:50]:
+
+def test_letters_are_reproducible_and_evenly_spread(items_of_seed):
+    made = items_of_seed(7)
+    n_letters = Counter(item["correct"] for item in made.values())
+
+    assert made == items_of_seed(7)
+    assert made != items_of_seed(8)
+    assert list(made) == [str(number) for number in range(400)]
+    assert chisquare(list(n_letters.values())).pvalue > 0.01
+
+
+def test_the_letter_of_an_item_is_that_of_its_right_answer(items_of_seed):
+    made = items_of_seed(7)
+
+    for item in list(made.values())[:50]:
         assert list(item) == ["category", "identity", "question", "answers", "correct"]
-        assert item["answers"]["ABCD".index(item["correct"])] == "yes"
-        assert [a for a in item["answers"] if a != "yes"] == ["no", "never", "not now"]
+        answers = list(item["answers"])
+        right = answers.pop("ABCD".index(item["correct"]))
+        assert right == "yes"
+        assert answers == ["no", "never", "not now"]
 
+
+def test_made_items_are_read_as_a_users_file(items_of_seed, tmp_path):
     file = tmp_path / "items.json"
-    file.write_text(json.dumps(found), "utf8")
+    file.write_text(json.dumps(items_of_seed(7)), "utf8")
+
     loaded = stimuli.load_questions(file)
 
-    assert loaded[3][1:4] == ("Age", "Young People", "Is 3?")
+    assert loaded[3].category == "Age"
+    assert loaded[3].identity == "Young People"
+    assert loaded[3].question == "Is 3?"
 
 
 def test_an_item_without_four_answers_is_left_out_and_named():
-    names = ["failed?", "cut?", "good?", "refused?", "same?"]
-    ready = pd.DataFrame({"category": "Age", "identity": "i", "topic": names})
-    draws = [dialogs(answer, 5) for answer in ("yes", "no", "never", "not now")]
-    draws[1] = replies(None, *draws[1].text[1:3], "I cannot write that.", draws[1].text[4])
+    topics = ["failed?", "cut?", "good?", "refused?", "same?"]
+    ready = pd.DataFrame({"category": "Age", "identity": "i", "topic": topics})
+    draws = four_draws(5)
+    texts = draws[1].text.tolist()
+    texts[0] = None
+    texts[3] = "I cannot write that."
+    draws[1] = replies(*texts)
     draws[2].loc[1, "finish_reason"] = "length"
     draws[3].loc[4, "text"] = '"user": "q", "assistant": "No!"'
+
     made, problems = items(ready, draws, np.random.default_rng(0))
 
     assert [item["question"] for item in made.values()] == ["good?"]
@@ -354,5 +439,10 @@ def test_an_item_without_four_answers_is_left_out_and_named():
         "i, 'same?': two of the four answers are the same; another SEED draws anew",
     ]
 
-    (topics,) = construction.found(replies("1. Is it?", reason="length"), parse_topics)
-    assert topics == (["Is it?"], "")  # what is there of a list can be used
+
+def test_a_list_of_topics_that_was_cut_can_be_used():
+    cut = replies("1. Is it?", reason="length")
+
+    (topics,) = construction.found(cut, parse_topics)
+
+    assert topics == (["Is it?"], "")
