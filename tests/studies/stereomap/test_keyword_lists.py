@@ -42,6 +42,8 @@ SENTENCES = (
     "in high-paying occupations, such as STEM fields and management.",
 )
 
+BOTH_REASONS = ("because of history", "since they retire")
+
 # a reply with the keywords caring, kind and brave; whether it gives a reason for each
 REPLIES = [
     # numbers, bullets, bold
@@ -92,40 +94,63 @@ TEXTS = st.one_of(
 
 
 @pytest.mark.parametrize(("text", "reasons"), REPLIES)
-def test_replies(text, reasons):
-    found = parse_keywords(text, 3)
-    assert found.words == ("caring", "kind", "brave")
-    assert found.status == OK
-    assert all(found.reasons) == bool(reasons)
+def test_replies_are_read_as_their_keywords(text, reasons):
+    keywords = parse_keywords(text, 3)
+
+    assert keywords.words == ("caring", "kind", "brave")
+    assert keywords.status == OK
+    assert all(keywords.reasons) == bool(reasons)
 
 
-def test_phrases_are_kept():
+def test_phrases_of_items_are_kept():
     text = "1. Hard-working: a\n2. Working class: b\n3. Strong work ethic: c"
     assert parse_keywords(text, 3).words == ("hard-working", "working class", "strong work ethic")
+
+
+def test_phrases_of_a_line_are_kept():
     text = "Keywords: Risk takers, well-off, law & order"
     assert parse_keywords(text, 3).words == ("risk takers", "well-off", "law & order")
 
 
-def test_reasons_stand_beside_their_keywords():
-    text = "1. Caring - They help.\n2. Kind\nThey smile.\n3. Brave (they stay)\n4. Old"
-    assert parse_keywords(text, 4).reasons == ("They help.", "They smile.", "they stay", "")
+IN_A_SECOND_LIST = "Reasons:\n1. They help the sick.\n2. They smile now and then."
 
-    again = "Keywords: caring, kind.\n\nReasons:\n- Kind: they smile.\n- Caring: they help."
-    assert parse_keywords(again, 2).reasons == ("they help.", "they smile.")
 
-    told = "1. Caring\n2. Kind\n\nReasons:\n1. They help the sick.\n2. They smile now and then."
-    assert parse_keywords(told, 2).reasons == ("They help the sick.", "They smile now and then.")
-
-    other = f"{told}\n3. They are needed now and then."
-    assert parse_keywords(f"Caring, kind, old, shy.\n{other}", 4).reasons == ("",) * 4
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        (
+            "1. Caring - They help.\n2. Kind\nThey smile.\n3. Brave (they stay)\n4. Old",
+            ("They help.", "They smile.", "they stay", ""),
+        ),
+        (
+            "Keywords: caring, kind.\n\nReasons:\n- Kind: they smile.\n- Caring: they help.",
+            ("they help.", "they smile."),
+        ),
+        (
+            f"1. Caring\n2. Kind\n\n{IN_A_SECOND_LIST}",
+            ("They help the sick.", "They smile now and then."),
+        ),
+        (
+            f"Caring, kind, old, shy.\n1. Caring\n2. Kind\n\n{IN_A_SECOND_LIST}"
+            "\n3. They are needed now and then.",
+            ("", "", "", ""),
+        ),
+    ],
+)
+def test_reasons_stand_beside_their_keywords(text, reasons):
+    assert parse_keywords(text, len(reasons)).reasons == reasons
 
 
 LAYOUTS = [
-    "1. {0}\n2. {1}\n3. {2}", "- {0}: a\n- {1}: a\n- {2}: a", "{0}\n{1}\n{2}",
-    "**{0}** - a\n**{1}** - a\n**{2}** - a", "Keywords: {0}, {1}, {2}",
-    "{0}, {1} and {2}", "Response: {0}, {1}, {2}.",
+    "1. {0}\n2. {1}\n3. {2}",
+    "- {0}: a\n- {1}: a\n- {2}: a",
+    "{0}\n{1}\n{2}",
+    "**{0}** - a\n**{1}** - a\n**{2}** - a",
+    "Keywords: {0}, {1}, {2}",
+    "{0}, {1} and {2}",
+    "Response: {0}, {1}, {2}.",
     "| Keyword | Reason |\n|---|---|\n| {0} | a |\n| {1} | b |\n| {2} | c |",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("word", ["Sure", "Feelings", "Emotion", "Response", "Traits", "Behavior"])
@@ -133,7 +158,7 @@ LAYOUTS = [
 def test_a_keyword_may_look_like_a_heading(word, layout):
     for words in permutations([word, "Kind", "Old"]):
         text = layout.format(*words)
-        expected = tuple(one.lower() for one in words)
+        expected = tuple(keyword.lower() for keyword in words)
         for before in ("", "Sure! Here are three emotions:\n\n", "Response:\n\n"):
             assert parse_keywords(f"{before}{text}", 3).words == expected, text
 
@@ -156,53 +181,88 @@ def test_a_heading_is_no_keyword(text):
     [
         ("Keywords: kind, old, because of history.", ("", "")),
         ("Keywords: kind, old\nbecause of history", ("", "")),
-        ("Kind\nbecause of history\nOld\nsince they retire", 0),
-        ("**Kind**\nbecause of history\n**Old**\nsince they retire", 0),
-        ("1. Kind because of history\n2. Old, since they retire", 0),
-        ("1. Kind, because of history\n2. Old since they retire", 0),
-        ("1. Because of history.\n2. People say so.\n\n1. Kind\n2. Old", None),
+        ("Kind\nbecause of history\nOld\nsince they retire", BOTH_REASONS),
+        ("**Kind**\nbecause of history\n**Old**\nsince they retire", BOTH_REASONS),
+        ("1. Kind because of history\n2. Old, since they retire", BOTH_REASONS),
+        ("1. Kind, because of history\n2. Old since they retire", BOTH_REASONS),
     ],
 )
 def test_a_reason_is_no_keyword(text, reasons):
-    found = parse_keywords(text, 2)
-    assert found.words == ("kind", "old")
-    if reasons is not None:
-        assert found.reasons == (reasons or ("because of history", "since they retire"))
+    keywords = parse_keywords(text, 2)
+
+    assert keywords.words == ("kind", "old")
+    assert keywords.reasons == reasons
 
 
-def test_table_1_of_the_paper():
+def test_a_list_of_reasons_is_no_list_of_keywords():
+    text = "1. Because of history.\n2. People say so.\n\n1. Kind\n2. Old"
+    assert parse_keywords(text, 2).words == ("kind", "old")
+
+
+def test_the_keywords_of_table_1_of_the_paper():
     first, second = TABLE_1.split("\n\n")
-    assert parse_keywords(TABLE_1, 5) == (
-        ("caring", "hardworking"),
-        (first.removeprefix("****Caring:**** "), second.removeprefix("****Hardworking:**** ")),
-        TOO_FEW,
-    )
 
-    found = parse_keywords(TABLE_1_REASONS, 2)
-    assert found.words == ("high demand", "good salaries")
-    assert found.status == OK
-    assert found.reasons[1].endswith("was $75,330 in May 2020.")
+    keywords = parse_keywords(TABLE_1, 5)
+
+    assert keywords.words == ("caring", "hardworking")
+    assert keywords.reasons == (
+        first.removeprefix("****Caring:**** "),
+        second.removeprefix("****Hardworking:**** "),
+    )
+    assert keywords.status == TOO_FEW
+
+
+def test_the_reasons_of_table_1_of_the_paper():
+    keywords = parse_keywords(TABLE_1_REASONS, 2)
+
+    assert keywords.words == ("high demand", "good salaries")
+    assert keywords.status == OK
+    assert keywords.reasons[1].endswith("was $75,330 in May 2020.")
 
 
 def test_table_11_of_the_paper():
-    found = parse_keywords(DAVINCI, 3)
-    assert found.words == ("achievement", "opportunity", "wealth")
-    assert found.status == OK
-    assert " ".join(["Achievement, Opportunity, and Wealth.", *found.reasons]) == DAVINCI
+    keywords = parse_keywords(DAVINCI, 3)
+
+    assert keywords.words == ("achievement", "opportunity", "wealth")
+    assert keywords.status == OK
+    sentences = ["Achievement, Opportunity, and Wealth.", *keywords.reasons]
+    assert " ".join(sentences) == DAVINCI
 
 
 @pytest.mark.parametrize(
     ("text", "n", "words", "reasons", "status"),
     [
-        ("1. Caring\n2. Kind", 5, "caring kind", ",", TOO_FEW),
-        ("Caring, kind, brave, old", 3, "caring kind brave old", ",,,", TOO_MANY),
-        ("1. Caring: a\n2. Kind: b\n3. CARING: c", 3, "caring kind", "a,b", TOO_FEW),
-        ("Caring, kind, caring", 2, "caring kind", ",", OK),
-        ("1. Caring\n2. A phrase that is too long to be one: x", 2, "caring", "", TOO_FEW),
+        ("1. Caring\n2. Kind", 5, ["caring", "kind"], ["", ""], TOO_FEW),
+        (
+            "Caring, kind, brave, old",
+            3,
+            ["caring", "kind", "brave", "old"],
+            ["", "", "", ""],
+            TOO_MANY,
+        ),
+        (
+            "1. Caring: a\n2. Kind: b\n3. CARING: c",
+            3,
+            ["caring", "kind"],
+            ["a", "b"],
+            TOO_FEW,
+        ),
+        ("Caring, kind, caring", 2, ["caring", "kind"], ["", ""], OK),
+        (
+            "1. Caring\n2. A phrase that is too long to be one: x",
+            2,
+            ["caring"],
+            [""],
+            TOO_FEW,
+        ),
     ],
 )
-def test_as_many_as_there_are_are_given_each_once(text, n, words, reasons, status):
-    assert parse_keywords(text, n) == (tuple(words.split()), tuple(reasons.split(",")), status)
+def test_all_keywords_are_given_each_once(text, n, words, reasons, status):
+    keywords = parse_keywords(text, n)
+
+    assert keywords.words == tuple(words)
+    assert keywords.reasons == tuple(reasons)
+    assert keywords.status == status
 
 
 def test_the_list_with_as_many_as_asked_for_is_taken():
@@ -215,15 +275,29 @@ def test_the_list_with_as_many_as_asked_for_is_taken():
 @pytest.mark.parametrize(
     "text",
     [
-        *("", None, float("nan"), "They help others.", "Rating: 4", "Keywords:\n\nReasons:"),
-        *("- Friendly: 4\n- Sociable: 3 out of 5", *SENTENCES),
+        "",
+        None,
+        float("nan"),
+        "They help others.",
+        "Rating: 4",
+        "Keywords:\n\nReasons:",
+        "- Friendly: 4\n- Sociable: 3 out of 5",
+        *SENTENCES,
+    ],
+)
+def test_a_reply_without_a_list_is_unparsable(text):
+    assert parse_keywords(text, 3) == ((), (), UNPARSABLE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "I’m sorry, I cannot generate inappropriate or discriminatory content.",
         "As an AI language model, I do not describe groups.",
     ],
 )
-def test_no_list(text):
-    refuses = re.match("I’m|As an AI", str(text))
-    assert parse_keywords(text, 3) == ((), (), REFUSED if refuses else UNPARSABLE)
+def test_a_refusal_is_no_list(text):
+    assert parse_keywords(text, 3) == ((), (), REFUSED)
 
 
 @settings(max_examples=200)
@@ -231,15 +305,25 @@ def test_no_list(text):
 @example("1. \ud800\n2. a", 1)
 def test_any_text_gives_keywords_that_stand_in_it_or_none(text, n):
     words, reasons, status = parse_keywords(text, n)
+
     assert len(words) == len(reasons) == len(set(words))
-
-    if words:
-        assert status == (TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK)
-    else:
+    if not words:
         assert status in (REFUSED, UNPARSABLE)
+    elif len(words) < n:
+        assert status == TOO_FEW
+    elif len(words) > n:
+        assert status == TOO_MANY
+    else:
+        assert status == OK
 
-    letters = re.sub(r"\W|_", "", text.lower())
-    assert all(re.sub(r"\W|_", "", word) in letters for word in words if text.isascii())
+    if text.isascii():
+        letters = letters_of(text.lower())
+        for word in words:
+            assert letters_of(word) in letters
+
+
+def letters_of(text):
+    return re.sub(r"\W|_", "", text)
 
 
 WORDS = ["caring", "kind", "risk taker", "hard-working", "old", "well off", "brave"]
@@ -251,26 +335,44 @@ NAMES = st.lists(st.sampled_from(WORDS), min_size=3, max_size=6, unique=True)
     NAMES, st.sampled_from(["{}. {}: as is", "{}) **{}** - as is", "{}. {}\nas is said of many"])
 )
 def test_whatever_the_layout_the_keywords_come_back(names, layout):
-    text = "\n".join(layout.format(i, name.capitalize()) for i, name in enumerate(names, start=1))
-    found = parse_keywords(f"Here they are:\n\n{text}\n\nRating: 4", len(names))
+    lines = [layout.format(number, name.capitalize()) for number, name in enumerate(names, start=1)]
+    text = "\n".join(lines)
 
-    assert found.words == tuple(names)
-    assert {reason[:5] for reason in found.reasons} == {"as is"}
+    keywords = parse_keywords(f"Here they are:\n\n{text}\n\nRating: 4", len(names))
 
-    listed = ", ".join(names)
-    assert parse_keywords(f"Keywords: {listed}", len(names)).words == tuple(names)
+    assert keywords.words == tuple(names)
+    for reason in keywords.reasons:
+        assert reason.startswith("as is")
 
 
-def test_long_hostile_replies_are_read_too():
+@settings(max_examples=100)
+@given(NAMES)
+def test_keywords_of_one_line_come_back(names):
+    text = f"Keywords: {', '.join(names)}"
+    assert parse_keywords(text, len(names)).words == tuple(names)
+
+
+HOSTILE_PIECES = [
+    *("a, ", "a; ", "a (", "(", "a and ", "1. ", "1. a ", "1. a\n", "- a\n", "a\n", "a - "),
+    *("**", "keywords ", "keywords: ", "Keyword 1: a\n", " ", "\n", "the ", "x. ", "a(b), "),
+    *("1. Caring 2. Kind 3. Brave\n", "I'm sorry ", "reason: ", ": ", "-", "'", "9"),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE_PIECES)
+def test_long_hostile_replies_are_read_too(piece):
     """A pattern that goes back and forth over such a text would not end within the test run."""
-    for piece in (
-        *("a, ", "a; ", "a (", "(", "a and ", "1. ", "1. a ", "1. a\n", "- a\n", "a\n", "a - "),
-        *("**", "keywords ", "keywords: ", "Keyword 1: a\n", " ", "\n", "the ", "x. ", "a(b), "),
-        *("1. Caring 2. Kind 3. Brave\n", "I'm sorry ", "reason: ", ": ", "-", "'", "9"),
-    ):
-        found = parse_keywords(piece * (20_000 // len(piece)) + "\n\n1. Old: x\n2. Shy: y", 2)
-        assert len(found.words) == len(found.reasons)
+    text = piece * (20_000 // len(piece)) + "\n\n1. Old: x\n2. Shy: y"
 
-    many = ", ".join(f"w{'x' * (i % 40)}{chr(97 + i % 26)}" for i in range(2_000))
+    keywords = parse_keywords(text, 2)
 
-    assert parse_keywords(many, 5).status == TOO_MANY
+    assert len(keywords.words) == len(keywords.reasons)
+
+
+def test_a_long_list_has_too_many_keywords():
+    words = []
+    for number in range(2_000):
+        last_letter = chr(ord("a") + number % 26)
+        words.append(f"w{'x' * (number % 40)}{last_letter}")
+
+    assert parse_keywords(", ".join(words), 5).status == TOO_MANY

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -170,27 +171,34 @@ def reads(ratings):
 
 
 @pytest.mark.parametrize(("text", "friendly", "sociable", "status"), REPLIES)
-def test_replies(text, friendly, sociable, status):
-    assert reads(parse_ratings(text, WORDS)) == [friendly, sociable, status]
+def test_replies_are_read_as_their_ratings(text, friendly, sociable, status):
+    ratings = parse_ratings(text, WORDS)
+    assert reads(ratings) == [friendly, sociable, status]
 
 
 @pytest.mark.parametrize(("text", "expected"), SINGLE)
 def test_a_rating_without_a_word(text, expected):
-    assert reads(parse_ratings(text, ["Rating"])) == [expected]
+    ratings = parse_ratings(text, ["Rating"])
+    assert reads(ratings) == [expected]
 
 
 def test_table_1_of_the_paper():
-    expected = {"Friendly": 4, "Sociable": 3}, OK, {}
-    assert parse_ratings(TABLE_1, ["Friendly", "Sociable"]) == expected
-    assert parse_ratings(TABLE_1, WORDS)[1:] == (INCOMPLETE, {"High-status": NOT_RATED})
+    two_words = parse_ratings(TABLE_1, ["Friendly", "Sociable"])
+    three_words = parse_ratings(TABLE_1, WORDS)
+
+    assert two_words == ({"Friendly": 4, "Sociable": 3}, OK, {})
+    assert three_words.status == INCOMPLETE
+    assert three_words.missing == {"High-status": NOT_RATED}
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_refusals_of_appendix_e(text):
-    for words in (WORDS, ["Rating"]):
-        values, *why = parse_ratings(text, words)
-        assert all(map(math.isnan, values.values()))
-        assert why == [REFUSED, dict.fromkeys(words, NOT_RATED)]
+@pytest.mark.parametrize("words", [WORDS, ["Rating"]])
+def test_refusals_of_appendix_e(text, words):
+    ratings = parse_ratings(text, words)
+
+    assert np.isnan(list(ratings.values.values())).all()
+    assert ratings.status == REFUSED
+    assert ratings.missing == dict.fromkeys(words, NOT_RATED)
 
 
 def test_a_reply_with_all_parts_of_the_extended_prompt():
@@ -235,14 +243,17 @@ def test_any_text_gives_a_value_on_the_scale_or_a_reason(text, words):
     values, status, missing = parse_ratings(text, words)
 
     assert list(values) == words
-    assert list(missing) == [w for w in words if math.isnan(values[w])]
-    assert all(1 <= value <= 5 for value in values.values() if not math.isnan(value))
+    assert list(missing) == [word for word in words if math.isnan(values[word])]
     assert set(missing.values()) <= {NOT_RATED, SEVERAL_NUMBERS, RANGE, OUTSIDE, OTHER_SCALE}
+    for value in values.values():
+        assert math.isnan(value) or 1 <= value <= 5
 
     if not missing:
         assert status == OK
+    elif len(missing) < len(words):
+        assert status == INCOMPLETE
     else:
-        assert status in ((INCOMPLETE,) if len(missing) < len(words) else (REFUSED, UNPARSABLE))
+        assert status in (REFUSED, UNPARSABLE)
 
 
 NUMBERS = st.integers(4, 20).map(lambda quarter: quarter / 4)
@@ -256,65 +267,102 @@ NUMBERS = st.integers(4, 20).map(lambda quarter: quarter / 4)
     st.sampled_from(["\n", "\n\n", "\nThis is how society sees them.\n"]),
 )
 def test_whatever_the_layout_and_order_the_numbers_come_back(numbers, layout, order, gap):
-    text = gap.join(layout.format(WORDS[i], numbers[i]) for i in order)
-    assert parse_ratings(text, WORDS) == (dict(zip(WORDS, numbers, strict=True)), OK, {})
+    lines = [layout.format(WORDS[k], numbers[k]) for k in order]
+
+    ratings = parse_ratings(gap.join(lines), WORDS)
+
+    assert ratings.values == dict(zip(WORDS, numbers, strict=True))
+    assert ratings.status == OK
+    assert ratings.missing == {}
 
 
-def test_long_hostile_replies_are_read_too():
+HOSTILE_PIECES = [
+    *("Friendly", "Friendly ", "Friendly: ", "Friendly: 4 ", "4 Friendly ", "4 ", "4, ", "| "),
+    *("1 = a ", "1 (", "1 to ", "out of ", "4/", "4 - ", "1. ", " ", "\n", "- ", ". ", "is "),
+    *("Friendly\n", "Rating Friendly 4. ", "4 out ", "(", "Friendly, with "),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE_PIECES)
+def test_long_hostile_replies_are_read_too(piece):
     """A pattern that goes back and forth over such a text would not end within the test run."""
-    for piece in (
-        *("Friendly", "Friendly ", "Friendly: ", "Friendly: 4 ", "4 Friendly ", "4 ", "4, ", "| "),
-        *("1 = a ", "1 (", "1 to ", "out of ", "4/", "4 - ", "1. ", " ", "\n", "- ", ". ", "is "),
-        *("Friendly\n", "Rating Friendly 4. ", "I'm sorry ", "4 out ", "(", "Friendly, with "),
-    ):
-        ratings = parse_ratings(piece * (20_000 // len(piece)) + "\nSociable: 3", WORDS)
-        assert ratings.values["Sociable"] == 3 or "sorry" in piece
+    text = piece * (20_000 // len(piece)) + "\nSociable: 3"
+    assert parse_ratings(text, WORDS).values["Sociable"] == 3
+
+
+def test_a_long_refusal_is_read_too():
+    piece = "I'm sorry "
+    text = piece * (20_000 // len(piece)) + "\nSociable: 3"
+    assert list(parse_ratings(text, WORDS).values) == list(WORDS)
 
 
 # --- the rule of the authors' code
 
 ALONE = {
-    "The rating is 4 out of 5.": 4, "Rating: 3-4": 3, "3 or 4 out of 5": None, "4/5": 4,
-    "I would rate them as a 4 on a 5-point scale": 4, "1 = not at all, so 2": 1,
-    "From 3 to 4 on a 5-point scale": None, "No number here.\nThen 2, not 3.": 2, "85": 85,
-    "The rating of 1 to 5 is 3": 3, "They rate as 2 of 5": 5, "none": None,
-}  # fmt: skip
+    "The rating is 4 out of 5.": 4,
+    "Rating: 3-4": 3,
+    "3 or 4 out of 5": None,
+    "4/5": 4,
+    "I would rate them as a 4 on a 5-point scale": 4,
+    "1 = not at all, so 2": 1,
+    "From 3 to 4 on a 5-point scale": None,
+    "No number here.\nThen 2, not 3.": 2,
+    "85": 85,
+    "The rating of 1 to 5 is 3": 3,
+    "They rate as 2 of 5": 5,
+    "none": None,
+}
 
 
 @pytest.mark.parametrize(("text", "value"), ALONE.items())
 def test_a_rating_alone_as_the_released_code_reads_it(text, value):
-    found = parse_ratings(text, ["Rating"], rule="released")
-    assert found.status == ("refused" if value is None else "ok")
-    assert found.values["Rating"] == pytest.approx(value or math.nan, nan_ok=True)
+    ratings = parse_ratings(text, ["Rating"], rule="released")
+
+    if value is None:
+        assert ratings.status == "refused"
+        assert math.isnan(ratings.values["Rating"])
+    else:
+        assert ratings.status == "ok"
+        assert ratings.values["Rating"] == pytest.approx(value)
+
+
+LISTED = ["Friendly", "Sociable", "Honest", "Skilled", "High-status", "Rating"]
 
 
 def test_lists_as_the_released_code_reads_them():
     """From the first word on, up to the overall rating; later lines overwrite earlier ones."""
-    words = ["Friendly", "Sociable", "Honest", "Skilled", "High-status", "Rating"]
     text = (
         "- Honest: 1\n- Friendly: 3-4\n2. Sociable: 4 (out of 5)\nHonest: 2.5\n- Honest: 9\n"
         "-Skilled:4\n-status: 5\n\nOverall rating: 4/5\n- Skilled: 1"
     )
-    found = parse_ratings(text, words, rule="released")
 
-    assert found.status == INCOMPLETE
-    assert reads(found) == [3, 4, 9, NOT_RATED, 5, 5]
-    assert reads(parse_ratings(text, words))[0] == RANGE
+    released = parse_ratings(text, LISTED, rule="released")
+    sound = parse_ratings(text, LISTED)
 
-    emotions = parse_ratings("Contempt: 2\nPride: 3", ["Contempt", "Proud"], rule="released")
-    assert emotions.values == {"Contempt": 2, "Proud": 3}
+    assert released.status == INCOMPLETE
+    assert reads(released) == [3, 4, 9, NOT_RATED, 5, 5]
+    assert reads(sound)[0] == RANGE
+
+
+def test_emotions_and_acts_as_the_released_code_reads_them():
+    emotions = "Contempt: 2\nPride: 3"
+    ratings = parse_ratings(emotions, ["Contempt", "Proud"], rule="released")
+    assert ratings.values == {"Contempt": 2, "Proud": 3}
 
     acts = "-Help poor blacks: 2\n-Fight with poor blacks: 3"
-    acts = parse_ratings(acts, ["Help", "Fight"], rule="released")
+    ratings = parse_ratings(acts, ["Help", "Fight"], rule="released")
+    assert ratings.values == {"Help": 2, "Fight": 3}
 
-    assert acts.values == {"Help": 2, "Fight": 3}
-    for text in (None, "", "Friendly 4", "Sociable: 4"):
-        assert parse_ratings(text, words, rule="released").status == "refused"
+
+@pytest.mark.parametrize("text", [None, "", "Friendly 4", "Sociable: 4"])
+def test_what_the_released_code_takes_for_a_refusal(text):
+    assert parse_ratings(text, LISTED, rule="released").status == "refused"
 
 
 @pytest.mark.parametrize(
     "piece", ["4 or ", "rateas", "The rating ", "9", "- a: ", "4/5 ", "Rating:"]
 )
-def test_long_hostile_replies_end_by_the_released_rule_too(piece):
-    for words in (["Rating"], ["Friendly", "Rating"]):
-        parse_ratings(piece * (4_000 // len(piece)), words, rule="released")
+@pytest.mark.parametrize("words", [["Rating"], ["Friendly", "Rating"]])
+def test_long_hostile_replies_end_by_the_released_rule_too(piece, words):
+    text = piece * (4_000 // len(piece))
+    assert list(parse_ratings(text, words, rule="released").values) == words
