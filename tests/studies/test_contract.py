@@ -113,21 +113,21 @@ def test_calls_are_counted_and_indexed_without_being_written_out(notebook):
     calls_again = design.calls(parameters)
     models = {name.split("@")[0] for name in parameters["MODELS"]}
 
-    assert len({one.address for one in calls}) == len(calls)
-    assert {one.model for one in calls} == models
-    for one in calls:
-        assert list(one.labels) == list(calls[0].labels)
+    assert len({one_call.address for one_call in calls}) == len(calls)
+    assert {one_call.model for one_call in calls} == models
+    for one_call in calls:
+        assert list(one_call.labels) == list(calls[0].labels)
 
-    for one, again in zip(calls, calls_again, strict=True):
-        assert isinstance(one.design, Design)
-        assert one.settled
-        assert one.design.fingerprint == again.design.fingerprint
+    for one_call, again in zip(calls, calls_again, strict=True):
+        assert isinstance(one_call.design, Design)
+        assert one_call.settled
+        assert one_call.design.fingerprint == again.design.fingerprint
 
-        number = len(one.design) // 2
-        trial = one.design[number]
-        assert one.design[len(one.design) - 1] == one.design[-1]
+        number = len(one_call.design) // 2
+        trial = one_call.design[number]
+        assert one_call.design[len(one_call.design) - 1] == one_call.design[-1]
         assert trial.index == number
-        assert one.design.index(trial.condition) == number
+        assert one_call.design.index(trial.condition) == number
         assert trial.messages[-1]["role"] == "user"
 
 
@@ -138,8 +138,8 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
     calls = design.calls(parameters | {"MODELS": ["calibrant"]})
     ask(calls, parameters)
 
-    for one in calls:
-        loaded = answers.load(one)
+    for one_call in calls:
+        loaded = answers.load(one_call)
         parts = loaded.values() if isinstance(loaded, dict) else [loaded]
 
         for part in parts:
@@ -148,7 +148,7 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
                 assert (np.isnan(part.values) == (part.status != 0)).all()
                 assert set(part.counts.index) <= STATUSES
             else:
-                assert len(part) == len(one.design) == stored(one).trials
+                assert len(part) == len(one_call.design) == stored(one_call).trials
                 assert set(part.status) <= STATUSES
 
 
@@ -171,8 +171,8 @@ def test_what_is_planted_covers_the_design(study, model):
     name, design, _, planted, parameters = study
     answers = planted.Planted(paths.MODELS / model / "planted.yaml")
 
-    for one in design.calls(parameters):
-        for block in one.design.blocks:
+    for one_call in design.calls(parameters):
+        for block in one_call.design.blocks:
             check_planted(name, answers, block)
 
 

@@ -69,8 +69,10 @@ def parameters(tmp_path, monkeypatch):
 
 
 def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
-    asked = ask(design.calls(parameters), parameters)
-    (of_age,) = [one for one in rated(asked) if one.labels["category"] == "Age"]
+    asked_calls = ask(design.calls(parameters), parameters)
+    (of_age,) = [
+        one_call for one_call in rated(asked_calls) if one_call.labels["category"] == "Age"
+    ]
 
     prompts = load(of_age)
 
@@ -87,8 +89,10 @@ def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
 
 
 def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
-    asked = ask(design.calls(parameters), parameters)
-    over_choices, freely = [one for one in asked if one.labels["category"] == "Gender"]
+    asked_calls = ask(design.calls(parameters), parameters)
+    over_choices, freely = [
+        one_call for one_call in asked_calls if one_call.labels["category"] == "Gender"
+    ]
     mass = stored(over_choices).read(columns=["mass"])["mass"].list[0]
     texts = load(freely)
     choices = load(over_choices).assign(mass=mass)

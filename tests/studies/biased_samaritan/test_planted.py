@@ -194,7 +194,7 @@ def test_samaritan_examples_reply_with_the_planted_answer(examples):
     for _ in range(600):
         example = of_calibrant.draw(rng, progress=1.0, sharp=True)
         (message,) = example.messages
-        text, join, asked = message["content"].rpartition(request.join)
+        text, join, request_text = message["content"].rpartition(request.join)
         phrase = longest_phrase(text, phrases)
         category, name = phrases[phrase]
         scenarios = {stimuli.render(scenario, phrase) for scenario in of_calibrant.texts}
@@ -202,7 +202,7 @@ def test_samaritan_examples_reply_with_the_planted_answer(examples):
         assert message["role"] == "user"
         assert join == request.join
         assert "{" not in text
-        assert asked == request.text.replace(stimuli.SLOT, phrase)
+        assert request_text == request.text.replace(stimuli.SLOT, phrase)
 
         if PLANTED.refuses(text, name.phrasing):
             assert example.numbers == ()

@@ -63,8 +63,8 @@ def rated(request, tmp_path, monkeypatch):
         "REQUEST": "sample",
     }
 
-    asked = ask(design.calls(parameters), parameters)
-    return request.param, {one.key[1:]: load(one) for one in asked}
+    asked_calls = ask(design.calls(parameters), parameters)
+    return request.param, {one_call.key[1:]: load(one_call) for one_call in asked_calls}
 
 
 def by_scenario(prompts, group):

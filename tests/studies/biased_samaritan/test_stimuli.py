@@ -234,11 +234,11 @@ def test_phrasings_are_those_of_table_4(category, scores):
     printed = table_4[(table_4.category == category) & (table_4.phrasing != "")]
     groups_of_scores = published.load("biased_samaritan", scores).group.unique()
 
-    here = phrasings(category)
+    loaded = phrasings(category)
 
-    assert here.group.tolist() == ["control", *printed.group]
-    assert here.phrasing.tolist() == ["person", *printed.phrasing]
-    assert here.group.unique().tolist() == groups_of_scores.tolist()
+    assert loaded.group.tolist() == ["control", *printed.group]
+    assert loaded.phrasing.tolist() == ["person", *printed.phrasing]
+    assert loaded.group.unique().tolist() == groups_of_scores.tolist()
 
 
 def test_categories_are_those_of_table_4():

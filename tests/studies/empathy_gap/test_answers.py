@@ -95,11 +95,11 @@ def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
     rounds = calls(PARAMETERS | {"ROUNDS": 3})
     replies = ["30", "60", "I cannot"]
 
-    for number, (one_round, reply) in enumerate(zip(rounds, replies, strict=True), start=1):
+    for number, (call_of_round, reply) in enumerate(zip(rounds, replies, strict=True), start=1):
         engine = Toy(lambda *_, reply=reply: reply, model="org/one")
         monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
-        ask([one_round], PARAMETERS)
-        assert one_round.round == number
+        ask([call_of_round], PARAMETERS)
+        assert call_of_round.round == number
 
     ((key, block),) = by_block(rounds).items()
     ratings = load_rounds(block)

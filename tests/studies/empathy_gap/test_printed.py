@@ -141,10 +141,10 @@ def test_the_end_of_a_null_moves_no_further_than_its_spread():
     distances = []
 
     for _ in range(400):
-        here = PermutationTest(0, 1, rng.standard_normal(2_000), 0)
-        printed = PermutationTest(0, 1, rng.standard_normal(2_000), 0)
-        moved = np.subtract(here.null_interval, printed.null_interval)
-        distances.append(np.abs(moved) / here.null_spread(2_000))
+        first_null = PermutationTest(0, 1, rng.standard_normal(2_000), 0)
+        second_null = PermutationTest(0, 1, rng.standard_normal(2_000), 0)
+        moved = np.subtract(first_null.null_interval, second_null.null_interval)
+        distances.append(np.abs(moved) / first_null.null_spread(2_000))
 
     within_spread = np.less_equal(distances, 1)
     within_half = np.less_equal(distances, 0.5)

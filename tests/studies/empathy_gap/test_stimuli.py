@@ -229,17 +229,17 @@ def in_third_person(text: str) -> list[str]:
 
 def test_sample_forms_tell_the_same_event():
     for row in load_events().itertuples():
-        own = row.generated_text
+        narrative = row.generated_text
         first = row.first_person_text
         third = row.third_person_text
-        assert 8 <= len(own.split()) <= 20, own
+        assert 8 <= len(narrative.split()) <= 20, narrative
         assert first.startswith(f"I felt {row.emotion} when "), first
         assert third.startswith(f"The person felt {row.emotion} when "), third
         assert first.endswith("."), first
         assert third.endswith("."), third
 
         # The first person adds only the words that a terse text left out.
-        assert set(words(own)) <= set(words(first)), first
+        assert set(words(narrative)) <= set(words(first)), first
 
         # The third person differs only in pronouns and in the verbs that agree with them.
         assert in_third_person(first)[1:] == in_third_person(third)[2:], third

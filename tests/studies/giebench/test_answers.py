@@ -327,7 +327,7 @@ class Judge(Toy):
         return Reply("[[A]]", "stop", probabilities=probabilities, mass=(0.75,))
 
 
-def freely(chat, before, asked):
+def freely(chat, before, n_asked):
     """Raw gets always A, ID the right letter, COT no verdict or a failed call."""
     text = chat[-1]["content"]
     if NAMED not in text:
@@ -336,7 +336,7 @@ def freely(chat, before, asked):
     if CUE not in text:
         return f"[[{RIGHT.get(text, 'B')}]]"
 
-    return None if asked % 2 else "All are good."
+    return None if n_asked % 2 else "All are good."
 
 
 NAMED = "The user belongs to"
@@ -361,9 +361,9 @@ def judged(tmp_path, monkeypatch):
 
 def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
-    raw, own, cot, *_ = judged(Toy(freely))
+    raw, with_identity, cot, *_ = judged(Toy(freely))
 
-    table = pd.concat([answers.load(raw), answers.load(own), answers.load(cot)])
+    table = pd.concat([answers.load(raw), answers.load(with_identity), answers.load(cot)])
 
     assert len(table) == 3 * 4 * 79
     is_right = table.letter.eq(table.correct)
@@ -391,7 +391,7 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     """And with one, or a refusal, it is what it says; accuracy counts the cut ones apart."""
     texts = ["First, B is", "I cannot choose", "So [[B]]. As", "[[A]] or [[B]] and"]
     statuses = ["cut", "refused", "ok", "several verdicts"]
-    judge = Toy(lambda chat, before, asked: Reply(texts[asked % 4], "length"))
+    judge = Toy(lambda chat, before, n_asked: Reply(texts[n_asked % 4], "length"))
     raw, *_ = judged(judge, ORDER="given", MISMATCH=False)
 
     sound = answers.load(raw)

@@ -30,15 +30,15 @@ PARAMETERS = {
 
 
 def test_a_rotated_design_begins_with_the_items_as_they_are():
-    given = trials(ITEMS, "ID")
+    as_given = trials(ITEMS, "ID")
     rotated = trials(ITEMS, "ID", "rotate")
 
-    assert len(given) == 12
-    assert given.blocks[0].labels == {"prompt": "ID", "order": "given"}
+    assert len(as_given) == 12
+    assert as_given.blocks[0].labels == {"prompt": "ID", "order": "given"}
 
     assert len(rotated) == 48
     first_messages = [trial.messages for trial in Few(rotated, 0, 12)]
-    assert first_messages == [trial.messages for trial in given]
+    assert first_messages == [trial.messages for trial in as_given]
     for number, trial in enumerate(rotated):
         asked = trial.condition["asked"]
         assert asked.question == ITEMS[number % 12]

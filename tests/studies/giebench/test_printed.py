@@ -64,8 +64,10 @@ def guessed(tmp_path, monkeypatch):
     engine = guesser(letter_of_prompt)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
-    asked = ask(design.calls(PARAMETERS), PARAMETERS)
-    tables = {one.labels["plan"]: answers.load(one, "released") for one in asked}
+    asked_calls = ask(design.calls(PARAMETERS), PARAMETERS)
+    tables = {
+        one_call.labels["plan"]: answers.load(one_call, "released") for one_call in asked_calls
+    }
 
     def is_right(item, prompt, identity=None):
         (turn,) = stimuli.messages(item, prompt, identity=identity)

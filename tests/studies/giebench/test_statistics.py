@@ -538,11 +538,11 @@ def test_an_item_counts_once_over_all_other_identities():
         ("Young", 1, "A", "A"),
         ("Young", 2, "A", "A"),
     ]
-    own = answers_of(rows, ("identity", "key", "correct", "letter")).assign(told="Young")
-    lost = own[:2].assign(told="Old", letter=["B", "A"])
-    kept = own[:2].assign(told="Middle-aged")
-    with_cot = pd.concat([own, lost, kept])
-    with_id = pd.concat([own, kept]).assign(prompt="ID")
+    own_answers = answers_of(rows, ("identity", "key", "correct", "letter")).assign(told="Young")
+    lost = own_answers[:2].assign(told="Old", letter=["B", "A"])
+    kept = own_answers[:2].assign(told="Middle-aged")
+    with_cot = pd.concat([own_answers, lost, kept])
+    with_id = pd.concat([own_answers, kept]).assign(prompt="ID")
     answers = pd.concat([with_cot, with_id])
 
     cot_row, id_row = statistics.mismatch_over_items(answers).itertuples()

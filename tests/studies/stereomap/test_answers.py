@@ -60,14 +60,14 @@ class Scale(Engine):
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
+def asked_calls(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: Scale())
     return ask(design.calls(PARAMETERS), PARAMETERS)
 
 
-def test_a_words_value_is_the_mean_of_its_distribution(asked):
-    first = asked[0]
+def test_a_words_value_is_the_mean_of_its_distribution(asked_calls):
+    first = asked_calls[0]
 
     table = answers.load(first)
 
@@ -84,8 +84,8 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked):
             assert ratings[word] == 1 + number
 
 
-def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked):
-    table = answers.weighed(asked[0])
+def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_calls):
+    table = answers.weighed(asked_calls[0])
 
     of_men = [("Men", "Warmth-Competence", word) for word in WORDS]
     of_nurses = [("Nurses", "Warmth-Competence", word) for word in WORDS]
@@ -97,7 +97,7 @@ def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked):
     assert (table.mass == 0.5).all()
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("asked_calls")
 def test_a_failed_call_has_no_number(monkeypatch):
     """Of the second of two prompts no answer came."""
     reply = Scale.reply
@@ -121,42 +121,42 @@ def test_a_failed_call_has_no_number(monkeypatch):
     assert np.isnan(ratings_of_nurses).all()
 
 
-def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked):
+def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked_calls):
     table = lens._ratings(PARAMETERS, "small")
 
-    for one in rated(asked):
-        if one.labels["version"] == "EXTENDED":
-            assert one.over_choices
+    for one_call in rated(asked_calls):
+        if one_call.labels["version"] == "EXTENDED":
+            assert one_call.over_choices
     assert table["round"].tolist() == [1, 1]
     assert table.group.tolist() == ["Men", "Nurses"]
     assert table.Sociable.tolist() == [1, 2]
     assert table.Overall.tolist() == [1, 2]
 
-    freely = [one for one in asked if not one.over_choices]
+    freely = [one_call for one_call in asked_calls if not one_call.over_choices]
     ratings = answers.load(freely[0])["values"][0]
     assert ratings["Friendly"] == 4
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("asked_calls")
 def test_what_is_not_stored_is_left_out():
     """The engine "stored" reads what another one asked, and nothing else."""
     stored = PARAMETERS | {"MODELS": ["small@stored"]}
     calls = design.calls(stored)
     assert there(calls) == calls
 
-    over_choices = [one for one in calls if one.over_choices]
+    over_choices = [one_call for one_call in calls if one_call.over_choices]
     (over_choices[0].folder / "manifest.json").unlink()
     assert len(there(design.calls(stored))) == len(calls) - 1
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("asked_calls")
 def test_a_model_without_answers_is_named():
     unknown = PARAMETERS | {"MODELS": ["nobody@stored"]}
     with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
         lens._ratings(unknown, "nobody")
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("asked_calls")
 def test_of_one_round_no_path_needs_another():
     table = lens.paths(PARAMETERS, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
 
@@ -164,7 +164,7 @@ def test_of_one_round_no_path_needs_another():
     assert set(table.test) <= {lens.EXCHANGED, lens.OVER_GROUPS}
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("asked_calls")
 def test_a_portrait_has_the_differences_of_groups():
     views = lens.portrait(PARAMETERS, "small", {"Men": "men", "Nurses": "nurses"})
 

@@ -54,8 +54,8 @@ def test_separate_calls_ask_one_part_of_all_groups_before_the_next():
     design = trials(["Men", "Nurses"], [FIRST, "EXTENDED/Prestige"], calls="separate")
 
     inquiries = [trial.condition["inquiry"] for trial in design]
-    asked = [(inquiry.group, inquiry.part) for inquiry in inquiries]
-    assert asked == [
+    groups_and_parts = [(inquiry.group, inquiry.part) for inquiry in inquiries]
+    assert groups_and_parts == [
         ("Men", "keywords"),
         ("Nurses", "keywords"),
         ("Men", "ratings"),

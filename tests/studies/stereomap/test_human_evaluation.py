@@ -300,14 +300,14 @@ def test_one_judge_has_an_interval_of_wilson_and_no_agreement(tmp_path):
 def test_judges_who_all_concur_add_nothing_to_the_interval(tmp_path):
     files = [filled(tmp_path, name, NINE_OF_TEN) for name in ("ann", "ben", "eve")]
 
-    one = score(files[:1]).iloc[0]
-    three = score(files).iloc[0]
+    of_one = score(files[:1]).iloc[0]
+    of_three = score(files).iloc[0]
 
-    assert three.n == 3 * one.n
-    assert three.low == pytest.approx(one.low)
-    assert three.high == pytest.approx(one.high)
-    assert three.alpha == 1
-    assert three.agreement == 100
+    assert of_three.n == 3 * of_one.n
+    assert of_three.low == pytest.approx(of_one.low)
+    assert of_three.high == pytest.approx(of_one.high)
+    assert of_three.alpha == 1
+    assert of_three.agreement == 100
 
 
 def test_judges_who_never_concur_are_as_good_as_independent(tmp_path):
