@@ -220,6 +220,33 @@ def whose(names: Sequence[str]) -> str:
     return f"Real: {', '.join(real)}. Demonstration, trained by this project: {ours}."
 
 
+def own_names(figure: str, names: Sequence[str]) -> dict[str, str]:
+    """Name the figures of which each model has its own.
+
+    Parameters
+    ----------
+    figure : str
+        The paper's name for the figure.
+    names : sequence of str
+        The models.
+
+    Returns
+    -------
+    dict of str to str
+        The name of each model's figure: that of the paper for the first model, and with the model's
+        name behind it for the others.
+
+    Examples
+    --------
+    >>> own_names("figure6", ["first", "somebody/second"])
+    {'first': 'figure6', 'somebody/second': 'figure6_second'}
+    """
+    own = {}
+    for name in names:
+        own[name] = f"{figure}_{Path(name).name}" if own else figure
+    return own
+
+
 def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     """Write ``<folder>/<name>.pdf`` and ``.png``, and close the figure.
 

@@ -20,6 +20,7 @@ from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli as identities
 from ingroup.studies.giebench import design, statistics
 from ingroup.studies.giebench import stimuli as questions
+from ingroup.studies.stereomap import printed as printed_tables
 from ingroup.studies.stereomap import statistics as axes
 from ingroup.studies.stereomap import stimuli as groups
 
@@ -115,16 +116,9 @@ def of_stereomap(name, printed):
     of_words = pd.DataFrame({"group": groups.names("EXTENDED") * 2}).assign(
         **dict.fromkeys(ENDS, 3)
     )
-    names = {
-        "pd": pd, "published": published, "axes_of": axes.AXES, "ENDS": ENDS,
-        "found": {(name, version): clusters(version) for version in ("ORIGINAL", "EXTENDED")},
-        "rhos": {name: rhos.assign(rho=0.0)}, "of_words": {name: of_words},
-    }  # fmt: skip
-    notebook = (paths.NOTEBOOKS / "40_stereomap.ipynb").read_text("utf8")
-    for function in ("equal_pairs", "spelt", "as_printed", "sources_of"):
-        if f"def {function}(" in notebook:
-            names[function] = defined("40_stereomap", function, **names)
-    return names["sources_of"](name) + of_keywords(name, printed)
+    found = {(name, version): clusters(version) for version in ("ORIGINAL", "EXTENDED")}
+    numbers = printed_tables.numbers_of(name, found, {name: rhos.assign(rho=0.0)}, {name: of_words})
+    return numbers + of_keywords(name, printed)
 
 
 def of_keywords(name, printed):
