@@ -56,15 +56,13 @@ def of_empathy_gap(name, printed):
     names["table06"] = names["table06"].reset_index()
     given = []
 
-    def beside(study, model, rows):
-        given.extend(rows)
-        return published.beside(study, model, rows)
+    def beside_each(study, sources):
+        given.extend(sources[name])
+        return published.beside_each(study, sources)
 
     names |= {"KEY": list(index.names), "pd": pd, "display": lambda *_: None}
-    names["published"] = SimpleNamespace(
-        beside=beside, model_of=published.model_of, with_checkpoints=lambda table: table
-    )
-    names["out"] = SimpleNamespace(write=lambda table, *_, **__: table)
+    names["published"] = SimpleNamespace(beside_each=beside_each)
+    names["out"] = SimpleNamespace(write_any=lambda table, *_: table)
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
     start = "numbers = table02.merge("
     (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
