@@ -193,19 +193,25 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     return changed.rename(columns=change)
 
 
-def whose(names: Sequence[str]) -> str:
+def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     """Say which models of a figure are calibrants and which are real.
 
     Parameters
     ----------
-    names : sequence of str
-        The models of the figure.
+    names : sequence of str, or mapping
+        The models of the figure; or those of each panel, by its title. Of the latter only the panel
+        that was asked for (`OWN`) counts.
 
     Returns
     -------
     str
         One or two sentences; "" if all models are real.
     """
+    if isinstance(names, Mapping):
+        panel = OWN.get("panel")
+        shown = [names[panel]] if panel in names else names.values()
+        names = itertools.chain.from_iterable(shown)
+
     calibrants = []
     real = []
     for name in names:
@@ -353,6 +359,8 @@ def _keep_panel(fig: Figure, name: str, panel: str) -> None:
         ax.set_subplotspec(fig.add_gridspec(1, 1)[0])
         # A panel beside or below it may have had the labels.
         ax.tick_params(labelleft=True, labelbottom=True)
+        for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
+            text.set_visible(True)
 
 
 def legend(

@@ -221,7 +221,12 @@ class Output:
         """
         return figures.read_table(self.tables, name)
 
-    def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
+    def save(
+        self,
+        figure: Figure,
+        name: str,
+        shown: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    ) -> Figure:
         """Write a figure as PDF and PNG.
 
         Parameters
@@ -230,8 +235,9 @@ class Output:
             A figure without a note.
         name : str
             The name of its files, without a suffix.
-        shown : sequence of str
-            The models in the figure. A note in the figure says which of them are calibrants.
+        shown : sequence of str, or mapping
+            The models in the figure, or in each of its panels, as `figures.whose` takes them. A
+            note in the figure says which of them are calibrants.
 
         Returns
         -------

@@ -140,8 +140,11 @@ def of_keywords(name, printed):
         "table13_14": pd.DataFrame(0.1, index, columns),
         "averages": pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
         # The cell goes on behind the function, with the models of its run.
-        "published": SimpleNamespace(model_of=lambda *_: None),
-        "out": SimpleNamespace(drop=lambda *_: None),
+        "published": SimpleNamespace(
+            model_of=lambda *_: None, beside_each=lambda *_: published.beside_each("stereomap", {})
+        ),
+        "out": SimpleNamespace(write_any=lambda *_: None),
+        "display": lambda *_: None,
     }  # fmt: skip
     return defined("41_stereomap_keywords", "sources_of", **names)(name, printed)
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from ingroup.studies.empathy_gap import drawing, stimuli
+from ingroup import figures
+from ingroup.studies.empathy_gap import drawing, printed, stimuli
 
 
 def cells_of(category, setting):
@@ -67,3 +68,78 @@ def test_countries_have_the_colours_of_their_cultural_cluster():
     assert points.get_offsets().tolist() == [[0, 1], [1, 0]]
     colours = [plt.matplotlib.colors.to_hex(colour).upper() for colour in points.get_facecolors()]
     assert colours == [drawing.CULTURAL_MAP[cluster] for cluster in clusters]
+
+
+@pytest.fixture
+def overview():
+    """Two gaps of a run, one small and with a large p of whole groups, beside the paper's."""
+    gaps = pd.DataFrame(
+        {
+            "model": "some/own", "category": ["Religion", "Nationality"], "setting": "P0,S0,T0",
+            "delta": [0.5, 0.2], "low": 0.1, "high": 0.9, "null_low": -0.3, "null_high": 0.3,
+            "points": [3.0, 0.05], "p_groups": [0.01, 0.2],
+        }
+    )  # fmt: skip
+    categories = ["Nationality", "Religion"]
+    return drawing.gap_overview(gaps, printed.gaps_of_the_paper(), categories, ["P0,S0,T0"])
+
+
+def test_gaps_stand_on_the_line_of_their_block(overview):
+    here, paper = overview.axes
+    assert [ax.get_title() for ax in overview.axes] == list(drawing.PANELS)
+    dots = here.lines[0]
+    assert dots.get_xdata().tolist() == [0.5, 0.2]
+    assert dots.get_ydata().round().tolist() == [1, 0]
+    crosses = [line for line in here.lines if line.get_marker() == "x"]
+    assert [line.get_xdata().tolist() for line in crosses] == [[0.2]]
+    assert [text.get_text() for text in here.get_legend().get_texts()] == ["own"]
+    assert len(paper.get_legend().get_texts()) == 4
+
+
+def test_a_panel_of_the_overview_alone_has_its_labels_and_its_models(overview, monkeypatch):
+    """Side by side the names of the categories stand once; alone each panel has them."""
+    here, paper = overview.axes
+    assert not any(text.get_visible() for text in here.texts)
+    assert all(text.get_visible() for text in paper.texts)
+    monkeypatch.setitem(figures.OWN, "panel", drawing.PANELS[0])
+    figures.finish(overview, "gap_overview")
+    assert overview.axes == [here]
+    shown = [text.get_text() for text in here.texts if text.get_visible()]
+    assert shown == ["Nationality", "Religion"]
+    models = {drawing.PANELS[0]: ["calibrant"], drawing.PANELS[1]: ["GPT-4o"]}
+    assert figures.whose(models) == figures.DEMONSTRATION
+    monkeypatch.setitem(figures.OWN, "panel", drawing.PANELS[1])
+    assert figures.whose(models) == ""
+    monkeypatch.delitem(figures.OWN, "panel")
+    assert figures.whose(models).startswith("Real: GPT-4o. Demonstration")
+
+
+def test_mean_gaps_mark_the_mean_of_common_blocks():
+    gaps = pd.DataFrame(
+        {
+            "model": ["own", "own", "GPT (printed)"],
+            "category": ["Religion", "Nationality", "Religion"],
+            "delta": [1.0, 3.0, 2.0], "points": [1.0, 0.01, None], "common": [True, False, True],
+        }
+    )  # fmt: skip
+    (ax,) = drawing.mean_gaps(gaps, ["Religion", "Nationality"]).axes
+    (bars,) = (line for line in ax.lines if line.get_marker() == "|")
+    assert bars.get_xdata().tolist() == [1, 2]
+
+
+def test_planted_cells_are_in_two_colours_with_the_models_own_error():
+    cells = cells_of("Religion", "P0,S0,T0").rename(columns={"z": "planted"})
+    cells["mean"] = cells.planted + 1
+    recovered = pd.DataFrame(
+        {
+            "model": "some/own", "setting": "P0,S0,T0", "category": ["Nationality", "Religion"],
+            "planted_delta": 0.5, "delta": 0.4, "model_error": -0.1, "cell_error": 1.0,
+            "verdict": "as planted",
+        }
+    )  # fmt: skip
+    (ax,) = drawing.planted_cells(cells, recovered, ["Religion"]).axes
+    other, own = ax.lines[:2]
+    n = len(stimuli.identities("Religion"))
+    assert (len(own.get_xdata()), len(other.get_xdata())) == (n, n * n - n)
+    assert (own.get_ydata() - own.get_xdata() == 1).all()
+    assert "the model's own error: -0.10" in ax.texts[0].get_text()

@@ -7,38 +7,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
 from ingroup import paths, published
-from ingroup.design import Design
 from ingroup.notebook import by_key
 from ingroup.stats.permutation import own_generator
 from ingroup.studies.empathy_gap import answers, drawing, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
+from ingroup.studies.empathy_gap.planted import counted_anew
 
 DEFAULT = "P0,S0,T0"
 KEY = ["model", "setting", "category"]
 
 
-def test_the_notebook_counts_delta_anew_from_what_was_said():
+def test_delta_is_counted_anew_from_what_was_said():
     """By texts alone, and no function of the study: the same delta, and another after a slip."""
-    people = {"Religion": stimuli.identities("Religion")}
     (block,) = trials(stimuli.load_events("sample", 5), [DEFAULT], ["Religion"]).blocks
     values = np.random.default_rng(3).integers(0, 100, block.shape).astype(float)
     values[1, 2, 3] = np.nan
     texts = [f"{x:.0f}" if x == x else "I can't answer that." for x in values.ravel()]
-    told = pd.DataFrame({"text": pd.Categorical(texts)})
-    call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
+    told = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
+    same = statistics.same_group(stimuli.identities("Religion").group[1:])
     for exclusion in ("listwise", "pairwise"):
-        count = defined(
-            "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd,
-            people=people, EXCLUSION=exclusion, answers=answers,
-            stored=lambda call: SimpleNamespace(read=lambda columns: told),
-        )  # fmt: skip
-        same = statistics.same_group(people["Religion"].group[1:])
+        anew = counted_anew(told, block, exclusion)
         here = statistics.empathy_gap(statistics.gap_matrix(values, exclusion), same)
-        assert count([call]) == pytest.approx(here, abs=1e-12)
+        assert anew == pytest.approx(here, abs=1e-12)
         turned = statistics.gap_matrix(values[:, ::-1], exclusion)
-        assert abs(count([call]) - statistics.empathy_gap(turned, same)) > 0.01
+        assert abs(anew - statistics.empathy_gap(turned, same)) > 0.01
+    assert np.isnan(counted_anew(told.assign(text="50"), block, "listwise"))
+    rounds = pd.concat([told, told.assign(text="50")], axis=1)  # half as far from 50
+    assert counted_anew(rounds, block, "pairwise") == pytest.approx(anew, abs=0.2)
 
 
 def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():

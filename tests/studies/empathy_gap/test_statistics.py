@@ -449,3 +449,66 @@ def test_who_stands_out_by_hand():
     of_groups = statistics.standing(named, {"Religion": {"x": "one", "y": "one"}})
     assert of_groups[["name", "mean"]].values.tolist() == [["one", 1.25], ["one", 1.25]]
     assert statistics.standing(named.head(0)).empty
+
+
+def noisy(n=5, events=8, own=3.0, seed=2):
+    """Ratings with an own-group effect, "a person" first."""
+    noise = np.random.default_rng(seed).normal(0, 0.5, (n, n, events))
+    return 50 + own * np.eye(n)[..., None] + noise
+
+
+def test_a_gap_in_points_is_that_of_the_cell_means():
+    values = noisy()
+    same = np.eye(4, dtype=bool)
+    row = statistics.gap_in_points(values, same, "listwise", 99, np.random.default_rng(4))
+    named = values[1:, 1:].mean(axis=2)
+    assert row["points"] == pytest.approx(named[same].mean() - named[~same].mean())
+    by_event = values[1:, 1:][same].mean(axis=0) - values[1:, 1:][~same].mean(axis=0)
+    interval = stats.ttest_1samp(by_event, 0).confidence_interval()
+    assert (row["low"], row["high"]) == pytest.approx(tuple(interval))
+    whole = gap(values, same, "listwise", 99, np.random.default_rng(4))
+    for name in ("delta", "p_two_sided", "events"):
+        assert row[name] == whole[name]
+    nothing = np.full_like(values, NAN)
+    assert statistics.gap_in_points(nothing, same, "listwise", 9, None) == {"events": 0}
+
+
+def test_scopes_have_these_groups_and_groups_like_these():
+    values = noisy()[1:, 1:]
+    groups = list("abcd")
+    row = statistics.scopes(values, groups)
+    these = gap_of_these(values, groups)
+    like = gap_like_these(values, groups)
+    assert (row["estimate"], row["p"]) == (these.difference, these.pvalue)
+    assert (row["low_like"], row["p_like"]) == (like["own group"].low, like["own group"].p)
+    assert row["by_group_p"] == like["own group, by group"].p
+    clustered = statistics.scopes(values, groups, ["x", "x", "y", "y"])
+    assert "beyond_clusters" in clustered
+    assert "beyond_clusters" not in row
+
+
+def test_settings_like_these_are_a_sample():
+    ratings = [noisy(own=own, seed=k) for k, own in enumerate((2, 3, 4))]
+    groups = list("abcd")
+    row = statistics.over_settings(ratings, groups, "listwise")
+    each = [
+        gap_like_these(gap_matrix(values)[..., None], groups)["own group"].estimate
+        for values in ratings
+    ]
+    assert row["settings"] == 3
+    assert (row["least"], row["greatest"]) == (min(each), max(each))
+    assert row["estimate"] == pytest.approx(np.mean(each))
+    one = statistics.over_settings(ratings[:1], groups, "listwise")
+    assert one == {"settings": 1, "reason": "cannot be told: one setting"}
+    flat = statistics.over_settings([np.ones_like(ratings[0])] * 2, groups, "listwise")
+    assert flat["reason"].startswith("z-scores need cells that differ")
+
+
+def test_a_block_is_common_where_all_models_have_a_gap():
+    gaps = pd.DataFrame(
+        [("a", "s", "x", 1.0), ("a", "s", "y", 2.0), ("b", "s", "x", 3.0), ("b", "s", "y", NAN)],
+        columns=["model", "setting", "category", "delta"],
+    )
+    table = statistics.shared_blocks(gaps)
+    assert table.delta.tolist() == [1, 2, 3]
+    assert table.common.tolist() == [True, False, True]

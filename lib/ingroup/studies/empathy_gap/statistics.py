@@ -950,3 +950,161 @@ def extremes(standings: pd.DataFrame) -> pd.DataFrame:
             "evenest": blocks.spread.idxmin(),
         }
     )
+
+
+def gap_in_points(
+    values: np.ndarray,
+    same: np.ndarray,
+    exclusion: Exclusion,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Compute the gap of a block in points of the scale, with its test and interval.
+
+    Parameters
+    ----------
+    values : ndarray, (1 + n, 1 + n, events)
+        Ratings before exclusion, "a person" first.
+    same : ndarray of bool, (n, n)
+        From `same_group`, without "a person".
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+    n_resamples : int
+        How many arrangements a permutation test draws.
+    rng : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    dict
+        ``points``, the gap of the cell means; ``low`` and ``high`` of a t-test over events;
+        ``delta``, ``p_two_sided`` and ``events`` of `gap`. Only ``events``, 0, where none is left.
+    """
+    try:
+        kept = exclude(values, exclusion)
+    except ValueError:
+        return {"events": 0}
+
+    tested = gap(values, same, exclusion, n_resamples, rng)
+    named = kept[1:, 1:]
+    means = cell_means(kept)[1:, 1:]
+    by_event = paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
+    return {
+        "points": means[same].mean() - means[~same].mean(),
+        "low": by_event.low,
+        "high": by_event.high,
+        "delta": tested["delta"],
+        "p_two_sided": tested["p_two_sided"],
+        "events": tested["events"],
+    }
+
+
+def scopes(
+    values: np.ndarray, groups: Sequence[str], clusters: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Estimate the own-group effect of a block for these groups, and for groups like these.
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings left by `exclude`, without "a person".
+    groups : sequence of str
+        The group of each of the n identities.
+    clusters : sequence of str, optional
+        As in `gap_like_these`.
+
+    Returns
+    -------
+    dict
+        Of `gap_of_these` ``estimate``, ``low``, ``high`` and ``p``; of `gap_like_these` the "own
+        group" as ``low_like``, ``high_like``, ``p_like`` and ``reason``, ``by_group_p``, and the
+        estimate and p of every other effect, by its name.
+
+    Raises
+    ------
+    ValueError
+        As these two functions.
+    """
+    these = gap_of_these(values, groups)
+    like = gap_like_these(values, groups, clusters)
+    own = like.pop("own group")
+    row = {
+        "estimate": these.difference,
+        "low": these.low,
+        "high": these.high,
+        "p": these.pvalue,
+        "low_like": own.low,
+        "high_like": own.high,
+        "p_like": own.p,
+        "reason": own.reason,
+        "by_group_p": like.pop("own group, by group").p,
+    }
+    for name, effect in like.items():
+        column = name.replace(" ", "_")
+        row[column] = effect.estimate
+        row[f"{column}_p"] = effect.p
+    return row
+
+
+def over_settings(
+    ratings: Sequence[np.ndarray], groups: Sequence[str], exclusion: Exclusion
+) -> dict[str, Any]:
+    """Estimate the own-group effect for groups and settings like these.
+
+    Parameters
+    ----------
+    ratings : sequence of ndarray, (1 + n, 1 + n, events)
+        The ratings of each setting, before exclusion, "a person" first.
+    groups : sequence of str
+        The group of each of the n named identities.
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+
+    Returns
+    -------
+    dict
+        The number of ``settings``; ``estimate``, ``low``, ``high``, ``p`` and ``reason`` of the
+        "own group" of `gap_like_these` on each `gap_matrix`, settings being a sample; the ``least``
+        and the ``greatest`` estimate of a single setting. Where there is no such estimate, the
+        reason alone.
+    """
+    try:
+        matrices = [gap_matrix(values, exclusion) for values in ratings]
+        if len(matrices) < 2:
+            return {"settings": len(matrices), "reason": "cannot be told: one setting"}
+        like = gap_like_these(np.stack(matrices, axis=-1), groups)["own group"]
+    except ValueError as error:
+        return {"reason": str(error)}
+
+    each = []
+    for matrix in matrices:
+        effects = gap_like_these(matrix[..., np.newaxis], groups)
+        each.append(effects["own group"].estimate)
+    return {
+        "settings": len(matrices),
+        "estimate": like.estimate,
+        "low": like.low,
+        "high": like.high,
+        "p": like.p,
+        "least": min(each),
+        "greatest": max(each),
+        "reason": like.reason,
+    }
+
+
+def shared_blocks(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Mark the settings and categories in which all models have a gap.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        ``model``, ``setting``, ``category`` and ``delta``, NaN without a gap.
+
+    Returns
+    -------
+    DataFrame
+        The rows with a gap, and whether their block is ``common`` to all models.
+    """
+    settled = gaps[gaps.delta.notna()]
+    n_models = settled.groupby(["setting", "category"]).model.transform("nunique")
+    return settled.assign(common=n_models == settled.model.nunique())
