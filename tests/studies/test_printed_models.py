@@ -16,6 +16,7 @@ import pytest
 
 from cells import defined
 from ingroup import dictionary, models, paths, published
+from ingroup.studies.biased_samaritan import printed as samaritan_tables
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli as identities
 from ingroup.studies.giebench import design, statistics
@@ -77,8 +78,7 @@ def of_biased_samaritan(name, printed):
         for group in scenarios.phrasings(category).group.unique():
             rows.append((run, category, group, 50.0))
     table = pd.DataFrame(rows, columns=["run", "category", "group", "mean"])
-    numbers = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=scenarios)
-    return list(numbers(table, table))
+    return list(samaritan_tables.numbers_of(table, table))
 
 
 def of_giebench(name, printed):
