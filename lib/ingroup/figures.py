@@ -193,19 +193,25 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     return changed.rename(columns=change)
 
 
-def whose(names: Sequence[str]) -> str:
+def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     """Say which models of a figure are calibrants and which are real.
 
     Parameters
     ----------
-    names : sequence of str
-        The models of the figure.
+    names : sequence of str, or mapping
+        The models of the figure; or those of each panel, by its title. Of the latter only the panel
+        that was asked for (`OWN`) counts.
 
     Returns
     -------
     str
         One or two sentences; "" if all models are real.
     """
+    if isinstance(names, Mapping):
+        panel = OWN.get("panel")
+        shown = [names[panel]] if panel in names else names.values()
+        names = itertools.chain.from_iterable(shown)
+
     calibrants = []
     real = []
     for name in names:
@@ -218,6 +224,33 @@ def whose(names: Sequence[str]) -> str:
         return DEMONSTRATION
     ours = ", ".join(calibrants)
     return f"Real: {', '.join(real)}. Demonstration, trained by this project: {ours}."
+
+
+def own_names(figure: str, names: Sequence[str]) -> dict[str, str]:
+    """Name the figures of which each model has its own.
+
+    Parameters
+    ----------
+    figure : str
+        The paper's name for the figure.
+    names : sequence of str
+        The models.
+
+    Returns
+    -------
+    dict of str to str
+        The name of each model's figure: that of the paper for the first model, and with the model's
+        name behind it for the others.
+
+    Examples
+    --------
+    >>> own_names("figure6", ["first", "somebody/second"])
+    {'first': 'figure6', 'somebody/second': 'figure6_second'}
+    """
+    own = {}
+    for name in names:
+        own[name] = f"{figure}_{Path(name).name}" if own else figure
+    return own
 
 
 def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
@@ -326,6 +359,8 @@ def _keep_panel(fig: Figure, name: str, panel: str) -> None:
         ax.set_subplotspec(fig.add_gridspec(1, 1)[0])
         # A panel beside or below it may have had the labels.
         ax.tick_params(labelleft=True, labelbottom=True)
+        for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
+            text.set_visible(True)
 
 
 def legend(

@@ -672,8 +672,24 @@ def is_calibrant(model: str) -> bool:
     bool
         True where ``data/models`` has a ``planted.yaml`` of that name.
     """
+    return planted_file(model).is_file()
+
+
+def planted_file(model: str) -> Path:
+    """Give the path of the file that says what is planted in a calibrant.
+
+    Parameters
+    ----------
+    model : str
+        Its name, or a folder of that name.
+
+    Returns
+    -------
+    Path
+        The path, whether or not the file is there.
+    """
     name = model.rstrip("/").split("/")[-1]
-    return (paths.MODELS / name / "planted.yaml").is_file()
+    return paths.MODELS / name / "planted.yaml"
 
 
 def label(model: str) -> str:

@@ -49,6 +49,8 @@ KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
+Zero = Annotated[int, Field(ge=0, le=0)]
+TwoOrMore = Annotated[int, Field(ge=2)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, description="a whole number, 0 to 2^32 - 1")]
 Tokens = Annotated[int, Field(ge=1, le=10**7, description="a whole number, 1 to 10^7")]
 Price = Annotated[float, Field(ge=0, description="a number, not negative")]

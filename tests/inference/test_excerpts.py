@@ -128,6 +128,7 @@ def test_answers_of_ones_own_are_read_first(recorded):
 SUBSETS = [
     ("10_empathy_gap", {"N_EVENTS": "6", "SETTINGS": "P2,S0,T0", "CATEGORIES": "Religion"}),
     ("20_biased_samaritan", {"CROSSING": "totals"}),
+    ("20_biased_samaritan", {"N_SCENARIOS": "3"}),
     ("30_giebench", {"ORDER": "given"}),
     ("40_stereomap", {"GROUPS": "Nurses;Lawyers;Elderly;Homeless;Women;Men", "CLUSTERS": "2"}),
 ]

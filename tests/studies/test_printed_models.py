@@ -16,10 +16,12 @@ import pytest
 
 from cells import defined
 from ingroup import dictionary, models, paths, published
+from ingroup.studies.biased_samaritan import printed as samaritan_tables
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli as identities
 from ingroup.studies.giebench import design, statistics
 from ingroup.studies.giebench import stimuli as questions
+from ingroup.studies.stereomap import printed as printed_tables
 from ingroup.studies.stereomap import statistics as axes
 from ingroup.studies.stereomap import stimuli as groups
 
@@ -55,15 +57,13 @@ def of_empathy_gap(name, printed):
     names["table06"] = names["table06"].reset_index()
     given = []
 
-    def beside(study, model, rows):
-        given.extend(rows)
-        return published.beside(study, model, rows)
+    def beside_each(study, sources):
+        given.extend(sources[name])
+        return published.beside_each(study, sources)
 
     names |= {"KEY": list(index.names), "pd": pd, "display": lambda *_: None}
-    names["published"] = SimpleNamespace(
-        beside=beside, model_of=published.model_of, with_checkpoints=lambda table: table
-    )
-    names["out"] = SimpleNamespace(write=lambda table, *_, **__: table)
+    names["published"] = SimpleNamespace(beside_each=beside_each)
+    names["out"] = SimpleNamespace(write_any=lambda table, *_: table)
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
     start = "numbers = table02.merge("
     (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
@@ -78,8 +78,7 @@ def of_biased_samaritan(name, printed):
         for group in scenarios.phrasings(category).group.unique():
             rows.append((run, category, group, 50.0))
     table = pd.DataFrame(rows, columns=["run", "category", "group", "mean"])
-    numbers = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=scenarios)
-    return list(numbers(table, table))
+    return list(samaritan_tables.numbers_of(table, table))
 
 
 def of_giebench(name, printed):
@@ -115,16 +114,9 @@ def of_stereomap(name, printed):
     of_words = pd.DataFrame({"group": groups.names("EXTENDED") * 2}).assign(
         **dict.fromkeys(ENDS, 3)
     )
-    names = {
-        "pd": pd, "published": published, "axes_of": axes.AXES, "ENDS": ENDS,
-        "found": {(name, version): clusters(version) for version in ("ORIGINAL", "EXTENDED")},
-        "rhos": {name: rhos.assign(rho=0.0)}, "of_words": {name: of_words},
-    }  # fmt: skip
-    notebook = (paths.NOTEBOOKS / "40_stereomap.ipynb").read_text("utf8")
-    for function in ("equal_pairs", "spelt", "as_printed", "sources_of"):
-        if f"def {function}(" in notebook:
-            names[function] = defined("40_stereomap", function, **names)
-    return names["sources_of"](name) + of_keywords(name, printed)
+    found = {(name, version): clusters(version) for version in ("ORIGINAL", "EXTENDED")}
+    numbers = printed_tables.numbers_of(name, found, {name: rhos.assign(rho=0.0)}, {name: of_words})
+    return numbers + of_keywords(name, printed)
 
 
 def of_keywords(name, printed):
@@ -148,8 +140,11 @@ def of_keywords(name, printed):
         "table13_14": pd.DataFrame(0.1, index, columns),
         "averages": pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
         # The cell goes on behind the function, with the models of its run.
-        "published": SimpleNamespace(model_of=lambda *_: None),
-        "out": SimpleNamespace(drop=lambda *_: None),
+        "published": SimpleNamespace(
+            model_of=lambda *_: None, beside_each=lambda *_: published.beside_each("stereomap", {})
+        ),
+        "out": SimpleNamespace(write_any=lambda *_: None),
+        "display": lambda *_: None,
     }  # fmt: skip
     return defined("41_stereomap_keywords", "sources_of", **names)(name, printed)
 

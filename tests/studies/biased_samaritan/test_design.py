@@ -11,7 +11,7 @@ from ingroup.design import Design, tenth
 from ingroup.inference import Sampling, fill, open_store, rated, stored
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
-from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
+from ingroup.studies.biased_samaritan.design import calls, sampling_of, scenarios, trials
 from toy import Toy
 
 ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "READING": "",
@@ -144,3 +144,18 @@ def test_ratings_become_arrays_in_the_order_of_table_4(crossing):
     there = ~np.isnan(whole)
     np.testing.assert_array_equal(whole[there], expected[there])
     assert (there.sum(axis=2) == (4 if crossing == "full" else 1)).all()
+
+
+def test_a_smaller_number_of_scenarios_is_part_of_a_larger_one_and_so_is_its_tenth():
+    every = scenarios(ASKED)
+    assert every.drop(columns="freely").equals(TOLD)
+    assert every[every.freely].scenario.unique().tolist() == tenth(TOLD.scenario.unique())
+    larger = every
+    for n in (103, 50, 21, 20, 2):
+        some = scenarios(ASKED | {"N_SCENARIOS": n})
+        assert some.scenario.nunique() == n
+        assert some.groupby("scenario").size().eq(4).all()
+        assert some[some.freely].scenario.nunique() == -(-n // 10)
+        assert set(some.text) <= set(larger.text)
+        assert set(some.text[some.freely]) <= set(larger.text[larger.freely])
+        larger = some

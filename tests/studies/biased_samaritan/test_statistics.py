@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from cells import defined
 from ingroup.stats.paired import adjust
+from ingroup.studies.biased_samaritan.printed import over_models
 from ingroup.studies.biased_samaritan.statistics import (
     bias,
     bias_of_phrasings,
@@ -331,7 +331,6 @@ def test_groups_over_one_two_and_three_models(shown, expected):
     rows = [("a", 60.0, 50.0, True), ("b", 70.0, 52.0, False), ("c", 10.0, 11.0, False)]
     table = pd.DataFrame(rows, columns=["model", "helpfulness", "control", "significant"])
     table = table.assign(category="Age", group="senior")[table.model.isin(shown)]
-    over_models = defined("20_biased_samaritan", "over_models")
     found = over_models(table, table.model.map(shown)).reset_index()
     assert [tuple(row) for row in found.drop(columns=["category", "group"]).values] == expected
 

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +17,13 @@ from ingroup.studies.empathy_gap.answers import (
     STATUSES,
     Ratings,
     by_block,
+    free_beside_scored,
     from_parts,
     load,
     load_rounds,
+    mean_distribution,
     mean_of_rounds,
+    read_by_both_rules,
 )
 from ingroup.studies.empathy_gap.design import calls, trials
 from toy import Toy
@@ -156,5 +160,49 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, mo
         assert found.counts.to_dict() == {
             "ok": 71, "refused": 0, "unparsable": 0, "cut": 0, "failed": 1, "missing": 0
         }  # fmt: skip
+    distribution = mean_distribution(one).set_index("rating").probability
+    assert distribution.sum() == pytest.approx(1)
+    assert distribution[[0, 3, 4]].tolist() == pytest.approx([0.5 / 71, 0.25 / 71, 69 / 71])
+
     (tmp_path / one.address / "part-00000.parquet").unlink()
     assert there([one]) == []
+
+
+def test_free_text_stands_beside_the_scored_answers_to_the_same_events(tmp_path, monkeypatch):
+    """Scored: sure of 3 for the first of two events, of 4 for the second, which is asked freely."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
+    events = stimuli.load_events("sample", 2)
+    labels = {"setting": "P0,S1,T0", "category": "Religion"}
+
+    def scored(chat, again, number):
+        choice = 3 + number % 2
+        p = [float(k == choice) for k in range(11)]
+        return Reply(str(choice), "stop", probabilities=p, mass=(0.25,))
+
+    def freely(chat, again, number):
+        return ["4", "4 of 10", "I rate it 5", "no"][number % 4]
+
+    plans = {}
+    for name, of, say in (("scored", events, scored), ("free", events.iloc[1:], freely)):
+        design = trials(of, ["P0,S1,T0"], ["Religion"])
+        choices = tuple(map(str, range(11))) if name == "scored" else ()
+        sampling = Sampling(choices=choices)
+        plans[name] = Call("empathy_gap", "s", "m", "vllm", name, design, sampling, labels)
+        monkeypatch.setattr(call, "make_engine", lambda *_, say=say, **__: Toy(say))
+        ask([plans[name]], {})
+
+    values = load(plans["free"]).values
+    row = free_beside_scored(plans["scored"], plans["free"], values)
+    n = 36
+    assert (row["asked"], row["answered"], row["agree"]) == (n, n / 2, n / 4)
+    assert row["begin"] == n / 2
+    assert row["mean_apart"] == 0.5
+    assert row["mass"] == 25
+
+    table = read_by_both_rules([plans["free"]])
+    assert table.replies.tolist() == [n / 4] * 4
+    assert table.set_index("text").sound.dropna().to_dict() == {"4": 4, "I rate it 5": 5}
+    is_rated = table.sound.notna() | table.released.notna()
+    assert table.differ.tolist() == (is_rated & (table.sound != table.released)).tolist()
+    assert read_by_both_rules([]).empty

@@ -2,41 +2,39 @@
 
 from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
-from ingroup import published
-from ingroup.design import Design
-from ingroup.families import corrected
-from ingroup.studies.empathy_gap import answers, statistics, stimuli
+from ingroup import paths, published
+from ingroup.notebook import by_key
+from ingroup.stats.permutation import own_generator
+from ingroup.studies.empathy_gap import answers, drawing, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
+from ingroup.studies.empathy_gap.planted import counted_anew
 
 DEFAULT = "P0,S0,T0"
 KEY = ["model", "setting", "category"]
 
 
-def test_the_notebook_counts_delta_anew_from_what_was_said():
+def test_delta_is_counted_anew_from_what_was_said():
     """By texts alone, and no function of the study: the same delta, and another after a slip."""
-    people = {"Religion": stimuli.identities("Religion")}
     (block,) = trials(stimuli.load_events("sample", 5), [DEFAULT], ["Religion"]).blocks
     values = np.random.default_rng(3).integers(0, 100, block.shape).astype(float)
     values[1, 2, 3] = np.nan
     texts = [f"{x:.0f}" if x == x else "I can't answer that." for x in values.ravel()]
-    told = pd.DataFrame({"text": pd.Categorical(texts)})
-    call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
+    told = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
+    same = statistics.same_group(stimuli.identities("Religion").group[1:])
     for exclusion in ("listwise", "pairwise"):
-        count = defined(
-            "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd,
-            people=people, EXCLUSION=exclusion, answers=answers,
-            stored=lambda call: SimpleNamespace(read=lambda columns: told),
-        )  # fmt: skip
-        same = statistics.same_group(people["Religion"].group[1:])
+        anew = counted_anew(told, block, exclusion)
         here = statistics.empathy_gap(statistics.gap_matrix(values, exclusion), same)
-        assert count([call]) == pytest.approx(here, abs=1e-12)
+        assert anew == pytest.approx(here, abs=1e-12)
         turned = statistics.gap_matrix(values[:, ::-1], exclusion)
-        assert abs(count([call]) - statistics.empathy_gap(turned, same)) > 0.01
+        assert abs(anew - statistics.empathy_gap(turned, same)) > 0.01
+    assert np.isnan(counted_anew(told.assign(text="50"), block, "listwise"))
+    rounds = pd.concat([told, told.assign(text="50")], axis=1)  # half as far from 50
+    assert counted_anew(rounds, block, "pairwise") == pytest.approx(anew, abs=0.2)
 
 
 def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
@@ -46,18 +44,23 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     status = np.zeros((5, 5, 6), dtype=np.int8)
     ratings = {key: answers.Ratings(rng.normal(50, 5, (5, 5, 6)), status) for key in keys}
 
-    def by_key(rows):
-        return pd.DataFrame.from_dict(rows, "index").rename_axis(KEY).reset_index()
+    (cell,) = [
+        cell.source
+        for cell in nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", 4).cells
+        if cell.source.startswith("gaps = {}")
+    ]
 
     def table(some):
         own = {key: ratings[key] for key in some}
-        drawing = defined("10_empathy_gap", "drawing", **{
-            "np": np, "pd": pd, "statistics": statistics, "corrected": corrected, "by_key": by_key,
+        names = {
+            "statistics": statistics, "by_key": by_key, "own_generator": own_generator,
             "same": dict.fromkeys("ab", np.eye(4, dtype=bool)), "EXCLUSION": "listwise",
-            "N_RESAMPLES": 9, "SEED": 0, "ratings": own,
+            "N_RESAMPLES": 9, "SEED": 0, "ratings": own, "KEY": KEY,
             "spread": pd.DataFrame({"std": [1.0] * len(own)}),
-        })  # fmt: skip
-        return drawing.__globals__["table02"].set_index(KEY)
+            "out": SimpleNamespace(write=lambda table, _: table),
+        }  # fmt: skip
+        exec(cell, names)
+        return names["table02"].set_index(KEY)
 
     whole, alone = table(keys), table(keys[1:2])
     own = ["delta", "low", "high", "null_low", "null_high", "p_two_sided", "p_groups"]
@@ -68,17 +71,14 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
 
 
 def test_every_cluster_of_table_4_has_its_colour_of_the_world_cultural_map():
-    nothing = SimpleNamespace(read=lambda name: pd.DataFrame({"model": []}))
-    colours = defined("10_empathy_gap", "figure4", out=nothing).__globals__["CULTURAL_MAP"]
-    assert set(colours) == set(published.load("empathy_gap", 4).cluster)
-    assert len(set(colours.values())) == 8
+    assert set(drawing.CULTURAL_MAP) == set(published.load("empathy_gap", 4).cluster)
+    assert len(set(drawing.CULTURAL_MAP.values())) == 8
 
 
 def test_the_bands_are_those_that_table_2_marks():
     printed = published.load("empathy_gap", 2)
     assert len(printed) == 84
-    band = defined("10_empathy_gap", "band", np=np, table02=pd.DataFrame({"delta": [np.nan]}))
-    assert band(printed.delta).tolist() == printed.highlight.tolist()
-    assert band(pd.Series([1.0, 1.001, 0.0, -0.001, np.nan])).tolist() == [
+    assert statistics.band(printed.delta).tolist() == printed.highlight.tolist()
+    assert statistics.band(pd.Series([1.0, 1.001, 0.0, -0.001, np.nan])).tolist() == [
         *("0_to_1", "above_1", "0_to_1", "negative", ""),
     ]

@@ -11,6 +11,7 @@ import pytest
 from ingroup import paths, published
 from ingroup.stats.permutation import PermutationTest
 from ingroup.studies.empathy_gap import statistics, stimuli
+from ingroup.studies.empathy_gap.printed import gaps_of_the_paper, table2, with_paper
 from reprint import reprint
 
 KEY = ["model", "setting", "category"]
@@ -56,6 +57,34 @@ def authors(values, same):
     }
 
 
+def test_gaps_stand_above_those_of_the_paper_in_its_layout():
+    gaps = pd.DataFrame(
+        {
+            "model": ["my/own", "my/own"],
+            "category": ["Religion", "Nationality"],
+            "setting": "P0,S0,T0",
+            "delta": [1.234, np.nan],
+            "null_low": [-0.5, np.nan],
+            "null_high": [0.25, np.nan],
+            "highlight": ["above_1", ""],
+        }
+    )
+    text, colour = table2(with_paper(gaps))
+    assert text.index.tolist()[:2] == [("own", "Religion"), ("own", "Nationality")]
+    assert len(text) == 2 + 4 * 3
+    assert text.loc[("own", "Religion"), "P0,S0,T0"] == "1.23 [-0.500, 0.250]"
+    assert text.loc[("own", "Nationality"), "P0,S0,T0"] == "flat"
+    assert text.loc[("own", "Religion"), "P1,S0,T0"] == ""
+    assert colour.loc[("own", "Religion"), "P0,S0,T0"] == "background-color: #CCE6E6"
+    assert colour.loc[("own", "Nationality"), "P0,S0,T0"] == "background-color: white"
+    printed = gaps_of_the_paper()
+    first = text.loc[(f"{PRINTED} (printed)", "Religion")]
+    own = printed[(printed.model == PRINTED) & (printed.category == "Religion")]
+    assert [float(cell.split()[0]) for cell in first] == own.set_index("setting").delta[
+        first.index
+    ].tolist()
+
+
 @pytest.fixture
 def versus(monkeypatch, tmp_path):
     """What the notebook's own cell says of made-up answers and the tables made of them."""
@@ -86,12 +115,12 @@ def versus(monkeypatch, tmp_path):
     cells = pd.concat(cells, names=KEY).reset_index(KEY)
     names = {"KEY": KEY, "pd": pd, "published": published, "display": lambda *_: None}
     names |= {"table02": by_key(gaps), "table06": by_key(lost)}
-    names["out"] = SimpleNamespace(write=lambda table, *_, **__: table)
-    names["by_block"] = cells.groupby(KEY)
+    names["out"] = SimpleNamespace(write_any=lambda table, *_: table)
+    names["spread"] = statistics.spread(cells, KEY)
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
-    for start in ("def spread_of(", "numbers = table02.merge("):
-        (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
-        exec(cell, names)
+    start = "numbers = table02.merge("
+    (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
+    exec(cell, names)
     return names["versus"]
 
 

@@ -12,8 +12,9 @@ from scipy import stats
 from statsmodels.formula.api import ols
 
 from ingroup.stats.effects import bootstrap_interval
+from ingroup.stats.paired import paired_cells
 from ingroup.stats.permutation import permutation_test
-from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
     by_group,
@@ -329,3 +330,185 @@ def test_the_relationship_sd_is_that_of_simulated_pairs():
         values = (pairs + levels)[..., None] + np.zeros(2)
         found.append(relationship_sd(values, list("abcdef")) ** 2)
     assert np.mean(found) == pytest.approx(4, abs=0.3)  # four standard errors
+
+
+# ---- tables over the blocks of a run -------------------------------------------------------------
+
+
+def test_lost_events_and_pairs_by_hand():
+    """Each of three events lacks a rating; four of the twelve ratings are missing."""
+    assert statistics.lost_events(VALUES) == {
+        "events": 3,
+        "events_lost": 3,
+        "percent_of_events": 100,
+        "percent_of_answers": pytest.approx(100 * 4 / 12),
+    }
+    assert statistics.lost_events(VALUES, "pairwise")["events_lost"] == 0
+    pairs = statistics.least_rated_pairs(VALUES, ["a", "b"], n=2)
+    assert pairs.values.tolist() == [
+        ["b", "b", pytest.approx(200 / 3)],
+        ["a", "b", pytest.approx(100 / 3)],
+    ]
+    assert statistics.least_rated_pairs(np.ones((2, 2, 3)), ["a", "b"]).empty
+
+
+def test_spread_by_hand():
+    rows = pd.DataFrame({"mean": [1.0, 3.0, 5.0], "z": [-1.0, 1.0, 0.0], "block": ["a", "a", "b"]})
+    rows = rows.join(rows[["mean", "z"]].add_suffix("_released") * 2)
+    table = statistics.spread(rows, ["block"])
+    assert table.loc["a"].tolist() == [2, 1, -1, 1, 4, 2, -2, 2]
+    assert table.columns.tolist()[:5] == ["mean", "std", "z_min", "z_max", "mean_released"]
+
+
+def gaps(**columns):
+    """Rows of Table 2 of one model and setting; all are significant unless told otherwise."""
+    usual = {
+        "flat": False, "low": 0.1, "high": 0.5, "p_holm": 0.01, "p_holm_least": 0.001,
+        "p_groups_holm": 0.01, "p_groups_holm_least": 0.001,
+    }  # fmt: skip
+    return pd.DataFrame([usual | columns])
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, "significant"),
+        ({"low": -0.5, "high": -0.1}, "significant"),
+        ({"low": -0.1}, "not beyond its events"),
+        (
+            {"p_groups_holm": 0.2, "p_groups_holm_least": 0.05},
+            "could not have been beyond its groups",
+        ),
+        ({"p_groups_holm": 0.2}, "not beyond its groups"),
+        ({"p_holm": 0.2}, "not significant"),
+        ({"p_holm": 0.2, "p_holm_least": 0.06}, "could not have been significant"),
+        ({"flat": True, "p_holm": NAN, "low": NAN, "high": NAN}, "no cell differs"),
+    ],
+)
+def test_the_finding_of_a_block(columns, expected):
+    assert statistics.finding(gaps(**columns)).tolist() == [expected]
+
+
+def test_corrections_leave_out_flat_blocks():
+    """Two of three blocks are tested: the smaller p is doubled."""
+    table = pd.DataFrame(
+        {
+            "model": "m", "setting": "s", "flat": [False, True, False],
+            "p_two_sided": [0.02, NAN, 0.04], "p_least": 0.01,
+            "p_groups": [0.03, NAN, 0.01], "p_groups_least": 0.01,
+        }
+    )  # fmt: skip
+    corrected = statistics.with_corrections(table)
+    assert corrected.p_holm.tolist() == pytest.approx([0.04, NAN, 0.04], nan_ok=True)
+    assert corrected.p_groups_holm.tolist() == pytest.approx([0.03, NAN, 0.02], nan_ok=True)
+    assert corrected.p_holm_least.tolist() == pytest.approx([0.02, NAN, 0.02], nan_ok=True)
+    assert corrected.holm_tests.tolist() == pytest.approx([2, NAN, 2], nan_ok=True)
+
+
+def test_delta_is_nan_where_there_is_none():
+    values = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
+    same = np.eye(3, dtype=bool)
+    expected = empathy_gap(gap_matrix(values), same)
+    assert statistics.delta_if_any(values, same, "listwise") == expected
+    assert np.isnan(statistics.delta_if_any(np.ones_like(values), same, "listwise"))
+    values[1, 1] = NAN
+    assert np.isnan(statistics.delta_if_any(values, same, "pairwise"))
+
+
+def test_shares_of_shown_cells_leave_out_a_person_and_the_diagonal():
+    """Two names: each rates itself ten points above the other, in every event but for noise."""
+    noise = np.random.default_rng(1).normal(0, 0.1, (3, 3, 12))
+    values = 50 + 10 * np.eye(3)[..., None] + noise
+    pvalues = paired_cells(values)
+    shown = statistics.shown_cells(pvalues)
+    assert len(shown) == 9
+    assert shown.columns.tolist() == ["shown_released", "shown_bonferroni", "shown_holm"]
+    both = shown.shown_holm.to_numpy().reshape(3, 3)[1:, 1:]
+    assert both[~np.eye(2, dtype=bool)].all()
+    shares = statistics.shares_shown(values, pvalues)
+    assert shares == {"released": 1, "bonferroni": 1, "holm": 1, "sign": 1, "could": 1}
+    few = statistics.shares_shown(values[..., :2], paired_cells(values[..., :2]))
+    assert few["could"] == few["sign"] == 0  # p of a sign test is 0.5 at least
+
+
+def test_who_stands_out_by_hand():
+    names = ["a person", "x", "y"]
+    index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
+    cells = pd.DataFrame({"z": [9, 9, 9, 9, 1, 2, 9, 3, -1.0]}, index).reset_index()
+    flat = cells.assign(z=0.0, model="flat", category="Religion")
+    both = pd.concat([cells.assign(model="m", category="Religion"), flat])
+    named = statistics.named_cells(both)
+    assert set(named.model) == {"m"}
+    assert len(named) == 4
+    table = statistics.standing(named)
+    assert table["name"].tolist() == ["x", "y", "x", "y"]
+    assert table["mean"].tolist() == [1.5, 1, 2, 0.5]  # as perceivers, then as experiencers
+    assert table.spread.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
+    ends = statistics.extremes(table)
+    assert ends.loc[("m", "perceiver", "Religion")].tolist() == ["x", "y", 1.5, 1, "x"]
+    of_groups = statistics.standing(named, {"Religion": {"x": "one", "y": "one"}})
+    assert of_groups[["name", "mean"]].values.tolist() == [["one", 1.25], ["one", 1.25]]
+    assert statistics.standing(named.head(0)).empty
+
+
+def noisy(n=5, events=8, own=3.0, seed=2):
+    """Ratings with an own-group effect, "a person" first."""
+    noise = np.random.default_rng(seed).normal(0, 0.5, (n, n, events))
+    return 50 + own * np.eye(n)[..., None] + noise
+
+
+def test_a_gap_in_points_is_that_of_the_cell_means():
+    values = noisy()
+    same = np.eye(4, dtype=bool)
+    row = statistics.gap_in_points(values, same, "listwise", 99, np.random.default_rng(4))
+    named = values[1:, 1:].mean(axis=2)
+    assert row["points"] == pytest.approx(named[same].mean() - named[~same].mean())
+    by_event = values[1:, 1:][same].mean(axis=0) - values[1:, 1:][~same].mean(axis=0)
+    interval = stats.ttest_1samp(by_event, 0).confidence_interval()
+    assert (row["low"], row["high"]) == pytest.approx(tuple(interval))
+    whole = gap(values, same, "listwise", 99, np.random.default_rng(4))
+    for name in ("delta", "p_two_sided", "events"):
+        assert row[name] == whole[name]
+    nothing = np.full_like(values, NAN)
+    assert statistics.gap_in_points(nothing, same, "listwise", 9, None) == {"events": 0}
+
+
+def test_scopes_have_these_groups_and_groups_like_these():
+    values = noisy()[1:, 1:]
+    groups = list("abcd")
+    row = statistics.scopes(values, groups)
+    these = gap_of_these(values, groups)
+    like = gap_like_these(values, groups)
+    assert (row["estimate"], row["p"]) == (these.difference, these.pvalue)
+    assert (row["low_like"], row["p_like"]) == (like["own group"].low, like["own group"].p)
+    assert row["by_group_p"] == like["own group, by group"].p
+    clustered = statistics.scopes(values, groups, ["x", "x", "y", "y"])
+    assert "beyond_clusters" in clustered
+    assert "beyond_clusters" not in row
+
+
+def test_settings_like_these_are_a_sample():
+    ratings = [noisy(own=own, seed=k) for k, own in enumerate((2, 3, 4))]
+    groups = list("abcd")
+    row = statistics.over_settings(ratings, groups, "listwise")
+    each = [
+        gap_like_these(gap_matrix(values)[..., None], groups)["own group"].estimate
+        for values in ratings
+    ]
+    assert row["settings"] == 3
+    assert (row["least"], row["greatest"]) == (min(each), max(each))
+    assert row["estimate"] == pytest.approx(np.mean(each))
+    one = statistics.over_settings(ratings[:1], groups, "listwise")
+    assert one == {"settings": 1, "reason": "cannot be told: one setting"}
+    flat = statistics.over_settings([np.ones_like(ratings[0])] * 2, groups, "listwise")
+    assert flat["reason"].startswith("z-scores need cells that differ")
+
+
+def test_a_block_is_common_where_all_models_have_a_gap():
+    gaps = pd.DataFrame(
+        [("a", "s", "x", 1.0), ("a", "s", "y", 2.0), ("b", "s", "x", 3.0), ("b", "s", "y", NAN)],
+        columns=["model", "setting", "category", "delta"],
+    )
+    table = statistics.shared_blocks(gaps)
+    assert table.delta.tolist() == [1, 2, 3]
+    assert table.common.tolist() == [True, False, True]

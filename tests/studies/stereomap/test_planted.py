@@ -23,7 +23,9 @@ from ingroup.studies.stereomap import clustering, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST, trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
+from ingroup.studies.stereomap.planted import Planted, planted_map, recovery, sides, verdicts
 from ingroup.studies.stereomap.rating_lists import parse_ratings
+from ingroup.studies.stereomap.statistics import AXES
 from ingroup.tables import InputError
 
 
@@ -209,3 +211,54 @@ def test_the_control_has_no_cluster_that_differs():
     labels = clustering.clusters(statistics.group_means(first)).labels
     tests = clustering.axis_tests(statistics.group_means(second), labels)
     assert (tests.sign == "=").all()
+
+
+def recovered(points, groups, labels, findings):
+    """What `recovery` says of positions (warmth, competence) here; the pipeline is exact."""
+    calibrant = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    means = pd.DataFrame(points, groups, ["Warmth", "Competence"])
+    both = sides(calibrant, means)
+    through = both[["Competence planted", "Warmth planted"]].set_axis(AXES, axis=1)
+    tests = pd.DataFrame({"finding": findings})
+    return recovery(both, through, pd.Series(labels, groups), tests)
+
+
+def test_recovery_by_hand():
+    """Nurses are planted at warmth 4.2 and competence 4.08."""
+    calibrant = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    groups = ["Nurses", "Lawyers", "Homeless"]
+    planted = [calibrant.position(group) for group in groups]
+    points = [(position.warmth, position.competence) for position in planted]
+    assert points[0] == (4.2, 4.08)
+    moved = [(warmth + 0.3, competence) for warmth, competence in points]
+    moved[0] = (4.2, 4.08)
+    row = recovered(moved, groups, [4, 2, 0], ["significant", "", "significant"])
+    assert row["pipeline"] == row["error, Competence"] == 0
+    assert row["error, Warmth"] == pytest.approx((2 * 0.3**2 / 3) ** 0.5)
+    assert row["largest difference, Warmth"] == pytest.approx(0.3)
+    assert row["r of Competence"] == pytest.approx(1)
+    assert (row["adjusted Rand"], row["clusters that differ"]) == (1, 2)
+
+
+def test_the_map_of_planted_ratings_is_the_planted_map():
+    calibrant = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    words = social_groups.words("EXTENDED").word
+    ratings = pd.DataFrame({"group": ["Nurses", "Nurses"], "round": [1, 2]})
+    ratings[list(words)] = 3.0
+    ratings.loc[1, words.iloc[0]] = np.nan  # this round has no score
+    table = planted_map(calibrant, ratings, "EXTENDED", "drop")
+    assert table.loc["Nurses"].to_dict() == pytest.approx({"Competence": 4.08, "Warmth": 4.2})
+
+
+def test_verdicts_of_recovered_maps():
+    rows = pd.DataFrame(
+        [(0, 1, 3), (0, 0.8, 3), (0, np.nan, 0), (0, np.nan, 1), (0.1, 1, 0)],
+        columns=["pipeline", "adjusted Rand", "clusters that differ"],
+    )
+    assert verdicts(rows).tolist() == [
+        "clusters as planted",
+        "clusters not all as planted",
+        "no cluster differs, as planted",
+        "clusters not all as planted",
+        "the pipeline errs",
+    ]

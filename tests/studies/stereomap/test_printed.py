@@ -17,7 +17,7 @@ from scipy import stats
 from sklearn.cluster import KMeans
 
 from ingroup import dictionary, paths, published
-from ingroup.studies.stereomap import clustering, statistics, stimuli
+from ingroup.studies.stereomap import clustering, printed, statistics, stimuli
 
 PAPER, *REDUCED = stimuli.ablations()
 MODEL = "GPT-3.5"
@@ -122,7 +122,7 @@ def press(tmp_path, monkeypatch):
     return write
 
 
-def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
+def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press, monkeypatch):
     ratings, place = made
     words = {version: stimuli.words(version) for version in ratings}
     spelt = {"Elderly": "Elderly people", "Women": "Woman", "Poor Blacks": "Poor blacks"}
@@ -161,18 +161,12 @@ def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
     behaviours = list(words["EXTENDED"].query("family == 'Behavior'").dimension.unique())
     rng = np.random.default_rng(7)
     rhos = statistics.correlations(means[MODEL, "EXTENDED"], predictors, behaviours, rng)
-    names = {
-        "np": np, "pd": pd, "ENDS": ENDS, "axes_of": statistics.AXES, "found": found,
-        "published": SimpleNamespace(load=published.load, model_of=lambda *_: MODEL),
-        "rhos": {MODEL: rhos}, "of_words": {MODEL: extended},
-    }  # fmt: skip
-    used = ("spelt", "equal_pairs", "as_printed", "marked", "sources_of")
-    exec(functions("40_stereomap", *used), names)
-    sources = names["sources_of"](MODEL)
-    versus = published.beside("stereomap", MODEL, sources)
+    monkeypatch.setattr(published, "model_of", lambda *_: MODEL)
+    sources = printed.numbers_of(MODEL, found, {MODEL: rhos}, {MODEL: extended})
+    versus = published.beside_each("stereomap", {MODEL: sources})
     wrong = versus[versus.verdict != "agrees within rounding"]
     assert wrong.empty, wrong
-    marked = names["marked"](versus, MODEL)
+    marked = printed.marked(versus)
     both = marked[marked.table.isin([2, 5])].pivot_table(
         index=["table", "row"], columns="number", values="printed"
     )
