@@ -78,7 +78,7 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
     default_engine = parameters.get("ENGINE", "")
     for entry in parameters["MODELS"]:
         model, engine = models.split(entry, default_engine)
-        if answered is None or model in answered:
+        if answered is None or models.without_place(model) in answered:
             names.append(model)
             source = WAYS.get(engine, engine)
             labels.append(f"{models.label(model)} ({source})")
