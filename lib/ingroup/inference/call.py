@@ -28,6 +28,7 @@ from ingroup.tables import read_table, shown
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
 Calls = Callable[[Mapping[str, Any]], list["Call"]]  # a study's: parameters to calls
+SHOWN_PARTS = 3  # of those that a model lacks
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
 
@@ -672,20 +673,52 @@ def _at_limit(reached: LimitReached, calls: Iterable[Call], parameters: Mapping[
 
 
 def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
-    """Print which calls are left out; a StoreError where all are."""
-    titles = "; ".join(call.title for call in absent[:3])
-    message = f"not stored, and not asked for: {titles}"
-    if len(absent) > 3:
-        message += f" and {len(absent) - 3} more"
-    if any(call.engine == "replay" for call in absent):
-        message += (
-            "; no recording is of that round and category (a column run or category; files "
-            "with a word of their category in the name, or numbered from 0 or 1 without a gap)"
-        )
+    """Print which answers of which model are left out; a StoreError where all are."""
+    by_model: dict[str, list[Call]] = {}
+    for call in absent:
+        by_model.setdefault(call.model, []).append(call)
 
+    sentences = [shown(_absent_sentence(own)) for own in by_model.values()]
+    message = "\n".join(sentences)
     if len(absent) == len(calls):
         raise StoreError(message)
-    print(shown(message), file=sys.stderr)
+    print(message, file=sys.stderr)
+
+
+def _absent_sentence(absent: Sequence[Call]) -> str:
+    """Say which answers of one model are not stored, and why they are not asked for."""
+    scored = [call for call in absent if call.over_choices]
+    free = [call for call in absent if not call.over_choices]
+    kinds = []
+    if scored:
+        kinds.append(f"scored answers{_parts_of(scored)}")
+    if free:
+        kinds.append(f"free text{_parts_of(free)}")
+
+    first = absent[0]
+    verb = "are" if scored else "is"
+    lacking = f"{models.label(first.model)}: {' and '.join(kinds)} {verb} not stored"
+    if first.engine == "replay":
+        return (
+            f"{lacking}, as no recording is of that round and category (a column run or category; "
+            "files with a word of their category in the name, or numbered from 0 or 1 without a "
+            "gap)"
+        )
+    return f"{lacking}, and this run only reads what is stored of this model"
+
+
+def _parts_of(calls: Sequence[Call]) -> str:
+    """Name parts of a study in brackets, some of them where they are many."""
+    parts = dict.fromkeys(" ".join(map(str, call.labels.values())) for call in calls)
+    named = list(filter(None, parts))
+    if not named:
+        return ""
+
+    text = "; ".join(named[:SHOWN_PARTS])
+    n_more = len(named) - SHOWN_PARTS
+    if n_more > 0:
+        text += f" and {n_more} more {'part' if n_more == 1 else 'parts'}"
+    return f" ({text})"
 
 
 def _print_choices(calls: Iterable[Call]) -> None:
