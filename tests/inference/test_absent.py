@@ -44,3 +44,18 @@ def test_scored_answers_and_free_text_have_parts_of_their_own():
     kinds = r"scored answers \(Raw; ID; COT and 1 more part\) and free text \(Raw\)"
     with pytest.raises(StoreError, match=f"^m: {kinds} are not stored, {ONLY_READS}"):
         ask(calls, {})
+
+
+def test_a_model_that_lacks_everything_is_named_with_the_command_that_asks_it():
+    """No notebook goes on after this sentence, so the box above its results cannot say it."""
+    lacking = [stored_call("qwen2.5-coder-1.5b-instruct", SCORED, "ID")]
+    with pytest.raises(StoreError) as error:
+        ask(lacking, {})
+    remedy = "make model, then MODELS=qwen2.5-coder-1.5b-instruct@transformers asks it now"
+    told = f"Qwen2.5-Coder-1.5B: scored answers (ID) are not stored, {ONLY_READS} ({remedy})"
+    assert str(error.value) == told
+
+    lacking.append(stored_call("m", SCORED, "ID"))
+    with pytest.raises(StoreError) as error:
+        ask(lacking, {})
+    assert str(error.value) == f"{told}\nm: scored answers (ID) are not stored, {ONLY_READS}"

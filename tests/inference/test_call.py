@@ -28,6 +28,7 @@ def roots(tmp_path, monkeypatch):
         monkeypatch.setattr(paths, name, tmp_path / name)
     (tmp_path / "MODELS").mkdir()
     copy(MODELS / "models.csv", tmp_path / "MODELS")
+    copy(MODELS / "carried.yaml", tmp_path / "MODELS")
 
     def fail(name, model, **options):
         raise AssertionError(f"an engine {name} was made of {model}")

@@ -686,7 +686,7 @@ def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
 
 
 def _absent_sentence(absent: Sequence[Call]) -> str:
-    """Say which answers of one model are not stored, and why they are not asked for."""
+    """Say which answers of one model are not stored, why, and what asks for them."""
     scored = [call for call in absent if call.over_choices]
     free = [call for call in absent if not call.over_choices]
     kinds = []
@@ -704,7 +704,11 @@ def _absent_sentence(absent: Sequence[Call]) -> str:
             "files with a word of their category in the name, or numbered from 0 or 1 without a "
             "gap)"
         )
-    return f"{lacking}, and this run only reads what is stored of this model"
+    sentence = f"{lacking}, and this run only reads what is stored of this model"
+    remedy = models.how_to_ask(first.model)
+    if remedy:
+        sentence += f" ({remedy} asks it now)"
+    return sentence
 
 
 def _parts_of(calls: Sequence[Call]) -> str:
