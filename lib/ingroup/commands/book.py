@@ -214,6 +214,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
 
     cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
     if claims:
+        cells.append(shown(part.papers(claims, page_by_study)))
         cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
