@@ -654,3 +654,17 @@ def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
     page = page_of("index")
     assert 'class="papers"' not in page
     assert 'class="overview"' in page
+
+
+# ---- links to the glossary -----------------------------------------------------------------------
+
+
+def test_a_link_to_the_glossary_leads_to_the_page_that_shows_it(project, monkeypatch):
+    """Guides and notebooks link to the file, which is no page of the book."""
+    monkeypatch.setattr(paths, "DATA", project / "data")
+    (project / "data").mkdir()
+    (project / "data" / "glossary.csv").write_text("word,meaning,where\n")
+    execute(project, "10_a", "# A\n\nThe [glossary](../data/glossary.csv).")
+    assert "The glossary." in page_of("10_a")
+    execute(project, "00_map", "# Map\n\n## Words")
+    assert "The [glossary](/00_map.ipynb#words)." in page_of("10_a")
