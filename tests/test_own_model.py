@@ -4,8 +4,10 @@ import pandas as pd
 import pytest
 
 from ingroup import figures, models, paths
+from ingroup.commands.parameters import merged
 from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, stored
 from ingroup.inference.call import rated_by
+from ingroup.tables import InputError
 from toy import Toy, numbers
 
 TEXT = Sampling()
@@ -75,3 +77,15 @@ def test_a_call_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp
     assert asked == [str(net)]
     assert rated_by(str(net), [one, other]) == [one]
     assert rated_by("net_2", [one, other]) == [one]
+
+
+def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twice(net, tmp_path):
+    other = tmp_path / "older" / "net_2"
+    other.mkdir(parents=True)
+    for folder in (net, other):
+        (folder / "config.json").write_text("{}")
+
+    with pytest.raises(InputError, match=r"^MODELS has two folders called 'net_2', which tables"):
+        merged("30_giebench", "demo", {"MODELS": f"{net};{other}"})
+    with pytest.raises(InputError, match=r"^MODELS names 'net_2' twice: one engine"):
+        merged("30_giebench", "demo", {"MODELS": f"{net}@vllm;{net}/@transformers"})
