@@ -711,6 +711,29 @@ def label(model: str) -> str:
     return known.label
 
 
+def without_place(text: str) -> str:
+    """Name a model as the column ``model`` of tables does: a folder by the last part of its path.
+
+    Parameters
+    ----------
+    text : str
+        A value of ``MODELS``, with or without an engine.
+
+    Returns
+    -------
+    str
+        The text itself, unless it is the path of a folder. No two models of a run have one label,
+        so no two folders of a run end in the same part.
+    """
+    name, mark, engine = text.rpartition("@")
+    if engine not in ENGINES:
+        name, mark, engine = text, "", ""
+
+    if os.path.isabs(name) or os.path.isdir(name):
+        name = os.path.basename(os.path.normpath(name))
+    return f"{name}{mark}{engine}"
+
+
 def calibrants() -> list[str]:
     """List the models with planted answers.
 

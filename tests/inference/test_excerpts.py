@@ -165,5 +165,5 @@ def test_the_stimuli_of_the_recordings_are_those_of_the_default_run():
 
 
 def test_more_events_are_not_asked_of_who_is_only_recorded(recorded):
-    with pytest.raises(StoreError, match="not stored, and not asked for"):
+    with pytest.raises(StoreError, match="are not stored, and this run only reads"):
         ask([call(6, wider=recorded)], {})
