@@ -19,13 +19,13 @@ def test_a_change_by_hand():
     """Own pairs get 3, 1 and 2 points more in three events; one prompt with "a person" changes."""
     names = ["a person", "a Jew", "a Muslim"]
     prompts = list(product(names, names, ["1", "2", "3"]))
-    ratings = pd.DataFrame(prompts, columns=precision.PROMPT)
-    is_own = ratings.perceiver.eq(ratings.experiencer) & ratings.perceiver.ne("a person")
-    ratings["before"] = 50.0
-    ratings["after"] = 50.0 + ratings.event.map({"1": 3, "2": 1, "3": 2}).where(is_own, 0)
-    ratings.loc[0, "after"] = 40
+    rated = pd.DataFrame(prompts, columns=precision.PROMPT)
+    is_own = rated.perceiver.eq(rated.experiencer) & rated.perceiver.ne("a person")
+    rated["float32"] = 50.0
+    rated["bfloat16"] = 50.0 + rated.event.map({"1": 3, "2": 1, "3": 2}).where(is_own, 0)
+    rated.loc[0, "bfloat16"] = 40
 
-    change = precision.change(ratings, "before", "after")
+    change = precision.change(rated)
 
     assert change["answers"] == 27
     assert change["changed"] == pytest.approx(7 / 27)
