@@ -53,6 +53,10 @@ def random_model(folder: str) -> None:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
+    # The engine plans with the memory of the card that is free.
+    del model
+    torch.cuda.empty_cache()
+
 
 def chats_of(design: Design) -> list:
     """Return the chats of four shards that are spread over a design."""

@@ -278,3 +278,13 @@ def test_a_figure_that_does_not_fit_says_so_and_is_not_written(tmp_path, monkeyp
         figures.save(fig, tmp_path / "study", "wide")
     monkeypatch.undo()
     figures.use_style()
+
+
+def test_the_first_model_has_the_papers_name_for_a_figure():
+    names = figures.own_names("figure6", ["first", "somebody/second", "third"])
+    assert names == {
+        "first": "figure6",
+        "somebody/second": "figure6_second",
+        "third": "figure6_third",
+    }
+    assert figures.own_names("figure6", []) == {}

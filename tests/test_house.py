@@ -28,7 +28,7 @@ FLOORS = [
         "parameters",
         "claims",
     },
-    {"notebook", "synthesis"},
+    {"notebook", "synthesis", "synthesis_figures"},
     {"studies"},
     {"appendix", "commands"},
 ]

@@ -215,3 +215,26 @@ def test_a_notebook_takes_its_own_parameters_and_passes_over_other_names():
     others = {"HTML": dict, "helper": 1, "_": 2}
     assert notebook.parameters(usual | others, Parameters) == usual
     assert notebook.parameters({"ANY": "value", "Some": 1}) == {"ANY": "value"}
+
+
+def test_a_part_without_a_result_is_named_and_left_out(capsys):
+    def root(sign, number):
+        if sign == "-":
+            raise ValueError("no root")
+        return {"root": len(number) ** 0.5}
+
+    found = notebook.for_each([("+", "four"), ("-", "four")], root)
+    assert capsys.readouterr().out == "-, four is left out: no root\n"
+    table = notebook.by_key(found, ["sign", "number"])
+    assert table.to_dict("records") == [{"sign": "+", "number": "four", "root": 2.0}]
+    assert notebook.by_key({}, ["sign", "number"]).columns.tolist() == ["sign", "number"]
+
+
+def test_a_table_without_rows_drops_that_of_an_earlier_run(out):
+    table = pd.DataFrame({"x": [1]})
+    assert not out.has("t")
+    out.write_any(table, "t")
+    assert out.has("t")
+    assert out.read("t").x.tolist() == [1]
+    assert out.write_any(table.head(0), "t").empty
+    assert not out.has("t")

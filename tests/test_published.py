@@ -272,3 +272,16 @@ def test_headlines_go_the_way_of_most_printed_numbers():
         assert row.sentence.strip(), row.claim
         if row.way != "no difference":
             assert (numbers.median() > 0) == (row.way == "above"), row.claim
+
+
+def test_each_printed_model_stands_beside_and_others_are_named(capsys):
+    printed = published.load("biased_samaritan", 6)
+    means = printed[printed.model == "gpt-4o-mini"].set_index("group").mean_score
+    numbers = [(6, "mean_score", means)]
+    table = published.beside_each("biased_samaritan", {"gpt-4o-mini": numbers, "my/own": numbers})
+    assert table.model.tolist() == ["gpt-4o-mini"] * len(means)
+    assert table.row.tolist() == means.index.tolist()
+    assert (table.verdict == "agrees within rounding").all()
+    assert capsys.readouterr().out == "The paper did not print own.\n"
+    empty = published.beside_each("biased_samaritan", {"my/own": numbers})
+    assert empty.columns.tolist() == table.columns.tolist()

@@ -8,10 +8,8 @@ import pytest
 from matplotlib import pyplot as plt
 from scipy import stats
 
-from cells import defined
-from ingroup import figures, paths, synthesis
+from ingroup import paths, synthesis, synthesis_figures
 from ingroup.inference import Sampling
-from ingroup.stats import multiverse
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.stereomap import stimuli as social_groups
@@ -61,7 +59,7 @@ def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, found):
 
 
 def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
-    outcome = defined("60_synthesis", "outcome", figures=figures, multiverse=multiverse, np=np)
+    outcome = synthesis_figures.outcome
     paths_of = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
     paths_of = paths_of.assign(claim="x", could=True, result=range(4), p=0.1, estimate=1)
     assert outcome(paths_of) == "reversed on 100 %"
@@ -77,10 +75,9 @@ def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
 
 def test_neighbouring_paths_share_a_mark():
     """320 paths of two options in turn: an even grey and no stripes thinner than a printer's."""
-    marks = defined("60_synthesis", "marks", plt=plt, np=np)
     rows = pd.DataFrame({"rule": ["a", "b"] * 160, "side": ["x"] * 160 + ["y"] * 160})
     _, ax = plt.subplots()
-    marks(ax, rows, {"rule": ["a", "b"], "side": ["x", "y"]}, True)
+    synthesis_figures.draw_marks(ax, rows, {"rule": ["a", "b"], "side": ["x", "y"]}, True)
     shown = ax.images[0].get_array()
     plt.close()
     assert shown.shape == (4, 40, 3)
@@ -125,3 +122,122 @@ def test_two_models_are_compared_over_the_items_that_both_answered():
     low, high = expected.confidence_interval()
     assert (row.low, row.high) == pytest.approx((low, high))
     assert synthesis.compared(one, other.iloc[:0]).empty
+
+
+def test_the_decisive_choice_is_the_one_whose_options_lie_furthest_apart():
+    """Claim x stands on half of its paths, y on all: only x depends on a choice."""
+    names = ["model", "study", "claim"]
+    claims = pd.MultiIndex.from_tuples([("m", "s", "x"), ("m", "s", "y")], names=names)
+    shares = pd.DataFrame({"stands": [50.0, 100.0], "reversed": 0.0}, claims)
+    rows = [
+        ("m", "s", "x", "unit", "item", 60.4, 0), ("m", "s", "x", "unit", "group", 40, 0),
+        ("m", "s", "x", "reading", "free", 90, 5), ("m", "s", "x", "reading", "drawn", 10, 0),
+        ("m", "s", "y", "reading", "free", 100, 0), ("m", "s", "y", "reading", "drawn", 100, 0),
+    ]  # fmt: skip
+    columns = [*names, "choice", "option", "stands", "reversed"]
+    options = pd.DataFrame(rows, columns=columns).set_index(columns[:5])
+    table = synthesis.decisive(shares, options)
+    assert table.index.tolist() == [("m", "s", "x", "stands", "reading")]
+    assert table.apart.tolist() == [80]
+    assert table["share of the paths under each option (%)"].tolist() == ["free: 90, drawn: 10"]
+    assert synthesis.decisive(shares.assign(stands=100.0), options).empty
+
+
+def portrait_rows():
+    """Two measures of two groups for a calibrant, and one for the control."""
+    rows = pd.DataFrame(
+        {
+            "model": ["own"] * 4 + ["control"] * 2,
+            "measure": ["warmth", "warmth", "gap", "gap", "warmth", "warmth"],
+            "category": ["religion", "age"] * 3, "group": ["Hindus", "Older people"] * 3,
+            "effect": [0.5, -0.2, 0.1, np.nan, 0.0, 0.1], "low": [0.4, -0.3, 0.0, np.nan, 0, 0],
+            "high": [0.6, -0.1, 0.2, np.nan, 0.1, 0.2], "items": [9, 1, 9, np.nan, 9, 9],
+            "planted": [0.45, -0.4, np.nan, np.nan, np.nan, np.nan],
+        }
+    )  # fmt: skip
+    rows["model_error"] = rows.effect - rows.planted
+    rows["verdict"] = ["as planted", "not as planted", None, None, None, None]
+    return rows
+
+
+@pytest.fixture
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_a_portrait_has_a_panel_per_measure_and_the_calibrants_own_error(closed):
+    fig = synthesis_figures.portrait(portrait_rows(), ["gap", "warmth"], ["own", "control"])
+    gap, warmth = fig.axes
+    assert [ax.get_title() for ax in fig.axes] == ["gap", "warmth"]
+    own, control = warmth.collections[1], warmth.collections[3]
+    assert own.get_offsets()[:, 0].tolist() == [0.5, -0.2]
+    assert control.get_offsets()[:, 0].tolist() == [0.0, 0.1]
+    texts = [text.get_text() for text in warmth.texts]
+    error = ((0.05**2 + 0.2**2) / 2) ** 0.5
+    assert f"own error {error:.2f}\n1 of 2 inside" in texts
+    assert "–" in [text.get_text() for text in gap.texts]
+    (legend,) = fig.legends
+    assert legend.get_title().get_text() == "Portrait of own"
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "own", "control", "a single item", "not in the design", "planted",
+    ]  # fmt: skip
+
+
+def test_a_pair_without_a_correlation_says_why(closed):
+    table = pd.DataFrame(
+        {
+            "model": ["a", "a", "a", "b"], "one": "gap", "other": ["x", "y", "z", "z"],
+            "n": [5, 3, 6, 6], "rho": [0.5, np.nan, np.nan, 0.2], "low": 0.1, "high": 0.9,
+            "p_holm": [0.01, np.nan, np.nan, 0.5], "planted_rho": np.nan,
+            "model_error": np.nan, "verdict": None,
+        }
+    )  # fmt: skip
+    fig = synthesis_figures.agreement(table)
+    first, second = fig.axes
+    assert [tick.get_text() for tick in first.get_yticklabels()] == [
+        "gap and x", "gap and y", "gap and z",
+    ]  # fmt: skip
+    said = [text.get_text() for text in first.texts]
+    assert said[:3] == ["5", "3 groups, too few", "no difference between groups"]
+    assert [text.get_text() for text in second.texts][:2] == ["not asked", "not asked"]
+    dots = first.collections[1].get_offsets()
+    assert np.ma.filled(dots[:, 0], np.nan)[0] == 0.5
+
+
+def test_curves_are_sorted_and_marks_stand_below_them(closed):
+    rows = pd.DataFrame(
+        {
+            "model": ["own", "own", "control"], "claim": "a_claim", "unit": ["x", "y", "x"],
+            "estimate": [0.5, -0.5, 0.1], "low": -1.0, "high": 1.0, "p": 0.01, "reason": "",
+            "least": 0.0, "p_corrected": 0.01, "could": True, "result": [0, 1, 2],
+            "stands": [True, False, False], "reversed": [False, True, False],
+        }
+    )  # fmt: skip
+    fig = synthesis_figures.specification_curves(rows, "own", "control", 1, "points")
+    curve, marks = fig.axes
+    assert curve.get_title() == "A Claim\nstands on 50 %,\nreversed on 50 %"
+    assert curve.collections[1].get_offsets()[:, 1].tolist() == [-0.5, 0.5]
+    assert curve.lines[0].get_ydata().tolist() == [0.1]
+    assert [tick.get_text() for tick in marks.get_yticklabels()] == ["unit:  x", "y"]
+    names = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert names[-1] == "control, the negative control"
+
+
+def test_claims_at_a_glance_stand_right_and_are_reversed_left(closed):
+    shares = pd.DataFrame(
+        {
+            "model": ["own", "own", "control"], "study": "s", "claim": ["x", "y", "x"],
+            "stands": [80.0, 0.0, 0.0], "reversed": [0.0, 100.0, 0.0],
+        }
+    )  # fmt: skip
+    fig = synthesis_figures.claims_at_a_glance(
+        shares, ["own", "control"], "control", {"s": "it is"}
+    )
+    (ax,) = fig.axes
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["X", "Y"]
+    stands, is_reversed = ax.lines[:2]
+    np.testing.assert_array_equal(stands.get_xdata(), [80, np.nan])
+    np.testing.assert_array_equal(is_reversed.get_xdata(), [np.nan, -100])
+    assert is_reversed.get_label() == "own"
+    assert [text.get_text() for text in ax.texts] == ["it is"]

@@ -56,6 +56,8 @@ STYLE = Path(__file__).with_name("ingroup.mplstyle")
 _CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
 COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
+NAMING_MODELS = ("model", "other_model")  # columns of tables
+
 # How scored answers are read, and what ends a number (free text has no such rule).
 READINGS = {"free": "*", "greedy": "o", "drawn": "^", "expected": "D"}  # markers
 ENDINGS = {"": "black", "turn": COLOURS[0], "newline": COLOURS[1], "any": COLOURS[2]}
@@ -114,7 +116,8 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     """Write ``<folder>/<name>.csv``.
 
     Floats get ten digits, as processors differ in later ones. A text that a spreadsheet would run
-    as a formula gets an apostrophe before it, and so does a text that begins with one.
+    as a formula gets an apostrophe before it, and so does a text that begins with one. A model that
+    is a folder is named without its place on this machine (:func:`ingroup.models.without_place`).
 
     Parameters
     ----------
@@ -127,10 +130,26 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     index : bool
         Whether the index is written as the first columns.
     """
-    marked = _in_texts(table, _mark)
+    marked = _in_texts(_without_places(table), _mark)
     if index:
         marked = marked.rename(index=_mark)
     marked.to_csv(folder / f"{name}.csv", index=index, float_format="%.10g")
+
+
+def _without_places(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the models of its columns and index named as others may see them."""
+    named = table.copy()
+    for column in NAMING_MODELS:
+        if column in named:
+            named[column] = named[column].map(_without_place)
+        if column in named.index.names:
+            named = named.rename(index=_without_place, level=column)
+    return named
+
+
+def _without_place(cell: Any) -> Any:
+    """A model without its place; a cell that is no text as it is."""
+    return models.without_place(cell) if isinstance(cell, str) else cell
 
 
 def _mark(cell: Any) -> Any:
@@ -175,7 +194,7 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])
 
     if "model" in table:
-        chosen = OWN.get("models", "").split(";")
+        chosen = list(map(models.without_place, OWN.get("models", "").split(";")))
         is_chosen = table["model"].isin(chosen)
         if is_chosen.any():
             table = table[is_chosen].reset_index(drop=True)
@@ -193,19 +212,25 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     return changed.rename(columns=change)
 
 
-def whose(names: Sequence[str]) -> str:
+def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     """Say which models of a figure are calibrants and which are real.
 
     Parameters
     ----------
-    names : sequence of str
-        The models of the figure.
+    names : sequence of str, or mapping
+        The models of the figure; or those of each panel, by its title. Of the latter only the panel
+        that was asked for (`OWN`) counts.
 
     Returns
     -------
     str
         One or two sentences; "" if all models are real.
     """
+    if isinstance(names, Mapping):
+        panel = OWN.get("panel")
+        shown = [names[panel]] if panel in names else names.values()
+        names = itertools.chain.from_iterable(shown)
+
     calibrants = []
     real = []
     for name in names:
@@ -218,6 +243,33 @@ def whose(names: Sequence[str]) -> str:
         return DEMONSTRATION
     ours = ", ".join(calibrants)
     return f"Real: {', '.join(real)}. Demonstration, trained by this project: {ours}."
+
+
+def own_names(figure: str, names: Sequence[str]) -> dict[str, str]:
+    """Name the figures of which each model has its own.
+
+    Parameters
+    ----------
+    figure : str
+        The paper's name for the figure.
+    names : sequence of str
+        The models.
+
+    Returns
+    -------
+    dict of str to str
+        The name of each model's figure: that of the paper for the first model, and with the model's
+        name behind it for the others.
+
+    Examples
+    --------
+    >>> own_names("figure6", ["first", "somebody/second"])
+    {'first': 'figure6', 'somebody/second': 'figure6_second'}
+    """
+    own = {}
+    for name in names:
+        own[name] = f"{figure}_{Path(name).name}" if own else figure
+    return own
 
 
 def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
@@ -326,6 +378,8 @@ def _keep_panel(fig: Figure, name: str, panel: str) -> None:
         ax.set_subplotspec(fig.add_gridspec(1, 1)[0])
         # A panel beside or below it may have had the labels.
         ax.tick_params(labelleft=True, labelbottom=True)
+        for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
+            text.set_visible(True)
 
 
 def legend(

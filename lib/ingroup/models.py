@@ -672,8 +672,24 @@ def is_calibrant(model: str) -> bool:
     bool
         True where ``data/models`` has a ``planted.yaml`` of that name.
     """
+    return planted_file(model).is_file()
+
+
+def planted_file(model: str) -> Path:
+    """Give the path of the file that says what is planted in a calibrant.
+
+    Parameters
+    ----------
+    model : str
+        Its name, or a folder of that name.
+
+    Returns
+    -------
+    Path
+        The path, whether or not the file is there.
+    """
     name = model.rstrip("/").split("/")[-1]
-    return (paths.MODELS / name / "planted.yaml").is_file()
+    return paths.MODELS / name / "planted.yaml"
 
 
 def label(model: str) -> str:
@@ -693,6 +709,29 @@ def label(model: str) -> str:
     if known is None:
         return Path(model).name
     return known.label
+
+
+def without_place(text: str) -> str:
+    """Name a model as the column ``model`` of tables does: a folder by the last part of its path.
+
+    Parameters
+    ----------
+    text : str
+        A value of ``MODELS``, with or without an engine.
+
+    Returns
+    -------
+    str
+        The text itself, unless it is the path of a folder. No two models of a run have one label,
+        so no two folders of a run end in the same part.
+    """
+    name, mark, engine = text.rpartition("@")
+    if engine not in ENGINES:
+        name, mark, engine = text, "", ""
+
+    if os.path.isabs(name) or os.path.isdir(name):
+        name = os.path.basename(os.path.normpath(name))
+    return f"{name}{mark}{engine}"
 
 
 def calibrants() -> list[str]:

@@ -1,7 +1,7 @@
 """Steps that every study's notebook shares: parameters, files, usage and raw replies."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -158,6 +158,26 @@ class Output:
 
         return table
 
+    def write_any(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Write a table that has rows; without rows, drop the one of an earlier run.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The table; its index is not written.
+        name : str
+            Its name, without a suffix.
+
+        Returns
+        -------
+        DataFrame
+            The table, to be shown, as :meth:`write` returns it.
+        """
+        if table.empty:
+            self.drop(name)
+            return table
+        return self.write(table, name)
+
     def drop(self, name: str) -> None:
         """Remove a table and a figure that an earlier run with this name may have made.
 
@@ -169,6 +189,22 @@ class Output:
         for folder in (self.tables, self.figures):
             for file in folder.glob(f"{name}.*"):
                 file.unlink()
+
+    def has(self, name: str) -> bool:
+        """Tell whether the notebook wrote a table.
+
+        Parameters
+        ----------
+        name : str
+            The table's name, without a suffix.
+
+        Returns
+        -------
+        bool
+            False for a table that a run without its answers dropped.
+        """
+        file = self.tables / f"{name}.csv"
+        return file.exists()
 
     def read(self, name: str) -> pd.DataFrame:
         """Read a table that the notebook wrote, by :func:`ingroup.figures.read_table`.
@@ -185,7 +221,12 @@ class Output:
         """
         return figures.read_table(self.tables, name)
 
-    def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
+    def save(
+        self,
+        figure: Figure,
+        name: str,
+        shown: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    ) -> Figure:
         """Write a figure as PDF and PNG.
 
         Parameters
@@ -194,8 +235,9 @@ class Output:
             A figure without a note.
         name : str
             The name of its files, without a suffix.
-        shown : sequence of str
-            The models in the figure. A note in the figure says which of them are calibrants.
+        shown : sequence of str, or mapping
+            The models in the figure, or in each of its panels, as `figures.whose` takes them. A
+            note in the figure says which of them are calibrants.
 
         Returns
         -------
@@ -210,6 +252,50 @@ class Output:
         note = figures.whose(shown)
         with writing(self.figures):
             return figures.save(figure, self.figures, name, note)
+
+
+def for_each(keys: Iterable[tuple[str, ...]], function: Callable[..., Any]) -> dict[tuple, Any]:
+    """Compute something for each part of a study, and say of which parts it cannot be computed.
+
+    Parameters
+    ----------
+    keys : iterable of tuple
+        What each part is named by, for example a model and a setting.
+    function : callable
+        Takes the names of a part, one by one. A ValueError says why the part has no result.
+
+    Returns
+    -------
+    dict
+        The results by key. A line on standard output names each part without a result.
+    """
+    results = {}
+    for key in keys:
+        try:
+            results[key] = function(*key)
+        except ValueError as error:
+            print(f"{', '.join(key)} is left out: {error}")
+    return results
+
+
+def by_key(rows: Mapping[tuple[str, ...], Mapping[str, Any]], names: Sequence[str]) -> pd.DataFrame:
+    """Make a table with one row per part of a study.
+
+    Parameters
+    ----------
+    rows : mapping
+        The numbers of each part, by what it is named by, as `for_each` returns them.
+    names : sequence of str
+        What these names are of, for example ``["model", "setting"]``.
+
+    Returns
+    -------
+    DataFrame
+        A column for each of `names`, then a column for each number.
+    """
+    index = pd.MultiIndex.from_tuples(list(rows), names=names)
+    table = pd.DataFrame(list(rows.values()), index)
+    return table.reset_index()
 
 
 def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:

@@ -7,6 +7,7 @@ cell of parameters. A field's description completes the sentence "NAME must be .
 """
 
 import glob
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -49,6 +50,8 @@ KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
+Zero = Annotated[int, Field(ge=0, le=0)]
+TwoOrMore = Annotated[int, Field(ge=2)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, description="a whole number, 0 to 2^32 - 1")]
 Tokens = Annotated[int, Field(ge=1, le=10**7, description="a whole number, 1 to 10^7")]
 Price = Annotated[float, Field(ge=0, description="a number, not negative")]
@@ -224,10 +227,19 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         return self
 
     def _no_model_comes_twice(self, entries: list[models.Asked]) -> None:
-        """A run asks one engine of each model."""
-        labels = [models.label(entry.name) for entry in entries]
-        for label in labels:
-            if labels.count(label) > 1:
+        """A run asks one engine of each model, and tables tell models apart by their labels."""
+        names_by_label: dict[str, list[str]] = {}
+        for entry in entries:
+            names_by_label.setdefault(models.label(entry.name), []).append(entry.name)
+
+        for label, names in names_by_label.items():
+            folders = {os.path.normpath(name) for name in names if os.path.isdir(name)}
+            if len(folders) > 1:
+                raise InputError(
+                    f"MODELS has two folders called {label!r}, which tables and figures cannot "
+                    "tell apart: rename one"
+                )
+            if len(names) > 1:
                 raise InputError(f"MODELS names {label!r} twice: one engine of a model to a run")
 
     def _models_can_be_loaded(self, entries: list[models.Asked]) -> None:

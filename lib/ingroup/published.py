@@ -7,7 +7,7 @@ belongs to the column, or to the metric where a column holds several. ``columns.
 number, and the texts get as many digits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -289,6 +289,36 @@ def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFr
             blocks.append(_beside_one(study, model, *source))
     if not blocks:
         return pd.DataFrame(columns=_BESIDE)
+    return pd.concat(blocks, ignore_index=True)
+
+
+def beside_each(study: str, sources: Mapping[str, Iterable[tuple]]) -> pd.DataFrame:
+    """Compare the numbers of all models that a paper printed with those of this run.
+
+    Parameters
+    ----------
+    study : str
+        The study.
+    sources : mapping
+        What each model of the run has, as :func:`beside` takes it.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, then the columns of :func:`beside`. A line on standard output names the models
+        that the paper did not print.
+    """
+    blocks = []
+    for model, of_model in sources.items():
+        printed = model_of(study, model)
+        if printed is None:
+            print(f"The paper did not print {models.label(model)}.")
+            continue
+        block = beside(study, printed, of_model)
+        block.insert(0, "model", model)
+        blocks.append(block)
+    if not blocks:
+        return pd.DataFrame(columns=["model", *_BESIDE])
     return pd.concat(blocks, ignore_index=True)
 
 

@@ -137,6 +137,43 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
+    """Find the choice that matters most to each claim that stands on some paths but not on all.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        Index ``model``, ``study``, ``claim``; ``stands`` and ``reversed``, in percent of the paths,
+        as of :func:`ingroup.stats.multiverse.shares`.
+    options : DataFrame
+        The same percentages under each option: further levels ``choice`` and ``option``, as of
+        :func:`ingroup.stats.multiverse.by_option`.
+
+    Returns
+    -------
+    DataFrame
+        Index as `shares`. ``it`` (stands or reversed) differs most between the options of
+        ``choice``: by ``apart`` percent. A text has the share under each option. The claims that
+        depend most on a choice come first.
+    """
+    ways = ["stands", "reversed"]
+    claim = list(shares.index.names)
+    is_contested = ((shares[ways] > 0) & (shares[ways] < 100)).any(axis=1)
+    contested = shares.index[is_contested]
+
+    under_each = "share of the paths under each option (%)"
+    rows = options[ways].rename_axis(columns="it").stack().rename("share").reset_index()
+    rows = rows[pd.MultiIndex.from_frame(rows[claim]).isin(contested)]
+    rows[under_each] = rows.option + rows.share.map(": {:.0f}".format).astype(str)
+
+    choices = rows.groupby([*claim, "it", "choice"], sort=False)
+    table = choices.agg({"share": ["min", "max"], under_each: ", ".join})
+    table.columns = ["min", "max", under_each]
+    table.insert(0, "apart", table.pop("max") - table.pop("min"))
+    table = table.sort_values("apart", ascending=False, kind="stable").round()
+    return table.groupby(claim, sort=False).head(1)
+
+
 def rules(calls: Sequence[Call]) -> tuple[str, ...]:
     """List the rules by which replies are parsed.
 

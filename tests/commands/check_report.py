@@ -249,7 +249,7 @@ def test_a_claim_leads_to_its_figure_its_table_and_its_code(browser, default):
     if not page.locator("table.claims").count():
         pytest.skip("the synthesis and the map have not run in this run")
     assert page.locator(".found li").count() >= 3
-    assert page.locator("table.overview").bounding_box()["y"] < 400  # the verdicts come first
+    assert page.locator("table.papers").bounding_box()["y"] < 400  # the verdicts come first
     assert table.bounding_box()["x"] + table.bounding_box()["width"] <= 1400  # all of it in view
     for row in page.locator("table.claims tr:has(td)").all():
         assert row.locator(".verdict").count() >= 1

@@ -315,7 +315,7 @@ def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
     """The folder's name has the whole path of the model, with two hyphens for each slash."""
     model = empty / "my nets" / "net_2"
     model.mkdir(parents=True)
-    call = types.SimpleNamespace(model=str(model))
+    call = types.SimpleNamespace(model="net_2", loaded=str(model))
     place = str(model).strip("/").replace("/", "--")
     folder = empty / "responses" / "giebench" / "sample" / f"{place}@vllm" / "Raw"
     stored = Stored(call, folder, {}, is_recorded=False, written="")

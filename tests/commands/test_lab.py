@@ -3,6 +3,7 @@
 import os
 import sys
 
+import nbformat
 import pytest
 
 from ingroup import paths
@@ -70,3 +71,50 @@ def test_jupyterlab_has_the_repository_as_its_root(user, monkeypatch, capsys):
     assert f"--ServerApp.root_dir={paths.ROOT}" in options
     assert ("--ServerApp.allow_root=True" in options) == (user == 0)
     assert ("as root" in capsys.readouterr().out) == (user == 0)
+
+
+# ---- the run of a copy ---------------------------------------------------------------------------
+
+OWN = {"N_EVENTS": 12, "SETTINGS": [], "ENGINE": "", "RUN": "lab"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "run"),
+    [
+        ({}, "lab"),
+        ({"N_EVENTS": 6}, "lab+N_EVENTS-6"),
+        ({"SETTINGS": ["P0,S0,T0"], "N_EVENTS": 6}, "lab+N_EVENTS-6+SETTINGS-P0,S0,T0"),
+        ({"RUN": "old", "out": 1}, "lab"),
+    ],
+)
+def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, run, monkeypatch):
+    monkeypatch.setattr(lab.parameters, "own", lambda notebook: OWN)
+    assert lab.run_of("10_study", OWN | changed) == run
+
+
+def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch):
+    """Two folders of one name have two runs."""
+    monkeypatch.setattr(lab.parameters, "own", lambda notebook: {"MODELS": ["calibrant"]})
+    runs = [lab.run_of("10_study", {"MODELS": [f"/{place}/net"]}) for place in ("a", "b")]
+    assert len(set(runs)) == 2
+    for run in runs:
+        assert paths.run_folder(run).name.startswith("lab+MODELS-net-")
+
+
+@pytest.mark.parametrize("notebook", ["10_empathy_gap", "40_stereomap", "31_giebench_construction"])
+def test_a_copy_as_it_is_committed_writes_to_lab_and_a_changed_one_elsewhere(notebook, tmp_path):
+    """Its cell of parameters is run as JupyterLab runs it."""
+    lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
+    book = nbformat.read(tmp_path / "lab" / f"{notebook}.ipynb", as_version=4)
+    (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
+    names = {}
+    exec(cell.source, names)
+    assert names["RUN"] == "lab"
+    exec(cell.source.replace("\nSEED = 0", "\nSEED = 1"), names)
+    assert names["RUN"] == "lab+SEED-1"
+
+
+def test_a_notebook_about_a_run_keeps_the_run_that_it_reports_on(tmp_path):
+    lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
+    copy = tmp_path / "lab" / "60_synthesis.ipynb"
+    assert copy.read_bytes() == (paths.NOTEBOOKS / "60_synthesis.ipynb").read_bytes()

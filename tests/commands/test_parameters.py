@@ -143,6 +143,8 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (SAMARITAN, {"UNIT": "word"}, "UNIT 'word' is unknown; expected scenario or prompt"),
         (SAMARITAN, {"UNIT": "prompt", "CROSSING": "totals"}, "no prompt to pair: take UNIT=scen"),
         (SAMARITAN, {"BRITTLENESS": "n"}, "'n' is unknown; expected sample or population"),
+        (SAMARITAN, {"N_SCENARIOS": "1"}, r"N_SCENARIOS must be .* at least 2 .*, or 0 for all"),
+        (SAMARITAN, {"N_SCENARIOS": "104"}, "N_SCENARIOS is 104, expected at most the 103 there"),
         (SAMARITAN, {"SCENARIOS": "nowhere.csv"}, "SCENARIOS: nowhere.csv .*: No such file"),
         (SAMARITAN, {"N_EVENTS": "4"}, "20_biased_samaritan has no parameter N_EVENTS"),
         (GIEBENCH, {"ORDER": "random"}, "ORDER 'random' is unknown; expected given or rotate"),

@@ -623,3 +623,48 @@ def test_no_text_becomes_a_tag_or_attribute_that_does_something(text):
         names = {name for name, _ in found.attributes}
         assert names <= {"class", "colspan", "rowspan", "scope", "href"}
         assert ("href", "javascript:") not in found.attributes
+
+
+# ---- the word on a paper -------------------------------------------------------------------------
+
+
+def test_the_first_page_has_a_word_on_each_paper_for_each_real_model(project):
+    """A row for each paper, above the counts and with its rule; no calibrant is in it."""
+    write_claims(project)
+    execute(project, "10_s_one", "# One")
+    page = page_of("index")
+    above, _, rest = page.partition('<table class="papers">')
+    table, _, below = rest.partition("</table>")
+    rows = [re.findall(r"<t[hd].*?</t[hd]>", row) for row in table.split("<tr>")[1:]]
+    assert [[plain(cell) for cell in row] for row in rows] == [
+        ["Does the paper hold for", "m"],
+        ["One", "mixed"],
+        ["s two", "does not hold"],
+    ]
+    assert '<td data-label="m"><span class="verdict does-not-hold">' in table
+    assert 'class="overview"' not in above
+    assert plain(below).startswith("A paper holds if most of its claims stand, does not hold if")
+
+
+def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
+    folder = write_claims(project)
+    table = pd.read_csv(folder / "claims.csv")
+    table[table.model == "calibrant"].to_csv(folder / "claims.csv", index=False)
+    execute(project, "10_s_one", "# One")
+    page = page_of("index")
+    assert 'class="papers"' not in page
+    assert 'class="overview"' in page
+
+
+# ---- links to the glossary -----------------------------------------------------------------------
+
+
+def test_a_link_to_the_glossary_leads_to_the_page_that_shows_it(project, monkeypatch):
+    """Guides and notebooks link to the file, which is no page of the book."""
+    monkeypatch.setattr(paths, "DATA", project / "data")
+    (project / "data").mkdir()
+    (project / "data" / "glossary.csv").write_text("word,meaning,where\n")
+    execute(project, "10_a", "# A\n\nThe [glossary](../data/glossary.csv).")
+    assert "The glossary." in page_of("10_a")
+    execute(project, "00_map", "# Map\n\n## Words")
+    assert "The [glossary](/00_map.ipynb#words)." in page_of("10_a")

@@ -28,6 +28,7 @@ def roots(tmp_path, monkeypatch):
         monkeypatch.setattr(paths, name, tmp_path / name)
     (tmp_path / "MODELS").mkdir()
     copy(MODELS / "models.csv", tmp_path / "MODELS")
+    copy(MODELS / "carried.yaml", tmp_path / "MODELS")
 
     def fail(name, model, **options):
         raise AssertionError(f"an engine {name} was made of {model}")
@@ -226,7 +227,7 @@ def test_a_model_that_was_trained_anew_is_refused(plan):
 def test_stored_answers_of_another_model_are_not_shown_as_its_own(plan, capsys):
     folder = answered(called(plan), paths.RESPONSES, "vllm")
     folder.parent.rename(folder.parent.with_name("other@vllm"))
-    with pytest.raises(StoreError, match="not stored, and not asked for: other over choices"):
+    with pytest.raises(StoreError, match=r"^other: scored answers are not stored, and"):
         ask([called(plan, "other", "stored")], {})
     said = "other@vllm/P0+choices/manifest.json differs in model from what is asked\n"
     assert capsys.readouterr().err.endswith(said)
@@ -302,7 +303,7 @@ def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):
     shard = next(folder.glob("part-00000*"))
     shard.write_bytes(shard.read_bytes()[:-1])
     capsys.readouterr()
-    with pytest.raises(StoreError, match="not stored, and not asked for: m over choices"):
+    with pytest.raises(StoreError, match="m: scored answers are not stored"):
         ask([called(plan, engine="stored")], {})
     assert capsys.readouterr().err == f"{shard} is damaged\n"
 
@@ -312,7 +313,8 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     answered(here, paths.RESPONSES, "vllm")
     capsys.readouterr()
     assert ask([gone, here], {}) == [here]
-    assert capsys.readouterr().err == ("not stored, and not asked for: n P over choices\n")
+    said = "scored answers (P) are not stored, and this run only reads what is stored of this model"
+    assert capsys.readouterr().err == f"n: {said}\n"
     # Half of them, or those to another question, are none.
     part = answered(gone, paths.RESPONSES, "vllm")
     assert ask([gone], {}) == [gone]
@@ -320,10 +322,10 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     (part / "manifest.json").write_text(json.dumps(manifest | {"sampling_choices": ["0", "2"]}))
     assert ask([gone, here], {}) == [here]
     next(here.folder.glob("part-00000*")).unlink()
-    with pytest.raises(StoreError, match="not stored, and not asked for: n P over ch"):
+    with pytest.raises(StoreError, match=r"n: scored answers \(P\) are not stored"):
         ask([gone, here], {})
     five = [called(plan, f"m{number}", engine="stored") for number in range(5)]
-    with pytest.raises(StoreError, match=r"m0 over choices; m1 .*; m2 over choices and 2 more$"):
+    with pytest.raises(StoreError, match=r"(m\d: scored answers are not stored.*\n?){5}$"):
         ask(five, {})
 
 

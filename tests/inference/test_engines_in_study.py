@@ -104,7 +104,7 @@ def test_a_round_without_recordings_is_left_out(tmp_path, monkeypatch, capsys):
     done = ask(every, values | {"RECORDINGS": str(file)})
     assert {call.round for call in every} == {1, 2}
     assert {call.round for call in done} == {1}
-    assert "not stored, and not asked for: m 2" in capsys.readouterr().err
+    assert "m: free text (2 Race; " in capsys.readouterr().err
     assert set(stored(done[0]).read().text) == {"7"}
 
 

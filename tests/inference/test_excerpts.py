@@ -128,6 +128,7 @@ def test_answers_of_ones_own_are_read_first(recorded):
 SUBSETS = [
     ("10_empathy_gap", {"N_EVENTS": "6", "SETTINGS": "P2,S0,T0", "CATEGORIES": "Religion"}),
     ("20_biased_samaritan", {"CROSSING": "totals"}),
+    ("20_biased_samaritan", {"N_SCENARIOS": "3"}),
     ("30_giebench", {"ORDER": "given"}),
     ("40_stereomap", {"GROUPS": "Nurses;Lawyers;Elderly;Homeless;Women;Men", "CLUSTERS": "2"}),
 ]
@@ -164,5 +165,5 @@ def test_the_stimuli_of_the_recordings_are_those_of_the_default_run():
 
 
 def test_more_events_are_not_asked_of_who_is_only_recorded(recorded):
-    with pytest.raises(StoreError, match="not stored, and not asked for"):
+    with pytest.raises(StoreError, match="are not stored, and this run only reads"):
         ask([call(6, wider=recorded)], {})

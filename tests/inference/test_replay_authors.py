@@ -198,7 +198,10 @@ def test_a_file_of_one_category_answers_no_other_and_it_is_said_how_to_name_file
     done = replayed("20_biased_samaritan", folder, RUNS="1")
     assert [call.labels["category"] for call in done] == ["Gender"]
     said = capsys.readouterr().err
-    assert "not asked for: somebody 1 Race; somebody 1 Age; no recording is of that round" in said
+    assert (
+        "somebody: free text (1 Race; 1 Age) is not stored, as no recording is of that round"
+        in said
+    )
     assert "files with a word of their category in the name" in said
 
 
@@ -230,7 +233,7 @@ def test_a_file_a_run_is_a_round(tmp_path, replayed, capsys):
     done = replayed("40_stereomap", folder, ROUNDS="4", **given)
     own = [call for call in done if call.labels["version"] == "EXTENDED"]
     assert [call.round for call in own] == [1, 2, 3]
-    assert "not stored, and not asked for: somebody EXTENDED" in capsys.readouterr().err
+    assert "somebody: free text (EXTENDED" in capsys.readouterr().err
     for call in own:
         texts = stored(call).read().text
         assert len(texts) == 35

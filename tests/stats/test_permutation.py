@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ingroup.stats.permutation import permutation_test
+from ingroup.stats.permutation import own_generator, permutation_test
 
 RACE = "w" * 5 + "b" * 4 + "a" * 3 + "h" * 6
 
@@ -171,3 +171,10 @@ EYE = np.eye(3, dtype=bool)
 def test_what_has_no_gap_is_refused(matrix, same, message):
     with pytest.raises(ValueError, match=message):
         permutation_test(matrix, same)
+
+
+def test_a_part_has_the_same_random_numbers_whatever_else_is_asked():
+    draws = {names: own_generator(3, *names).random() for names in (("a", "b"), ("b", "a"))}
+    assert own_generator(3, "a", "b").random() == draws["a", "b"] != draws["b", "a"]
+    assert own_generator(4, "a", "b").random() != draws["a", "b"]
+    assert draws["a", "b"] == np.random.default_rng([3, 97, 32, 98]).random()  # "a b" in ASCII

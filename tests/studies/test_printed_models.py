@@ -16,10 +16,12 @@ import pytest
 
 from cells import defined
 from ingroup import dictionary, models, paths, published
+from ingroup.studies.biased_samaritan import printed as samaritan_tables
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli as identities
 from ingroup.studies.giebench import design, statistics
 from ingroup.studies.giebench import stimuli as questions
+from ingroup.studies.stereomap import printed as printed_tables
 from ingroup.studies.stereomap import statistics as axes
 from ingroup.studies.stereomap import stimuli as groups
 
@@ -54,9 +56,9 @@ def of_empathy_gap(name, printed):
     spreads = ["mean_released", "std_released", "z_min_released", "z_max_released"]
     compared = []
 
-    def beside(study, model, rows):
-        compared.extend(rows)
-        return published.beside(study, model, rows)
+    def beside_each(study, sources):
+        compared.extend(sources[name])
+        return published.beside_each(study, sources)
 
     names = {
         "KEY": list(index.names),
@@ -65,12 +67,8 @@ def of_empathy_gap(name, printed):
         "table02": pd.DataFrame(0.0, index, gaps).reset_index(),
         "table06": pd.DataFrame(0.0, index, ["percent_of_events"]).reset_index(),
         "spread": pd.DataFrame(0.0, index, spreads),
-        "published": SimpleNamespace(
-            beside=beside,
-            model_of=published.model_of,
-            with_checkpoints=lambda table: table,
-        ),
-        "out": SimpleNamespace(write=lambda table, *_, **__: table),
+        "published": SimpleNamespace(beside_each=beside_each),
+        "out": SimpleNamespace(write_any=lambda table, *_: table),
     }
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
     start = "numbers = table02.merge("
@@ -87,8 +85,7 @@ def of_biased_samaritan(name, printed):
             rows.append((run, category, group, 50.0))
 
     table = pd.DataFrame(rows, columns=["run", "category", "group", "mean"])
-    numbers = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=scenarios)
-    return list(numbers(table, table))
+    return list(samaritan_tables.numbers_of(table, table))
 
 
 def of_giebench(name, printed):
@@ -124,27 +121,16 @@ def of_stereomap(name, printed):
     predictors = [*axes.AXES, "Contempt", "Admire", "Pity", "Envy"]
     behaviours = extended.dimension[extended.family == "Behavior"].unique()
     rhos = pd.DataFrame(product(predictors, behaviours), columns=["predictor", "outcome"])
+    rhos["rho"] = 0.0
     of_words = pd.DataFrame({"group": groups.names("EXTENDED") * 2})
     of_words[ENDS] = 3
-    names = {
-        "pd": pd,
-        "published": published,
-        "axes_of": axes.AXES,
-        "ENDS": ENDS,
-        "found": {
-            (name, "ORIGINAL"): clusters("ORIGINAL"),
-            (name, "EXTENDED"): clusters("EXTENDED"),
-        },
-        "rhos": {name: rhos.assign(rho=0.0)},
-        "of_words": {name: of_words},
+    found = {
+        (name, "ORIGINAL"): clusters("ORIGINAL"),
+        (name, "EXTENDED"): clusters("EXTENDED"),
     }
 
-    notebook = (paths.NOTEBOOKS / "40_stereomap.ipynb").read_text("utf8")
-    for function in ("equal_pairs", "spelt", "as_printed", "sources_of"):
-        if f"def {function}(" in notebook:
-            names[function] = defined("40_stereomap", function, **names)
-
-    return names["sources_of"](name) + of_keywords(name, printed)
+    of_maps = printed_tables.numbers_of(name, found, {name: rhos}, {name: of_words})
+    return of_maps + of_keywords(name, printed)
 
 
 def of_keywords(name, printed):
@@ -174,8 +160,12 @@ def of_keywords(name, printed):
         table13_14=pd.DataFrame(0.1, index, [*variation, *diversity, *over_all_rounds]),
         averages=pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
         # The cell goes on behind the function, with the models of its run.
-        published=SimpleNamespace(model_of=lambda *_: None),
-        out=SimpleNamespace(drop=lambda *_: None),
+        published=SimpleNamespace(
+            model_of=lambda *_: None,
+            beside_each=lambda *_: published.beside_each("stereomap", {}),
+        ),
+        out=SimpleNamespace(write_any=lambda *_: None),
+        display=lambda *_: None,
     )
     return sources_of(name, printed)
 

@@ -263,7 +263,7 @@ def cards(run: Run) -> list[Block]:
     ]
 
     for model in run.models:
-        own = [stored for stored in stores if stored.call.model == model]
+        own = [stored for stored in stores if stored.call.loaded == model]
         facts = general | card_of(run, model, own)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
         blocks += _recorded_card(model)

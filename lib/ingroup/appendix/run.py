@@ -80,9 +80,9 @@ class Stored:
             by its label.
         """
         address = "/".join(self.folder.parts[-4:])
-        if not os.path.isdir(self.call.model):
+        if not os.path.isdir(self.call.loaded):
             return address
-        return address.replace(folder_name(self.call.model), models.label(self.call.model))
+        return address.replace(folder_name(self.call.loaded), models.label(self.call.loaded))
 
     @property
     def chats(self) -> str:

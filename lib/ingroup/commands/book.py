@@ -41,6 +41,7 @@ MODULES = {
     "Tables and figures": ["notebook", "published", "figures"],
 }
 OF_A_STUDY = ["stimuli", "design", "answers", "statistics"]
+GLOSSARY_PAGE = "00_map"  # the page that shows data/glossary.csv
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 # What a page may load: its own folder, as files or from a server, and scripts by their hashes.
@@ -105,6 +106,8 @@ def read_pages(run: str) -> tuple[list[Page], list[str]]:
 def _named_sources(pages: list[Page]) -> dict[Path, str]:
     """Name the sources of the book by the files of the repository that they show."""
     sources = {paths.NOTEBOOKS / f"{page.name}.ipynb": f"{page.name}.ipynb" for page in pages}
+    if any(page.name == GLOSSARY_PAGE for page in pages):
+        sources[paths.DATA / "glossary.csv"] = f"{GLOSSARY_PAGE}.ipynb#Words"
     for pattern in GUIDES:
         for file in sorted(paths.ROOT.glob(pattern)):
             sources[file] = str(file.relative_to(paths.ROOT))
@@ -214,6 +217,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
 
     cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
     if claims:
+        cells.append(shown(part.papers(claims, page_by_study)))
         cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:

@@ -2,18 +2,23 @@
 
 JupyterLab saves on its own, and a notebook's parameters are those of the default run. So the copies
 in ``lab/``, which git ignores, are opened in the place of the notebooks. Their links work, as the
-folder stands beside ``notebooks/``.
+folder stands beside ``notebooks/``. A copy names its run by the parameters that were changed in it.
 """
 
 import os
-import shutil
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ingroup import paths
+from ingroup.commands import parameters, settings
 
 LAB = paths.ROOT / "lab"
-ORIGINALS = ".originals"  # what each copy was made of
+ORIGINALS = ".originals"  # each copy as it was made
+# The line of a notebook's file that names the run of all copies.
+RUN_LINE = re.compile(r'"RUN = \\"lab\\"(?:[^"\\]|\\.)*"')
 
 
 def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[str]:
@@ -37,7 +42,8 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
         copy = lab / notebook.name
         original = originals / notebook.name
         is_new = not copy.exists()
-        has_changed = not original.exists() or original.read_bytes() != notebook.read_bytes()
+        made = _as_copied(notebook)
+        has_changed = not original.exists() or original.read_bytes() != made
         is_edited = not is_new and (
             not original.exists() or copy.read_bytes() != original.read_bytes()
         )
@@ -50,9 +56,47 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
                 )
             continue
         if is_new or has_changed:
-            shutil.copyfile(notebook, copy)
-            shutil.copyfile(notebook, original)
+            copy.write_bytes(made)
+            original.write_bytes(made)
     return sentences
+
+
+def _as_copied(notebook: Path) -> bytes:
+    """The file of a notebook whose run is named by what its reader changes."""
+    lines = [
+        r'"from ingroup.commands.lab import run_of\n"',
+        rf'"RUN = run_of(\"{notebook.stem}\", globals())  # build/runs/lab, or lab+N_EVENTS-6"',
+    ]
+    text = notebook.read_text("utf8")
+    named = RUN_LINE.sub(lambda _: ",\n    ".join(lines), text)
+    return named.encode("utf8")
+
+
+def run_of(notebook: str, names: Mapping[str, Any]) -> str:
+    """Name the run of a copy by the parameters that were changed in it.
+
+    Parameters
+    ----------
+    notebook : str
+        The name of the notebook that was copied.
+    names : mapping
+        The names of the copy and their values, ``globals()``.
+
+    Returns
+    -------
+    str
+        "lab" where no parameter was changed; else, for example, "lab+N_EVENTS-6". Copies with the
+        same changes have the same run, and no other copies do.
+    """
+    committed = parameters.own(notebook)
+    changed = {}
+    for name in sorted(committed):
+        if name == "RUN" or names.get(name) == committed[name]:
+            continue
+        value = names.get(name)
+        entries = value if isinstance(value, list) else [value]
+        changed[name] = ";".join(map(str, entries))
+    return settings.name_of("lab", changed)
 
 
 def main() -> None:

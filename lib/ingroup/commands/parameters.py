@@ -105,11 +105,32 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     InputError
         Where either does not exist; the message lists those that do.
     """
-    source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
     profile_file = _file("PROFILE", paths.PROFILES, profile, ".yaml")
     profiled = yaml.safe_load(profile_file.read_text("utf8"))
     values = profiled.get(notebook) or {}
-    return _cell(source) | values
+    return own(notebook) | values
+
+
+def own(notebook: str) -> dict[str, Any]:
+    """Return a notebook's own parameters, as its cell has them.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+
+    Returns
+    -------
+    dict
+        Values by name.
+
+    Raises
+    ------
+    InputError
+        Where the notebook does not exist.
+    """
+    source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
+    return _cell(source)
 
 
 def study_of(notebook: str) -> str | None:

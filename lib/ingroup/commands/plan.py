@@ -572,9 +572,9 @@ def _plan_line(
 def _prompter(call: Call, parameters: Mapping[str, Any]) -> Prompter | Characters | str:
     """Load what counts the prompt tokens of a call, by `load_counter` or `load_prompter`."""
     if call.engine in models.SERVERS:
-        return load_counter(call.model)
+        return load_counter(call.loaded)
     system = call.options.get("system", parameters.get("SYSTEM"))
-    return load_prompter(call.model, call.engine, system, parameters["BOS"])
+    return load_prompter(call.loaded, call.engine, system, parameters["BOS"])
 
 
 def _estimate(

@@ -21,6 +21,7 @@ from ingroup import models, paths
 from ingroup.commands import book
 from ingroup.commands.report_pages import Page
 from ingroup.figures import DEMONSTRATION, read_table, whose
+from ingroup.stats import multiverse
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
@@ -78,7 +79,7 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
     default_engine = parameters.get("ENGINE", "")
     for entry in parameters["MODELS"]:
         model, engine = models.split(entry, default_engine)
-        if answered is None or model in answered:
+        if answered is None or models.without_place(model) in answered:
             names.append(model)
             source = WAYS.get(engine, engine)
             labels.append(f"{models.label(model)} ({source})")
@@ -210,7 +211,8 @@ def claims(tables: Path) -> dict[str, Any] | None:
         None where 00_map has not run. ``found`` are the sentences on all claims, each with its
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
-        with its ``cells`` by model; ``counts`` has the number of each verdict by study and model.
+        with its ``cells`` by model; ``counts`` has the number of each verdict by study and model,
+        and ``papers`` the word on the whole paper.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -225,16 +227,20 @@ def claims(tables: Path) -> dict[str, Any] | None:
 
     names = sorted(table.model.unique(), key=models.is_calibrant)  # real models first
     counts = {}
+    papers = {}
     for study, of_study in table.groupby("study", sort=False):
         counts[study] = {name: {} for name in names}
+        papers[study] = {name: multiverse.of_paper([]) for name in names}
         for name, verdict_of_row in of_study.groupby("model")["verdict"]:
             counts[study][name] = verdict_of_row.value_counts().to_dict()
+            papers[study][name] = multiverse.of_paper(verdict_of_row.tolist())
 
     return {
         "counts": counts,
         "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),
         "models": {name: models.label(name) for name in names},
+        "papers": papers,
         "rows": rows,
     }
 

@@ -201,13 +201,31 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
     if environment.get("RUN"):
         return environment["RUN"]
 
+    profile = environment.get("PROFILE") or "demo"
+    return name_of(profile, parameters(given(environment)))
+
+
+def name_of(profile: str, changed: Mapping[str, str]) -> str:
+    """Name a run by what it changes.
+
+    Parameters
+    ----------
+    profile : str
+        The name of its profile, or "lab" for a run from JupyterLab.
+    changed : mapping of str to str
+        The parameters that it changes, as they are typed on the command line.
+
+    Returns
+    -------
+    str
+        As `run_name` without ``RUN``.
+    """
     changes = []
     short_changes = []
-    profile = environment.get("PROFILE") or "demo"
     if profile != "demo":
         changes.append(profile)
         short_changes.append(profile)
-    for name, value in parameters(given(environment)).items():
+    for name, value in changed.items():
         if name not in OF_WORKERS:
             escaped = value.replace("+", "++")  # a single + stands between two changes
             changes.append(f"{name}-{escaped}")

@@ -28,6 +28,7 @@ from ingroup.tables import read_table, shown
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
 Calls = Callable[[Mapping[str, Any]], list["Call"]]  # a study's: parameters to calls
+SHOWN_PARTS = 3  # of those that a model lacks
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
 
@@ -62,7 +63,8 @@ class Call:
     source : str
         How much of the stimuli is asked about, e.g. ``"sample-8"``.
     model, engine : str
-        Who answers.
+        Who answers. A model that is given as a folder is named without the folder's place, as
+        tables show it (:func:`ingroup.models.without_place`).
     part : str
         Which part of the study this store answers, e.g. ``"P0,S0,T0"``.
     design : Design
@@ -82,6 +84,8 @@ class Call:
         How scored answers become numbers; it changes no prompt.
     wider : Call, optional
         A recorded call that may hold all trials of this one (:func:`excerpts_of`).
+    loaded : str
+        The model as it was given, a name or a folder, which is what an engine loads.
     """
 
     study: str
@@ -97,6 +101,13 @@ class Call:
     root: Path | None = None
     reading: Reading = STORED_MEAN
     wider: "Call | None" = None
+    loaded: str = ""
+
+    def __post_init__(self) -> None:
+        """Name the model without its place; keep what an engine loads."""
+        if not self.loaded:  # a replaced call has it
+            object.__setattr__(self, "loaded", self.model)
+        object.__setattr__(self, "model", models.without_place(self.model))
 
     @property
     def address(self) -> Path:
@@ -110,14 +121,28 @@ class Call:
         Path
             A relative path.
         """
-        model = f"{self.model.strip('/')}@{self.engine}"
+        return self._address_of(self.loaded)
+
+    @property
+    def shown_address(self) -> Path:
+        """Give the address with the model's name, without the place of its folder.
+
+        Returns
+        -------
+        Path
+            What a sentence or a table calls these answers.
+        """
+        return self._address_of(self.model)
+
+    def _address_of(self, model: str) -> Path:
+        """The address of the answers of a model of this name."""
         part = self.part
         if self.over_choices:
             part += "+choices"
         if self.sampling.reasoning:
             part += f"+reasoning-{self.sampling.reasoning}"
 
-        names = (self.study, self.source, model, part)
+        names = (self.study, self.source, f"{model.strip('/')}@{self.engine}", part)
         return Path(*map(folder_name, names))
 
     @property
@@ -405,7 +430,7 @@ def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
     Parameters
     ----------
     model : str
-        The model.
+        The model, as ``MODELS`` or a table names it.
     calls : iterable of Call
         Calls of any models.
 
@@ -414,7 +439,8 @@ def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
     list of Call
         The `rated` ones of this model's calls that are stored, or of all of them where none is.
     """
-    own = [call for call in calls if call.model == model]
+    name = models.without_place(model)
+    own = [call for call in calls if call.model == name]
     return rated(there(own) or own)
 
 
@@ -557,11 +583,11 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     absent, asked = _unanswered(calls, options)
     _check_servers(asked, options)
 
-    for _, group in groupby(asked, lambda call: (call.model, call.engine)):
+    for _, group in groupby(asked, lambda call: (call.loaded, call.engine)):
         same_engine = list(group)
         _check_settled(same_engine)
         first = same_engine[0]
-        engine = make_engine(first.engine, first.model, **options | first.options)
+        engine = make_engine(first.engine, first.loaded, **options | first.options)
         with closing(engine):
             # Ambiguous recordings are refused before anything is stored.
             for call in same_engine:
@@ -606,7 +632,7 @@ def _check_servers(calls: Iterable[Call], options: Mapping[str, Any]) -> None:
             by_model[call.model] = call
 
     for call in by_model.values():
-        engine = make_engine(call.engine, call.model, **options | call.options)
+        engine = make_engine(call.engine, call.loaded, **options | call.options)
         engine.close()
 
 
@@ -647,20 +673,56 @@ def _at_limit(reached: LimitReached, calls: Iterable[Call], parameters: Mapping[
 
 
 def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
-    """Print which calls are left out; a StoreError where all are."""
-    titles = "; ".join(call.title for call in absent[:3])
-    message = f"not stored, and not asked for: {titles}"
-    if len(absent) > 3:
-        message += f" and {len(absent) - 3} more"
-    if any(call.engine == "replay" for call in absent):
-        message += (
-            "; no recording is of that round and category (a column run or category; files "
-            "with a word of their category in the name, or numbered from 0 or 1 without a gap)"
-        )
+    """Print which answers of which model are left out; a StoreError where all are."""
+    by_model: dict[str, list[Call]] = {}
+    for call in absent:
+        by_model.setdefault(call.model, []).append(call)
 
+    sentences = [shown(_absent_sentence(own)) for own in by_model.values()]
+    message = "\n".join(sentences)
     if len(absent) == len(calls):
         raise StoreError(message)
-    print(shown(message), file=sys.stderr)
+    print(message, file=sys.stderr)
+
+
+def _absent_sentence(absent: Sequence[Call]) -> str:
+    """Say which answers of one model are not stored, why, and what asks for them."""
+    scored = [call for call in absent if call.over_choices]
+    free = [call for call in absent if not call.over_choices]
+    kinds = []
+    if scored:
+        kinds.append(f"scored answers{_parts_of(scored)}")
+    if free:
+        kinds.append(f"free text{_parts_of(free)}")
+
+    first = absent[0]
+    verb = "are" if scored else "is"
+    lacking = f"{models.label(first.model)}: {' and '.join(kinds)} {verb} not stored"
+    if first.engine == "replay":
+        return (
+            f"{lacking}, as no recording is of that round and category (a column run or category; "
+            "files with a word of their category in the name, or numbered from 0 or 1 without a "
+            "gap)"
+        )
+    sentence = f"{lacking}, and this run only reads what is stored of this model"
+    remedy = models.how_to_ask(first.model)
+    if remedy:
+        sentence += f" ({remedy} asks it now)"
+    return sentence
+
+
+def _parts_of(calls: Sequence[Call]) -> str:
+    """Name parts of a study in brackets, some of them where they are many."""
+    parts = dict.fromkeys(" ".join(map(str, call.labels.values())) for call in calls)
+    named = list(filter(None, parts))
+    if not named:
+        return ""
+
+    text = "; ".join(named[:SHOWN_PARTS])
+    n_more = len(named) - SHOWN_PARTS
+    if n_more > 0:
+        text += f" and {n_more} more {'part' if n_more == 1 else 'parts'}"
+    return f" ({text})"
 
 
 def _print_choices(calls: Iterable[Call]) -> None:
@@ -800,7 +862,7 @@ def _expected_identity(
         if value != "auto" and manifest.get(name, value) != value:
             expected[name] = value
 
-    model_folder = models.folder(call.model)
+    model_folder = models.folder(call.loaded)
     if model_folder:
         is_copied = is_recorded(folder)
         is_packaged = paths.MODELS in model_folder.parents
@@ -850,14 +912,14 @@ def stored(call: Call) -> Store:
     folder = call.folder
     file = folder / "manifest.json"
     if not file.exists():
-        raise StoreError(f"{folder} holds no answers; run the study again")
+        raise StoreError(f"{call.shown_address} holds no answers; run the study again")
 
     manifest = read_manifest(file)
     is_of_prompts = manifest.get("prompts") == call.design.fingerprint
     is_of_trials = manifest.get("trials") == len(call.design)
     if not (is_of_prompts and is_of_trials):
         other = "answers to other prompts than the study would ask now"
-        raise StoreError(f"{folder} holds {other}; run it again")
+        raise StoreError(f"{call.shown_address} holds {other}; run it again")
 
     _check_identity(call, folder, manifest)
     _check_chats(call, folder, manifest)

@@ -61,7 +61,8 @@ class VLLMEngine(LocalEngine):
     tensor_parallel_size : int
         How many GPUs share the model.
     dtype : str
-        "auto" is the checkpoint's own, and float32 on a CPU.
+        "auto" is float32 on a CPU. On a GPU it is vLLM's choice: the checkpoint's own 16-bit type,
+        and a 16-bit type for a checkpoint in float32.
     reasoning : str
         As in :class:`ingroup.inference.weights.LocalEngine`.
 

@@ -20,6 +20,18 @@ import pandas as pd
 
 from ingroup.stats.paired import adjust
 
+# What is said of a paper if more than half of its claims have one of these verdicts.
+PAPER_WORDS = {
+    "holds": {"stands"},
+    "does not hold": {
+        "not shown",
+        "reversed",
+        "differs",
+        "mostly reversed",
+        "mostly differs",
+    },
+    "cannot be told": {"cannot be told", "undefined"},
+}
 CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
 
 
@@ -285,6 +297,32 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
         "verdict": np.select(conditions, words, "not shown"),
     }
     return pd.DataFrame(columns, table.index)
+
+
+def of_paper(verdict_of_claim: Sequence[str]) -> str:
+    """Sum up in one or two words what the verdicts on a paper's claims say of one model.
+
+    Parameters
+    ----------
+    verdict_of_claim : sequence of str
+        A verdict of `verdicts` for each claim that was asked.
+
+    Returns
+    -------
+    str
+        "holds" if more than half of the claims stand. "does not hold" if more than half are not
+        shown, or find the opposite on every path or most. "cannot be told" if more than half
+        cannot be told or are undefined. "mixed" otherwise, and "not asked" without a claim.
+    """
+    n_claims = len(verdict_of_claim)
+    if n_claims == 0:
+        return "not asked"
+
+    for word, verdicts_of_word in PAPER_WORDS.items():
+        n_agreeing = sum(verdict in verdicts_of_word for verdict in verdict_of_claim)
+        if 2 * n_agreeing > n_claims:
+            return word
+    return "mixed"
 
 
 def attempt(function: Callable[..., Result], *arguments, **options) -> Result:

@@ -1,5 +1,6 @@
 """The design of the Biased Samaritan, its calls, and their answers as arrays."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from ingroup.design import Design, tenth
 from ingroup.inference import Sampling, fill, open_store, rated, stored
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
-from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
+from ingroup.studies.biased_samaritan.design import calls, sampling_of, scenarios, trials
 from toy import Toy
 
 PARAMETERS = {
@@ -245,3 +246,28 @@ def test_ratings_become_arrays_in_the_order_of_table_4(crossing, wordings):
     is_rated = ~np.isnan(joined)
     np.testing.assert_array_equal(joined[is_rated], expected[is_rated])
     assert (is_rated.sum(axis=2) == wordings).all()
+
+
+def test_a_run_has_every_scenario_and_asks_a_tenth_of_them_freely():
+    every = scenarios(PARAMETERS)
+
+    free = every[every.freely].scenario.unique().tolist()
+
+    assert every.drop(columns="freely").equals(SCENARIOS)
+    assert free == tenth(SCENARIOS.scenario.unique())
+
+
+def test_a_smaller_number_of_scenarios_is_part_of_a_larger_one_and_so_is_its_tenth():
+    larger = scenarios(PARAMETERS)
+    for n in (103, 50, 21, 20, 2):
+        smaller = scenarios(PARAMETERS | {"N_SCENARIOS": n})
+        free = smaller[smaller.freely]
+        free_of_larger = larger[larger.freely]
+
+        assert smaller.scenario.nunique() == n
+        assert smaller.groupby("scenario").size().eq(4).all()
+        assert free.scenario.nunique() == math.ceil(n / 10)
+        assert set(smaller.text) <= set(larger.text)
+        assert set(free.text) <= set(free_of_larger.text)
+
+        larger = smaller

@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
 from ingroup import paths, published
 from ingroup.inference import ask, call
-from ingroup.studies.biased_samaritan import design, statistics, stimuli
+from ingroup.studies.biased_samaritan import design, printed, statistics, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from reprint import reprint
 from toy import Toy
 
-NUMBERS = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=stimuli)
+NUMBERS = printed.numbers_of
 MODEL = "gpt-4o-mini"  # printed in two runs
 TABLES = {
     "Age": (1, 6, 10, 14),

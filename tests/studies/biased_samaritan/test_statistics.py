@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from cells import defined
 from ingroup.stats.paired import adjust
+from ingroup.studies.biased_samaritan.printed import over_models
 from ingroup.studies.biased_samaritan.statistics import (
     bias,
     bias_of_phrasings,
@@ -518,7 +518,6 @@ def test_groups_over_one_two_and_three_models(display_of, expected):
     table = pd.DataFrame(rows, columns=["model", "helpfulness", "control", "significant"])
     table = table.assign(category="Age", group="senior")
     table = table[table.model.isin(display_of)]
-    over_models = defined("20_biased_samaritan", "over_models")
 
     averaged = over_models(table, table.model.map(display_of)).reset_index()
 

@@ -17,10 +17,13 @@ from ingroup.studies.empathy_gap.answers import (
     STATUSES,
     Ratings,
     by_block,
+    free_beside_scored,
     from_parts,
     load,
     load_rounds,
+    mean_distribution,
     mean_of_rounds,
+    read_by_both_rules,
 )
 from ingroup.studies.empathy_gap.design import calls, trials
 from toy import Toy
@@ -235,3 +238,75 @@ def test_a_call_is_stored_once_it_was_asked_and_while_its_store_is_whole(call_ov
 
     (call_over_choices.folder / "part-00000.parquet").unlink()
     assert there([call_over_choices]) == []
+
+
+def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(call_over_choices):
+    ask([call_over_choices], {})
+
+    distribution = mean_distribution(call_over_choices).set_index("rating").probability
+
+    assert distribution.sum() == pytest.approx(1)
+    assert distribution[0] == pytest.approx(0.5 / 71)
+    assert distribution[3] == pytest.approx(0.25 / 71)
+    assert distribution[4] == pytest.approx(69 / 71)
+
+
+# --- over choices and freely
+
+
+def answered_call(monkeypatch, engine, part, events, choices):
+    """A call about Religion that this engine has answered."""
+    design = trials(events, ["P0,S1,T0"], ["Religion"])
+    sampling = Sampling(choices=choices)
+    labels = {"setting": "P0,S1,T0", "category": "Religion"}
+    one = Call("empathy_gap", "s", "m", "vllm", part, design, sampling, labels)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+    ask([one], {})
+    return one
+
+
+@pytest.fixture
+def scored_and_free(tmp_path, monkeypatch):
+    """Scored: sure of 3 for the first of two events, of 4 for the second, which is asked freely."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
+    events = stimuli.load_events("sample", 2)
+    choices = tuple(str(number) for number in range(11))
+    scored_engine = over_choices([{3: 1.0}, {4: 1.0}] * 36)
+    texts = ["4", "4 of 10", "I rate it 5", "no"]
+    free_engine = Toy(lambda chat, again, number: texts[number % 4])
+
+    scored = answered_call(monkeypatch, scored_engine, "scored", events, choices)
+    free = answered_call(monkeypatch, free_engine, "free", events.iloc[1:], ())
+    return scored, free
+
+
+def test_free_text_stands_beside_the_scored_answers_to_the_same_events(scored_and_free):
+    scored, free = scored_and_free
+    values = load(free).values
+
+    row = free_beside_scored(scored, free, values)
+
+    assert row["asked"] == 36
+    assert row["answered"] == 18
+    assert row["agree"] == 9
+    assert row["begin"] == 18
+    assert row["mean_apart"] == 0.5
+    assert row["mass"] == 25
+
+
+def test_free_text_is_read_by_both_rules(scored_and_free):
+    _, free = scored_and_free
+
+    table = read_by_both_rules([free])
+
+    sound = table.set_index("text").sound.dropna()
+    is_rated = table.sound.notna() | table.released.notna()
+    differ = is_rated & (table.sound != table.released)
+    assert table.replies.tolist() == [9, 9, 9, 9]
+    assert sound.to_dict() == {"4": 4, "I rate it 5": 5}
+    assert table.differ.tolist() == differ.tolist()
+
+
+def test_no_free_text_has_no_rows():
+    assert read_by_both_rules([]).empty

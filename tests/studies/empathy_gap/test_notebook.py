@@ -2,85 +2,99 @@
 
 from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
-from ingroup import published
-from ingroup.design import Design
-from ingroup.families import corrected
-from ingroup.studies.empathy_gap import answers, statistics, stimuli
+from ingroup import paths, published
+from ingroup.notebook import by_key
+from ingroup.stats.permutation import own_generator
+from ingroup.studies.empathy_gap import answers, drawing, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
+from ingroup.studies.empathy_gap.planted import counted_anew
 
 DEFAULT = "P0,S0,T0"
 KEY = ["model", "setting", "category"]
 PEOPLE = stimuli.identities("Religion")
 
 
-def counter_of_delta(exclusion, texts):
-    """The notebook's function that computes delta from these texts."""
-    stored_texts = pd.DataFrame({"text": pd.Categorical(texts)})
-    store = SimpleNamespace(read=lambda columns: stored_texts)
-    return defined(
-        "11_empathy_gap_beyond",
-        "by_definition",
-        asked=[],
-        rated=list,
-        np=np,
-        pd=pd,
-        people={"Religion": PEOPLE},
-        EXCLUSION=exclusion,
-        answers=answers,
-        stored=lambda call: store,
-    )
-
-
-@pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
-def test_the_notebook_counts_delta_anew_from_what_was_said(exclusion):
-    """By texts alone, and no function of the study: the same delta, and another after a slip."""
+@pytest.fixture
+def block():
+    """The trials of five narratives about Religion."""
     (block,) = trials(stimuli.load_events("sample", 5), [DEFAULT], ["Religion"]).blocks
+    return block
+
+
+@pytest.fixture
+def values(block):
+    """A rating of every trial but one, which is refused."""
     values = np.random.default_rng(3).integers(0, 100, block.shape).astype(float)
     values[1, 2, 3] = np.nan
+    return values
+
+
+@pytest.fixture
+def said(values):
+    """What was said, in the order of trials: the text of every rating."""
     texts = []
     for value in values.ravel():
         texts.append("I can't answer that." if np.isnan(value) else f"{value:.0f}")
 
+    return pd.DataFrame({"text": pd.Series(texts, dtype=object)})
+
+
+@pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
+def test_delta_is_counted_anew_from_what_was_said(block, values, said, exclusion):
+    """By texts alone, and no function of the study: the same delta, and another after a slip."""
     same = statistics.same_group(PEOPLE.group[1:])
     delta = statistics.empathy_gap(statistics.gap_matrix(values, exclusion), same)
     swapped = statistics.gap_matrix(values[:, ::-1], exclusion)
     wrong_delta = statistics.empathy_gap(swapped, same)
-    call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
 
-    counted = counter_of_delta(exclusion, texts)([call])
+    counted = counted_anew(said, block, exclusion)
 
     assert counted == pytest.approx(delta, abs=1e-12)
     assert abs(counted - wrong_delta) > 0.01
 
 
-def by_key(rows):
-    """A table of rows by key."""
-    return pd.DataFrame.from_dict(rows, "index").rename_axis(KEY).reset_index()
+def test_delta_counted_anew_is_nan_where_no_cell_differs(block, said):
+    always_50 = said.assign(text="50")
+
+    counted = counted_anew(always_50, block, "listwise")
+
+    assert np.isnan(counted)
+
+
+def test_delta_is_counted_anew_from_the_means_of_rounds(block, said):
+    """A second round of 50 brings every rating half as far from 50, and delta stays."""
+    rounds = pd.concat([said, said.assign(text="50")], axis=1)
+
+    counted = counted_anew(rounds, block, "pairwise")
+
+    of_one_round = counted_anew(said, block, "pairwise")
+    assert counted == pytest.approx(of_one_round, abs=0.2)
 
 
 def table_2(ratings):
     """Table 2 by the notebook's own cell."""
-    drawing = defined(
-        "10_empathy_gap",
-        "drawing",
-        np=np,
-        pd=pd,
-        statistics=statistics,
-        corrected=corrected,
-        by_key=by_key,
-        same=dict.fromkeys("ab", np.eye(4, dtype=bool)),
-        EXCLUSION="listwise",
-        N_RESAMPLES=9,
-        SEED=0,
-        ratings=ratings,
-        spread=pd.DataFrame({"std": [1.0] * len(ratings)}),
-    )
-    return drawing.__globals__["table02"].set_index(KEY)
+    notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
+    (source,) = [cell.source for cell in notebook.cells if cell.source.startswith("gaps = {}")]
+    names = {
+        "statistics": statistics,
+        "by_key": by_key,
+        "own_generator": own_generator,
+        "same": dict.fromkeys("ab", np.eye(4, dtype=bool)),
+        "EXCLUSION": "listwise",
+        "N_RESAMPLES": 9,
+        "SEED": 0,
+        "KEY": KEY,
+        "ratings": ratings,
+        "spread": pd.DataFrame({"std": [1.0] * len(ratings)}),
+        "out": SimpleNamespace(write=lambda table, _: table),
+    }
+    exec(source, names)
+    return names["table02"].set_index(KEY)
 
 
 def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
@@ -108,10 +122,7 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
 
 
 def test_every_cluster_of_table_4_has_its_colour_of_the_world_cultural_map():
-    no_table = SimpleNamespace(read=lambda name: pd.DataFrame({"model": []}))
-    figure4 = defined("10_empathy_gap", "figure4", out=no_table)
-
-    colours = figure4.__globals__["CULTURAL_MAP"]
+    colours = drawing.CULTURAL_MAP
 
     assert set(colours) == set(published.load("empathy_gap", 4).cluster)
     assert len(set(colours.values())) == 8
@@ -119,11 +130,9 @@ def test_every_cluster_of_table_4_has_its_colour_of_the_world_cultural_map():
 
 def test_the_bands_are_those_that_table_2_marks():
     printed = published.load("empathy_gap", 2)
-    no_delta = pd.DataFrame({"delta": [np.nan]})
-    band = defined("10_empathy_gap", "band", np=np, table02=no_delta)
 
-    bands = band(printed.delta)
-    at_the_edges = band(pd.Series([1.0, 1.001, 0.0, -0.001, np.nan]))
+    bands = statistics.band(printed.delta)
+    at_the_edges = statistics.band(pd.Series([1.0, 1.001, 0.0, -0.001, np.nan]))
 
     assert len(printed) == 84
     assert bands.tolist() == printed.highlight.tolist()

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
 from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference import Sampling, find_model
@@ -14,11 +13,11 @@ from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.planted import Planted
+from ingroup.studies.empathy_gap.planted import Planted, recovery, with_verdicts
 
+NAN = np.nan
 DEFAULT = "P0,S0,T0"
 PAIR = (DEFAULT, "Nationality", "a person from Palestine", "a person from Israel")
-recovery = defined("11_empathy_gap_beyond", "recovery", np=np, statistics=statistics)
 # Of these categories every so many identities are asked.
 STEPS = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
@@ -187,3 +186,26 @@ def test_recovery_of_ratings_that_are_all_alike():
     assert np.isnan(row["correlation_of_cells"])
     assert row["planted_delta"] == 0
     assert row["cell_error"] == 0
+
+
+def test_a_verdict_is_of_the_pipeline_and_one_of_the_model():
+    recovered = pd.DataFrame(
+        [
+            (False, 0.5, 0.3, 0.7, 0.6, 0.5),  # as planted, and counted anew alike
+            (False, 0.5, 0.3, 0.7, 0.8, 0.4),
+            (False, 0.5, 0.3, 0.7, 0.6, NAN),  # scored: there is no text to count
+            (True, NAN, NAN, NAN, 0.0, NAN),
+        ],
+        columns=["flat", "delta", "low", "high", "planted_delta", "counted_anew"],
+    )
+
+    table = with_verdicts(recovered)
+
+    assert table.pipeline.tolist() == [
+        "exact",
+        "differs",
+        "not counted: asked over choices",
+        "exact",
+    ]
+    assert table.verdict.tolist() == ["as planted", "not as planted", "as planted", "as planted"]
+    assert table.model_error.tolist() == pytest.approx([-0.1, -0.3, -0.1, 0])

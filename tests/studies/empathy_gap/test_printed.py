@@ -11,6 +11,7 @@ import pytest
 from ingroup import paths, published
 from ingroup.stats.permutation import PermutationTest
 from ingroup.studies.empathy_gap import statistics, stimuli
+from ingroup.studies.empathy_gap.printed import gaps_of_the_paper, table2, with_paper
 from reprint import reprint
 
 KEY = ["model", "setting", "category"]
@@ -71,6 +72,49 @@ def authors_rows(values, same):
     }
 
 
+@pytest.fixture
+def table_and_colours():
+    """Table 2 with the blocks of one model, one of which is flat, above those of the paper."""
+    gaps = pd.DataFrame(
+        {
+            "model": ["my/own", "my/own"],
+            "category": ["Religion", "Nationality"],
+            "setting": "P0,S0,T0",
+            "delta": [1.234, np.nan],
+            "null_low": [-0.5, np.nan],
+            "null_high": [0.25, np.nan],
+            "highlight": ["above_1", ""],
+        }
+    )
+    return table2(with_paper(gaps))
+
+
+def test_gaps_stand_above_those_of_the_paper_in_its_layout(table_and_colours):
+    text, colour = table_and_colours
+    religion = ("own", "Religion")
+    nationality = ("own", "Nationality")
+
+    assert text.index.tolist()[:2] == [religion, nationality]
+    assert len(text) == 2 + 4 * 3
+    assert text.loc[religion, "P0,S0,T0"] == "1.23 [-0.500, 0.250]"
+    assert text.loc[nationality, "P0,S0,T0"] == "flat"
+    assert text.loc[religion, "P1,S0,T0"] == ""
+    assert colour.loc[religion, "P0,S0,T0"] == "background-color: #CCE6E6"
+    assert colour.loc[nationality, "P0,S0,T0"] == "background-color: white"
+
+
+def test_gaps_of_the_paper_stand_as_it_prints_them(table_and_colours):
+    text, _ = table_and_colours
+    printed = gaps_of_the_paper()
+    is_row = (printed.model == PRINTED) & (printed.category == "Religion")
+    printed_deltas = printed[is_row].set_index("setting").delta
+
+    row = text.loc[(f"{PRINTED} (printed)", "Religion")]
+
+    deltas = [float(cell.split()[0]) for cell in row]
+    assert deltas == printed_deltas[row.index].tolist()
+
+
 def by_key(rows):
     """A table of rows by key."""
     return pd.DataFrame.from_dict(rows, "index").rename_axis(KEY).reset_index()
@@ -115,13 +159,13 @@ def versus(monkeypatch, tmp_path):
         "display": lambda *_: None,
         "table02": by_key(gaps),
         "table06": by_key(lost),
-        "out": SimpleNamespace(write=lambda table, *_, **__: table),
-        "by_block": cells.groupby(KEY),
+        "spread": statistics.spread(cells, KEY),
+        "out": SimpleNamespace(write_any=lambda table, *_: table),
     }
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
-    for start in ("def spread_of(", "numbers = table02.merge("):
-        (source,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
-        exec(source, names)
+    start = "numbers = table02.merge("
+    (source,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
+    exec(source, names)
 
     return names["versus"]
 

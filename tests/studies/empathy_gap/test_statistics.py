@@ -12,8 +12,9 @@ from scipy import stats
 from statsmodels.formula.api import ols
 
 from ingroup.stats.effects import bootstrap_interval
+from ingroup.stats.paired import paired_cells
 from ingroup.stats.permutation import permutation_test
-from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
     by_group,
@@ -528,3 +529,321 @@ def test_the_relationship_sd_is_that_of_simulated_pairs():
         variances.append(sd**2)
 
     assert np.mean(variances) == pytest.approx(4, abs=0.3)  # four standard errors
+
+
+# ---- tables over the blocks of a run -------------------------------------------------------------
+
+
+def test_lost_events_by_hand():
+    """Each of three events lacks a rating; four of the twelve ratings are missing."""
+    listwise = statistics.lost_events(VALUES)
+    pairwise = statistics.lost_events(VALUES, "pairwise")
+
+    assert listwise == {
+        "events": 3,
+        "events_lost": 3,
+        "percent_of_events": 100,
+        "percent_of_answers": pytest.approx(100 * 4 / 12),
+    }
+    assert pairwise["events_lost"] == 0
+
+
+def test_the_least_rated_pairs_by_hand():
+    pairs = statistics.least_rated_pairs(VALUES, ["a", "b"], n=2)
+
+    assert pairs.values.tolist() == [
+        ["b", "b", pytest.approx(200 / 3)],
+        ["a", "b", pytest.approx(100 / 3)],
+    ]
+
+
+def test_no_pair_is_least_rated_where_all_are_rated():
+    pairs = statistics.least_rated_pairs(np.ones((2, 2, 3)), ["a", "b"])
+
+    assert pairs.empty
+
+
+def test_spread_by_hand():
+    """The released numbers are twice the others."""
+    rows = pd.DataFrame(
+        {
+            "mean": [1.0, 3.0, 5.0],
+            "z": [-1.0, 1.0, 0.0],
+            "mean_released": [2.0, 6.0, 10.0],
+            "z_released": [-2.0, 2.0, 0.0],
+            "block": ["a", "a", "b"],
+        }
+    )
+
+    table = statistics.spread(rows, ["block"])
+
+    assert table.loc["a"].tolist() == [2, 1, -1, 1, 4, 2, -2, 2]
+    assert table.columns.tolist()[:5] == ["mean", "std", "z_min", "z_max", "mean_released"]
+
+
+def row_of_table_2(**columns):
+    """A row of Table 2: its gap is significant unless these columns say otherwise."""
+    significant = {
+        "flat": False,
+        "low": 0.1,
+        "high": 0.5,
+        "p_holm": 0.01,
+        "p_holm_least": 0.001,
+        "p_groups_holm": 0.01,
+        "p_groups_holm_least": 0.001,
+    }
+    return pd.DataFrame([significant | columns])
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, "significant"),
+        ({"low": -0.5, "high": -0.1}, "significant"),
+        ({"low": -0.1}, "not beyond its events"),
+        (
+            {"p_groups_holm": 0.2, "p_groups_holm_least": 0.05},
+            "could not have been beyond its groups",
+        ),
+        ({"p_groups_holm": 0.2}, "not beyond its groups"),
+        ({"p_holm": 0.2}, "not significant"),
+        ({"p_holm": 0.2, "p_holm_least": 0.06}, "could not have been significant"),
+        ({"flat": True, "p_holm": NAN, "low": NAN, "high": NAN}, "no cell differs"),
+    ],
+)
+def test_the_finding_of_a_block(columns, expected):
+    row = row_of_table_2(**columns)
+
+    assert statistics.finding(row).tolist() == [expected]
+
+
+def test_corrections_leave_out_flat_blocks():
+    """Two of three blocks are tested: the smaller p is doubled."""
+    table = pd.DataFrame(
+        {
+            "model": "m",
+            "setting": "s",
+            "flat": [False, True, False],
+            "p_two_sided": [0.02, NAN, 0.04],
+            "p_least": 0.01,
+            "p_groups": [0.03, NAN, 0.01],
+            "p_groups_least": 0.01,
+        }
+    )
+
+    corrected = statistics.with_corrections(table)
+
+    assert corrected.p_holm.tolist() == pytest.approx([0.04, NAN, 0.04], nan_ok=True)
+    assert corrected.p_groups_holm.tolist() == pytest.approx([0.03, NAN, 0.02], nan_ok=True)
+    assert corrected.p_holm_least.tolist() == pytest.approx([0.02, NAN, 0.02], nan_ok=True)
+    assert corrected.holm_tests.tolist() == pytest.approx([2, NAN, 2], nan_ok=True)
+
+
+def test_delta_is_the_gap_of_ratings_that_differ():
+    values = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
+    same = np.eye(3, dtype=bool)
+
+    delta = statistics.delta_if_any(values, same, "listwise")
+
+    assert delta == empathy_gap(gap_matrix(values), same)
+
+
+def test_delta_is_nan_where_no_cell_differs_and_where_one_has_no_rating():
+    same = np.eye(3, dtype=bool)
+    flat = np.ones((4, 4, 3))
+    without_a_cell = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
+    without_a_cell[1, 1] = NAN
+
+    assert np.isnan(statistics.delta_if_any(flat, same, "listwise"))
+    assert np.isnan(statistics.delta_if_any(without_a_cell, same, "pairwise"))
+
+
+@pytest.fixture
+def two_names():
+    """Each name rates itself ten points above the other, in every event but for noise."""
+    noise = np.random.default_rng(1).normal(0, 0.1, (3, 3, 12))
+    return 50 + 10 * np.eye(3)[..., None] + noise
+
+
+def test_a_cell_is_shown_by_each_correction(two_names):
+    shown = statistics.shown_cells(paired_cells(two_names))
+
+    assert len(shown) == 9
+    assert shown.columns.tolist() == ["shown_released", "shown_bonferroni", "shown_holm"]
+    of_names = shown.shown_holm.to_numpy().reshape(3, 3)[1:, 1:]
+    is_other = ~np.eye(2, dtype=bool)
+    assert of_names[is_other].all()
+
+
+def test_shares_of_shown_cells_leave_out_a_person_and_the_diagonal(two_names):
+    shares = statistics.shares_shown(two_names, paired_cells(two_names))
+
+    assert shares == {"released": 1, "bonferroni": 1, "holm": 1, "sign": 1, "could": 1}
+
+
+def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
+    """Its p is 0.5 at least."""
+    two_events = two_names[..., :2]
+
+    shares = statistics.shares_shown(two_events, paired_cells(two_events))
+
+    assert shares["could"] == 0
+    assert shares["sign"] == 0
+
+
+@pytest.fixture
+def named():
+    """Z-scores of two names, x and y; those of "a person" are 9, and another model is flat."""
+    names = ["a person", "x", "y"]
+    index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
+    z = [9, 9, 9, 9, 1, 2, 9, 3, -1.0]
+    cells_of_m = pd.DataFrame({"z": z}, index).reset_index()
+    cells_of_m = cells_of_m.assign(model="m", category="Religion")
+    flat = cells_of_m.assign(z=0.0, model="flat")
+    return statistics.named_cells(pd.concat([cells_of_m, flat]))
+
+
+def test_named_cells_leave_out_a_person_and_flat_blocks(named):
+    assert set(named.model) == {"m"}
+    assert len(named) == 4
+
+
+def test_standing_of_names_by_hand(named):
+    table = statistics.standing(named)
+
+    assert table["name"].tolist() == ["x", "y", "x", "y"]
+    assert table["mean"].tolist() == [1.5, 1, 2, 0.5]  # as perceivers, then as experiencers
+    assert table.spread.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
+
+
+def test_who_stands_out_by_hand(named):
+    extremes = statistics.extremes(statistics.standing(named))
+
+    perceivers = extremes.loc[("m", "perceiver", "Religion")]
+    assert perceivers.tolist() == ["x", "y", 1.5, 1, "x"]
+
+
+def test_standing_of_groups_is_that_of_all_their_names(named):
+    group_of = {"x": "one", "y": "one"}
+
+    table = statistics.standing(named, {"Religion": group_of})
+
+    assert table[["name", "mean"]].values.tolist() == [["one", 1.25], ["one", 1.25]]
+
+
+def test_nobody_stands_out_of_no_cells(named):
+    no_cells = named.head(0)
+
+    assert statistics.standing(no_cells).empty
+
+
+def noisy(own=3.0, seed=2):
+    """Eight events of five identities, "a person" first, with `own` points for the own group."""
+    noise = np.random.default_rng(seed).normal(0, 0.5, (5, 5, 8))
+    return 50 + own * np.eye(5)[..., None] + noise
+
+
+def test_a_gap_in_points_is_that_of_the_cell_means():
+    values = noisy()
+    named = values[1:, 1:]
+    same = np.eye(4, dtype=bool)
+    by_event = named[same].mean(axis=0) - named[~same].mean(axis=0)
+    interval = stats.ttest_1samp(by_event, 0).confidence_interval()
+    means = named.mean(axis=2)
+
+    row = statistics.gap_in_points(values, same, "listwise", 99, np.random.default_rng(4))
+
+    assert row["points"] == pytest.approx(means[same].mean() - means[~same].mean())
+    assert row["low"] == pytest.approx(interval.low)
+    assert row["high"] == pytest.approx(interval.high)
+
+
+def test_a_gap_in_points_has_the_delta_and_p_of_table_2():
+    values = noisy()
+    same = np.eye(4, dtype=bool)
+
+    row = statistics.gap_in_points(values, same, "listwise", 99, np.random.default_rng(4))
+
+    of_table_2 = gap(values, same, "listwise", 99, np.random.default_rng(4))
+    for name in ("delta", "p_two_sided", "events"):
+        assert row[name] == of_table_2[name]
+
+
+def test_a_gap_in_points_of_no_ratings_has_no_events():
+    nothing = np.full((5, 5, 8), NAN)
+    same = np.eye(4, dtype=bool)
+
+    row = statistics.gap_in_points(nothing, same, "listwise", 9, None)
+
+    assert row == {"events": 0}
+
+
+def test_scopes_have_these_groups_and_groups_like_these():
+    named = noisy()[1:, 1:]
+    groups = ["a", "b", "c", "d"]
+    of_these = gap_of_these(named, groups)
+    like_these = gap_like_these(named, groups)
+
+    row = statistics.scopes(named, groups)
+
+    assert row["estimate"] == of_these.difference
+    assert row["p"] == of_these.pvalue
+    assert row["low_like"] == like_these["own group"].low
+    assert row["p_like"] == like_these["own group"].p
+    assert row["by_group_p"] == like_these["own group, by group"].p
+    assert "beyond_clusters" not in row
+
+
+def test_scopes_of_clusters_say_what_is_beyond_them():
+    named = noisy()[1:, 1:]
+
+    row = statistics.scopes(named, ["a", "b", "c", "d"], ["x", "x", "y", "y"])
+
+    assert "beyond_clusters" in row
+
+
+def test_settings_like_these_are_a_sample():
+    groups = ["a", "b", "c", "d"]
+    ratings = [noisy(own=2, seed=0), noisy(own=3, seed=1), noisy(own=4, seed=2)]
+    estimates = []
+    for values in ratings:
+        matrix = gap_matrix(values)[..., None]
+        estimates.append(gap_like_these(matrix, groups)["own group"].estimate)
+
+    row = statistics.over_settings(ratings, groups, "listwise")
+
+    assert row["settings"] == 3
+    assert row["least"] == min(estimates)
+    assert row["greatest"] == max(estimates)
+    assert row["estimate"] == pytest.approx(np.mean(estimates))
+
+
+def test_one_setting_is_no_sample():
+    row = statistics.over_settings([noisy()], ["a", "b", "c", "d"], "listwise")
+
+    assert row == {"settings": 1, "reason": "cannot be told: one setting"}
+
+
+def test_settings_in_which_no_cell_differs_say_so():
+    flat = np.ones((5, 5, 8))
+
+    row = statistics.over_settings([flat, flat], ["a", "b", "c", "d"], "listwise")
+
+    assert row["reason"].startswith("z-scores need cells that differ")
+
+
+def test_a_block_is_common_where_all_models_have_a_gap():
+    gaps = pd.DataFrame(
+        [
+            ("a", "s", "x", 1.0),
+            ("a", "s", "y", 2.0),
+            ("b", "s", "x", 3.0),
+            ("b", "s", "y", NAN),
+        ],
+        columns=["model", "setting", "category", "delta"],
+    )
+
+    table = statistics.shared_blocks(gaps)
+
+    assert table.delta.tolist() == [1, 2, 3]
+    assert table.common.tolist() == [True, False, True]

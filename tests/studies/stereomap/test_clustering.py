@@ -1,7 +1,6 @@
 """Clusters of groups and their tests by hand, against SciPy and scikit-learn, by brute force."""
 
 from math import sqrt
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,6 @@ from scipy import stats
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from cells import defined
-from ingroup import published
 from ingroup.studies.stereomap import clustering, statistics, stimuli
 from ingroup.studies.stereomap.clustering import (
     axis_tests,
@@ -387,34 +384,6 @@ def test_a_map_of_noise_has_one_best_partition_whatever_the_seed():
     assert adjusted_rand_score(labels, labels_of_other_seed) > 0.95
 
 
-def test_scores_by_cluster_by_hand():
-    means = pd.DataFrame(
-        {
-            "Pity": [1, 3, 2, 9],
-            "Envy": [2, nan, 5, 9],
-        },
-        index=["a", "b", "c", "d"],
-    )
-    labels = pd.Series({"a": 0, "b": 0, "c": 1})
-    by_cluster = defined(
-        "40_stereomap",
-        "by_cluster",
-        emotions=["Envy"],
-        behaviours=["Pity"],
-        models=[],
-        found={},
-        pd=pd,
-    )
-
-    table = by_cluster(means, labels)
-
-    assert table["score"].tolist() == ["Envy", "Envy", "Pity", "Pity"]
-    assert table["cluster"].tolist() == [0, 1, 0, 1]
-    assert table["n"].tolist() == [1, 1, 2, 1]
-    assert table["mean"].tolist() == [2, 5, 2, 2]
-    np.testing.assert_array_equal(table["variance"], [nan, nan, 2, nan])
-
-
 def test_tables_are_left_as_they_are():
     scores = some_rounds(0.5)
     means = group_means(scores)
@@ -439,47 +408,6 @@ def test_what_cannot_be_done_is_one_sentence():
         stability(single_round, labels, rng, 2)
     with pytest.raises(ValueError, match="no group has 2 rounds with both axes"):
         halves(single_round, rng)
-
-
-def test_the_sign_of_a_centroid_says_what_was_found():
-    names = ["Asians", "Men", "Women", "Jews", "Rich people"]
-    table = pd.DataFrame(
-        {
-            "Competence": [4, 1, 3, 4, 4],
-            "Warmth": [2, 3, 2, 1, 1],
-            "difference": [2, -2, 1, 3, 3],
-            "sign": "=",
-            "finding": [
-                "significant",
-                "significant",
-                "not significant",
-                "could not have been significant",
-                "",  # a single group is not tested
-            ],
-        }
-    )
-    key = ("a model", "ORIGINAL")
-    clustering_of_model = SimpleNamespace(labels=pd.Series(range(5), names))
-    clustered = defined(
-        "40_stereomap",
-        "clustered",
-        np=np,
-        pd=pd,
-        published=published,
-        axes_of=["Competence", "Warmth"],
-        found={key: clustering_of_model},
-        tests={(*key, "same rounds"): table},
-    )
-
-    rows = clustered(key)
-
-    assert rows.centroid.tolist() == [
-        "(4.00>2.00)",
-        "(1.00<3.00)",
-        "(3.00=2.00)",
-        "(4.00?1.00)",
-        "(4.00?1.00)",
-    ]
 
 
 def test_the_smallest_difference_is_found_in_four_clusters_of_five():

@@ -541,3 +541,19 @@ def test_the_parts_of_separate_calls_are_one_row_of_the_sheet(tmp_path):
     assert row["keywords"] == "kind, old"
     assert row["reasons"] == "They help. They retire."
     assert row["reply"] == "1. Kind ... - Friendly: 4"
+
+
+def test_the_status_of_a_reply_is_that_of_the_first_part_that_holds_anything():
+    parts = pd.DataFrame(
+        [
+            ("Men", "cut", {"Friendly": 2.0}, "a"),
+            ("Men", "incomplete", {"Honest": NAN}, None),
+            ("Women", "refused", {}, ""),
+            ("Women", "cut", {}, "b"),
+        ],
+        columns=["group", "status", "values", "reply"],
+    ).assign(prompt="Behavior", round=1, keywords=[()] * 4, reasons=[()] * 4)
+    whole = human_evaluation.whole_replies(parts)
+    assert whole.status.tolist() == ["incomplete", "refused"]
+    assert whole.ratings.tolist() == ["Friendly 2", ""]
+    assert whole.reply.tolist() == ["a", "b"]

@@ -23,7 +23,9 @@ from ingroup.studies.stereomap import clustering, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST, trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
+from ingroup.studies.stereomap.planted import Planted, planted_map, recovery, sides, verdicts
 from ingroup.studies.stereomap.rating_lists import parse_ratings
+from ingroup.studies.stereomap.statistics import AXES
 from ingroup.tables import InputError
 
 
@@ -306,3 +308,65 @@ def test_the_control_has_no_cluster_that_differs():
 
     assert status.isin(["ok", "refused"]).mean() > 0.97
     assert (table.sign == "=").all()
+
+
+@pytest.fixture
+def calibrant_map():
+    """What is planted for the maps of the calibrant."""
+    return Planted(paths.MODELS / "calibrant" / "planted.yaml")
+
+
+def test_recovery_by_hand(calibrant_map):
+    """Nurses are here where they are planted; two groups are 0.3 points warmer."""
+    groups = ["Nurses", "Lawyers", "Homeless"]
+    warmer_by = [0, 0.3, 0.3]
+    points = []
+    for group, difference in zip(groups, warmer_by, strict=True):
+        position = calibrant_map.position(group)
+        points.append((position.warmth + difference, position.competence))
+    assert points[0] == (4.2, 4.08)
+
+    means = pd.DataFrame(points, groups, ["Warmth", "Competence"])
+    both = sides(calibrant_map, means)
+    planted_points = both[["Competence planted", "Warmth planted"]]
+    exact_pipeline = planted_points.set_axis(AXES, axis=1)
+    labels = pd.Series([4, 2, 0], groups)
+    tests = pd.DataFrame({"finding": ["significant", "", "significant"]})
+
+    row = recovery(both, exact_pipeline, labels, tests)
+
+    assert row["pipeline"] == 0
+    assert row["error, Competence"] == 0
+    assert row["error, Warmth"] == pytest.approx((2 * 0.3**2 / 3) ** 0.5)
+    assert row["largest difference, Warmth"] == pytest.approx(0.3)
+    assert row["r of Competence"] == pytest.approx(1)
+    assert row["adjusted Rand"] == 1
+    assert row["clusters that differ"] == 2
+
+
+def test_the_map_of_planted_ratings_is_the_planted_map(calibrant_map):
+    """A round that lacks a rating has no score."""
+    words = social_groups.words("EXTENDED").word
+    ratings = pd.DataFrame({"group": ["Nurses", "Nurses"], "round": [1, 2]})
+    ratings[list(words)] = 3.0
+    ratings.loc[1, words.iloc[0]] = np.nan
+
+    table = planted_map(calibrant_map, ratings, "EXTENDED", "drop")
+
+    assert table.loc["Nurses"].to_dict() == pytest.approx({"Competence": 4.08, "Warmth": 4.2})
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "rand", "n_differ", "verdict"),
+    [
+        (0, 1, 3, "clusters as planted"),
+        (0, 0.8, 3, "clusters not all as planted"),
+        (0, np.nan, 0, "no cluster differs, as planted"),
+        (0, np.nan, 1, "clusters not all as planted"),
+        (0.1, 1, 0, "the pipeline errs"),
+    ],
+)
+def test_the_verdict_of_a_recovered_map(pipeline, rand, n_differ, verdict):
+    row = {"pipeline": pipeline, "adjusted Rand": rand, "clusters that differ": n_differ}
+
+    assert verdicts(pd.DataFrame([row])).tolist() == [verdict]

@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.cluster import KMeans
 
 from ingroup import dictionary, paths, published
-from ingroup.studies.stereomap import clustering, statistics, stimuli
+from ingroup.studies.stereomap import clustering, printed, statistics, stimuli
 
 PAPER, *REDUCED = stimuli.ablations()
 MODEL = "GPT-3.5"
@@ -192,7 +192,7 @@ def press(tmp_path, monkeypatch):
 
 
 def sources_of_maps(ratings):
-    """Sources of Tables 2, 5, 8 and 9 and the function that marks slips, of notebook 40."""
+    """Numbers that stand beside Tables 2, 5, 8 and 9."""
     means = {}
     clusters = {}
     for version, table in ratings.items():
@@ -205,23 +205,12 @@ def sources_of_maps(ratings):
     behaviours = list(words.dimension[words.family == "Behavior"].unique())
     rng = np.random.default_rng(7)
     rhos = statistics.correlations(means["EXTENDED"], predictors, behaviours, rng)
-    names = {
-        "np": np,
-        "pd": pd,
-        "ENDS": ENDS,
-        "axes_of": statistics.AXES,
-        "found": clusters,
-        "published": SimpleNamespace(load=published.load, model_of=lambda *_: MODEL),
-        "rhos": {MODEL: rhos},
-        "of_words": {MODEL: ratings["EXTENDED"]},
-    }
-    used = ("spelt", "equal_pairs", "as_printed", "marked", "sources_of")
-    exec(functions("40_stereomap", *used), names)
-    return names["sources_of"](MODEL), names["marked"]
+    of_words = {MODEL: ratings["EXTENDED"]}
+    return printed.numbers_of(MODEL, clusters, {MODEL: rhos}, of_words)
 
 
 @pytest.fixture
-def maps_beside(ratings, press):
+def maps_beside(ratings, press, monkeypatch):
     """Tables 2, 5, 8 and 9 printed from these ratings, beside those computed here; and marks."""
     of_original = positions(ratings["ORIGINAL"], "ORIGINAL")
     of_extended = positions(ratings["EXTENDED"], "EXTENDED")
@@ -234,9 +223,9 @@ def maps_beside(ratings, press):
     press(8, printed_correlations(of_extended.join([emotions, behaviours])))
     press(9, printed_extremes(extended))
 
-    sources, marked = sources_of_maps(ratings)
-    versus = published.beside("stereomap", MODEL, sources)
-    return versus, marked(versus, MODEL)
+    monkeypatch.setattr(published, "model_of", lambda *_: MODEL)
+    versus = published.beside_each("stereomap", {MODEL: sources_of_maps(ratings)})
+    return versus, printed.marked(versus)
 
 
 def test_tables_2_5_8_and_9_of_the_same_answers_agree(maps_beside):
@@ -261,8 +250,8 @@ def test_rows_of_tables_2_and_5_with_one_number_twice_are_marked(maps_beside):
     _, marked = maps_beside
     is_map = marked.table.isin([2, 5])
     of_maps = marked[is_map]
-    printed = of_maps.pivot_table(index=["table", "row"], columns="number", values="printed")
-    is_equal = printed.competence == printed.warmth
+    numbers = of_maps.pivot_table(index=["table", "row"], columns="number", values="printed")
+    is_equal = numbers.competence == numbers.warmth
     marks = of_maps.groupby(["table", "row"]).mark.agg("first")
 
     assert is_equal.any()

@@ -1,5 +1,6 @@
 """The design of Fagan et al.: scenario x wording x phrasing, for one category; its parameters."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,17 @@ from ingroup.design import Block, Design, Message, tenth
 from ingroup.inference import Call, Sampling, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
-from ingroup.parameters import Count, Empty, MinusOne, Temperature, TopP, formerly, readable
+from ingroup.parameters import (
+    Count,
+    Empty,
+    MinusOne,
+    Temperature,
+    TopP,
+    TwoOrMore,
+    Zero,
+    formerly,
+    readable,
+)
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.tables import InputError
 
@@ -27,6 +38,10 @@ class Parameters(shared.Parameters):
     """Types, ranges and choices; that scenarios can be read and tested, and prompts paired."""
 
     SCENARIOS: Annotated[str, readable(stimuli.load_scenarios)]
+    N_SCENARIOS: Annotated[
+        Zero | TwoOrMore,
+        Field(description="a whole number, at least 2 (a test needs two), or 0 for all"),
+    ]
     CROSSING: Annotated[Crossing, formerly("CROSSING", {"paper": "totals"})]
     LATINO: bool
     REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
@@ -47,10 +62,13 @@ class Parameters(shared.Parameters):
                 "no prompt to pair: take UNIT=scenario"
             )
 
-        scenarios = stimuli.load_scenarios(self.SCENARIOS)
-        n = scenarios.scenario.nunique()
+        n = stimuli.load_scenarios(self.SCENARIOS).scenario.nunique()
         if n < 2:
             raise InputError(f"SCENARIOS has {n} scenario, expected at least 2 (a test needs two)")
+        if (self.N_SCENARIOS or 0) > n:
+            raise InputError(
+                f"N_SCENARIOS is {self.N_SCENARIOS}, expected at most the {n} there are"
+            )
         return self
 
 
@@ -146,6 +164,45 @@ def trials(
     return Design([block])
 
 
+def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
+    """Load the scenarios of a run: all, or ``N_SCENARIOS`` of them.
+
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`~.stimuli.load_scenarios` returns it. ``freely`` marks the fixed random tenth that
+        a model is asked in free text, too, if it is asked over choices.
+
+    Raises
+    ------
+    InputError
+        As :func:`~.stimuli.load_scenarios`.
+
+    Notes
+    -----
+    A smaller number of scenarios is part of a larger one, and its tenth part of the larger tenth.
+    So any number is read from recorded answers.
+    """
+    table = stimuli.load_scenarios(parameters["SCENARIOS"])
+    numbers = list(table.scenario.unique())
+    asked_freely = tenth(numbers)
+    table["freely"] = table.scenario.isin(asked_freely)
+
+    n = parameters.get("N_SCENARIOS")  # a run of an earlier version has none
+    if not n:
+        return table
+
+    others = [number for number in numbers if number not in asked_freely]
+    n_freely = math.ceil(n / 10)
+    chosen = asked_freely[:n_freely] + others[: n - n_freely]
+    return table[table.scenario.isin(chosen)].reset_index(drop=True)
+
+
 def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     """Choose how a model is sampled.
 
@@ -173,7 +230,7 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     return free_sampling(parameters, model, **usual)
 
 
-@excerpts_of(SCENARIOS="sample", CROSSING="full")
+@excerpts_of(SCENARIOS="sample", N_SCENARIOS=0, CROSSING="full")
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """List what a run asks: each category, ``RUNS`` times of each of ``MODELS``.
 
@@ -194,11 +251,10 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     Raises
     ------
     InputError
-        As :func:`~.stimuli.load_scenarios`.
+        As `scenarios`.
     """
-    table = stimuli.load_scenarios(parameters["SCENARIOS"])
-    chosen = tenth(table.scenario.unique())
-    few = table[table.scenario.isin(chosen)]
+    table = scenarios(parameters)
+    few = table[table.freely]
     source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"
     every_question = _Questions(source, _designs(table, parameters))
     few_questions = _Questions(f"{source}-tenth", _designs(few, parameters))

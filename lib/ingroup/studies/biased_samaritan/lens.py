@@ -131,8 +131,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     variances = [biases.var() for biases in _biases(recorded, model)]
     largest_family = max(map(len, variances))
     level = families()["biased_samaritan"].level / largest_family
-    scenarios = stimuli.load_scenarios(planned["SCENARIOS"])
-    n = scenarios.scenario.nunique()
+    n = design.scenarios(planned).scenario.nunique()
 
     biases = Tested(
         effect="points of a group's bias",

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, parts, stored
-from ingroup.inference.reading import Reading, numbers
+from ingroup.inference.choices import agreement, beginnings, probabilities
+from ingroup.inference.reading import Reading, numbers, summaries
 from ingroup.inference.store import Store
 from ingroup.parsing import (
     CUT,
@@ -240,3 +241,93 @@ def from_parts(
         values[trial] = np.where(settled == OK, np.array(ratings)[codes], np.nan)
         status[trial] = pd.Categorical(settled, STATUSES).codes
     return Ratings(values.reshape(shape), status.reshape(shape))
+
+
+def read_by_both_rules(calls: Sequence[Call]) -> pd.DataFrame:
+    """Read each different reply by both rules of parsing.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls for free text, with stored answers.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``text``, the number of ``replies``; its rating on a scale of 0 to 100 by the
+        rules ``sound`` and ``released``; whether these ``differ``.
+    """
+    tables = [pd.DataFrame(columns=["model", "text", "replies"])]
+    for call in calls:
+        for part in parts(stored(call), columns=["text"]):
+            counts = part.text.astype(object).value_counts().reset_index(name="replies")
+            tables.append(counts.assign(model=call.model))
+    together = pd.concat(tables[1:] or tables)
+    said = together.groupby(["model", "text"], sort=False, as_index=False).replies.sum()
+
+    for rule in ("sound", "released"):
+        said[rule] = [parse_rating(text, 0, 100, rule).value for text in said.text]
+    is_rated = said.sound.notna() | said.released.notna()
+    return said.assign(differ=is_rated & (said.sound != said.released))
+
+
+def free_beside_scored(scored: Call, free: Call, values: np.ndarray) -> dict[str, float]:
+    """Compare the free text of a block with the scored answers to the same prompts.
+
+    Parameters
+    ----------
+    scored : Call
+        The block over choices.
+    free : Call
+        The block in free text, whose events are some of the same.
+    values : ndarray
+        Its ratings, in the shape of its block.
+
+    Returns
+    -------
+    dict
+        As :func:`ingroup.inference.choices.agreement` returns it.
+    """
+    store = stored(scored)
+    summed = []
+    for part in parts(store, columns=["probabilities", "steps", "mass"]):
+        table = summaries(part, store, scored.sampling)
+        summed.append(table.assign(mass=part.mass.list[0].astype(float)))
+    answers = pd.concat(summed)
+
+    events = list(scored.design.blocks[0].factors["event"])
+    shared = [events.index(event) for event in free.design.blocks[0].factors["event"]]
+    trials = np.arange(len(answers)).reshape(-1, len(events))[:, shared]
+    answers = answers.iloc[trials.ravel()]
+
+    said = stored(free).read(columns=["text"]).text
+    begun = pd.to_numeric(beginnings(said, scored.sampling.choices))
+    return agreement(
+        values.ravel(),
+        answers.most_probable,
+        answers.mass,
+        answers.greedy,
+        answers.expected,
+        begun,
+    )
+
+
+def mean_distribution(call: Call) -> pd.DataFrame:
+    """Average the probability of each number of the scale over the prompts of a scored call.
+
+    Parameters
+    ----------
+    call : Call
+        A call over choices, with stored answers.
+
+    Returns
+    -------
+    DataFrame
+        ``rating`` and ``probability``; the probabilities sum to 1.
+    """
+    choices = call.sampling.choices
+    total = np.zeros(len(choices))
+    for part in parts(stored(call), columns=["probabilities"]):
+        total += np.nansum(probabilities(part, choices)[:, 0], axis=0)
+    numbers_of_scale = list(map(int, choices))
+    return pd.DataFrame({"rating": numbers_of_scale, "probability": total / total.sum()})

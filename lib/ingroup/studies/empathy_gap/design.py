@@ -19,15 +19,12 @@ from ingroup.design import Block, Design, Message, tenth
 from ingroup.inference import Call, EngineError, excerpts_of, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
-from ingroup.parameters import Count, Texts, readable
+from ingroup.parameters import Count, Texts, TwoOrMore, Zero, readable
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
 from ingroup.tables import InputError
 
 _THIRD_PERSON = "third_person_text"  # the form of the narrative that `REWRITER` writes
-
-Zero = Annotated[int, Field(ge=0, le=0)]
-TwoOrMore = Annotated[int, Field(ge=2)]
 
 
 def _read_settings(names: list[str]) -> None:

@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import yaml
+from numpy.typing import NDArray
 
 from ingroup.design import Block
 from ingroup.models import words
-from ingroup.studies.empathy_gap import stimuli
+from ingroup.stats.effects import as_planted
+from ingroup.studies.empathy_gap import statistics, stimuli
+from ingroup.studies.empathy_gap.answers import Ratings
 
 
 class Planted:
@@ -133,3 +137,115 @@ class Planted:
             )
             ratings[index] = round(value * high / 100)
         return ratings.reshape(block.shape)
+
+
+def counted_anew(texts: pd.DataFrame, block: Block, exclusion: str) -> float:
+    """Compute delta by its definition from what was said, without the functions of the study.
+
+    Parameters
+    ----------
+    texts : DataFrame
+        The replies of a block, one row per trial and one column per round.
+    block : Block
+        The block, whose labels name its category.
+    exclusion : {"listwise", "pairwise"}
+        As in :func:`~.statistics.exclude`.
+
+    Returns
+    -------
+    float
+        The gap, by pandas alone; NaN where no cell differs.
+    """
+    sides = list(block.factors)
+    places = np.indices(block.shape).reshape(3, -1).T
+    said = pd.DataFrame(places, columns=sides)
+    numbers = texts.apply(pd.to_numeric, errors="coerce")
+    said["points"] = numbers.mean(axis=1).to_numpy()
+    if exclusion == "listwise":
+        n_answers = said.groupby("event").points.transform("count")
+        said = said[n_answers == block.shape[0] * block.shape[1]]
+
+    means = said.groupby(sides[:2], as_index=False).points.mean()
+    if np.ptp(means.points) == 0:
+        return np.nan
+
+    named = means[(means[sides[:2]] > 0).all(axis=1)]  # 0 is "a person"
+    group = stimuli.identities(block.labels["category"]).group.to_numpy()
+    is_own = group[named.perceiver] == group[named.experiencer]
+    gap = named.points[is_own].mean() - named.points[~is_own].mean()
+    return gap / means.points.std(ddof=0)
+
+
+def recovery(
+    planted: NDArray[np.float64], found: Ratings, same: NDArray[np.bool_], exclusion: str
+) -> dict[str, float]:
+    """Measure how well the ratings of a block give back the planted ones.
+
+    Parameters
+    ----------
+    planted : ndarray, (perceivers, experiencers, events)
+        The planted ratings, NaN where a refusal is planted.
+    found : Ratings
+        The ratings here.
+    same : ndarray of bool
+        The pairs of one group, without "a person".
+    exclusion : {"listwise", "pairwise"}
+        As in :func:`~.statistics.exclude`.
+
+    Returns
+    -------
+    dict
+        ``planted_delta``; ``correlation_of_cells``, NaN where no planted cell differs;
+        ``cell_error``, the mean absolute difference of cells, in points; ``invalid_percent`` of the
+        answers; the numbers of ``refusals_planted``, ``refusals`` and ``refusals_both``.
+    """
+    wanted = statistics.cell_means(statistics.exclude(planted, exclusion))
+    here = statistics.cell_means(statistics.exclude(found.values, exclusion))
+    is_flat = statistics.is_flat(wanted)
+    delta = 0.0
+    correlation = np.nan
+    if not is_flat:
+        delta = statistics.empathy_gap(statistics.gap_matrix(planted, exclusion), same)
+        correlation = np.corrcoef(wanted.ravel(), here.ravel())[0, 1]
+
+    refusal_planted = np.isnan(planted)
+    n_invalid = found.counts[["unparsable", "cut", "failed", "missing"]].sum()
+    return {
+        "planted_delta": delta,
+        "correlation_of_cells": correlation,
+        "cell_error": np.abs(here - wanted).mean(),
+        "invalid_percent": 100 * n_invalid / found.values.size,
+        "refusals_planted": int(refusal_planted.sum()),
+        "refusals": int(found.counts["refused"]),
+        "refusals_both": int((refusal_planted & np.isnan(found.values)).sum()),
+    }
+
+
+def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
+    """Say of each block whether the pipeline is exact, and whether the model is as planted.
+
+    Parameters
+    ----------
+    recovered : DataFrame
+        Table 2 (``flat``, ``delta``, ``low``, ``high``), `recovery`, and ``counted_anew``, NaN for
+        scored answers.
+
+    Returns
+    -------
+    DataFrame
+        With ``model_error``, delta minus the planted delta; ``pipeline``, "exact" where delta is
+        the one `counted_anew`; ``verdict`` of :func:`ingroup.stats.effects.as_planted`. Where no
+        cell differs, delta and its interval count as 0.
+    """
+    here = recovered[["delta", "low", "high"]].fillna(0)
+    is_exact = (recovered.delta - recovered.counted_anew).abs() < 1e-8
+    pipeline = np.select(
+        [recovered.flat | is_exact, recovered.counted_anew.isna()],
+        ["exact", "not counted: asked over choices"],
+        "differs",
+    )
+    return recovered.assign(
+        model_error=here.delta - recovered.planted_delta,
+        pipeline=pipeline,
+        verdict=as_planted(recovered.planted_delta, here.low, here.high),
+    )

@@ -6,7 +6,7 @@ scale, NaN where one is missing. The first perceiver and experiencer is "a perso
 group.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ingroup.families import corrected, families
 from ingroup.stats.crossed import (
     ONE_BEYOND_TWO,
     Effect,
@@ -23,7 +24,14 @@ from ingroup.stats.crossed import (
     relations,
 )
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
+from ingroup.stats.paired import (
+    TINY,
+    PairedTest,
+    nan_mean,
+    paired_cells,
+    paired_test,
+    significant_cells,
+)
 from ingroup.stats.permutation import checked, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
@@ -632,3 +640,471 @@ def _released_gap(
         "null_high_released": high,
         "null_high_spread": high_spread,
     }
+
+
+def lost_events(values: np.ndarray, exclusion: Exclusion = "listwise") -> dict[str, float]:
+    """Count the events that are left out, and the ratings that are missing: Table 6.
+
+    Parameters
+    ----------
+    values : ndarray, (perceivers, experiencers, events)
+        Ratings before exclusion, NaN where one is missing.
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+
+    Returns
+    -------
+    dict
+        ``events``, ``events_lost``, ``percent_of_events`` and ``percent_of_answers``.
+    """
+    missing = np.isnan(values)
+    over_cells = missing.any if exclusion == "listwise" else missing.all
+    lost = over_cells(axis=(0, 1))
+    return {
+        "events": lost.size,
+        "events_lost": lost.sum(),
+        "percent_of_events": 100 * lost.mean(),
+        "percent_of_answers": 100 * missing.mean(),
+    }
+
+
+def least_rated_pairs(values: np.ndarray, names: Sequence[str], n: int = 3) -> pd.DataFrame:
+    """Find the pairs of identities that lack the most ratings.
+
+    Parameters
+    ----------
+    values : ndarray, (perceivers, experiencers, events)
+        Ratings before exclusion, NaN where one is missing.
+    names : sequence of str
+        The identities.
+    n : int
+        How many pairs are returned.
+
+    Returns
+    -------
+    DataFrame
+        ``perceiver``, ``experiencer`` and ``percent_lost``, the largest first; no row where no
+        rating is missing.
+    """
+    missing = np.isnan(values)
+    pairs = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
+    lost = pd.Series(100 * missing.mean(axis=2).ravel(), pairs, name="percent_lost")
+    if not missing.any():
+        return lost.head(0).reset_index()
+    return lost.nlargest(n).reset_index()
+
+
+def spread(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Summarise the cells of each block: Tables 3 and 7 to 13.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `cells`, with the columns that name a block.
+    by : sequence of str
+        These columns.
+
+    Returns
+    -------
+    DataFrame
+        Index `by`; ``mean`` and ``std`` (of the population) of the cell means, ``z_min`` and
+        ``z_max``; the same from the rounded means of the released code (``mean_released`` ...).
+    """
+    blocks = cells.groupby(list(by), sort=False)
+    parts = []
+    for suffix in ("", "_released"):
+        means = blocks[f"mean{suffix}"]
+        z = blocks[f"z{suffix}"]
+        part = {"mean": means.mean(), "std": means.std(ddof=0), "z_min": z.min(), "z_max": z.max()}
+        parts.append(pd.DataFrame(part).add_suffix(suffix))
+    return parts[0].join(parts[1])
+
+
+def with_corrections(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Correct the tests of Table 2 by Holm, within a model and setting.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        ``model``, ``setting``, ``category`` and `GAP_COLUMNS`. A flat block is in no family.
+
+    Returns
+    -------
+    DataFrame
+        With ``p_holm``, ``p_holm_least``, ``p_groups_holm``, ``p_groups_holm_least`` and
+        ``holm_tests``, the size of the family.
+    """
+    table = gaps.copy()
+    differing = gaps[~gaps.flat]
+    tests = {
+        "p_holm": ("p_two_sided", "p_least"),
+        "p_groups_holm": ("p_groups", "p_groups_least"),
+    }
+    for name, (p, least) in tests.items():
+        family = corrected(differing, "empathy_gap", p, least)
+        table[name] = family.holm
+        table[f"{name}_least"] = family.least
+        table["holm_tests"] = family.tests
+    return table
+
+
+def band(delta: pd.Series) -> np.ndarray:
+    """Sort gaps into the three bands that Table 2 marks.
+
+    Parameters
+    ----------
+    delta : Series
+        Empathy gaps.
+
+    Returns
+    -------
+    ndarray of str
+        "above_1", "0_to_1" or "negative"; "" where there is no gap.
+    """
+    return np.select([delta > 1, delta >= 0, delta < 0], ["above_1", "0_to_1", "negative"], "")
+
+
+def finding(gaps: pd.DataFrame) -> np.ndarray:
+    """Put the row of each block of Table 2 into words.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        From `with_corrections`.
+
+    Returns
+    -------
+    ndarray of str
+        "significant" where the gap is so beyond its events and beyond its groups: p of names and p
+        of whole groups, both corrected, are below the level, and the interval leaves out 0. Else
+        the first of these that the gap fails, or that it could not have passed.
+    """
+    level = families()["empathy_gap"].level
+    is_found = gaps.p_holm < level
+    is_beyond_events = (gaps.low > 0) | (gaps.high < 0)
+    conditions = {
+        "no cell differs": gaps.flat,
+        "not beyond its events": is_found & ~is_beyond_events,
+        "could not have been beyond its groups": is_found & (gaps.p_groups_holm_least >= level),
+        "not beyond its groups": is_found & (gaps.p_groups_holm >= level),
+        "significant": is_found,
+        "could not have been significant": gaps.p_holm_least >= level,
+    }
+    return np.select(list(conditions.values()), list(conditions), "not significant")
+
+
+def delta_if_any(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> float:
+    """Compute the empathy gap of some ratings, or NaN.
+
+    Parameters
+    ----------
+    values : ndarray, (1 + n, 1 + n, events)
+        Ratings before exclusion, "a person" first.
+    same : ndarray of bool, (n, n)
+        From `same_group`, without "a person".
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+
+    Returns
+    -------
+    float
+        The gap; NaN where a cell has no rating, or no cell differs from another.
+    """
+    try:
+        matrix = gap_matrix(values, exclusion)
+        return empathy_gap(matrix, same)
+    except ValueError:
+        return np.nan
+
+
+RULES = ("released", "bonferroni", "holm")  # how cells are called significant, first as released
+
+
+def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
+    """Mark the cells of a heatmap that differ from their in-group cells, under each rule.
+
+    Parameters
+    ----------
+    pvalues : ndarray, (perceivers, experiencers)
+        From :func:`ingroup.stats.paired.paired_cells`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each cell, row by row; ``shown_released``, ``shown_bonferroni``, ``shown_holm``.
+    """
+    columns = {}
+    for rule in RULES:
+        columns[f"shown_{rule}"] = significant_cells(pvalues, rule).ravel()
+    return pd.DataFrame(columns)
+
+
+def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
+    """Compute which share of the tested cells is shown, under each rule and test.
+
+    Parameters
+    ----------
+    values : ndarray, (1 + n, 1 + n, events)
+        Ratings left by `exclude`, "a person" first.
+    pvalues : ndarray, (1 + n, 1 + n)
+        Of these ratings, as for `shown_cells`.
+
+    Returns
+    -------
+    dict
+        Shares of the cells that are neither on the diagonal nor of "a person". ``released``,
+        ``bonferroni`` and ``holm`` of the t-test; ``sign`` of a sign test after Holm; ``could``,
+        after Holm, if all events of every cell had the same sign.
+    """
+    is_tested = ~np.isnan(pvalues)
+    is_tested[0] = False
+    is_tested[:, 0] = False
+
+    shares = {}
+    for rule in RULES:
+        shares[rule] = significant_cells(pvalues, rule)[is_tested].mean()
+    signs = paired_cells(values, "sign")
+    shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
+
+    n_events = values.shape[2]
+    smallest = np.where(np.isnan(signs), np.nan, 0.5 ** (n_events - 1))
+    shares["could"] = significant_cells(smallest, "holm")[is_tested].mean()
+    return shares
+
+
+SIDES = ("perceiver", "experiencer")
+
+
+def named_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Select the cells of named identities, in categories where some cell differs.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `cells`, of one setting, with ``model`` and ``category``.
+
+    Returns
+    -------
+    DataFrame
+        Without "a person", and without blocks whose cells are all the same.
+    """
+    z = cells.groupby(["model", "category"]).z
+    is_varied = (z.transform("max") - z.transform("min")) > 0
+    is_named = (cells.perceiver != "a person") & (cells.experiencer != "a person")
+    return cells[is_varied & is_named]
+
+
+def standing(
+    cells: pd.DataFrame, groups: Mapping[str, Mapping[str, str]] | None = None
+) -> pd.DataFrame:
+    """Average the z-scores of each identity as perceiver and as experiencer: section 5.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `named_cells`.
+    groups : mapping, optional
+        The group of each identity, by category; the averages are then those of groups.
+
+    Returns
+    -------
+    DataFrame
+        ``side``, ``model``, ``category``, ``name`` (groups in alphabetical order); ``mean`` and
+        ``spread`` (standard deviation) of the z-scores of the name's cells.
+    """
+    columns = ["side", "model", "category", "name", "mean", "spread"]
+    tables = [pd.DataFrame(columns=columns)]
+    for side in SIDES:
+        for (model, category), rows in cells.groupby(["model", "category"], sort=False):
+            names = rows[side]
+            if groups is not None:
+                names = names.map(groups[category])
+            z = rows.groupby(names, sort=groups is not None).z
+            table = z.agg(mean="mean", spread="std").rename_axis("name").reset_index()
+            tables.append(table.assign(side=side, model=model, category=category))
+    return pd.concat(tables[1:] or tables, ignore_index=True)[columns]
+
+
+def extremes(standings: pd.DataFrame) -> pd.DataFrame:
+    """Name who is rated highest, lowest and most evenly on each side of the matrix.
+
+    Parameters
+    ----------
+    standings : DataFrame
+        From `standing`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``, ``side``, ``category``; ``darkest`` and ``lightest``, the names with the
+        ``highest`` and ``lowest`` mean z-score, and ``evenest``, the one with the least spread.
+    """
+    by_name = standings.set_index("name")
+    blocks = by_name.groupby(["model", "side", "category"], sort=False)
+    return pd.DataFrame(
+        {
+            "darkest": blocks["mean"].idxmax(),
+            "lightest": blocks["mean"].idxmin(),
+            "highest": blocks["mean"].max(),
+            "lowest": blocks["mean"].min(),
+            "evenest": blocks.spread.idxmin(),
+        }
+    )
+
+
+def gap_in_points(
+    values: np.ndarray,
+    same: np.ndarray,
+    exclusion: Exclusion,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Compute the gap of a block in points of the scale, with its test and interval.
+
+    Parameters
+    ----------
+    values : ndarray, (1 + n, 1 + n, events)
+        Ratings before exclusion, "a person" first.
+    same : ndarray of bool, (n, n)
+        From `same_group`, without "a person".
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+    n_resamples : int
+        How many arrangements a permutation test draws.
+    rng : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    dict
+        ``points``, the gap of the cell means; ``low`` and ``high`` of a t-test over events;
+        ``delta``, ``p_two_sided`` and ``events`` of `gap`. Only ``events``, 0, where none is left.
+    """
+    try:
+        kept = exclude(values, exclusion)
+    except ValueError:
+        return {"events": 0}
+
+    tested = gap(values, same, exclusion, n_resamples, rng)
+    named = kept[1:, 1:]
+    means = cell_means(kept)[1:, 1:]
+    by_event = paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
+    return {
+        "points": means[same].mean() - means[~same].mean(),
+        "low": by_event.low,
+        "high": by_event.high,
+        "delta": tested["delta"],
+        "p_two_sided": tested["p_two_sided"],
+        "events": tested["events"],
+    }
+
+
+def scopes(
+    values: np.ndarray, groups: Sequence[str], clusters: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Estimate the own-group effect of a block for these groups, and for groups like these.
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings left by `exclude`, without "a person".
+    groups : sequence of str
+        The group of each of the n identities.
+    clusters : sequence of str, optional
+        As in `gap_like_these`.
+
+    Returns
+    -------
+    dict
+        Of `gap_of_these` ``estimate``, ``low``, ``high`` and ``p``; of `gap_like_these` the "own
+        group" as ``low_like``, ``high_like``, ``p_like`` and ``reason``, ``by_group_p``, and the
+        estimate and p of every other effect, by its name.
+
+    Raises
+    ------
+    ValueError
+        As these two functions.
+    """
+    these = gap_of_these(values, groups)
+    like = gap_like_these(values, groups, clusters)
+    own = like.pop("own group")
+    row = {
+        "estimate": these.difference,
+        "low": these.low,
+        "high": these.high,
+        "p": these.pvalue,
+        "low_like": own.low,
+        "high_like": own.high,
+        "p_like": own.p,
+        "reason": own.reason,
+        "by_group_p": like.pop("own group, by group").p,
+    }
+    for name, effect in like.items():
+        column = name.replace(" ", "_")
+        row[column] = effect.estimate
+        row[f"{column}_p"] = effect.p
+    return row
+
+
+def over_settings(
+    ratings: Sequence[np.ndarray], groups: Sequence[str], exclusion: Exclusion
+) -> dict[str, Any]:
+    """Estimate the own-group effect for groups and settings like these.
+
+    Parameters
+    ----------
+    ratings : sequence of ndarray, (1 + n, 1 + n, events)
+        The ratings of each setting, before exclusion, "a person" first.
+    groups : sequence of str
+        The group of each of the n named identities.
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+
+    Returns
+    -------
+    dict
+        The number of ``settings``; ``estimate``, ``low``, ``high``, ``p`` and ``reason`` of the
+        "own group" of `gap_like_these` on each `gap_matrix`, settings being a sample; the ``least``
+        and the ``greatest`` estimate of a single setting. Where there is no such estimate, the
+        reason alone.
+    """
+    try:
+        matrices = [gap_matrix(values, exclusion) for values in ratings]
+        if len(matrices) < 2:
+            return {"settings": len(matrices), "reason": "cannot be told: one setting"}
+        like = gap_like_these(np.stack(matrices, axis=-1), groups)["own group"]
+    except ValueError as error:
+        return {"reason": str(error)}
+
+    each = []
+    for matrix in matrices:
+        effects = gap_like_these(matrix[..., np.newaxis], groups)
+        each.append(effects["own group"].estimate)
+    return {
+        "settings": len(matrices),
+        "estimate": like.estimate,
+        "low": like.low,
+        "high": like.high,
+        "p": like.p,
+        "least": min(each),
+        "greatest": max(each),
+        "reason": like.reason,
+    }
+
+
+def shared_blocks(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Mark the settings and categories in which all models have a gap.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        ``model``, ``setting``, ``category`` and ``delta``, NaN without a gap.
+
+    Returns
+    -------
+    DataFrame
+        The rows with a gap, and whether their block is ``common`` to all models.
+    """
+    settled = gaps[gaps.delta.notna()]
+    n_models = settled.groupby(["setting", "category"]).model.transform("nunique")
+    return settled.assign(common=n_models == settled.model.nunique())

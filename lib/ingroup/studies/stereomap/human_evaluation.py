@@ -50,6 +50,46 @@ def harmless(text: str) -> str:
     return line[:CELL]
 
 
+def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
+    """Put the parts of each reply together, which CALLS=separate asks in chats of their own.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies of one model, as `answers.load` returns them.
+
+    Returns
+    -------
+    DataFrame
+        `SHOWN`, all as text, and ``status``: that of the first part that holds anything, or else of
+        the first part.
+    """
+    texts = replies.assign(
+        ratings=replies["values"].map(_listed),
+        keywords=replies.keywords.map(", ".join),
+        reasons=replies.reasons.map(" ".join),
+    )
+    columns = dict.fromkeys(["ratings", "keywords", "reasons", "reply"], _joined)
+    by_reply = texts.groupby(["group", "prompt", "round"], sort=False)
+    return by_reply.agg({"status": _first_usable} | columns).reset_index()
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    """Ratings as a text, without words that have none."""
+    return ", ".join(f"{word} {rating:g}" for word, rating in values.items() if rating == rating)
+
+
+def _joined(parts: pd.Series) -> str:
+    """The texts of the parts of one reply that have one."""
+    return "\n".join(part for part in parts if isinstance(part, str) and part)
+
+
+def _first_usable(statuses: pd.Series) -> str:
+    """The status of the first part that holds anything, or else of the first part."""
+    usable = statuses[~statuses.isin([REFUSED, CUT, FAILED])]
+    return usable.iloc[0] if len(usable) else statuses.iloc[0]
+
+
 def sheet(
     replies: pd.DataFrame,
     rng: np.random.Generator,

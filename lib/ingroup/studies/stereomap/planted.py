@@ -3,9 +3,15 @@
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import yaml
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
-from ingroup.studies.stereomap import stimuli
+from ingroup.studies.stereomap import statistics, stimuli
+from ingroup.studies.stereomap.design import FIRST
+from ingroup.studies.stereomap.statistics import AXES
 
 
 class Position(NamedTuple):
@@ -96,3 +102,120 @@ class Planted:
         version = prompt.split("/")[0]
         construct = stimuli.prompts(version)[prompt].construct
         return rules[construct]
+
+
+def sides(planted: Planted, means: pd.DataFrame) -> pd.DataFrame:
+    """Set the planted cluster and position of each group beside its position here.
+
+    Parameters
+    ----------
+    planted : Planted
+        What is planted in the model.
+    means : DataFrame
+        From `group_means`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; ``Cluster planted``, and each axis ``planted`` and ``here``, in points.
+    """
+    positions = [planted.position(group) for group in means.index]
+    wanted = pd.DataFrame(positions, means.index).rename(columns=str.capitalize)
+    return wanted.add_suffix(" planted").join(means[AXES].add_suffix(" here"))
+
+
+def planted_map(
+    planted: Planted, ratings: pd.DataFrame, version: str, incomplete: str
+) -> pd.DataFrame:
+    """Compute the map of the planted ratings, of the words that the model rated.
+
+    Parameters
+    ----------
+    planted : Planted
+        What is planted in the model.
+    ratings : DataFrame
+        The ratings of the model.
+    version : {"EXTENDED", "ORIGINAL"}
+        The version of the prompts.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; both axes, in points.
+    """
+    words = stimuli.words(version)
+    own = ratings[["group", "round"]].copy()
+    for word in words.word:
+        prompt = FIRST if version == "EXTENDED" else f"ORIGINAL/{word}"
+        name = word if version == "EXTENDED" else "Rating"
+        own[word] = [planted.rating(group, prompt, name) for group in ratings.group]
+    own = own.where(ratings[own.columns].notna())
+    scores = statistics.round_scores(own, words, incomplete)
+    return statistics.group_means(scores)[AXES]
+
+
+def recovery(
+    both: pd.DataFrame, through: pd.DataFrame, labels: pd.Series, tests: pd.DataFrame
+) -> dict[str, float]:
+    """Measure how much of a planted map is recovered.
+
+    Parameters
+    ----------
+    both : DataFrame
+        From `sides`.
+    through : DataFrame
+        From `planted_map`: what the pipeline makes of the planted ratings.
+    labels : Series
+        The cluster of each group here.
+    tests : DataFrame
+        The tests of these clusters, with their ``finding``.
+
+    Returns
+    -------
+    dict
+        ``pipeline``, the largest difference of `through` from the planted map; for each axis the
+        ``error`` of the model (root mean square), the ``largest difference`` and the correlation
+        ``r``, all in points but for r; ``adjusted Rand`` of the planted clusters and those here;
+        ``clusters that differ`` significantly. NaN where only one position or cluster is planted.
+    """
+    planted_axes = both[[f"{axis} planted" for axis in AXES]].set_axis(AXES, axis=1)
+    row = {"pipeline": (through - planted_axes).abs().max(axis=None)}
+    difference = both[[f"{axis} here" for axis in AXES]].set_axis(AXES, axis=1) - planted_axes
+    for axis in AXES:
+        row[f"error, {axis}"] = np.sqrt((difference[axis] ** 2).mean())
+    for axis in AXES:
+        row[f"largest difference, {axis}"] = difference[axis].abs().max()
+    for axis in AXES:
+        varies = planted_axes[axis].nunique() > 1
+        r = planted_axes[axis].corr(both[f"{axis} here"]) if varies else np.nan
+        row[f"r of {axis}"] = r
+
+    clusters = both["Cluster planted"]
+    rand = adjusted_rand_score(clusters[labels.index], labels)
+    row["adjusted Rand"] = rand if clusters.nunique() > 1 else np.nan
+    row["clusters that differ"] = (tests.finding == "significant").sum()
+    return row
+
+
+def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
+    """Say of each map whether what was planted is found.
+
+    Parameters
+    ----------
+    recovered : DataFrame
+        Rows of `recovery`.
+
+    Returns
+    -------
+    ndarray of str
+        One verdict per map. An error of the pipeline comes first.
+    """
+    rand = recovered["adjusted Rand"]
+    none_differs = recovered["clusters that differ"] == 0
+    return np.select(
+        [recovered.pipeline > 1e-6, rand.isna() & none_differs, rand == 1],
+        ["the pipeline errs", "no cluster differs, as planted", "clusters as planted"],
+        default="clusters not all as planted",
+    )

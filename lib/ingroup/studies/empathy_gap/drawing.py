@@ -1,0 +1,393 @@
+"""Figures of the empathy gap, drawn from the tables of cells, positions and gaps.
+
+``DRAWN`` is "sound", or "released" for the colours and scales of the authors' code.
+"""
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ingroup import figures
+from ingroup.models import label
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap.statistics import same_group
+
+WHITE = "white: not different from at least one of its two in-group cells"
+# The World Cultural Map of 2023, whose colours are those of Okabe and Ito.
+CULTURAL_MAP = {
+    "African-Islamic": "#000000",
+    "Confucian": "#56B4E9",
+    "Latin America": "#CC79A7",
+    "Protestant Europe": "#D55E00",
+    "Catholic Europe": "#E69F00",
+    "English-Speaking": "#009E73",
+    "Orthodox Europe": "#0072B2",
+    "West & South Asia": "#F0E442",
+}
+
+
+def square(cells: pd.DataFrame, column: str) -> np.ndarray:
+    """Turn one column of a block's cells into a matrix.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        The cells of one model, setting and category, row by row.
+    column : str
+        The column.
+
+    Returns
+    -------
+    ndarray, (n, n)
+        Perceivers (rows) by experiencers (columns).
+    """
+    n = math.isqrt(len(cells))
+    return cells[column].to_numpy().reshape(n, n)
+
+
+def _groups(category: str) -> list[str]:
+    """The group of each identity; "a person" is in none."""
+    return ["", *stimuli.identities(category).group[1:]]
+
+
+def _colour_map(drawn: str) -> str | None:
+    """The colour map of the authors' code, or None for that of all heatmaps here."""
+    return "YlGnBu" if drawn == "released" else None
+
+
+def heatmaps(
+    cells: pd.DataFrame, categories: Sequence[str], settings: Sequence[str], drawn: str
+) -> Figure:
+    """Draw the matrices of one model in all settings and categories: Figure 2.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        The model's cells, with ``setting`` and ``category``.
+    categories, settings : sequence of str
+        Their order; those that were not asked are left out.
+    drawn : {"sound", "released"}
+        With "sound" all panels share a scale, from the 1st to the 99th percentile.
+
+    Returns
+    -------
+    Figure
+        Two columns wide, or less.
+    """
+    blocks = dict(list(cells.groupby(["category", "setting"])))
+    places = [(c, s) for c in categories for s in settings if (c, s) in blocks]
+    n_columns = len({setting for _, setting in places})
+    n_categories = len({category for category, _ in places})
+    if n_columns * n_categories > len(places):
+        n_columns = min(5, len(places))  # some settings have some categories: no empty panels
+    n_rows = math.ceil(len(places) / n_columns)
+    width = min(figures.TWO_COLUMNS, 1.3 + 0.85 * n_columns)
+    fig, axes = plt.subplots(n_rows, n_columns, squeeze=False)
+    fig.set_size_inches(width, 1.1 * n_rows + 0.7)
+
+    # One scale for all panels; the few pairs beyond it have the colour of its end.
+    shared = tuple(np.percentile(cells.z, [1, 99])) if drawn == "sound" else None
+    for ax, place in zip(axes.flat, places, strict=False):
+        z = square(blocks[place], "z")
+        shown = square(blocks[place], "shown_released").astype(bool)
+        limits = shared or (z.min(), z.max())
+        groups = _groups(place[0])
+        image = figures.heatmap(ax, z, shown, groups, limits=limits, cmap=_colour_map(drawn))
+        ax.set_title("\n".join(place), fontsize=6)
+    for ax in axes.flat[len(places) :]:
+        ax.set_axis_off()
+
+    extend = "both" if shared else "neither"
+    bar = fig.colorbar(image, ax=axes, shrink=0.6, pad=0.01, extend=extend)
+    bar.set_label("z-score" if shared else "z-score, each panel in its own range")
+    if not shared:
+        bar.set_ticks([z.min(), z.max()], labels=["lowest", "highest"])
+    sides = "perceiver (rows) by experiencer (columns); wording of P persona, S scale, T task"
+    fig.suptitle(f"{label(cells.model.iloc[0])}\n{sides}\n{WHITE}", fontsize=7)
+    return fig
+
+
+def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
+    """Draw the matrix of one block with the names of the identities: Figures 3, 5 and 6.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        The cells of one model, setting and category.
+    width : float
+        The width of the figure, in inches.
+    drawn : {"sound", "released"}
+        With "released" the scale ends at the smallest and the largest cell.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    about = cells.iloc[0]
+    z = square(cells, "z")
+    shown = square(cells, "shown_released").astype(bool)
+    names = stimuli.identities(about.category).identity.str.replace("a person from ", "")
+    limits = (z.min(), z.max()) if drawn == "released" else None
+
+    fig, ax = plt.subplots(figsize=(width, width * 0.92))
+    groups = _groups(about.category)
+    image = figures.heatmap(ax, z, shown, groups, names, limits, _colour_map(drawn))
+    title = f"{label(about.model)}, setting {about.setting}"
+    ax.set(xlabel="experiencer", ylabel="perceiver", title=title)
+    if not shown.all():
+        fig.suptitle(textwrap.fill(WHITE, int(22 * width)), fontsize=5.5)
+    bar = fig.colorbar(image, ax=ax, shrink=0.7, pad=0.01, extend="neither" if limits else "both")
+    bar.set_label("z-score" if limits else "z-score, 1st to 99th percentile")
+    return fig
+
+
+def countries(positions: pd.DataFrame, drawn: str) -> Figure:
+    """Draw the countries where t-SNE puts them, coloured by cultural cluster: Figure 4.
+
+    Parameters
+    ----------
+    positions : DataFrame
+        ``model`` (one), ``label``, ``cluster``, ``x`` and ``y``.
+    drawn : {"sound", "released"}
+        With "released" in the colours of the World Cultural Map.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 3.6))
+    palette = dict(zip(positions.cluster.unique(), figures.COLOURS, strict=False))
+    if drawn == "released":
+        palette = CULTURAL_MAP
+    look = {"hue": "cluster", "palette": palette, "s": 22, "linewidth": 0}
+    sns.scatterplot(positions, x="x", y="y", ax=ax, **look)
+    title = label(positions.model.iloc[0])
+    ax.set(xticks=[], yticks=[], xlabel="", ylabel="", title=title)
+    ax.margins(0.1)
+    ax.spines[:].set_visible(True)
+
+    key = ax.get_legend_handles_labels()
+    ax.get_legend().remove()
+    figures.legend(fig, *key, title="cultural cluster")
+    figures.label_points(ax, positions.x, positions.y, positions.label)
+    return fig
+
+
+_DOT = {"linestyle": "", "marker": "o", "markersize": 3}
+_HOLLOW = {"markerfacecolor": "white"}
+_CROSS = {
+    "linestyle": "",
+    "marker": "x",
+    "color": "black",
+    "markersize": 3,
+    "markeredgewidth": 0.6,
+}
+_NULL = {"color": "#BBBBBB", "linewidth": 2.2}
+_PRINTED = ("#000000", "#999999", "#8A6D3B", "#7B3294")  # colours that no model of a run has
+PANELS = ("this run", "real models, as printed in Table 2")
+
+
+def gap_overview(
+    gaps: pd.DataFrame,
+    printed: pd.DataFrame,
+    categories: Sequence[str],
+    settings: Sequence[str],
+) -> Figure:
+    """Draw all gaps of a run beside those that the paper printed.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        Table 2 of a run.
+    printed : DataFrame
+        Table 2 of the paper, as `printed.gaps_of_the_paper` loads it.
+    categories, settings : sequence of str
+        Their order; other settings are left out.
+
+    Returns
+    -------
+    Figure
+        Two columns wide, with the two `PANELS`.
+    """
+    fig, axes = figures.panels(2, 4.8, 2, least=2, sharex=True, sharey=True)
+    lines = pd.MultiIndex.from_product([categories, settings])
+    _draw_gaps(axes[0], gaps, lines, figures.COLOURS)
+    _draw_gaps(axes[1], printed[printed.setting.isin(settings)], lines, _PRINTED)
+    for ax, title in zip(axes, PANELS, strict=True):
+        ax.set(title=title, ylabel="setting: P persona, S scale, T task")
+        _name_categories(ax, lines)
+
+    # Side by side the panels share these texts; a panel alone shows its own.
+    axes[1].yaxis.label.set_visible(False)
+    for text in axes[0].texts:
+        text.set_visible(False)
+
+    key = {
+        "95 % of the null": _NULL,
+        "95 % interval over events": {"color": "#555555", "linewidth": 0.9},
+        "less than 0.1 points of the scale": _DOT | {"color": "#555555"} | _HOLLOW,
+        r"p of whole groups $\geq$ 0.05": _CROSS,
+    }
+    handles = [plt.Line2D([], [], **look) for look in key.values()]
+    figures.legend(fig, handles, list(key))
+    return fig
+
+
+def _draw_gaps(ax: Axes, table: pd.DataFrame, lines: pd.MultiIndex, colours: Sequence[str]) -> None:
+    """Null intervals as grey bars, gaps as dots with an interval, and a legend of the models."""
+    key = {}
+    asides = np.linspace(-0.27, 0.27, table.model.nunique())
+    models = table.groupby("model", sort=False)
+    for aside, colour, (model, rows) in zip(asides, colours, models, strict=False):
+        y = lines.get_indexer(pd.MultiIndex.from_frame(rows[["category", "setting"]])) + aside
+        ax.hlines(y, rows.null_low, rows.null_high, zorder=1, **_NULL)
+        look = _DOT | {"color": colour, "zorder": 3}
+        ax.plot(rows.delta, y, **look)
+        if "low" in rows:  # print has no interval over events
+            ax.hlines(y, rows.low, rows.high, color=colour, linewidth=0.9, zorder=2)
+            is_small = rows.points.abs() < 0.1
+            is_weak = rows.p_groups >= 0.05
+            ax.plot(rows.delta[is_small], y[is_small], **look, **_HOLLOW)
+            ax.plot(rows.delta[is_weak], y[is_weak], zorder=4, **_CROSS)
+            if is_small[rows.delta.notna()].all():
+                look |= _HOLLOW
+        name = label(model)
+        if rows.delta.isna().all():
+            name += " (no cell differs)"
+        key[name] = plt.Line2D([], [], **look)
+
+    ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+    ax.set_ylim(len(lines) - 0.4, -0.6)
+    ax.set_xlabel(r"empathy gap $\delta$")
+    ax.set_yticks(range(len(lines)), lines.get_level_values(1))
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.06), "columnspacing": 1}
+    ax.legend(key.values(), key, ncols=2, **place)
+
+
+def _name_categories(ax: Axes, lines: pd.MultiIndex) -> None:
+    """The name of each category beside its lines, and a rule between two categories."""
+    categories = lines.get_level_values(0)
+    for category in categories.unique():
+        rows = np.flatnonzero(categories == category)
+        if rows[0] > 0:
+            ax.axhline(rows[0] - 0.5, color="#DDDDDD", linewidth=0.6)
+        ax.annotate(
+            category,
+            (1.01, rows.mean()),
+            xycoords=("axes fraction", "data"),
+            rotation=270,
+            va="center",
+            fontsize=7,
+        )
+
+
+def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
+    """Draw the gaps of each model on one line, with the mean of those that all models have.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        From `statistics.shared_blocks`; the model of a paper ends with "(printed)".
+    categories : sequence of str
+        Their order.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    names = list(gaps.model.unique())
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.1 + 0.2 * len(names)))
+    palette = figures.COLOURS[: len(categories)]
+    lines = {
+        "x": "delta",
+        "y": "model",
+        "order": names,
+        "hue": "category",
+        "hue_order": categories,
+        "dodge": True,
+        "jitter": False,
+        "legend": False,
+        "ax": ax,
+    }
+    sns.stripplot(gaps[gaps.common], palette=palette, size=3, alpha=0.8, **lines)
+    sns.stripplot(gaps[~gaps.common], palette=palette, size=3, alpha=0.25, **lines)
+    small = gaps[gaps.points.abs() < 0.1]
+    sns.stripplot(small, palette=["white"] * len(categories), size=1.6, zorder=4, **lines)
+    means = gaps[gaps.common].groupby("model").delta.mean().reindex(names)
+    ax.plot(means, names, "|", color="black", markersize=11, markeredgewidth=1.6)
+
+    ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+    n_printed = sum(name.endswith("(printed)") for name in names)
+    if n_printed:
+        ax.axhline(len(names) - n_printed - 0.5, color="#BBBBBB", linewidth=0.6)
+    dots = r"empathy gap $\delta$ (a dot a block, hollow below 0.1 points of the scale, "
+    bars = "pale where not all models have it; the line the mean of those that all have)"
+    ax.set(xlabel=dots + bars, ylabel="")
+    key = [plt.Line2D([], [], linestyle="", marker="o", markersize=3, color=c) for c in palette]
+    figures.legend(fig, key, categories)
+    return fig
+
+
+def planted_cells(
+    cells: pd.DataFrame, recovered: pd.DataFrame, categories: Sequence[str]
+) -> Figure:
+    """Draw the mean rating of each cell against the planted one, one panel per category.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        The cells of one model and setting: ``category``, ``mean`` and ``planted``.
+    recovered : DataFrame
+        From `planted.with_verdicts`.
+    categories : sequence of str
+        Their order.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    model = cells.model.iloc[0]
+    setting = cells.setting.iloc[0]
+    own = recovered[(recovered.model == model) & (recovered.setting == setting)]
+    own = own.set_index("category")
+    fig, axes = figures.panels(len(categories), 2.5, len(categories), least=1.8)
+    for ax, category in zip(axes, categories, strict=True):
+        rows = cells[cells.category == category]
+        if len(rows):
+            _draw_cells(ax, rows, own.loc[category])
+    axes[0].set_ylabel("mean rating here")
+    axes[0].legend(loc="upper left")
+    fig.suptitle(f"{label(model)}, {setting}", fontsize=7)
+    return fig
+
+
+def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
+    """A point for each cell of a category, and the model's own error as a text."""
+    category = recovered.name
+    is_own = same_group(stimuli.identities(category).group).ravel()
+    kinds = {"other group": ~is_own, "same group": is_own}
+    for (name, mask), colour in zip(kinds.items(), figures.COLOURS, strict=False):
+        look = {"markersize": 2, "markeredgewidth": 0, "alpha": 0.6, "color": colour}
+        ax.plot(cells.planted[mask], cells["mean"][mask], "o", label=name, **look)
+    ax.axline([cells.planted.mean()] * 2, slope=1, color="black", linewidth=0.5)
+    ax.set_title(category)
+    ax.set_xlabel("planted mean rating")
+    lines = [
+        f"planted $\\delta$ {recovered.planted_delta:.2f}, here {recovered.delta:.2f}",
+        f"the model's own error: {recovered.model_error:+z.2f}",
+        f"(of cells: {recovered.cell_error:.2f} points)",
+        recovered.verdict,
+    ]
+    look = {"ha": "right", "va": "bottom", "fontsize": 5.5, "linespacing": 1.3}
+    ax.text(0.99, 0.02, "\n".join(lines), transform=ax.transAxes, **look)

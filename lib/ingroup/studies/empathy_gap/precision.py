@@ -1,0 +1,104 @@
+"""What the precision of the computation changes: the same prompts in float32 and in bfloat16."""
+
+import numpy as np
+import pandas as pd
+
+from ingroup import paths
+from ingroup.stats.paired import paired_test
+from ingroup.tables import read_table
+
+CONTROL = "a person"
+PROMPT = ["perceiver", "experiencer", "event"]
+READINGS = {"expected": "mean", "greedy": "greedy"}  # a reading, and its columns in the file
+PRECISIONS = ["float32", "bfloat16"]
+
+
+def ratings() -> pd.DataFrame:
+    """Read the ratings of each model that was asked in both precisions.
+
+    The files are ``data/recordings/<model>/bfloat16.csv``: one row per prompt of one category with
+    one name per group.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, reading and prompt, with the rating in points in the columns ``float32``
+        and ``bfloat16``.
+
+    Raises
+    ------
+    ingroup.tables.InputError
+        A file lacks a column.
+    """
+    tables = []
+    for file in sorted(paths.RECORDINGS.glob("*/bfloat16.csv")):
+        for reading, column in READINGS.items():
+            names = {f"{column}_{precision}": precision for precision in PRECISIONS}
+            table = read_table(file, [*PROMPT, *names]).rename(columns=names)
+            table = table[[*PROMPT, *PRECISIONS]].astype(dict.fromkeys(PRECISIONS, float))
+            tables.append(table.assign(model=file.parent.name, reading=reading))
+    return pd.concat(tables, ignore_index=True)
+
+
+def changes(rated: pd.DataFrame) -> pd.DataFrame:
+    """Compare the two precisions.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Rows of `ratings`.
+
+    Returns
+    -------
+    DataFrame
+        One row per model and reading, with the columns of `change`.
+    """
+    rows = []
+    for (model, reading), of_reading in rated.groupby(["model", "reading"], sort=False):
+        rows.append({"model": model, "reading": reading} | change(of_reading))
+    return pd.DataFrame(rows)
+
+
+def change(rated: pd.DataFrame) -> dict[str, float]:
+    """Compare the ratings of one model under one reading.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Rows of `ratings`.
+
+    Returns
+    -------
+    dict of str to float
+        ``answers`` is the number of prompts, ``changed`` the share of ratings that differ, and
+        ``largest`` the largest difference in points. ``gap_float32`` and ``gap_bfloat16`` are the
+        own-group gaps in points, ``difference`` is the second minus the first, and ``low`` and
+        ``high`` are its 95 % interval over events. The gap of an event is the mean rating of its
+        pairs of one name minus that of its other pairs, without "a person".
+    """
+    differences = rated["bfloat16"] - rated["float32"]
+    in_float32 = _gap_by_event(rated, "float32")
+    in_bfloat16 = _gap_by_event(rated, "bfloat16")
+    of_gap = paired_test((in_bfloat16 - in_float32).to_numpy())
+
+    return {
+        "answers": len(rated),
+        "changed": float(np.mean(differences != 0)),
+        "largest": differences.abs().max(),
+        "gap_float32": in_float32.mean(),
+        "gap_bfloat16": in_bfloat16.mean(),
+        "difference": of_gap.difference,
+        "low": of_gap.low,
+        "high": of_gap.high,
+    }
+
+
+def _gap_by_event(rated: pd.DataFrame, column: str) -> pd.Series:
+    """The own-group gap of each event in one column of ratings."""
+    is_named = rated["perceiver"].ne(CONTROL) & rated["experiencer"].ne(CONTROL)
+    named = rated[is_named]
+    is_own = named["perceiver"].eq(named["experiencer"])
+
+    own = named[is_own].groupby("event")[column].mean()
+    others = named[~is_own].groupby("event")[column].mean()
+    return own - others

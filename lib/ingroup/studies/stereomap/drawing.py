@@ -1,0 +1,262 @@
+"""Figures of the maps of StereoMap, drawn from the tables of positions and of centroids."""
+
+import re
+import textwrap
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ingroup import figures
+from ingroup.models import label
+
+AXES = ["Competence", "Warmth"]
+
+
+class Map(NamedTuple):
+    """One map, of one model by one version of the prompts.
+
+    Attributes
+    ----------
+    model, version : str
+        Whose map it is.
+    positions : DataFrame
+        One row per group: ``group``, both axes, ``cluster``, and all other scores.
+    centroids : DataFrame
+        One row per cluster: ``cluster``, both axes and ``name``.
+    """
+
+    model: str
+    version: str
+    positions: pd.DataFrame
+    centroids: pd.DataFrame
+
+
+def maps(positions: pd.DataFrame, centroids: pd.DataFrame) -> dict[tuple[str, str], Map]:
+    """Split the tables of all maps.
+
+    Parameters
+    ----------
+    positions, centroids : DataFrame
+        Those of `Map`, with ``model`` and ``version``. A group without a cluster is left out.
+
+    Returns
+    -------
+    dict of Map
+        By model and version.
+    """
+    placed = positions.dropna(subset="cluster").astype({"cluster": int})
+    centres = dict(list(centroids.groupby(["model", "version"])))
+    found = {}
+    for key, rows in placed.groupby(["model", "version"], sort=False):
+        found[key] = Map(*key, rows, centres[key])
+    return found
+
+
+def colours_of(clusters: Collection[int]) -> list[str]:
+    """Return the colour of each cluster.
+
+    Parameters
+    ----------
+    clusters : collection of int
+        Numbers of clusters.
+
+    Returns
+    -------
+    list of str
+        Colours of the style, from the first again where there are more clusters.
+    """
+    return [figures.COLOURS[int(number) % len(figures.COLOURS)] for number in clusters]
+
+
+def draw_map(ax: Axes, of: Map, name: str = "") -> None:
+    """Draw groups at competence and warmth, coloured by cluster, with the centroids.
+
+    Parameters
+    ----------
+    ax : Axes
+        The panel.
+    of : Map
+        The map.
+    name : str
+        What the title calls the map instead of its model and version.
+    """
+    clusters = of.centroids.cluster
+    look = {
+        "x": "Competence",
+        "y": "Warmth",
+        "hue": "cluster",
+        "palette": dict(zip(clusters, colours_of(clusters), strict=True)),
+        "legend": False,
+        "ax": ax,
+    }
+    sns.scatterplot(of.positions, s=9, linewidth=0, zorder=3, **look)
+    sns.scatterplot(of.centroids, s=22, marker="x", linewidth=1, zorder=4, **look)
+
+    points = of.positions[AXES]
+    middle = points.mean().mean()
+    ax.axline((middle, middle), slope=1, color="#CCCCCC", linewidth=0.6, zorder=0)
+    widest = np.ptp(points.to_numpy(), axis=0).max()
+    title = name or f"{label(of.model)}, {of.version}"
+    ax.set_title(f"{title}\nspread over {widest:.1f} of the scale's 4 points")
+
+
+def name_groups(ax: Axes, of: Map, size: float, some: Collection[str] | None = None) -> None:
+    """Write the name of every group, or of some, beside its point; last, when all is drawn.
+
+    Parameters
+    ----------
+    ax : Axes
+        The panel.
+    of : Map
+        The map.
+    size : float
+        The size of the font, in points.
+    some : collection of str, optional
+        The groups to name.
+    """
+    named = of.positions
+    if some is not None:
+        named = named[named.group.isin(some)]
+    taken = pd.concat([of.positions[AXES], of.centroids[AXES]]).to_numpy()
+    figures.label_points(ax, named.Competence, named.Warmth, list(named.group), size, taken)
+
+
+def name_clusters(ax: Axes, of: Map, size: float) -> None:
+    """Draw a legend of the centroids below a panel.
+
+    Parameters
+    ----------
+    ax : Axes
+        The panel.
+    of : Map
+        The map.
+    size : float
+        The size of the font, in points.
+    """
+    handles = []
+    for colour in colours_of(of.centroids.cluster):
+        cross = plt.Line2D([], [], color=colour, linestyle="", marker="x", markersize=4)
+        handles.append(cross)
+    ax.legend(
+        handles,
+        of.centroids.name,
+        ncols=3,
+        fontsize=size,
+        handletextpad=0,
+        columnspacing=0.8,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.17),
+    )
+
+
+def map_with_list(of: Map) -> Figure:
+    """Draw a map with its outermost groups named, and all groups in a list: Figure 6.
+
+    Parameters
+    ----------
+    of : Map
+        The map.
+
+    Returns
+    -------
+    Figure
+        Two columns wide; in one column the list stands below the map.
+    """
+    if figures.in_a_row(2, least_inches=2.2) == 2:
+        fig, (ax, beside) = plt.subplots(1, 2, width_ratios=[1.7, 1])
+        fig.set_size_inches(figures.TWO_COLUMNS, 4.2)
+    else:
+        fig, (ax, beside) = plt.subplots(2, 1)
+        fig.set_size_inches(figures.ONE_COLUMN, 7)
+    ax.margins(0.14)
+    draw_map(ax, of)
+    _list_groups(beside, of)
+
+    points = of.positions.set_index("group")[AXES]
+    anchors = of.centroids.name.str.removeprefix("near ")
+    name_groups(ax, of, 5.5, {*anchors, *points.idxmin(), *points.idxmax()})
+    return fig
+
+
+def _list_groups(ax: Axes, of: Map) -> None:
+    """The groups of each cluster, the most competent first, below its name and in its colour."""
+    by_competence = of.positions.sort_values("Competence", ascending=False, kind="stable")
+    lines = 0
+    for centre in of.centroids.itertuples():
+        groups = by_competence.group[by_competence.cluster == centre.cluster]
+        unbroken = groups.str.replace(" ", "\N{NO-BREAK SPACE}")
+        text = textwrap.fill(", ".join(unbroken), 52, break_on_hyphens=False)
+        (colour,) = colours_of([centre.cluster])
+        head = f"{centre.name} ({len(groups)} groups)"
+        ax.text(0, -lines, head, va="top", color=colour, fontsize=6.5, weight="bold")
+        ax.text(0, -lines - 1.2, text, fontsize=5, linespacing=1.25, va="top")
+        lines += 2.4 + text.count("\n") + 1
+    ax.set(xlim=(0, 1), ylim=(-max(lines, 34), 0))
+    ax.axis("off")
+
+
+def scores_by_cluster(of: Map, scores: Sequence[str], seed: int) -> Figure:
+    """Draw scores of the groups of each cluster, one panel per score: Figure 3.
+
+    Parameters
+    ----------
+    of : Map
+        The map.
+    scores : sequence of str
+        Columns of its positions; a score that no group has is left out.
+    seed : int
+        Seed of how far aside the points stand.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    clusters = sorted(of.positions.cluster.unique())
+    names = of.centroids.set_index("cluster").name[clusters]
+    asked = [score for score in scores if of.positions[score].notna().any()]
+    fig, axes = figures.panels(len(asked), 1.95, 4, sharex=True, sharey=True)
+    for ax, score in zip(axes, asked, strict=True):
+        _draw_boxes(ax, of.positions, score, clusters, seed)
+        ax.set_xticks(range(len(clusters)), names, rotation=40, ha="right", rotation_mode="anchor")
+        ax.label_outer()
+    fig.suptitle(label(of.model), fontsize=8)
+    return fig
+
+
+def _draw_boxes(
+    ax: Axes, positions: pd.DataFrame, score: str, clusters: Sequence[int], seed: int
+) -> None:
+    """A score of the groups of each cluster: a box, and a point for each group."""
+    palette = dict(zip(clusters, colours_of(clusters), strict=True))
+    line = {"color": "black", "linewidth": 0.6}
+    sns.boxplot(
+        positions,
+        x="cluster",
+        y=score,
+        order=clusters,
+        hue="cluster",
+        palette=palette,
+        width=0.6,
+        medianprops=line,
+        whiskerprops=line,
+        capprops=line,
+        boxprops={"alpha": 0.35, "linewidth": 0.6},
+        showfliers=False,
+        legend=False,
+        ax=ax,
+    )
+
+    rng = np.random.default_rng(seed)
+    for place, cluster in enumerate(clusters):
+        values = positions[score][positions.cluster == cluster].dropna()
+        aside = place + rng.uniform(-0.15, 0.15, len(values))
+        ax.plot(aside, values, ".", markersize=2, color=palette[cluster])
+    title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", score)  # "ActiveFacilitation", in print
+    ax.set(title=title, ylim=(0.8, 5.2), xlabel="", ylabel="mean rating")

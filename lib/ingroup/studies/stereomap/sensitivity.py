@@ -1,0 +1,132 @@
+"""How much answers of StereoMap vary: over rounds, and between forms of a prompt.
+
+Tables 13 and 14, and appendix L. `written` are replies in free text and `rated` those whose ratings
+count, as `answers.load` returns them, both to the first prompt of one model.
+"""
+
+import numpy as np
+import pandas as pd
+
+from ingroup.studies.stereomap import statistics, stimuli
+from ingroup.studies.stereomap.answers import rating_table, spoken
+from ingroup.studies.stereomap.statistics import AXES
+
+
+def axis_scores(rated: pd.DataFrame, incomplete: str) -> pd.DataFrame:
+    """Score both axes of each group and round.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Replies to the first prompt.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+
+    Returns
+    -------
+    DataFrame
+        As `round_scores` returns it.
+    """
+    words = stimuli.words("EXTENDED")
+    of_axes = words[words.family.isin(AXES)]
+    return statistics.round_scores(rating_table(rated), of_axes, incomplete)
+
+
+def variation(rated: pd.DataFrame, rounds: int, incomplete: str) -> dict[str, float]:
+    """Compute how much both axes vary over the first rounds: Table 13.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Replies to one form of the first prompt.
+    rounds : int
+        How many rounds count.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+
+    Returns
+    -------
+    dict
+        The mean and the largest coefficient of variation of each axis over groups
+        (``Competence CV mean`` ...), NaN of a single round.
+    """
+    try:
+        table = statistics.variation(axis_scores(rated, incomplete), AXES, rounds)
+        table = table.set_index("score")
+    except ValueError:
+        table = pd.DataFrame(np.nan, AXES, ["cv_mean", "cv_max"])
+
+    row = {}
+    for axis in AXES:
+        row[f"{axis} CV mean"] = table.cv_mean[axis]
+        row[f"{axis} CV max"] = table.cv_max[axis]
+    return row
+
+
+def table14_row(
+    written: pd.DataFrame,
+    rated: pd.DataFrame,
+    rounds: int,
+    incomplete: str,
+    all_rounds: int = 0,
+) -> dict[str, float]:
+    """Compute one row of Table 14: variation, diversity and refusals under one form of the prompt.
+
+    Parameters
+    ----------
+    written, rated : DataFrame
+        Replies to this form.
+    rounds : int
+        How many rounds count, the same for all forms.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+    all_rounds : int
+        How many rounds count for Table 13; 0 for a form that this table does not have.
+
+    Returns
+    -------
+    dict
+        The numbers of `variation`, also over ``all rounds``; those of
+        `statistics.reason_diversity`; the percentage of replies that ``refuse to answer``.
+    """
+    row = variation(rated, rounds, incomplete)
+    if all_rounds:
+        for name, number in variation(rated, all_rounds, incomplete).items():
+            row[f"{name}, all rounds"] = number
+    has_no_answer = written.status.isin(["refused", "cut", "failed"])
+    texts = spoken(written[~has_no_answer])
+    row |= statistics.reason_diversity(texts, per_group=rounds)
+    refused = written.status.eq("refused")
+    return row | {"refuse to answer": 100 * refused.mean()}
+
+
+def between_prompts(
+    rated: pd.DataFrame, other: pd.DataFrame, rounds: int, incomplete: str
+) -> pd.DataFrame:
+    """Compute how much the mean scores vary between two forms of the prompt: appendix L.
+
+    Parameters
+    ----------
+    rated, other : DataFrame
+        Replies to the two forms.
+    rounds : int
+        How many rounds of each count.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+
+    Returns
+    -------
+    DataFrame
+        As `statistics.variation` returns it; a form is a round.
+
+    Raises
+    ------
+    ValueError
+        Where no group has a score under both forms.
+    """
+    forms = []
+    for number, replies in enumerate((rated, other)):
+        first_rounds = replies[replies["round"] <= rounds]
+        means = statistics.group_means(axis_scores(first_rounds, incomplete))
+        forms.append(means.reset_index().assign(round=number))
+    return statistics.variation(pd.concat(forms), AXES, 2)

@@ -1,0 +1,30 @@
+"""The one or two words on a whole paper, by cases worked by hand."""
+
+import pytest
+
+from ingroup.stats.multiverse import of_paper
+
+
+@pytest.mark.parametrize(
+    ("counts", "word"),
+    [
+        ({}, "not asked"),
+        ({"stands": 1}, "holds"),
+        ({"stands": 7, "depends": 5}, "holds"),  # 7 of 12
+        ({"stands": 6, "depends": 6}, "mixed"),  # half is not more than half
+        ({"depends": 12}, "mixed"),
+        ({"stands": 1, "not shown": 1}, "mixed"),
+        ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "does not hold"),
+        ({"not shown": 1, "differs": 1, "mostly differs": 1, "stands": 2}, "does not hold"),
+        ({"not shown": 2, "stands": 2}, "mixed"),
+        ({"cannot be told": 2, "stands": 1}, "cannot be told"),
+        ({"cannot be told": 1, "undefined": 1, "not shown": 1}, "cannot be told"),
+        ({"cannot be told": 1, "not shown": 1}, "mixed"),
+    ],
+)
+def test_the_word_is_that_of_more_than_half_of_the_claims(counts, word):
+    verdict_of_claim = []
+    for verdict, number in counts.items():
+        verdict_of_claim += [verdict] * number
+    assert of_paper(verdict_of_claim) == word
+    assert of_paper(verdict_of_claim[::-1]) == word

@@ -1,0 +1,52 @@
+"""Figures of the Biased Samaritan: what they draw, from tables made by hand."""
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from ingroup.studies.biased_samaritan import drawing
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_helpfulness_has_a_panel_for_single_models_and_one_for_several():
+    rows = pd.DataFrame(
+        {
+            "shown": ["own", "own", "two models"], "category": "Age",
+            "group": ["senior", "teenager", "senior"], "models": [1, 1, 2],
+            "helpfulness": [60.0, 50.0, 70.0], "control": [55.0, 55.0, 66.0],
+            "share": [1.0, 0.0, 0.5],
+        }
+    )  # fmt: skip
+    fig = drawing.helpfulness(rows, 0.01)
+    one, two = fig.axes
+    assert [ax.get_title() for ax in fig.axes] == ["own", "two models"]
+    assert one.collections[0].get_offsets().tolist() == [[1, 60], [0, 50]]
+    assert one.lines[0].get_ydata()[0] == 55
+    assert [tick.get_text() for tick in one.get_xticklabels()] == ["no", "yes"]
+    assert two.get_xlabel() == "share of models that differ"
+    names = {text.get_text(): text.get_position()[1] for text in one.texts}
+    assert len(names) == 2
+    assert names["Senior"] > names["Teenager"]
+    heights = {ax.get_ylim()[1] - ax.get_ylim()[0] for ax in fig.axes}
+    assert max(heights) - min(heights) < 1e-9  # equal effects look equal
+    assert fig.legends[0].get_title().get_text() == "Age (differs from the control: p < 0.01)"
+
+
+def test_a_bias_stands_before_the_brittleness_of_its_group():
+    keys = {"model": "own", "run": [1, 1, 2], "category": ["Age", "Gender", "Age"]}
+    about = pd.DataFrame(keys).assign(group=["senior", "male", "senior"])
+    biases = about.assign(
+        bias=[2.0, -1.0, 9.0], low=[1.0, -3.0, 8.0], high=[3.0, 1.0, 9.5],
+        significant_holm=[True, False, True],
+    )  # fmt: skip
+    fig = drawing.bias_overview(biases, about.assign(mean=[0.5, 4.0, 1.0]), 0.01)
+    (ax,) = fig.axes
+    assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [(-0.5, 1.0), (-4.0, 8.0)]
+    assert ax.get_xlim() == pytest.approx((-1.05 * 4, 1.05 * 4))
+    texts = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert "p < 0.01 after Holm's correction" in texts

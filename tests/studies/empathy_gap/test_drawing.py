@@ -1,0 +1,145 @@
+"""Figures of the empathy gap: what they draw, from cells made by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from ingroup import figures
+from ingroup.studies.empathy_gap import drawing, printed, stimuli
+
+
+def cells_of(category, setting):
+    """Cells of one block whose z-scores count up, every second one shown."""
+    names = stimuli.identities(category).identity
+    z = np.arange(len(names) ** 2, dtype=float)
+    return pd.DataFrame(
+        {
+            "model": "some/own", "setting": setting, "category": category,
+            "z": z, "shown_released": z % 2 == 0,
+        }
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_a_column_of_cells_is_a_matrix_of_perceivers_by_experiencers():
+    cells = pd.DataFrame({"z": [1, 2, 3, 4]})
+    assert drawing.square(cells, "z").tolist() == [[1, 2], [3, 4]]
+
+
+def test_heatmaps_have_a_panel_per_block_and_no_empty_ones():
+    blocks = [("Religion", "P0,S0,T0"), ("Religion", "P1,S0,T0"), ("Nationality", "P0,S0,T0")]
+    cells = pd.concat([cells_of(*block) for block in blocks])
+    order = ["Nationality", "Religion"], ["P0,S0,T0", "P1,S0,T0"]
+    fig = drawing.heatmaps(cells, *order, "sound")
+    titles = [ax.get_title() for ax in fig.axes if ax.get_title()]
+    assert titles == ["Nationality\nP0,S0,T0", "Religion\nP0,S0,T0", "Religion\nP1,S0,T0"]
+    limits = {ax.collections[0].get_clim() for ax in fig.axes[:3]}
+    assert limits == {tuple(np.percentile(cells.z, [1, 99]))}
+    released = drawing.heatmaps(cells, *order, "released")
+    assert released.axes[0].collections[0].get_clim() == (0, len(cells_of(*blocks[2])) - 1)
+
+
+def test_an_enlarged_matrix_names_its_identities():
+    cells = cells_of("Nationality", "P0,S0,T0")
+    fig = drawing.enlarged(cells, 5.0, "sound")
+    ax = fig.axes[0]
+    assert ax.get_title() == "own, setting P0,S0,T0"
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert "France" in names
+    assert len(names) == 1 + 21
+    shown = ~np.ma.getmaskarray(ax.collections[0].get_array()).ravel()
+    assert shown.tolist() == (cells.z % 2 == 0).tolist()
+
+
+def test_countries_have_the_colours_of_their_cultural_cluster():
+    clusters = list(drawing.CULTURAL_MAP)[:2]
+    positions = pd.DataFrame(
+        {"model": "own", "label": ["A", "B"], "cluster": clusters, "x": [0.0, 1.0], "y": [1.0, 0]}
+    )
+    fig = drawing.countries(positions, "released")
+    (ax,) = fig.axes
+    points = ax.collections[0]
+    assert points.get_offsets().tolist() == [[0, 1], [1, 0]]
+    colours = [plt.matplotlib.colors.to_hex(colour).upper() for colour in points.get_facecolors()]
+    assert colours == [drawing.CULTURAL_MAP[cluster] for cluster in clusters]
+
+
+@pytest.fixture
+def overview():
+    """Two gaps of a run, one small and with a large p of whole groups, beside the paper's."""
+    gaps = pd.DataFrame(
+        {
+            "model": "some/own", "category": ["Religion", "Nationality"], "setting": "P0,S0,T0",
+            "delta": [0.5, 0.2], "low": 0.1, "high": 0.9, "null_low": -0.3, "null_high": 0.3,
+            "points": [3.0, 0.05], "p_groups": [0.01, 0.2],
+        }
+    )  # fmt: skip
+    categories = ["Nationality", "Religion"]
+    return drawing.gap_overview(gaps, printed.gaps_of_the_paper(), categories, ["P0,S0,T0"])
+
+
+def test_gaps_stand_on_the_line_of_their_block(overview):
+    here, paper = overview.axes
+    assert [ax.get_title() for ax in overview.axes] == list(drawing.PANELS)
+    dots = here.lines[0]
+    assert dots.get_xdata().tolist() == [0.5, 0.2]
+    assert dots.get_ydata().round().tolist() == [1, 0]
+    crosses = [line for line in here.lines if line.get_marker() == "x"]
+    assert [line.get_xdata().tolist() for line in crosses] == [[0.2]]
+    assert [text.get_text() for text in here.get_legend().get_texts()] == ["own"]
+    assert len(paper.get_legend().get_texts()) == 4
+
+
+def test_a_panel_of_the_overview_alone_has_its_labels_and_its_models(overview, monkeypatch):
+    """Side by side the names of the categories stand once; alone each panel has them."""
+    here, paper = overview.axes
+    assert not any(text.get_visible() for text in here.texts)
+    assert all(text.get_visible() for text in paper.texts)
+    monkeypatch.setitem(figures.OWN, "panel", drawing.PANELS[0])
+    figures.finish(overview, "gap_overview")
+    assert overview.axes == [here]
+    shown = [text.get_text() for text in here.texts if text.get_visible()]
+    assert shown == ["Nationality", "Religion"]
+    models = {drawing.PANELS[0]: ["calibrant"], drawing.PANELS[1]: ["GPT-4o"]}
+    assert figures.whose(models) == figures.DEMONSTRATION
+    monkeypatch.setitem(figures.OWN, "panel", drawing.PANELS[1])
+    assert figures.whose(models) == ""
+    monkeypatch.delitem(figures.OWN, "panel")
+    assert figures.whose(models).startswith("Real: GPT-4o. Demonstration")
+
+
+def test_mean_gaps_mark_the_mean_of_common_blocks():
+    gaps = pd.DataFrame(
+        {
+            "model": ["own", "own", "GPT (printed)"],
+            "category": ["Religion", "Nationality", "Religion"],
+            "delta": [1.0, 3.0, 2.0], "points": [1.0, 0.01, None], "common": [True, False, True],
+        }
+    )  # fmt: skip
+    (ax,) = drawing.mean_gaps(gaps, ["Religion", "Nationality"]).axes
+    (bars,) = (line for line in ax.lines if line.get_marker() == "|")
+    assert bars.get_xdata().tolist() == [1, 2]
+
+
+def test_planted_cells_are_in_two_colours_with_the_models_own_error():
+    cells = cells_of("Religion", "P0,S0,T0").rename(columns={"z": "planted"})
+    cells["mean"] = cells.planted + 1
+    recovered = pd.DataFrame(
+        {
+            "model": "some/own", "setting": "P0,S0,T0", "category": ["Nationality", "Religion"],
+            "planted_delta": 0.5, "delta": 0.4, "model_error": -0.1, "cell_error": 1.0,
+            "verdict": "as planted",
+        }
+    )  # fmt: skip
+    (ax,) = drawing.planted_cells(cells, recovered, ["Religion"]).axes
+    other, own = ax.lines[:2]
+    n = len(stimuli.identities("Religion"))
+    assert (len(own.get_xdata()), len(other.get_xdata())) == (n, n * n - n)
+    assert (own.get_ydata() - own.get_xdata() == 1).all()
+    assert "the model's own error: -0.10" in ax.texts[0].get_text()

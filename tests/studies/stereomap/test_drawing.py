@@ -1,0 +1,76 @@
+"""Figures of the maps: what they draw, from tables made by hand."""
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from ingroup import figures
+from ingroup.studies.stereomap import drawing
+
+
+@pytest.fixture
+def of():
+    about = {"model": "some/own", "version": "EXTENDED"}
+    positions = pd.DataFrame(
+        {
+            "group": ["Men", "Rich people", "Nurses", "refused"],
+            "Competence": [1.0, 4.0, 3.0, None],
+            "Warmth": [2.0, 2.5, 4.5, None],
+            "cluster": [0, 7, 7, None],
+            "PassiveHarm": [1.0, 2.0, None, None],
+            "Envy": [None] * 4,
+        }
+    ).assign(**about)
+    centroids = pd.DataFrame(
+        {
+            "cluster": [0, 7],
+            "Competence": [1, 3.5],
+            "Warmth": [2, 3.5],
+            "name": ["Men", "near Nurses"],
+        }
+    ).assign(**about)
+    (one,) = drawing.maps(positions, centroids).values()
+    yield one
+    plt.close("all")
+
+
+def test_a_map_has_its_placed_groups_and_its_centroids(of):
+    assert (of.model, of.version) == ("some/own", "EXTENDED")
+    assert of.positions.group.tolist() == ["Men", "Rich people", "Nurses"]
+    assert of.positions.cluster.tolist() == [0, 7, 7]
+    assert of.centroids.name.tolist() == ["Men", "near Nurses"]
+
+
+def test_colours_start_again_behind_the_last():
+    n = len(figures.COLOURS)
+    assert drawing.colours_of([0, n]) == [figures.COLOURS[0]] * 2
+
+
+def test_a_map_draws_groups_then_centroids_and_says_how_wide_it_is(of):
+    _, ax = plt.subplots()
+    drawing.draw_map(ax, of)
+    groups, centres = ax.collections
+    assert groups.get_offsets().tolist() == [[1, 2], [4, 2.5], [3, 4.5]]
+    assert centres.get_offsets().tolist() == [[1, 2], [3.5, 3.5]]
+    assert ax.get_title() == "own, EXTENDED\nspread over 3.0 of the scale's 4 points"
+    drawing.draw_map(ax, of, "ALL: mean of two")
+    assert ax.get_title().startswith("ALL: mean of two\n")
+    drawing.name_clusters(ax, of, 5)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Men", "near Nurses"]
+
+
+def test_all_groups_are_listed_the_most_competent_first(of):
+    fig = drawing.map_with_list(of)
+    texts = [text.get_text() for text in fig.axes[1].texts]
+    assert texts == ["Men (1 groups)", "Men", "near Nurses (2 groups)", "Rich\xa0people, Nurses"]
+    named = {text.get_text() for text in fig.axes[0].texts}
+    assert named == {"Men", "Rich people", "Nurses"}
+
+
+def test_scores_have_a_panel_each_unless_no_group_has_one(of):
+    fig = drawing.scores_by_cluster(of, ["PassiveHarm", "Envy"], seed=0)
+    (ax,) = fig.axes
+    assert ax.get_title() == "Passive Harm"
+    points = [line for line in ax.lines if line.get_marker() == "."]
+    assert [line.get_ydata().tolist() for line in points] == [[1], [2]]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Men", "near Nurses"]

@@ -1,0 +1,225 @@
+"""What a run says of its maps, by hand and against the functions that it is made of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ingroup.studies.stereomap import clustering, maps, printed, statistics, stimuli
+
+nan = np.nan
+
+
+def means_of(points, names, **columns):
+    """A table of group means: competence and warmth, and the columns of `group_means`."""
+    index = pd.Index(names, name="group")
+    table = pd.DataFrame(points, index, ["Competence", "Warmth"], dtype=float)
+    return table.assign(rounds=1, **columns)
+
+
+def test_scores_by_cluster_by_hand():
+    means = pd.DataFrame({"Pity": [1, 3, 2, 9], "Envy": [2, nan, 5, 9]}, index=list("abcd"))
+    table = maps.by_cluster(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
+    assert table[["score", "cluster"]].values.tolist() == [
+        ["Envy", 0],
+        ["Envy", 1],
+        ["Pity", 0],
+        ["Pity", 1],
+    ]
+    assert table["n"].tolist() == [1, 1, 2, 1]
+    assert table["mean"].tolist() == [2, 5, 2, 2]
+    np.testing.assert_array_equal(table["variance"], [nan, nan, 2, nan])
+
+
+def test_a_finding_is_empty_where_nothing_was_tested():
+    p = pd.Series([0.01, 0.2, 0.2, nan])
+    least = pd.Series([0.001, 0.001, 0.1, 0.001])
+    assert maps.findings(p, least).tolist() == [
+        "significant",
+        "not significant",
+        "could not have been significant",
+        "",
+    ]
+
+
+def test_the_maps_of_a_model_are_one_family():
+    """Two maps of one model: p of 0.03 and 0.02 are doubled, and the order is kept."""
+    table = pd.DataFrame({"model": ["a", "a", "b"], "p": [0.03, 0.02, 0.03], "p_least": 0.01})
+    corrected = maps.corrected_over_maps(table, "p")
+    assert corrected.p_holm.tolist() == pytest.approx([0.04, 0.04, 0.03])
+    assert corrected.p_holm_least.tolist() == pytest.approx([0.02, 0.02, 0.01])
+    assert corrected.finding.tolist() == ["significant"] * 3
+
+
+def rounds_of(positions, n_rounds):
+    """Scores: every group stands at its position in each round, but for a little."""
+    rows = []
+    for name, (competence, warmth) in positions.items():
+        for number in range(n_rounds):
+            rows.append((name, number, competence + 0.01 * number, warmth))
+    return pd.DataFrame(rows, columns=["group", "round", "Competence", "Warmth"])
+
+
+def test_clusters_of_one_half_are_tested_in_the_other():
+    scores = rounds_of({"a": (1, 2), "b": (1, 2.2), "c": (5, 4), "d": (5, 4.1)}, 4)
+    halves = clustering.halves(scores, np.random.default_rng(1))
+    labels = pd.Series([0, 0, 1, 1], list("abcd"))
+    seen = []
+
+    def cluster(means):
+        seen.append(means)
+        return clustering.Clusters(labels, None, [])
+
+    table = maps.tests_in_other_rounds(scores, cluster, np.random.default_rng(1), 0.05)
+    first, second = (statistics.group_means(half) for half in halves)
+    pd.testing.assert_frame_equal(seen[0], first)
+    expected = second.Competence - second.Warmth
+    assert table.difference.tolist() == pytest.approx(
+        [expected[["a", "b"]].mean(), expected[["c", "d"]].mean()]
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_rounds", "message"), [(1, "no other half"), (2, "too few different positions")]
+)
+def test_without_another_half_or_clusters_there_is_no_test(n_rounds, message):
+    scores = rounds_of({"a": (1, 2), "b": (3, 3)}, n_rounds)
+    with pytest.raises(ValueError, match=message):
+        maps.tests_in_other_rounds(scores, lambda _: None, np.random.default_rng(0), 0.05)
+
+
+def test_a_whole_map_is_one_cluster():
+    """Four groups, all one point more competent than warm: 1 of 8 pairs of sign patterns."""
+    words = pd.DataFrame({"family": ["Competence", "Warmth"], "word": ["able", "kind"]})
+    names = [*"abcd", "refused"]
+    points = [(2, 1), (3, 2), (4, 3), (5, 4), (nan, nan)]
+    ratings = pd.DataFrame({"group": names, "able": [2, 3, 4, 5, nan], "kind": [1, 2, 3, 4, nan]})
+    row = maps.whole_map(means_of(points, names), ratings, words, np.random.default_rng(0))
+    assert (row["n"], row["Competence"], row["Warmth"], row["difference"]) == (4, 3.5, 2.5, 1)
+    assert row["p_exchanged"] == row["p_least"] == pytest.approx(1 / 8, abs=0.03)
+    assert row["reason"]  # one word of an axis is no sample
+    assert np.isnan(row["p_like"])
+
+
+def test_a_list_and_single_words_are_compared_over_the_groups_that_both_ask():
+    """Women are in both maps, one point more competent in the first, one less in the second."""
+    listed = means_of([(2, 1), (4, 3), (1, 5)], ["Nurses", "Women", "Lawyers"])
+    single = means_of([(2, 2), (3, 4), (1, 1)], ["Asians", "Women", "Men"])
+    names = stimuli.groups().set_index("group").table2
+    shared = {names[group] or group for group in listed.index}
+    shared &= {names[group] or group for group in single.index}
+    assert shared == {"Women"}
+    row = maps.list_against_words(listed, single)
+    assert (row["groups"], row["list"], row["word by word"], row["change"]) == (1, 1, -1, 2)
+
+
+def test_people_put_24_groups_into_five_places():
+    people = maps.people()
+    assert people.shape == (24, 2)
+    assert len(people.drop_duplicates()) == 5
+
+
+def test_a_map_like_peoples_agrees_and_one_place_is_no_map():
+    people = maps.people().sample(frac=1, random_state=0)
+    table = stimuli.groups().set_index("group").table2
+    own = {name: group for group, name in table.items() if name}
+    own |= {name: group for group, name in table.items() if name and name != group}
+    means = people.set_axis([own[group] for group in people.index])
+    rng = np.random.default_rng(0)
+    row = maps.beside_people(means, rng)
+    assert row["groups"] == 24
+    assert row["rho of Warmth"] == pytest.approx(1)
+    assert row["Procrustes distance"] == pytest.approx(0, abs=1e-9)
+    same = maps.beside_people(means, rng, same_name=True)
+    is_same = [group.casefold() == table[group].casefold() for group in means.index]
+    assert 3 < same["groups"] == sum(is_same) < 24
+    with pytest.raises(ValueError, match="fewer than three different positions"):
+        maps.beside_people(means.assign(Competence=3.0, Warmth=3.0), rng)
+
+
+def test_status_and_competition_are_means_of_their_prompts():
+    prompts = stimuli.prompts("ORIGINAL").items()
+    names = {
+        part: [name.split("/")[1] for name, prompt in prompts if prompt.construct == part]
+        for part in maps.STRUCTURE
+    }
+    assert all(names.values())
+    ratings = pd.DataFrame({"group": ["a", "a"], "round": [1, 2]})
+    for number, name in enumerate(names["Status"]):
+        ratings[name] = [number, number + 1]
+    for name in names["Competition-others"]:
+        ratings[name] = [5.0, 3.0]
+    table = maps.with_structure(means_of([(1, 2)], ["a"]), ratings)
+    assert table.loc["a", "Status"] == np.mean(range(len(names["Status"]))) + 0.5
+    assert table.loc["a", "Competition-others"] == 4
+
+
+def test_groups_with_one_most_probable_list_are_one_lump():
+    rows = [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 4), ("c", 4), ("d", nan), ("d", 1)]
+    chosen = pd.DataFrame(rows, columns=["group", "chosen"]).assign(model="m", version="EXTENDED")
+    means = means_of([(1, 2), (3, 4), (5, 5), (5, 5)], list("abcd"))
+    table = maps.most_probable_lists(chosen, {("m", "EXTENDED"): means})
+    lump = table[table.groups == 2]
+    assert lump[["list", "Competence", "Warmth"]].values.tolist() == [["1 2", 2, 3]]
+    assert table.list.tolist()[0] == "1 2"
+    assert maps.most_probable_lists(chosen.head(0), {}).empty
+
+
+def test_the_sign_of_a_centroid_says_what_was_found():
+    findings = ["significant", "significant", "not significant", "could not have been significant"]
+    findings.append("")  # a single group is not tested
+    names = ["Asians", "Men", "Women", "Jews", "Rich people"]
+    table = pd.DataFrame({"Competence": [4, 1, 3, 4, 4], "Warmth": [2, 3, 2, 1, 1], "sign": "="})
+    table["difference"] = table.Competence - table.Warmth
+    table["finding"] = findings
+    key = ("a model", "ORIGINAL")
+    lists = printed.cluster_lists({key: pd.Series(range(5), names)}, {key: table})
+    rows = lists[lists.source == "a model"]
+    assert rows.centroid.tolist() == [
+        "(4.00>2.00)",
+        "(1.00<3.00)",
+        "(3.00=2.00)",
+        "(4.00?1.00)",
+        "(4.00?1.00)",
+    ]
+    people = lists[lists.source == printed.FISKE]
+    assert len(people) == 24
+    assert people.model.isna().all()
+    layout = printed.side_by_side(lists)
+    assert layout["a model", "group"].tolist()[:2] == ["Asians", "Men"]
+    assert layout["a model", "group"].tolist()[5:] == [""] * 19
+
+
+def test_stars_and_cells_of_tables_8_and_9():
+    p = pd.Series([0.0005, 0.005, 0.04, 0.2, nan])
+    assert printed.stars(p).tolist() == ["***", "**", "*", "", ""]
+    rows = pd.DataFrame(
+        {
+            "model": "m",
+            "predictor": ["Warmth", "Warmth", "Envy", "Envy"],
+            "outcome": ["Harm", "Help", "Harm", "Help"],
+            "rho": [0.5, -0.25, nan, 0],
+            "p": [0.0005, 0.04, nan, 1],
+            "p_holm": [0.002, 0.08, nan, 1],
+        }
+    )
+    table = printed.table8(rows)
+    assert table.index.tolist() == ["Warmth", "Envy"]
+    assert table["m"].values.tolist() == [["0.50*** | **", "-0.25* | "], ["", "0.00 | "]]
+    ends = pd.DataFrame(
+        {
+            "model": "m",
+            "word": printed.ENDS,
+            "end": "highest",
+            "rank": 1,
+            "group": "Men",
+            "mean": [4.0, 3.5, 2, 1],
+            "variance": [0.5, nan, 0, 1],
+            "tied": [1, 3, 1, 1],
+        }
+    )
+    assert printed.table9(ends).loc[("m", "highest", 1)].tolist() == [
+        "Men 4.00 (0.50)",
+        "Men 3.50, 3 tied",
+        "Men 2.00 (0.00)",
+        "Men 1.00 (1.00)",
+    ]

@@ -1,0 +1,91 @@
+"""A model of one's own is a folder: its name goes into tables, and its place stays here."""
+
+import pandas as pd
+import pytest
+
+from ingroup import figures, models, paths
+from ingroup.commands.parameters import merged
+from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, stored
+from ingroup.inference.call import rated_by
+from ingroup.tables import InputError
+from toy import Toy, numbers
+
+TEXT = Sampling()
+
+
+@pytest.fixture
+def net(tmp_path):
+    """The folder of a model."""
+    folder = tmp_path / "my nets" / "net_2"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name", ["calibrant", "org/name", "openai/gpt-4o", "org/name@vllm", "an@unknown", "all"]
+)
+def test_a_name_that_is_no_folder_stays(name):
+    assert models.without_place(name) == name
+
+
+def test_a_folder_is_named_by_its_last_part(net, monkeypatch):
+    assert models.without_place(str(net)) == "net_2"
+    assert models.without_place(f"{net}/") == "net_2"
+    assert models.without_place(f"{net}@transformers") == "net_2@transformers"
+    assert models.without_place("/gone/net_2") == "net_2"
+    monkeypatch.chdir(net.parents[1])
+    assert models.without_place("my nets/net_2") == "net_2"
+
+
+def test_a_table_names_a_folder_without_its_place(net, tmp_path):
+    index = pd.MultiIndex.from_tuples([(str(net), "ID"), ("all", "")], names=["model", "plan"])
+    figures.write_table(pd.DataFrame({"n": [1, 2]}, index=index), tmp_path, "usage", index=True)
+    assert (tmp_path / "usage.csv").read_text() == "model,plan,n\nnet_2,ID,1\nall,,2\n"
+
+    pair = {"model": [f"{net}@vllm", None], "other_model": ["org/name", str(net)]}
+    figures.write_table(pd.DataFrame(pair), tmp_path, "differences")
+    written = (tmp_path / "differences.csv").read_text()
+    assert written == "model,other_model\nnet_2@vllm,org/name\n,net_2\n"
+
+
+def test_a_figure_of_some_models_finds_a_folder_in_a_table(net, tmp_path, monkeypatch):
+    table = pd.DataFrame({"model": [str(net), "other"], "n": [1, 2]})
+    figures.write_table(table, tmp_path, "counts")
+    monkeypatch.setitem(figures.OWN, "models", str(net))
+    assert figures.read_table(tmp_path, "counts").n.tolist() == [1]
+
+
+def test_a_call_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp_path):
+    """Its answers have the whole place in their address, so two folders never share answers."""
+    for name in ("RESPONSES", "RECORDINGS", "MADE"):
+        monkeypatch.setattr(paths, name, tmp_path / name)
+    asked = []
+
+    def engine(name, model, **options):
+        asked.append(model)
+        return Toy(lambda *_: Reply("1", "stop", 10, 4, 1), engine=name, model=net.name)
+
+    monkeypatch.setattr(call, "make_engine", engine)
+    one = Call("giebench", "sample", str(net), "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
+    other = Call("giebench", "sample", "org/name", "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
+    assert one.key == ("net_2", "ID")
+    assert one.title == "net_2 ID"
+    assert one.address.parts[2] == f"{str(net).strip('/').replace('/', '--')}@toy"
+    with pytest.raises(StoreError, match=r"^giebench/sample/net_2@toy/ID holds no answers; run"):
+        stored(one)
+    assert ask([one], {}) == [one]
+    assert asked == [str(net)]
+    assert rated_by(str(net), [one, other]) == [one]
+    assert rated_by("net_2", [one, other]) == [one]
+
+
+def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twice(net, tmp_path):
+    other = tmp_path / "older" / "net_2"
+    other.mkdir(parents=True)
+    for folder in (net, other):
+        (folder / "config.json").write_text("{}")
+
+    with pytest.raises(InputError, match=r"^MODELS has two folders called 'net_2', which tables"):
+        merged("30_giebench", "demo", {"MODELS": f"{net};{other}"})
+    with pytest.raises(InputError, match=r"^MODELS names 'net_2' twice: one engine"):
+        merged("30_giebench", "demo", {"MODELS": f"{net}@vllm;{net}/@transformers"})
