@@ -40,9 +40,10 @@ def test_no_training_word_list_holds_a_sample_narrative():
 def test_forms_of_a_narrative():
     forms = ("generated_text", "first_person_text", "third_person_text")
     assert [in_form("I lost my key", form, "fear") for form in forms] == [
-        "I lost my key", "I felt fear when I lost my key",
+        "I lost my key",
+        "I felt fear when I lost my key",
         "The person felt fear when they lost their key",
-    ]  # fmt: skip
+    ]
 
 
 def test_training_is_repeatable(tmp_path):

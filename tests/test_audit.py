@@ -50,31 +50,51 @@ stereomap | list is sorted | 0 0 228 12
 """
 HOLD = {  # how often the checks hold that hold everywhere
     "empathy_gap": {
-        "country of table 1, once": 21, "colour of the cell": 84, "null interval holds zero": 84,
-        "bound of a difference of mean z-scores": 84, "range of z-scores": 84,
-        "product of the extreme z-scores": 84, "extreme cells on the rating scale": 84,
-        "spread on the rating scale": 84, "whole number of 6050 events": 84,
-        "reference to another place": 6
+        "country of table 1, once": 21,
+        "colour of the cell": 84,
+        "null interval holds zero": 84,
+        "bound of a difference of mean z-scores": 84,
+        "range of z-scores": 84,
+        "product of the extreme z-scores": 84,
+        "extreme cells on the rating scale": 84,
+        "spread on the rating scale": 84,
+        "whole number of 6050 events": 84,
+        "reference to another place": 6,
     },
     "biased_samaritan": {
-        "same score in two tables": 30, "score on the scale": 210, "spread of four scores": 158,
-        "possible setting": 10, "total of prompts": 3, "six scores of one control": 1,
-        "columns belong to the caption": 120
+        "same score in two tables": 30,
+        "score on the scale": 210,
+        "spread of four scores": 158,
+        "possible setting": 10,
+        "total of prompts": 3,
+        "six scores of one control": 1,
+        "columns belong to the caption": 120,
     },
     "giebench": {
-        "reference to another place": 4, "whole number of right answers": 759, "sum of the n": 1,
-        "overall is the sum of the categories": 69, "difference of two accuracies": 552,
-        "order of the tuple, tables 3 and 7": 4
+        "reference to another place": 4,
+        "whole number of right answers": 759,
+        "sum of the n": 1,
+        "overall is the sum of the categories": 69,
+        "difference of two accuracies": 552,
+        "order of the tuple, tables 3 and 7": 4,
     },
     "stereomap": {
-        "mean on the scale": 35, "same groups in each column": 7, "correlation": 96,
-        "mean of ten whole numbers": 160, "variance of ten whole numbers": 160,
-        "mean and variance of whole numbers": 80, "group of appendix B": 240,
-        "spread on the scale": 240, "spread of scores from 0 to 1": 9,
-        "mean below largest variation": 6, "same variation in tables 13 and 14": 4,
-        "order of two columns": 24, "coverage grows": 9, "two words a dimension": 12
+        "mean on the scale": 35,
+        "same groups in each column": 7,
+        "correlation": 96,
+        "mean of ten whole numbers": 160,
+        "variance of ten whole numbers": 160,
+        "mean and variance of whole numbers": 80,
+        "group of appendix B": 240,
+        "spread on the scale": 240,
+        "spread of scores from 0 to 1": 9,
+        "mean below largest variation": 6,
+        "same variation in tables 13 and 14": 4,
+        "order of two columns": 24,
+        "coverage grows": 9,
+        "two words a dimension": 12,
     },
-}  # fmt: skip
+}
 
 
 def executed_here(name, folder="", run="test-audit"):
@@ -339,11 +359,15 @@ def test_the_gravest_verdict_stays():
 @pytest.mark.parametrize(
     ("cell", "shown"),
     [
-        (18.0, "18"), (np.nan, ""), ("5.70", "5.70"), ("a [sic] phrase", "a [sic] phrase"),
+        (18.0, "18"),
+        (np.nan, ""),
+        ("5.70", "5.70"),
+        ("a [sic] phrase", "a [sic] phrase"),
         ("{'young_adult': np.float64(1.5), 'Men': 2.0}", "young adult: 1.5, Men: 2"),
-        ("missing: []", "missing: none"), ("['a', ('b', 'c')]", "a, b, c"),
+        ("missing: []", "missing: none"),
+        ("['a', ('b', 'c')]", "a, b, c"),
     ],
-)  # fmt: skip
+)
 def test_a_cell_in_words(cell, shown):
     assert as_shown(cell) == shown
 

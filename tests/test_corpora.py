@@ -175,14 +175,25 @@ FORGED = BLOBS | {"results/a.json": b'{"forged": 1}\n'}
 @pytest.mark.parametrize(
     ("corpus", "served", "promised", "sentence", "kept"),
     [
-        ("tiny", FIRST | {"two words.tsv": b"x"}, 0,
-         "two words.tsv from http://.* has SHA-256 .*, exp", FIRST),
+        (
+            "tiny",
+            FIRST | {"two words.tsv": b"x"},
+            0,
+            "two words.tsv from http://.* has SHA-256 .*, exp",
+            FIRST,
+        ),
         ("tiny", FIRST, 0, r"two words.tsv could not be fetched \(HTTP 404\)", FIRST),
         ("tiny", CONTENTS, 100, "one.tsv could not be fetched", {}),  # it breaks off
-        ("blobs", FORGED, 0, "results/a.json from http://.* has git blob id b33090e7f021..., "
-         "expected e69de29bb2d1...; it was not", {"data/a.json": b"{}\n"}),
+        (
+            "blobs",
+            FORGED,
+            0,
+            "results/a.json from http://.* has git blob id b33090e7f021..., "
+            "expected e69de29bb2d1...; it was not",
+            {"data/a.json": b"{}\n"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_failed_download_leaves_nothing_behind(
     serve, raw, corpus, served, promised, sentence, kept
 ):
@@ -262,7 +273,8 @@ def test_a_mirror_may_lack_a_corpus_that_the_run_does_not_need(
 def test_every_corpus_says_what_needs_it():
     """A parameter that a notebook takes, with the name of the corpus."""
     for name, corpus in CORPORA.items():
-        parameter, notebook = re.fullmatch(rf"([A-Z]+)={name} \(notebook (\d\d)\)",
-                                           corpus.needed_by).groups()  # fmt: skip
+        parameter, notebook = re.fullmatch(
+            rf"([A-Z]+)={name} \(notebook (\d\d)\)", corpus.needed_by
+        ).groups()
         (file,) = paths.NOTEBOOKS.glob(f"{notebook}_*.ipynb")
         assert re.search(rf"\"{parameter} = ", file.read_text("utf8"))

@@ -42,9 +42,10 @@ def test_the_lock_pins_one_version_that_is_declared(name, version, platform):
     environment = {"python_full_version": f"{version}.1", "python_version": version}
     environment["sys_platform"] = platform
     pins = [
-        r for r in LOCKED
+        r
+        for r in LOCKED
         if r.name == name and (r.marker is None or Marker(str(r.marker)).evaluate(environment))
-    ]  # fmt: skip
+    ]
     assert len(pins) == 1, f"{name}: {len(pins)} pins in requirements.lock; run make lock"
     (pin,) = pins[0].specifier
     assert pin.operator == "=="

@@ -44,12 +44,14 @@ def test_a_family_that_is_wrong_says_where(tmp_path, text, found):
 
 
 def test_a_family_is_the_categories_of_a_model_and_setting():
-    table = pd.DataFrame({
-        "model": ["a"] * 4 + ["b"],
-        "setting": ["P0", "P0", "P0", "P1", "P0"],
-        "p": [0.01, 0.04, np.nan, 0.01, 0.01],
-        "p_least": [0.001, 0.02, 0.001, 0.001, 0.001],
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "model": ["a"] * 4 + ["b"],
+            "setting": ["P0", "P0", "P0", "P1", "P0"],
+            "p": [0.01, 0.04, np.nan, 0.01, 0.01],
+            "p_least": [0.001, 0.02, 0.001, 0.001, 0.001],
+        }
+    )
     found = families.corrected(table, "empathy_gap")
     _, by_hand, *_ = multipletests([0.01, 0.04], method="holm")
     assert found.holm[:2].tolist() == pytest.approx(by_hand.tolist())

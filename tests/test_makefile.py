@@ -414,10 +414,21 @@ def test_no_name_of_a_program_is_run_in_a_shell(finished, tmp_path, name):
 
 
 HOSTILE = [
-    "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
-    "$$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
-    "x -- A=1", "tab\there", "\\", "x" * 300,
-]  # fmt: skip
+    "/home/o'brien/R&D x/two (b) #1 50%.csv",
+    "a';touch PWNED;'",
+    "`touch PWNED`",
+    'a "q" \\x *',
+    "$$(touch PWNED)",
+    "one\ntwo",
+    "blank ",
+    "a,b=c:d;e",
+    "=cmd|' /C calc'!A0",
+    "\u00e9\U0001f600",
+    "x -- A=1",
+    "tab\there",
+    "\\",
+    "x" * 300,
+]
 
 
 def test_a_parameter_arrives_exactly_as_it_was_given(done):

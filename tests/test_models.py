@@ -47,8 +47,11 @@ FOUND = {
     "claude-3.5-sonnet": ["anthropic/claude-3.5-sonnet"],
     "llama-3-8b": ["llama-3-8b"],
     "llama-3-70b": ["llama-3-70b"],
-    "llama-3.1-8b": ["meta-llama/Meta-Llama-3.1-8B-Instruct", "meta-llama/llama-3.1-8b-instruct",
-                     "weights/llama-3.1-8b"],
+    "llama-3.1-8b": [
+        "meta-llama/Meta-Llama-3.1-8B-Instruct",
+        "meta-llama/llama-3.1-8b-instruct",
+        "weights/llama-3.1-8b",
+    ],
     "llama-3.1-70b": ["build/models/Llama-3.1-70B-Instruct/"],
     "deepseek-r1": ["deepseek-ai/DeepSeek-R1"],
     "smollm2-135m-instruct": ["HuggingFaceTB/SmolLM2-135M-Instruct"],
@@ -58,12 +61,24 @@ FOUND = {
     "calibrant-null": ["calibrant-null"],
     "qwen-2-7b": ["Qwen/Qwen2-7B-Instruct"],
     # sister models, base models, and no name at all
-    None: ["gemini-1.5-flash-8b-001", "gpt-4o-audio-preview", "gpt-4-0613",
-           "gpt-3.5-turbo-instruct", "text-davinci-002", "davinci-002",
-           "claude-3-7-sonnet-20250219", "google/gemma-2b", "meta-llama/Llama-3.1-8B",
-           "google/gemma-3-270m-it", "HuggingFaceTB/SmolLM2-135M", "Qwen/Qwen2-7B", "-latest", "/",
-           ""],
-}  # fmt: skip
+    None: [
+        "gemini-1.5-flash-8b-001",
+        "gpt-4o-audio-preview",
+        "gpt-4-0613",
+        "gpt-3.5-turbo-instruct",
+        "text-davinci-002",
+        "davinci-002",
+        "claude-3-7-sonnet-20250219",
+        "google/gemma-2b",
+        "meta-llama/Llama-3.1-8B",
+        "google/gemma-3-270m-it",
+        "HuggingFaceTB/SmolLM2-135M",
+        "Qwen/Qwen2-7B",
+        "-latest",
+        "/",
+        "",
+    ],
+}
 
 
 @pytest.mark.parametrize(
@@ -104,11 +119,18 @@ def test_a_dated_alias_is_the_same_model_and_another_date_is_not(asked, named, e
     [
         ("is a later", ["gpt-4o-2024-11-20", "openai/gpt-4o-2025-01-01"]),
         ("is an earlier", ["gpt-4o-2024-05-13", "claude-3-5-sonnet-20240620"]),
-        ("is another", ["deepseek-ai/DeepSeek-V3-0324", "DeepSeek-R1-0528", "mistral-large-2411",
-                        "gemini-1.5-flash-001"]),
+        (
+            "is another",
+            [
+                "deepseek-ai/DeepSeek-V3-0324",
+                "DeepSeek-R1-0528",
+                "mistral-large-2411",
+                "gemini-1.5-flash-001",
+            ],
+        ),
         ("may be another", ["mistral-large-latest", "gpt-3.5-turbo-0613", "gpt-4-turbo-preview"]),
     ],
-)  # fmt: skip
+)
 def test_another_checkpoint_than_the_papers_is_one_sentence(relation, texts):
     for text in texts:
         said = models.checkpoint(text)
@@ -119,11 +141,22 @@ def test_another_checkpoint_than_the_papers_is_one_sentence(relation, texts):
 
 @pytest.mark.parametrize(
     "text",
-    ["gpt-4o", "gpt-4o-2024-08-06", "openai/gpt-4o-mini-2024-07-18", "deepseek-ai/DeepSeek-V3",
-     "mistral-large-2407", "mistralai/Mistral-Nemo-Instruct-2407", "claude-3-5-haiku-20241022",
-     "gpt-4-0125-preview", "gpt-4-turbo-2024-04-09", "gemini-1.5-flash-002", "calibrant",
-     "nobody/knows-2024-01-01", ""],
-)  # fmt: skip
+    [
+        "gpt-4o",
+        "gpt-4o-2024-08-06",
+        "openai/gpt-4o-mini-2024-07-18",
+        "deepseek-ai/DeepSeek-V3",
+        "mistral-large-2407",
+        "mistralai/Mistral-Nemo-Instruct-2407",
+        "claude-3-5-haiku-20241022",
+        "gpt-4-0125-preview",
+        "gpt-4-turbo-2024-04-09",
+        "gemini-1.5-flash-002",
+        "calibrant",
+        "nobody/knows-2024-01-01",
+        "",
+    ],
+)
 def test_the_papers_own_checkpoint_and_an_unknown_name_say_nothing(text):
     assert models.checkpoint(text) == ""
 
@@ -169,15 +202,22 @@ def test_every_family_says_why_and_none_is_listed_twice():
 def test_what_the_registry_says_of_a_model():
     null, real = find("calibrant-null"), find("smollm2-135m-instruct")
     assert (null.control, null.engine, null.reading, null.access) == (
-        True, "transformers", "free", "open")  # fmt: skip
+        True,
+        "transformers",
+        "free",
+        "open",
+    )
     assert (real.control, real.engine, real.reading) == (False, "stored", "expected")
     assert find("llama-3-8b").engine == "vllm"
     assert find("yi-large")[:5] == ("yi-large", "Yi-large", "Yi", "closed", "")
     assert {*ROWS.loc[ROWS["control"] == "yes", "name"]} == {"calibrant-null"}
     assert {*ROWS.loc[ROWS["reading"] == "expected", "name"]} == {*models.carried()}
     for _, row in ROWS.iterrows():
-        assert (row["engine"] == "inspect") == (row["access"] == "closed") == (
-            not row["hub_id"] and not is_calibrant(row["name"]))  # fmt: skip
+        assert (
+            (row["engine"] == "inspect")
+            == (row["access"] == "closed")
+            == (not row["hub_id"] and not is_calibrant(row["name"]))
+        )
     assert {*models.here()} <= {*ROWS["name"]}
 
 

@@ -22,9 +22,16 @@ from ingroup.studies.empathy_gap import design as empathy
 from ingroup.studies.giebench import stimuli
 
 HEADINGS = [
-    "Question", "Parameters", "Stimuli", "Generation", "Parsing", "Statistics", "Figures",
-    "Printed versus here", "Limits",
-]  # fmt: skip
+    "Question",
+    "Parameters",
+    "Stimuli",
+    "Generation",
+    "Parsing",
+    "Statistics",
+    "Figures",
+    "Printed versus here",
+    "Limits",
+]
 ALL = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 STUDIES = [file for file in ALL if re.match("[1-4]0_", file.name)]
 
@@ -82,8 +89,9 @@ def executed(notebook, **given):
 TWELVE = {
     "GROUPS": "Men;Women;Nurses;Doctors;Lawyers;Homeless;Lower-class;Elderly;Asians;Muslims;"
     "Christians;Poor Blacks",
-    "ROUNDS": "2", "ABLATION_ROUNDS": "2",
-}  # fmt: skip
+    "ROUNDS": "2",
+    "ABLATION_ROUNDS": "2",
+}
 
 
 CALIBRANTS = "calibrant;calibrant-null"
@@ -124,11 +132,12 @@ def ran(tmp_path_factory):
         "10_empathy_gap": {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200"},
         "20_biased_samaritan": {
             "MODELS": "calibrant;calibrant-null;somebody@replay",
-            "RECORDINGS": str(place / "said.csv"), "SCENARIOS": str(place / "four.csv"),
+            "RECORDINGS": str(place / "said.csv"),
+            "SCENARIOS": str(place / "four.csv"),
         },
         "30_giebench": {"QUESTIONS": str(place / "some.json"), "MODELS": CALIBRANTS},
         "40_stereomap": {"N_RESAMPLES": "5", "MODELS": CALIBRANTS, **TWELVE},
-    }  # fmt: skip
+    }
     with ThreadPoolExecutor(2) as pool:
         yield {name: pool.submit(study, name, given) for name, given in few.items()}
 
@@ -405,8 +414,11 @@ def test_two_models_are_compared_as_their_lenses_read_them(ran):
     pair = ("calibrant", "calibrant-null")
     table = table[(table.model == pair[0]) & (table.other_model == pair[1])]
     assert table.study.unique().tolist() == [
-        "empathy_gap", "biased_samaritan", "giebench", "stereomap"
-    ]  # fmt: skip
+        "empathy_gap",
+        "biased_samaritan",
+        "giebench",
+        "stereomap",
+    ]
     np.testing.assert_allclose(table.one - table.other, table.difference, atol=1e-9)
     assert (table.p_holm >= table.p).all()
     values = parameters_of_run("20_biased_samaritan", "test")

@@ -15,12 +15,26 @@ from ingroup.tables import InputError
 # Rows of each table, counted in the papers.
 ROWS = {
     "empathy_gap": {1: 44, 2: 84, 3: 21, 4: 21, 6: 84} | dict.fromkeys(range(7, 14), 21),
-    "biased_samaritan": dict(zip(range(1, 15), [40, 30, 50, 36, 10, 50, 40, 60, 48, 50, 60, 24,
-                                                16, 20], strict=True)),
+    "biased_samaritan": dict(
+        zip(range(1, 15), [40, 30, 50, 36, 10, 50, 40, 60, 48, 50, 60, 24, 16, 20], strict=True)
+    ),
     "giebench": {1: 276, 2: 276, 3: 15, 4: 276, 5: 276, 6: 276, 7: 111, 8: 87},
-    "stereomap": {2: 96, 3: 43, 4: 24, 5: 99, 8: 96, 9: 240, 10: 219, 12: 9, 13: 6, 14: 32, 15: 9,
-                  "appendix_b": 98, "appendix_l": 3},
-}  # fmt: skip
+    "stereomap": {
+        2: 96,
+        3: 43,
+        4: 24,
+        5: 99,
+        8: 96,
+        9: 240,
+        10: 219,
+        12: 9,
+        13: 6,
+        14: 32,
+        15: 9,
+        "appendix_b": 98,
+        "appendix_l": 3,
+    },
+}
 
 
 @pytest.mark.parametrize("study", ROWS)
@@ -45,16 +59,31 @@ def test_numbers_come_with_their_printed_text_and_their_type():
 @pytest.mark.parametrize(
     ("study", "table", "old", "new", "message"),
     [
-        ("empathy_gap", 2, "1.73,-0.226", "1.7e,-0.226",
-         "2, column 'delta': found '1.7e', expected a number."),
-        ("empathy_gap", 2, "1.88,-0.234", ",-0.234",
-         "3, column 'delta': found '', expected a number."),
+        (
+            "empathy_gap",
+            2,
+            "1.73,-0.226",
+            "1.7e,-0.226",
+            "2, column 'delta': found '1.7e', expected a number.",
+        ),
+        (
+            "empathy_gap",
+            2,
+            "1.88,-0.234",
+            ",-0.234",
+            "3, column 'delta': found '', expected a number.",
+        ),
         ("empathy_gap", 2, "delta,ci_lower", "gap,ci_lower", "1: found the columns model, categ"),
         ("empathy_gap", 2, "0.242,above_1", "0.242,above_1,x", "3: found 8 fields, expected 7; "),
-        ("giebench", 4, ",17,22", ",17.5,22",
-         "2, column 'gained': found '17.5', expected a count."),
+        (
+            "giebench",
+            4,
+            ",17,22",
+            ",17.5,22",
+            "2, column 'gained': found '17.5', expected a count.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_damage_ends_in_one_sentence(tmp_path, study, table, old, new, message):
     shutil.copytree(paths.PUBLISHED, tmp_path, dirs_exist_ok=True)
     (file,) = tmp_path.glob(f"{study}/table{table:02}_*.csv")
@@ -80,10 +109,20 @@ def test_tolerance_follows_the_last_digit():
 
 @pytest.mark.parametrize(
     ("text", "decimals", "expected"),
-    [("4.3", 2, "4.30"), ("0", 2, "0.00"), ("-1.2", 2, "-1.20"), ("0.094", 2, "0.094"),
-     ("5.70", 2, "5.70"), ("100", 0, "100"), ("", 2, ""), ("65.40", 1, "65.4"),
-     ("65.45", 1, "65.45"), ("7.0", 0, "7"), ("0.0940", 2, "0.094")],
-)  # fmt: skip
+    [
+        ("4.3", 2, "4.30"),
+        ("0", 2, "0.00"),
+        ("-1.2", 2, "-1.20"),
+        ("0.094", 2, "0.094"),
+        ("5.70", 2, "5.70"),
+        ("100", 0, "100"),
+        ("", 2, ""),
+        ("65.40", 1, "65.4"),
+        ("65.45", 1, "65.45"),
+        ("7.0", 0, "7"),
+        ("0.0940", 2, "0.094"),
+    ],
+)
 def test_a_text_has_the_zeros_of_its_column(text, decimals, expected):
     assert published.with_decimals(text, decimals) == expected
 

@@ -456,17 +456,35 @@ def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_pat
     name = "10_empathy_gap"
     calls = empathy_gap.calls(parameters.merged(name, "demo", given | {"MODELS": "calibrant"}))
     (text,) = replayed(
-        [name], "test-report-10", calls, lambda number, _: f"{17 * number % 101} {ALL}", tmp_path,
-        browser, tmp_path_factory, **given,
-    )  # fmt: skip
+        [name],
+        "test-report-10",
+        calls,
+        lambda number, _: f"{17 * number % 101} {ALL}",
+        tmp_path,
+        browser,
+        tmp_path_factory,
+        **given,
+    )
     for name, reply in HOSTILE.items():
         assert reply in text, name
 
 
 def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_path_factory):
     """Each reason ends in a different kind of trouble."""
-    groups = ["Men", "Women", "Nurses", "Doctors", "Lawyers", "Homeless", "Lower-class", "Elderly",
-              "Asians", "Muslims", "Christians", "Poor Blacks"]  # fmt: skip
+    groups = [
+        "Men",
+        "Women",
+        "Nurses",
+        "Doctors",
+        "Lawyers",
+        "Homeless",
+        "Lower-class",
+        "Elderly",
+        "Asians",
+        "Muslims",
+        "Christians",
+        "Poor Blacks",
+    ]
     kinds = list(HOSTILE.values())
 
     def reply(number, condition):

@@ -31,11 +31,15 @@ HOSTILE = "<script>window.owned=true</script><img src=x onerror=window.owned=tru
 LINK = '[x](javascript:window.owned=true) <b id="bold">85</b>\u202e'
 KEY = "sk-a-key-that-must-not-be-kept"
 SAID = [
-    Reply("70", "stop"), Reply(HOSTILE, "stop"), Reply("I cannot rate that.", "length"),
-    Reply(None, "failed", error="no net"), Reply(LINK, "stop"), Reply("", "stop"),
+    Reply("70", "stop"),
+    Reply(HOSTILE, "stop"),
+    Reply("I cannot rate that.", "length"),
+    Reply(None, "failed", error="no net"),
+    Reply(LINK, "stop"),
+    Reply("", "stop"),
     Reply("<think>\nHigh?\n</think>\n85", "stop"),
     Reply("fünf \x00 \u2028 🙂\r\n", "stop", model="toy"),
-]  # fmt: skip
+]
 NUMBERS = Sampling(choices=("0", "50", "100"))
 
 

@@ -118,9 +118,11 @@ def call(prompter, monkeypatch):
             first, stop = store.bounds(shard)
             store.write(shard, [Reply("50", "stop")] * (stop - first))
     for name in (
-        ".part-00001.parquet.9.tmp", "part-00001.parquet.damaged", "part-00003.again-1.parquet",
+        ".part-00001.parquet.9.tmp",
+        "part-00001.parquet.damaged",
+        "part-00003.again-1.parquet",
         "part-00099.parquet",
-    ):  # fmt: skip
+    ):
         (call.folder / name).touch()
     return call
 
@@ -319,9 +321,13 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
     (head, line, (said,)), _ = bill(MODELS="m@inspect", PRICE_IN="250", PRICE_OUT="1000")
     assert head == ["prompts", "prompt tokens", "reply tokens", "price", "in batches"]
     assert line == [
-        "m", "5,808", f"{words:,}", f"at most {replies:,}", f"at most {price:,.2f}",
+        "m",
+        "5,808",
+        f"{words:,}",
+        f"at most {replies:,}",
+        f"at most {price:,.2f}",
         f"at most {in_batches:,.2f}",
-    ]  # fmt: skip
+    ]
     assert said == (
         "The price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it, but for the "
         "first prompt of each store."
@@ -416,7 +422,7 @@ def test_the_table_is_aligned_and_whole():
         ["m P0", "2,000", "0.1 ± 0.0", "200 ± 3", "2", "1", "0:01:40"],
         ["n P0", "10", "30.0 ± 0.4", "300 ± 4", "0", "1", "0:00:01"],
         ["total", "2,010", "0.2 ± 0.0", "500 ± 5", "2", "2", "0:01:41"],
-    ]  # fmt: skip
+    ]
     assert len({len(line) for line in plan.table(lines, 10.0).split("\n")}) == 1
     lines.loc["n P0", ["tokens", "error"]] = math.nan
     assert plan.table(lines, 10.0).split("\n")[3].split() == (

@@ -121,13 +121,28 @@ def write_claims(project):
     folder = project / "build" / "tables" / "map"
     folder.mkdir(parents=True)
     names = [
-        "model", "study", "name", "share", "against", "verdict", "estimate", "low", "high",
-        "reason", "way", "sentence",
-    ]  # fmt: skip
+        "model",
+        "study",
+        "name",
+        "share",
+        "against",
+        "verdict",
+        "estimate",
+        "low",
+        "high",
+        "reason",
+        "way",
+        "sentence",
+    ]
     table = pd.DataFrame(CLAIMS, columns=names).assign(
-        place="Section 4", printed="0.58 to 1.73", figure="figure3", result="table02",
-        paths=1500, counted=1120, source="multiverse_shares.csv, line 2",
-    )  # fmt: skip
+        place="Section 4",
+        printed="0.58 to 1.73",
+        figure="figure3",
+        result="table02",
+        paths=1500,
+        counted=1120,
+        source="multiverse_shares.csv, line 2",
+    )
     table.to_csv(folder / "claims.csv", index=False)
     said = pd.DataFrame({"sentence": ["4 slips <b>change</b> a claim."], "notebook": "10_s_one"})
     said.to_csv(folder / "found.csv", index=False)
@@ -198,11 +213,21 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
     execute(project, "10_s_one", "# One")
     execute(project, "20_s_two", "# Two")
     hostile = "</pre></details><script>x</script>\x1b[0m\u202e"
-    replies = pd.DataFrame({
-        "study": "s_one", "model": "m", "kind": "refused", "filter": 'status == "refused"',
-        "notebook": "10_s_one", "trials": 2715, "call": "m A", "trial": [7, 9], "excerpt": [1, 2],
-        "prompt": ["How much?", "And now?"], "reply": [hostile, "null"],
-    })  # fmt: skip
+    replies = pd.DataFrame(
+        {
+            "study": "s_one",
+            "model": "m",
+            "kind": "refused",
+            "filter": 'status == "refused"',
+            "notebook": "10_s_one",
+            "trials": 2715,
+            "call": "m A",
+            "trial": [7, 9],
+            "excerpt": [1, 2],
+            "prompt": ["How much?", "And now?"],
+            "reply": [hostile, "null"],
+        }
+    )
     replies.to_csv(folder / "replies.csv", index=False)
     page = page_of("10_s_one")
     opened = re.findall(r'<details class="behind">.*?</details>', page, re.S)
@@ -561,11 +586,17 @@ def table_of(frame):
 
 def test_tables_are_written_as_people_write_them():
     """Three digits, no numbering of rows, no NaN, True or underscore; printed digits stay."""
-    frame = pd.DataFrame({
-        "model": ["calibrant", "smollm2-135m-instruct"], "group_of": ["african_american", "x_1"],
-        "here": ["0.0242718446", "1234.5678"], "p": ["1.7041e-21", None], "stands": [True, False],
-        "printed": ["79.250", "1.0000"], "n": [10753, 5],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "model": ["calibrant", "smollm2-135m-instruct"],
+            "group_of": ["african_american", "x_1"],
+            "here": ["0.0242718446", "1234.5678"],
+            "p": ["1.7041e-21", None],
+            "stands": [True, False],
+            "printed": ["79.250", "1.0000"],
+            "n": [10753, 5],
+        }
+    )
     assert table_of(frame) == [
         ["model", "group of", "here", "p", "stands", "printed", "n"],
         ["calibrant", "african american", "0.0243", "1.7e-21", "yes", "79.250", "10753"],

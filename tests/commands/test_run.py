@@ -293,10 +293,14 @@ def test_files_of_the_user_are_watched_by_content(tmp_path, monkeypatch):
     for name in ("my.tsv", "my model/model.safetensors", "a.csv", "odd[1].csv"):
         (tmp_path / name).write_text("1")
     parameters = {
-        "CORPUS": "my.tsv", "MODELS": ["my model@transformers", "calibrant"], "N": 3,
-        "SHEETS": ["a.csv", "missing.csv"], "QUESTIONS": "odd[1].csv", "FOLDER": "..",
+        "CORPUS": "my.tsv",
+        "MODELS": ["my model@transformers", "calibrant"],
+        "N": 3,
+        "SHEETS": ["a.csv", "missing.csv"],
+        "QUESTIONS": "odd[1].csv",
+        "FOLDER": "..",
         "X": "x" * 999,
-    }  # fmt: skip
+    }
     patterns = run.given_files(parameters)
     assert patterns == {"my.tsv", "my model/**", "a.csv", "odd[[]1].csv"}
     names = [name for files in digests.states(patterns).values() for name in files]

@@ -9,11 +9,28 @@ from ingroup import paths
 from ingroup.commands import settings
 
 HOSTILE = [
-    "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
-    "$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
-    " -- A=1", "tab\there", "\\", "\u00e9", "..", "../x.csv", "+", "x" * 300, "",
-    "\udcff", "\ud800",
-]  # fmt: skip
+    "/home/o'brien/R&D x/two (b) #1 50%.csv",
+    "a';touch PWNED;'",
+    "`touch PWNED`",
+    'a "q" \\x *',
+    "$(touch PWNED)",
+    "one\ntwo",
+    "blank ",
+    "a,b=c:d;e",
+    "=cmd|' /C calc'!A0",
+    "\u00e9\U0001f600",
+    " -- A=1",
+    "tab\there",
+    "\\",
+    "\u00e9",
+    "..",
+    "../x.csv",
+    "+",
+    "x" * 300,
+    "",
+    "\udcff",
+    "\ud800",
+]
 MANY = "meta-llama/Llama-3.1-8B-Instruct@vllm;gpt-4o-mini@openai"
 
 
@@ -75,9 +92,28 @@ def test_two_runs_never_have_one_folder():
     """Values that differ in a sign that no folder has, in their end, or in where one begins."""
     long = "x" * 80
     corpora = [
-        "a b", "a-b", "a/b", "a:b", "ab", "a'b", "a+b", "a;b", "a++b", "a@b", "a+SEED-1",
-        "a_SEED-1", "a SEED-1", f"{long}1", f"{long}2", long, "a..b", "a.b", "a", "b/a", "c/a",
-    ]  # fmt: skip
+        "a b",
+        "a-b",
+        "a/b",
+        "a:b",
+        "ab",
+        "a'b",
+        "a+b",
+        "a;b",
+        "a++b",
+        "a@b",
+        "a+SEED-1",
+        "a_SEED-1",
+        "a SEED-1",
+        f"{long}1",
+        f"{long}2",
+        long,
+        "a..b",
+        "a.b",
+        "a",
+        "b/a",
+        "c/a",
+    ]
     names = [settings.run_name(typed(CORPUS=corpus)) for corpus in corpora]
     names.append(settings.run_name(typed(CORPUS="a", SEED="1")))
     names.append(settings.run_name(typed(CORPUS="a", PROFILE="full")))

@@ -90,14 +90,19 @@ class FakeBatches:
     def openai(self, name, ended):
         batch = self.batches[name]
         about = {
-            "id": name, "object": "batch", "endpoint": batch["endpoint"],
-            "completion_window": "24h", "created_at": int(batch["created"]),
-            "input_file_id": batch["file"], "status": "in_progress",
-        }  # fmt: skip
+            "id": name,
+            "object": "batch",
+            "endpoint": batch["endpoint"],
+            "completion_window": "24h",
+            "created_at": int(batch["created"]),
+            "input_file_id": batch["file"],
+            "status": "in_progress",
+        }
         if ended and self.problem:
             return about | {
-                "status": self.problem, "errors": {"data": [{"message": self.reason}]},
-            }  # fmt: skip
+                "status": self.problem,
+                "errors": {"data": [{"message": self.reason}]},
+            }
         if ended:
             good, bad = [], []
             for custom_id, request, outcome in batch["entries"]:
@@ -135,12 +140,17 @@ class FakeBatches:
         counts["succeeded" if ended else "processing"] = len(batch["entries"])
         results = f"{address}/v1/messages/batches/{name}/results"
         return {
-            "id": name, "type": "message_batch", "request_counts": counts,
-            "processing_status": "ended" if ended else "in_progress", "expires_at": LATE,
+            "id": name,
+            "type": "message_batch",
+            "request_counts": counts,
+            "processing_status": "ended" if ended else "in_progress",
+            "expires_at": LATE,
             "created_at": datetime.fromtimestamp(batch["created"], UTC).isoformat(),
             "results_url": results if ended and not self.problem else None,
-            "archived_at": None, "cancel_initiated_at": None, "ended_at": None,
-        }  # fmt: skip
+            "archived_at": None,
+            "cancel_initiated_at": None,
+            "ended_at": None,
+        }
 
     def anthropic_results(self, name):
         lines = []
@@ -188,9 +198,14 @@ class FakeBatches:
                     name = f"file-{len(fake.files)}"
                     fake.files[name] = content.get_payload(decode=True)
                     return {
-                        "id": name, "object": "file", "bytes": 1, "created_at": 0,
-                        "filename": "f", "purpose": "batch", "status": "processed",
-                    }  # fmt: skip
+                        "id": name,
+                        "object": "file",
+                        "bytes": 1,
+                        "created_at": 0,
+                        "filename": "f",
+                        "purpose": "batch",
+                        "status": "processed",
+                    }
                 request = json.loads(body)
                 if path == "/v1/batches":
                     lines = fake.files[request["input_file_id"]].decode().splitlines()
@@ -247,19 +262,32 @@ def single(request):
         part = {"type": "output_text", "text": text, "annotations": []}
         message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
         return {
-            "id": "r", "object": "response", "created_at": 0, "model": "fake",
-            "status": "completed", "output": [message | {"content": [part]}],
-            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+            "id": "r",
+            "object": "response",
+            "created_at": 0,
+            "model": "fake",
+            "status": "completed",
+            "output": [message | {"content": [part]}],
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
             "usage": {
-                "input_tokens": 10, "output_tokens": 2, "total_tokens": 12,
+                "input_tokens": 10,
+                "output_tokens": 2,
+                "total_tokens": 12,
                 "input_tokens_details": {"cached_tokens": 0},
                 "output_tokens_details": {"reasoning_tokens": 0},
             },
-        }  # fmt: skip
+        }
     if request["model"].startswith("claude"):
         return {
-            "id": "m", "type": "message", "role": "assistant", "model": "fake",
-            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
-            "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 2},
-        }  # fmt: skip
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": "fake",
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 10, "output_tokens": 2},
+        }
     return completion(text) | {"usage": USAGE}

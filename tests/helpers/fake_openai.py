@@ -35,9 +35,12 @@ def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any
     """The body of an answer, without token counts."""
     message = {"role": "assistant", "content": text} | message
     return {
-        "id": "c", "object": "chat.completion", "created": 0, "model": "fake",
+        "id": "c",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "fake",
         "choices": [{"index": 0, "message": message, "finish_reason": ending}],
-    }  # fmt: skip
+    }
 
 
 def ok(body: Any):

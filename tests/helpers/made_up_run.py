@@ -97,15 +97,30 @@ def _tables(folder):
     study = folder / "empathy_gap"
     study.mkdir(parents=True)
     about = {"model": "calibrant", "setting": SETTING, "category": "Religion"}
-    delta = pd.DataFrame([{
-        **about, "delta": 2.54321, "null_low": -0.678, "null_high": 1.294, "low": 2.1, "high": 2.9,
-        "p_holm_least": 0.0083, "finding": "could not have been significant",
-    }])  # fmt: skip
+    delta = pd.DataFrame(
+        [
+            {
+                **about,
+                "delta": 2.54321,
+                "null_low": -0.678,
+                "null_high": 1.294,
+                "low": 2.1,
+                "high": 2.9,
+                "p_holm_least": 0.0083,
+                "finding": "could not have been significant",
+            }
+        ]
+    )
     delta.to_csv(study / "table02_delta.csv", index=False)
     written = latex.tables(delta, "empathy_gap", "table02_delta")
-    pairs = pd.DataFrame({
-        **about, "perceiver": HOSTILE, "experiencer": "a Hindu", "percent_lost": 16.7,
-    })  # fmt: skip
+    pairs = pd.DataFrame(
+        {
+            **about,
+            "perceiver": HOSTILE,
+            "experiencer": "a Hindu",
+            "percent_lost": 16.7,
+        }
+    )
     (study / "table02_delta.tex").write_text(written, "utf8")
     written = latex.tables(pairs, "empathy_gap", "table06_pairs")
     (study / "table06_pairs.tex").write_text(written, "utf8")
@@ -113,19 +128,35 @@ def _tables(folder):
     counts = {"ok": 420, "refused": 12, "unparsable": 0, "cut": 0, "failed": 0, "missing": 0}
     pd.DataFrame([{**about, **counts}]).to_csv(study / "responses.csv", index=False)
     took = {
-        "model": ["calibrant", "all"], "asked": ["freely", ""], "prompts": 432,
-        "prompt_tokens": 43524, "cached_tokens": 13113, "output_tokens": 924, "failed": 0,
+        "model": ["calibrant", "all"],
+        "asked": ["freely", ""],
+        "prompts": 432,
+        "prompt_tokens": 43524,
+        "cached_tokens": 13113,
+        "output_tokens": 924,
+        "failed": 0,
         "cost": 1.25,
-    }  # fmt: skip
+    }
     pd.DataFrame(took).to_csv(study / "usage.csv", index=False)
     reasons = pd.DataFrame({**about, "reason": HOSTILE})
     reasons.to_csv(study / "scopes.csv", index=False)
 
     synthesis = folder / "synthesis"
     synthesis.mkdir()
-    shares = pd.DataFrame({
-        "model": "calibrant", "study": "empathy_gap", "claim": ["Religion", *HOSTILE],
-        "listed": 1120, "paths": 448, "undefined": 3, "could": 406, "stands": 93.75,
-        "reversed": 0.0, "median": 1.778923, "lowest": 1.6, "highest": 1.98,
-    })  # fmt: skip
+    shares = pd.DataFrame(
+        {
+            "model": "calibrant",
+            "study": "empathy_gap",
+            "claim": ["Religion", *HOSTILE],
+            "listed": 1120,
+            "paths": 448,
+            "undefined": 3,
+            "could": 406,
+            "stands": 93.75,
+            "reversed": 0.0,
+            "median": 1.778923,
+            "lowest": 1.6,
+            "highest": 1.98,
+        }
+    )
     shares.to_csv(synthesis / "multiverse_shares.csv", index=False)

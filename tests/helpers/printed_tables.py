@@ -86,8 +86,11 @@ def sensitivity():
     forms = published.load("stereomap", 14)
     wide = forms.pivot(index="prompt_type", columns="metric", values="value")
     wide = wide.loc[forms.prompt_type.unique()].rename_axis(index="prompt").reset_index()
-    names = {f"{axis}_cv_{end}": f"{axis.title()} CV {end}"
-             for axis in ("competence", "warmth") for end in ("mean", "max")}  # fmt: skip
+    names = {
+        f"{axis}_cv_{end}": f"{axis.title()} CV {end}"
+        for axis in ("competence", "warmth")
+        for end in ("mean", "max")
+    }
     wide = wide.rename(columns=names | {"refuse_to_answer": "refuse to answer"})
     return rounds.merge(wide.assign(model="GPT-3.5"), "outer", ["model", "prompt"])
 
