@@ -326,7 +326,9 @@ def test_a_bundle_is_a_folder_of_files_that_is_never_written_over(rounds, tmp_pa
 # ---- the command -------------------------------------------------------------------------------
 
 
-def test_a_run_s_stored_answers_are_written_and_shown(tmp_path, monkeypatch, capsys):
+def test_a_run_s_stored_answers_are_written_and_shown(
+    tmp_path, only_real_recordings, monkeypatch, capsys
+):
     """Of one call that is stored; the other two are left out, and said so."""
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
