@@ -47,8 +47,8 @@ def typed(flags="", **values):
 @pytest.mark.parametrize("flags", ["", "n", " -j2 --jobserver-auth=3,4", "s"])
 @pytest.mark.parametrize("value", HOSTILE)
 def test_values_are_read_as_they_were_typed(value, flags):
-    asked = {"CORPUS": value, "N_EVENTS": "24"}
-    assert settings.given(typed(flags, **asked)) == asked
+    values = {"CORPUS": value, "N_EVENTS": "24"}
+    assert settings.given(typed(flags, **values)) == values
 
 
 def test_without_a_command_line_nothing_is_set():
@@ -176,10 +176,11 @@ def test_what_can_work_is_not_refused(goal, values):
 
 def test_a_run_that_is_there_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "BUILD", tmp_path)
-    for folder in ("notebooks", "runs/mine/notebooks", "runs/empty/notebooks"):
-        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "runs/empty/notebooks").mkdir(parents=True)
     for folder in ("notebooks", "runs/mine/notebooks"):
+        (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "10_empathy_gap.txt").touch()
+
     assert settings.runs() == ["default", "mine"]
     settings.check(["60"], typed(RUN="mine"))
     with pytest.raises(settings.Refused, match=r"run typo to read, there are: default mine\."):
@@ -190,19 +191,23 @@ def test_it_runs_without_the_project_s_packages(tmp_path):
     """Any Python of this version can refuse a parameter before there is an environment."""
     file = paths.ROOT / "lib" / "ingroup" / "commands" / "settings.py"
     environment = typed(N_EVNTS="3") | {"GOALS": "10", "PATH": "/usr/bin:/bin"}
-    said = subprocess.run(
-        [sys.executable, "-I", "-S", file], env=environment, capture_output=True, text=True
-    )
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
+    command = [sys.executable, "-I", "-S", file]
+
+    refusal = subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    assert refusal.returncode == 2
+    assert refusal.stdout == ""
+    assert refusal.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
 
 
 def test_a_parameter_works_under_its_former_name():
     """RATING=greedy meant the text that a model writes."""
-    now, sentences = settings.renamed({"RATING": "greedy", "N_EVENTS": "24"})
-    assert now == {"READING": "free", "N_EVENTS": "24"}
+    values, sentences = settings.renamed({"RATING": "greedy", "N_EVENTS": "24"})
+    assert values == {"READING": "free", "N_EVENTS": "24"}
     assert sentences == ["RATING=greedy is now READING=free; the old name works for one release"]
-    assert settings.renamed({"RATING": "expected"})[0] == {"READING": "expected"}
+
+    values, _ = settings.renamed({"RATING": "expected"})
+    assert values == {"READING": "expected"}
     assert settings.renamed({"READING": "greedy"}) == ({"READING": "greedy"}, [])
     settings.check_names(["10"], typed(RATING="greedy"))
 
