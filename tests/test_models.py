@@ -103,7 +103,7 @@ def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text):
 
 
 @pytest.mark.parametrize(
-    ("asked", "named", "expected"),
+    ("requested", "served", "expected"),
     [
         ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
         ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
@@ -124,8 +124,8 @@ def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text):
         ("", "own-model", False),
     ],
 )
-def test_a_dated_alias_is_the_same_model_and_another_date_is_not(asked, named, expected):
-    assert models.same(asked, named) is expected
+def test_a_dated_alias_is_the_same_model_and_another_date_is_not(requested, served, expected):
+    assert models.same(requested, served) is expected
 
 
 @pytest.mark.parametrize(

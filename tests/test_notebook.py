@@ -95,7 +95,7 @@ SCALE = Sampling(choices=("0", "100"))
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
+def answered_call(tmp_path, monkeypatch):
     """Answers of an engine to 72 trials, as a call."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
 
@@ -113,9 +113,11 @@ def asked(tmp_path, monkeypatch):
     return ask
 
 
-def test_replies_show_reasoning_collapsed_and_everything_escaped(asked):
+def test_replies_show_reasoning_collapsed_and_everything_escaped(answered_call):
     hostile = Reply("<script>1</script>", "stop", reasoning="<img src=x onerror=alert(1)>" * 20)
-    call = asked("inspect", [hostile, Reply("", "length", reasoning="72?"), Reply(None, "failed")])
+    call = answered_call(
+        "inspect", [hostile, Reply("", "length", reasoning="72?"), Reply(None, "failed")]
+    )
 
     def status_of(text):
         return parse_rating(text, 0, 100).status
@@ -130,13 +132,13 @@ def test_replies_show_reasoning_collapsed_and_everything_escaped(asked):
     assert "<td>failed</td>" in page
 
 
-def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(asked, out):
+def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(answered_call, out):
     lost = [
         Reply("", "length", 100, 0, 300, reasoning="72?", price_share=0.5),
         Reply("", "filtered", 100, 0, 0),
         Reply(None, "failed", error="no net"),
     ]
-    served = asked("inspect", lost)
+    served = answered_call("inspect", lost)
     notebook.took([served], out, price_in=2, price_out=8)
 
     usage = out.read("usage").iloc[-1]
@@ -149,17 +151,17 @@ def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(a
     assert failed.reason[0].startswith("the reply ended before its answer: a larger MAX_TOKENS")
     assert failed.reason[2] == "no net"
 
-    local = asked("vllm", [])
+    local = answered_call("vllm", [])
     notebook.took([local], out, price_in=2, price_out=8)
     usage = out.read("usage").iloc[-1]
     assert usage.cost == 0
 
 
-def test_option_mass_is_counted_and_a_model_below_one_half_is_named(asked, out, capsys):
+def test_option_mass_is_counted_and_a_model_below_one_half_is_named(answered_call, out, capsys):
     unsure = Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.25,))
     sure = Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.75,))
-    scored = asked("vllm", [unsure] * 18 + [sure] * 54, SCALE)
-    free = asked("inspect", [])
+    scored = answered_call("vllm", [unsure] * 18 + [sure] * 54, SCALE)
+    free = answered_call("inspect", [])
 
     notebook.option_mass([scored, free], out)
 
@@ -188,8 +190,8 @@ def test_a_run_of_an_earlier_version_is_to_be_made_again(tmp_path, monkeypatch):
     assert notebook.ran("10_empathy_gap", "old") == {"READING": ""}
 
 
-def test_a_box_names_the_models_that_lack_answers(asked):
-    complete = asked("vllm", [])
+def test_a_box_names_the_models_that_lack_answers(answered_call):
+    complete = answered_call("vllm", [])
 
     def call(model, plan, sampling=SCALE):
         labels = {"plan": plan}

@@ -119,8 +119,8 @@ class KilledError(BaseException):
 def asking(trials):
     """Return an `ask` that fills shards of four, and is killed behind so many trials."""
 
-    def say(chat, before, asked):
-        if asked >= trials:
+    def say(chat, times_before, all_before):
+        if all_before >= trials:
             raise KilledError
         return "50"
 

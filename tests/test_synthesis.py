@@ -148,10 +148,10 @@ def test_answers_are_read_in_the_ways_that_all_of_them_allow(monkeypatch):
 
 
 def test_two_models_are_compared_over_the_items_that_both_answered():
-    one = pd.DataFrame({"gap": [1.0, 3.0, 5.0, np.nan], "own": 0.0}, index=list("abcd"))
-    other = pd.DataFrame({"gap": [0.0, 1.0, 1.0, 9.0], "else": 1.0}, index=list("bcad"))
+    first = pd.DataFrame({"gap": [1.0, 3.0, 5.0, np.nan], "own": 0.0}, index=list("abcd"))
+    second = pd.DataFrame({"gap": [0.0, 1.0, 1.0, 9.0], "else": 1.0}, index=list("bcad"))
 
-    (row,) = synthesis.compared(one, other).itertuples(index=False)
+    (row,) = synthesis.compared(first, second).itertuples(index=False)
 
     # The items a, b and c: 1 and 1, 3 and 0, 5 and 1.
     assert row.effect == "gap"
@@ -166,4 +166,4 @@ def test_two_models_are_compared_over_the_items_that_both_answered():
     assert row.low == pytest.approx(interval.low)
     assert row.high == pytest.approx(interval.high)
 
-    assert synthesis.compared(one, other.iloc[:0]).empty
+    assert synthesis.compared(first, second.iloc[:0]).empty

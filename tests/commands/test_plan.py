@@ -502,8 +502,8 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert len(header) == len(total)
     assert empty == ""
     assert re.fullmatch(r"10 calibrant P0,S0,T0 Nationality +5,808 .* ± \S+ +0 +2 +0:00:06", first)
-    asked = "5,808 prompts are to be asked: 0:00:06 at 1,000 prompts a second (an assum"
-    assert left.startswith(asked)
+    prompts = "5,808 prompts are to be asked: 0:00:06 at 1,000 prompts a second (an assum"
+    assert left.startswith(prompts)
     assert counting.startswith("Tokens are counted on up to 40 random trials a line")
     finds = r"10 with 12 events finds \S+ points of gap in 80% of the runs \(interval over"
     assert re.match(finds, these_events)

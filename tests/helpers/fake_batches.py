@@ -49,10 +49,15 @@ class FakeBatches:
     """
 
     def __init__(self, looks=2, outcome=lambda text, before: "ok"):
-        self.looks, self.outcome = looks, outcome
+        self.looks = looks
+        self.outcome = outcome
         self.at: Callable[[str], None] = lambda event: None
-        self.single, self.batched, self.created = [], [], []
-        self.problem, self.reason, self.status = "", "no such model", 500
+        self.single = []
+        self.batched = []
+        self.created = []
+        self.problem = ""
+        self.reason = "no such model"
+        self.status = 500
         self.cut: set[str] = set()
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict] = {}
@@ -69,6 +74,7 @@ class FakeBatches:
             entries.append((custom_id, request, self.outcome(text, self._before[text])))
             self._before[text] += 1
             self.batched.append(request)
+
         random.Random(0).shuffle(entries)
         self.batches[name] = {"entries": entries, "looks": 0, "created": time.time(), **about}
         self.created.append(len(entries))
@@ -98,26 +104,32 @@ class FakeBatches:
             "input_file_id": batch["file"],
             "status": "in_progress",
         }
-        if ended and self.problem:
-            return about | {
-                "status": self.problem,
-                "errors": {"data": [{"message": self.reason}]},
-            }
-        if ended:
-            good, bad = [], []
-            for custom_id, request, outcome in batch["entries"]:
-                line = {"id": "l", "custom_id": custom_id, "response": None, "error": None}
-                if outcome == "ok":
-                    line["response"] = {"status_code": 200, "body": self.answer(request)}
-                elif outcome == "errored":
-                    error = {"error": {"message": "no", "type": "t", "param": None, "code": None}}
-                    line["response"] = {"status_code": self.status, "body": error}
-                else:
-                    line["error"] = {"code": "batch_expired", "message": "it expired"}
-                (good if outcome == "ok" else bad).append(line)
-            about |= {"status": "completed", "output_file_id": self._file(name, "out", good)}
-            about["error_file_id"] = self._file(name, "err", bad)
-        return about
+        if not ended:
+            return about
+        if self.problem:
+            errors = {"data": [{"message": self.reason}]}
+            return about | {"status": self.problem, "errors": errors}
+
+        good = []
+        bad = []
+        for custom_id, request, outcome in batch["entries"]:
+            line = {"id": "l", "custom_id": custom_id, "response": None, "error": None}
+            if outcome == "ok":
+                line["response"] = {"status_code": 200, "body": self.answer(request)}
+                good.append(line)
+            elif outcome == "errored":
+                error = {"error": {"message": "no", "type": "t", "param": None, "code": None}}
+                line["response"] = {"status_code": self.status, "body": error}
+                bad.append(line)
+            else:
+                line["error"] = {"code": "batch_expired", "message": "it expired"}
+                bad.append(line)
+
+        return about | {
+            "status": "completed",
+            "output_file_id": self._file(name, "out", good),
+            "error_file_id": self._file(name, "err", bad),
+        }
 
     def answer(self, request):
         """The body of an answer; some replies are cut."""
@@ -129,8 +141,10 @@ class FakeBatches:
     def _file(self, name, kind, lines):
         if not lines:
             return None
-        self.files[f"{name}-{kind}"] = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-        return f"{name}-{kind}"
+
+        file = f"{name}-{kind}"
+        self.files[file] = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        return file
 
     # Anthropic's
 
@@ -161,7 +175,9 @@ class FakeBatches:
             elif outcome == "errored":
                 error = {"type": "overloaded_error", "message": "no"}
                 result["error"] = {"type": "error", "error": error, "request_id": None}
-            lines.append(json.dumps({"custom_id": custom_id, "result": result}).encode() + b"\n")
+
+            line = json.dumps({"custom_id": custom_id, "result": result})
+            lines.append(line.encode() + b"\n")
         return b"".join(lines)
 
     @contextmanager
@@ -206,19 +222,25 @@ class FakeBatches:
                         "purpose": "batch",
                         "status": "processed",
                     }
+
                 request = json.loads(body)
                 if path == "/v1/batches":
-                    lines = fake.files[request["input_file_id"]].decode().splitlines()
-                    read = [json.loads(line) for line in lines]
-                    assert {line["url"] for line in read} == {request["endpoint"]}
-                    requests = [(line["custom_id"], line["body"]) for line in read]
-                    about = {"endpoint": request["endpoint"], "file": request["input_file_id"]}
-                    return fake.openai(fake.create(requests, **about), False)
+                    file = request["input_file_id"]
+                    requests = []
+                    for text in fake.files[file].decode().splitlines():
+                        line = json.loads(text)
+                        assert line["url"] == request["endpoint"]
+                        requests.append((line["custom_id"], line["body"]))
+                    name = fake.create(requests, endpoint=request["endpoint"], file=file)
+                    return fake.openai(name, False)
+
                 if path == "/v1/messages/batches":
-                    given = request["requests"]
-                    requests = [(one["custom_id"], one["params"]) for one in given]
+                    requests = []
+                    for entry in request["requests"]:
+                        requests.append((entry["custom_id"], entry["params"]))
                     name = fake.create(requests)
                     return fake.anthropic(name, False, self.address)
+
                 fake.single.append(request)
                 return single(request)
 
@@ -237,6 +259,7 @@ class FakeBatches:
                         else:
                             shown.append(fake.openai(name, ended))
                     return {"object": "list", "data": shown, "has_more": False}
+
                 if file := re.fullmatch(r"/v1/files/(.+)/content", path):
                     fake.at("results")
                     return fake.files[file[1]]

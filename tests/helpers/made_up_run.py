@@ -65,15 +65,15 @@ def _notebook(folder, run):
         new_markdown_cell("## Limits\n\n- A rating is no feeling (50 %).\n- Few [events](x.md)."),
         new_markdown_cell("### Try it\n\nNot a limit."),
     ]
-    told = {"parameters": parameters(run), "start_time": "2026-11-26T02:05:46.9+00:00"}
+    papermill = {"parameters": parameters(run), "start_time": "2026-11-26T02:05:46.9+00:00"}
+    book = new_notebook(cells=cells, metadata={"papermill": papermill})
+
     folder.mkdir(parents=True)
-    book = new_notebook(cells=cells, metadata={"papermill": told})
     nbformat.write(book, folder / f"{NOTEBOOK}.ipynb")
     (folder / f"{NOTEBOOK}.txt").write_text(f"{NOTEBOOK}: 38 s, MODELS=calibrant\n")
 
 
 def _manifest(call):
-    call.folder.mkdir(parents=True)
     manifest = {
         "model": "calibrant",
         "engine": "transformers",
@@ -89,6 +89,8 @@ def _manifest(call):
         "shard_size": 4096,
         "sent_reasoning": HOSTILE[0],
     }
+
+    call.folder.mkdir(parents=True)
     (call.folder / "manifest.json").write_text(json.dumps(manifest), "utf8")
     (call.folder / "part-00000.parquet").write_bytes(b"")
 
@@ -112,7 +114,9 @@ def _tables(folder):
         ]
     )
     delta.to_csv(study / "table02_delta.csv", index=False)
-    written = latex.tables(delta, "empathy_gap", "table02_delta")
+    tex = latex.tables(delta, "empathy_gap", "table02_delta")
+    (study / "table02_delta.tex").write_text(tex, "utf8")
+
     pairs = pd.DataFrame(
         {
             **about,
@@ -121,13 +125,13 @@ def _tables(folder):
             "percent_lost": 16.7,
         }
     )
-    (study / "table02_delta.tex").write_text(written, "utf8")
-    written = latex.tables(pairs, "empathy_gap", "table06_pairs")
-    (study / "table06_pairs.tex").write_text(written, "utf8")
+    tex = latex.tables(pairs, "empathy_gap", "table06_pairs")
+    (study / "table06_pairs.tex").write_text(tex, "utf8")
 
     counts = {"ok": 420, "refused": 12, "unparsable": 0, "cut": 0, "failed": 0, "missing": 0}
     pd.DataFrame([{**about, **counts}]).to_csv(study / "responses.csv", index=False)
-    took = {
+
+    usage = {
         "model": ["calibrant", "all"],
         "asked": ["freely", ""],
         "prompts": 432,
@@ -137,7 +141,8 @@ def _tables(folder):
         "failed": 0,
         "cost": 1.25,
     }
-    pd.DataFrame(took).to_csv(study / "usage.csv", index=False)
+    pd.DataFrame(usage).to_csv(study / "usage.csv", index=False)
+
     reasons = pd.DataFrame({**about, "reason": HOSTILE})
     reasons.to_csv(study / "scopes.csv", index=False)
 
