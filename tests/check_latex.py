@@ -130,7 +130,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_names_and_texts_are_printed_and_not_obeyed(page, tmp_path):
+def test_hostile_names_and_texts_are_printed_and_not_executed(page, tmp_path):
     (tmp_path / "secret.tex").write_text("secret")
     models = ["my_model_v2", *HOSTILE]
     names = pd.DataFrame({"model": models, "prompt": "COT", "category": "Age", "accuracy": 50})
@@ -145,13 +145,13 @@ def test_hostile_names_and_texts_are_printed_and_not_obeyed(page, tmp_path):
     assert not re.findall(r"Missing character.*", log)
 
 
-def test_words_without_a_blank_leave_no_column(page):
+def test_words_without_a_blank_stay_in_their_column(page):
     rows = {"model": "m", "group": "Men", "text": ["a" * 400, "W" * 400]}
     text = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
     assert not problems(page(text, "words"))
 
 
-def test_one_label_of_two_tables_is_found(page):
+def test_a_label_used_by_two_tables_is_reported(page):
     table = "\\begin{table}\\caption{a}\\label{tab:one}\\end{table}\n"
     log = page(table + table, "labels")
     assert problems(log) == ["Label `tab:one' multiply defined"]
@@ -161,7 +161,7 @@ def test_one_label_of_two_tables_is_found(page):
     assert problems(log) == []
 
 
-def test_a_box_that_stands_out_is_found(page):
+def test_a_box_beyond_the_page_is_reported(page):
     wide = "\\begin{table}\\hbox to 7cm{\\rule{9cm}{1pt}}\\end{table}\n"
     assert "too large" in "\n".join(problems(page(wide, "wide")))
 
@@ -203,7 +203,7 @@ def test_the_appendix_of_the_run_compiles(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(appendix.pandoc() is None, reason="no pandoc here: make word adds it")
-def test_a_hostile_run_is_written_for_word(tmp_path, monkeypatch):
+def test_a_hostile_run_is_written_as_a_word_document(tmp_path, monkeypatch):
     """Each table and figure of the page is in the file, and so is what a model is called."""
     made_up_run.place(monkeypatch, tmp_path)
     made_up_run.write()

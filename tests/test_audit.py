@@ -177,7 +177,7 @@ def test_the_exercise_finds_the_largest_contradictions(audit, findings):
     assert answer == pytest.approx(largest, abs=0.006)
 
 
-def test_findings_are_as_promised(tables, findings):
+def test_findings_have_their_columns_and_are_summed_in_the_summary(tables, findings):
     assert findings.columns.to_list() == COLUMNS
     assert set(findings["verdict"]) <= set(VERDICTS)
     texts = findings[["paper", "place", "check", "item", "explanation"]]
@@ -189,7 +189,7 @@ def test_findings_are_as_promised(tables, findings):
     assert summary["contradicts"].sum() == contradictions.sum()
 
 
-def test_every_printed_number_takes_part(tables):
+def test_every_printed_number_is_checked(tables):
     numbers = tables["numbers"]
     assert not (numbers["verdict"] == "no check").any()
 
@@ -204,7 +204,7 @@ def test_every_printed_number_takes_part(tables):
     assert set(checked) == columns
 
 
-def test_every_contradiction_is_weighed(tables, findings):
+def test_every_contradiction_has_a_judged_consequence(tables, findings):
     slips = tables["slips"]
     contradictions = findings["verdict"] == "contradicts"
     assert set(slips["changes"]) == {"nothing", "a number", "a claim"}
@@ -436,7 +436,7 @@ def test_the_gravest_verdict_stays():
         ("['a', ('b', 'c')]", "a, b, c"),
     ],
 )
-def test_a_cell_in_words(cell, shown):
+def test_a_cell_is_shown_in_words(cell, shown):
     assert as_shown(cell) == shown
 
 
@@ -445,7 +445,7 @@ def test_an_unknown_claim_is_refused_with_its_paper():
         Findings("giebench", ["model"]).claim("x", 1)
 
 
-def test_claims_can_be_found_in_the_papers():
+def test_each_claim_has_a_short_quote_and_its_own_name():
     """Each quote is short, and each claim has its own name."""
     for paper in PAPERS:
         table = notes("claims", paper)

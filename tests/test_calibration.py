@@ -9,7 +9,7 @@ FILE = paths.ROOT / "figures/calibration/coverage.csv"
 TABLE = pd.read_csv(FILE, keep_default_na=False)
 
 
-def test_documented_shares_are_those_simulated():
+def test_documented_shares_equal_the_simulated_ones():
     """Within two points and what chance leaves; a test may reject less often than its level."""
     claimed = TABLE.claimed.clip(0.01, 0.99)
     chance = 2.5 * np.sqrt(claimed * (1 - claimed) / TABLE.draws)

@@ -46,7 +46,7 @@ def test_a_sentence_follows_from_its_rows(tables, claim):
     assert claims.holds(claim, table), f"{claim.sentence}\n{rows}"
 
 
-def test_a_rule_is_of_the_rows_that_it_names():
+def test_a_rule_is_applied_to_the_rows_that_it_names():
     table = pd.DataFrame({"model": ["a", "a", "b"], "points": [0.21, 0.42, -1.0]})
     claim = claims.Claim(1, "x", "s/t", "model == 'a'", "span(t.points, 1) == (0.2, 0.4)", "", "")
     assert claims.holds(claim, table)

@@ -132,7 +132,7 @@ def test_a_mirror_without_the_file_or_no_folder_is_named(mirror, raw, tmp_path):
     assert not raw.exists()  # nor is an empty folder left
 
 
-def test_a_place_that_cannot_be_written_is_named(mirror, raw):
+def test_a_folder_that_cannot_be_written_is_named(mirror, raw):
     raw.write_text("a file where a folder should be")
     with pytest.raises(InputError, match=r"one.tsv cannot be written"):
         fetch("tiny", mirror)
@@ -253,7 +253,7 @@ def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, raw, corpus, name):
     assert corpora.file(corpus, name) == file
 
 
-def test_the_command_prints_a_line_a_corpus(mirror, raw, tmp_path, capsys):
+def test_the_command_prints_one_line_per_corpus(mirror, raw, tmp_path, capsys):
     assert corpora.main(["--mirror", str(mirror)]) == 0
     assert corpora.main([]) == 0
     lines = f"tiny: 2 files verified in {raw / 'tiny'}\n"
@@ -266,7 +266,7 @@ def test_the_command_prints_a_line_a_corpus(mirror, raw, tmp_path, capsys):
     assert capsys.readouterr() == ("", f"tiny: {sentence}blobs: {sentence}")
 
 
-def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, raw, capsys):
+def test_a_corpus_that_fails_does_not_stop_the_others(mirror, raw, capsys):
     (mirror / "tiny" / "one.tsv").unlink()
     assert corpora.main(["--mirror", str(mirror)]) == 1
     assert capsys.readouterr() == (

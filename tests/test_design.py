@@ -31,7 +31,7 @@ def plan():
     return Design(blocks)
 
 
-def test_index_to_condition_to_index(plan):
+def test_each_trials_condition_leads_back_to_its_number(plan):
     assert len(plan) == 12 + 10 + 12
     for number, trial in enumerate(plan):
         assert trial.index == number
@@ -81,7 +81,7 @@ def test_another_text_gives_another_fingerprint():
     assert len(prints) == 4
 
 
-def test_the_digest_of_chats_is_of_the_first_the_last_and_64_between():
+def test_the_digest_of_chats_covers_the_first_the_last_and_64_between():
     def digest_of(size, changed=None):
         def render(condition):
             text = "other" if condition["n"] == changed else str(condition["n"])

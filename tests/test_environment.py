@@ -75,7 +75,7 @@ def test_every_package_of_a_lock_has_its_version_and_hashes(lock):
     assert set(map(Requirement, declared)) <= requirements
 
 
-def test_what_builds_is_pinned():
+def test_the_build_tools_are_pinned():
     (hatchling,) = PROJECT["build-system"]["requires"]
     build = set(PROJECT["dependency-groups"]["build"])
     assert {hatchling} < build
@@ -90,7 +90,7 @@ def test_no_lock_pins_torch():
     assert str(DECLARED["torch"].specifier).startswith("==")
 
 
-def test_conda_gets_the_same_environment():
+def test_the_conda_environment_has_the_same_versions():
     (pip,) = [line["pip"] for line in CONDA if isinstance(line, dict)]
     lines = {}
     for line in [*CONDA, *pip]:
@@ -171,7 +171,7 @@ class KilledError(BaseException):
 
 @pytest.mark.parametrize("killed", [KilledError, subprocess.CalledProcessError(-9, "uv")])
 @pytest.mark.parametrize("part", [".ready", ".ray"])
-def test_what_a_kill_left_is_removed_and_made_anew(install, monkeypatch, part, killed):
+def test_a_killed_installation_is_removed_and_repeated(install, monkeypatch, part, killed):
     """Of the first installation or of a later one: nothing of the environment counts any more."""
     folder = Path(install.STUDIES)
     if part == ".ray":
@@ -195,7 +195,7 @@ def test_what_a_kill_left_is_removed_and_made_anew(install, monkeypatch, part, k
     assert marks(folder) == {".ready"}
 
 
-def test_a_program_that_fails_by_itself_leaves_the_environment(install, monkeypatch):
+def test_a_failed_optional_part_keeps_the_environment(install, monkeypatch):
     """Without a net, an optional part costs nobody the environment that works."""
     assert call(install, monkeypatch, ".ready") == 0
     folder = Path(install.STUDIES)
@@ -224,7 +224,7 @@ def test_two_installations_wait_for_each_other(install, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("Another make makes an environment: waiting for it\n")
 
 
-def test_a_folder_that_takes_no_environment_is_one_sentence(install, monkeypatch, capsys):
+def test_an_unwritable_environment_folder_is_one_sentence(install, monkeypatch, capsys):
     Path(install.STUDIES).write_text("a file")
     assert call(install, monkeypatch, ".ready") == 1
     assert capsys.readouterr().err == f"{install.STUDIES} cannot be written: File exists\n"

@@ -44,7 +44,7 @@ def test_a_family_that_is_wrong_says_where(tmp_path, text, message):
         families.families(file)
 
 
-def test_a_family_is_the_categories_of_a_model_and_setting():
+def test_a_family_holds_the_categories_of_one_model_and_setting():
     table = pd.DataFrame(
         {
             "model": ["a"] * 4 + ["b"],
@@ -75,7 +75,7 @@ def test_another_method_is_refused():
         families.corrected(pd.DataFrame({"p": [], "p_least": []}), "stereomap")
 
 
-def test_tests_without_a_floor_have_the_least_0():
+def test_tests_without_a_smallest_p_have_the_smallest_p_0():
     table = pd.DataFrame({"model": "a", "setting": "P0", "p": [0.01, 0.04, np.nan]})
 
     corrected = families.corrected(table, "empathy_gap", least=None)

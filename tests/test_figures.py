@@ -20,7 +20,7 @@ def draw():
     return fig
 
 
-def test_two_saves_are_the_same_bytes_with_fonts_embedded(tmp_path):
+def test_two_saves_give_identical_bytes_with_embedded_fonts(tmp_path):
     for name in ("a", "b"):
         figures.save(draw(), tmp_path, name)
 
@@ -55,7 +55,7 @@ def test_only_a_demonstration_says_so(tmp_path):
     assert 1 < inches < demonstration.get_figwidth()
 
 
-def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypatch):
+def test_only_the_chosen_figure_is_written_in_the_chosen_formats(tmp_path, monkeypatch):
     """Twice the same bytes; the committed one, and every other figure, stays."""
     committed = tmp_path / "study"
     paper = tmp_path / "paper"
@@ -101,7 +101,7 @@ def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypa
     assert tick.get_size() == 6
 
 
-def test_a_figure_of_some_models_reads_their_rows_alone(tmp_path, monkeypatch):
+def test_a_figure_of_chosen_models_reads_only_their_rows(tmp_path, monkeypatch):
     here = pd.DataFrame({"model": ["a", "b", "c"], "x": [1, 2, 3]})
     printed = pd.DataFrame({"model": ["GPT-4", "PaLM"], "x": [4, 5]})
     figures.write_table(here, tmp_path, "here")
@@ -126,7 +126,7 @@ def test_a_wrong_option_of_a_figure_is_one_sentence(monkeypatch, given):
         module["use_style"]()
 
 
-def test_a_heatmap_masks_and_divides():
+def test_a_heatmap_hides_masked_cells_and_divides_groups():
     _, ax = plt.subplots()
     matrix = np.arange(16.0).reshape(4, 4)
     shown = ~np.eye(4, dtype=bool)
@@ -141,7 +141,7 @@ def test_a_heatmap_masks_and_divides():
     assert labels == list("abcd")
 
 
-def test_a_heatmap_in_a_map_of_its_own():
+def test_a_heatmap_takes_another_colour_map():
     _, ax = plt.subplots()
     image = figures.heatmap(ax, np.eye(3), np.eye(3, dtype=bool), cmap="YlGnBu")
 
@@ -175,7 +175,7 @@ def named_points():
     return fig
 
 
-def test_crowded_names_cover_no_name_and_no_point_and_are_placed_alike_twice():
+def test_crowded_names_do_not_overlap_and_are_placed_the_same_each_time():
     fig = named_points()
     (ax,) = fig.axes
     texts = sorted(text.get_text() for text in ax.texts)
@@ -195,7 +195,7 @@ def test_crowded_names_cover_no_name_and_no_point_and_are_placed_alike_twice():
     assert bytes(fig.canvas.buffer_rgba()) == bytes(again.canvas.buffer_rgba())
 
 
-def test_what_differs_in_the_last_bits_is_written_alike(tmp_path):
+def test_numbers_that_differ_in_the_last_bits_are_written_the_same(tmp_path):
     """So much differs between processors: the order in which a sum is taken."""
     values = np.random.default_rng(2).normal(0, 1e3, 99) ** 3
     nearly = np.nextafter(values, 0) * (1 - 1e-15)
@@ -288,7 +288,7 @@ def test_intervals_have_a_panel_per_model_and_one_scale_for_real_models():
     assert opacity.tolist() == [0, 1]
 
 
-def test_intervals_in_colours_are_beside_each_other_and_explained():
+def test_coloured_intervals_stand_side_by_side_with_a_legend():
     figures.use_style()
     table = effects().query("model == 'calibrant'")
     both = pd.concat([table.assign(prompt="Raw"), table.assign(prompt="COT")])

@@ -74,7 +74,7 @@ def study_of(module):
 
 
 @pytest.mark.parametrize("module", SOURCES)
-def test_imports_go_down_and_take_no_private_name(module):
+def test_imports_go_to_lower_floors_and_take_no_private_name(module):
     floor = FLOOR.get(room(module), 99)
     study = study_of(module)
     for other, name in imports(SOURCES[module]):
@@ -137,13 +137,13 @@ def test_opening_a_study_loads_no_module_of_another(notebook):
     assert loaded_studies == {study for study in STUDIES if study in notebook}
 
 
-def test_a_profile_names_notebooks_that_are_there():
+def test_a_profile_names_notebooks_that_exist():
     for file in paths.PROFILES.glob("*.yaml"):
         for notebook in yaml.safe_load(file.read_text("utf8")):
             assert (paths.NOTEBOOKS / f"{notebook}.ipynb").exists(), notebook
 
 
-def test_plainness_by_hand():
+def test_plainness_counts_what_a_hand_counts():
     """Two lines of twelve expressions, one packed assignment; a long function without a break."""
     counts = Plainness()
     counts.add('"""Docstring."""\n\n# comment\na, b = 1, 2\nc = [x for x in y]\n')

@@ -84,7 +84,7 @@ def ours_and_keyberts(model, texts, compared=None):
 # --- extraction
 
 
-def test_the_models_phrases_are_those_of_one_call_a_document(model):
+def test_the_models_phrases_equal_those_of_one_call_per_document(model):
     """More than 20 candidates: maxsum has 15,504 sets of 15 of the nearest 20 to choose from."""
     texts = {"A": NARRATIVES[9], "B": NARRATIVES[28]}
     for ours, keyberts in ours_and_keyberts(model, texts, ["A"]):
@@ -96,7 +96,7 @@ def test_the_models_phrases_are_those_of_one_call_a_document(model):
 
 
 @pytest.mark.parametrize("n", [1, 12])
-def test_as_keybert_finds_them_in_short_documents(n):
+def test_keywords_of_short_documents_are_keyberts(n):
     """5, 6 or 7 words: too few candidates for maxsum, just enough, and some more."""
     words = [word for word in " ".join(NARRATIVES).split() if word not in ENGLISH_STOP_WORDS]
     texts = {}
@@ -116,7 +116,7 @@ def test_as_keybert_finds_them_in_short_documents(n):
     assert len(letters.batches) == 2  # all documents and all phrases, for the three settings
 
 
-def test_too_few_candidates_and_too_many_pieces_can_be_seen():
+def test_too_few_candidates_and_too_many_pieces_are_counted():
     texts = {"none": "", "only stop words": "they are", "few": "big red dogs", "long": "ab " * 38}
     extracted = extract(texts, Letters())
 
@@ -140,7 +140,7 @@ def test_too_few_candidates_and_too_many_pieces_can_be_seen():
         assert len(nothing.documents) == len(texts)
 
 
-def test_word_pieces_are_the_models(model):
+def test_word_pieces_are_counted_by_the_models_tokenizer(model):
     pieces = len(model.tokenizer.tokenize("unhappiness"))
     assert pieces > 1
 
@@ -167,7 +167,7 @@ def test_one_thread_while_embedding_and_as_many_as_before_afterwards():
 # --- texts
 
 
-def test_prepared_as_the_released_code_does():
+def test_released_preparation_keeps_what_the_released_code_keeps():
     """A name of two words stays, but for "whites", a stop word; "Black" with a capital is none."""
     text = "Asians, and Poor Whites: the CEOs' low-income  people are\nBlack! Women's"
     groups = ["Asians", "poor Whites", "CEOs", "women"]
@@ -175,7 +175,7 @@ def test_prepared_as_the_released_code_does():
     assert prepare(text, groups, "released") == stays
 
 
-def test_prepared_soundly():
+def test_sound_preparation_replaces_every_group():
     text = "Asians, and Poor  Whites: the CEOs' low-income people are\nBLACK! Women's, womenfolk"
     groups = ["Asians", "poor", "poor Whites", "CEOs", "women"]
     stays = "they, and they: the they' low-income are ! they's, womenfolk"
@@ -191,7 +191,7 @@ def test_every_form_of_every_group_is_found_whole(change):
         assert prepare(f"({change(name)})", NAMES) == "(they)", name
 
 
-def test_documents_by_cluster_and_by_group():
+def test_documents_join_the_reasons_of_a_cluster_or_a_group():
     reasons = pd.DataFrame(
         [
             ("Nurses care.", "nurses", 1),
@@ -215,7 +215,7 @@ def test_documents_by_cluster_and_by_group():
     }
 
 
-def test_stop_words_as_released():
+def test_stop_words_are_those_of_the_released_code():
     assert len(stop_words()) == 55
     assert {"Indian Americans", "Asians", "asians", "people"} < stop_words()
     assert not [word for word in stop_words() if word.startswith("#")]
@@ -224,7 +224,7 @@ def test_stop_words_as_released():
 # --- the model's files, and those of the paper's lemmatizer
 
 
-def test_every_file_of_both_packages_is_the_known_one():
+def test_every_file_of_both_packages_has_the_known_content():
     corpora.instrument("all-MiniLM-L6-v2")
     assert len(FILES) == 10
     dictionary.lemmatizer.cache_clear()
@@ -248,7 +248,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_other_byte_and_the_model_is_not_loaded(folder, name):
+def test_a_model_with_one_changed_byte_is_not_loaded(folder, name):
     assert corpora.instrument("all-MiniLM-L6-v2") == folder
 
     changed = f"{name}."
@@ -309,7 +309,7 @@ def values(rows: pd.DataFrame, group) -> dict[str, tuple]:
     return dict(zip(numbers.index, numbers.itertuples(index=False, name=None), strict=True))
 
 
-def test_scores_by_hand(toy):
+def test_sound_scores_equal_those_by_hand(toy):
     keywords = table(toy, {"x": ["good", "Good", "bad", "plain", "nothing"], "y": ["nothing"]})
 
     rows = scores(keywords, toy)
@@ -325,7 +325,7 @@ def test_scores_by_hand(toy):
     assert values(rows, "y") == NOTHING
 
 
-def test_odd_pairs_are_left_out_and_the_word_still_counts(toy):
+def test_contradictory_pairs_are_left_out_and_the_word_still_counts(toy):
     rows = scores(table(toy, {"x": ["lost", "pressed", "stray", "good"]}), toy)
     # lost has no direction in A; pressed and press point opposite ways in B; stray is no member.
     assert values(rows, "x") == {"A": (0.5, 1, 0.5), "B": (0.25, 1, 0.25), "C": (0, None, None)}
@@ -350,7 +350,7 @@ def test_a_cluster_is_the_mean_of_its_groups(toy):
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from([*WORDS, "no"])), max_size=20))
-def test_scores_against_plain_loops(toy, rows):
+def test_scores_equal_those_of_plain_loops(toy, rows):
     given = {}
     for group, keyword in rows:
         given.setdefault(group, []).append(keyword)
@@ -379,7 +379,7 @@ def test_scores_against_plain_loops(toy, rows):
             assert row.direction == pytest.approx(np.mean(directions))
 
 
-def test_released_scores_by_hand(toy):
+def test_released_scores_equal_those_by_hand(toy):
     # Five of these are dropped: two repeats, a capital of the file, a space, and what no word is.
     keywords = [" Good ", "good", "bad", "plain", "Up", "two words", "nothing", "pressed", "good"]
     of_cluster = table(toy, {"x": keywords}).rename(columns={"group": "cluster"})
@@ -416,7 +416,7 @@ def test_repeated_keywords_count_in_the_sound_scores_alone(toy):
     assert released["A"][2] == 0
 
 
-def test_top_takes_the_greatest_either_way():
+def test_top_takes_the_scores_farthest_from_zero():
     above_three_tenths = 0.1 + 0.2  # by rounding
     rows = pd.DataFrame(
         [

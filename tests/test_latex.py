@@ -108,7 +108,7 @@ def test_a_row_of_the_papers_numbers_reads_as_printed(name, row):
     assert row in latex.tables(PRINTED[study, table], study, table)
 
 
-def test_every_numbered_layout_is_tried_with_the_papers_numbers():
+def test_every_numbered_layout_is_tested_with_the_papers_numbers():
     """Table 11 of the fourth study prints texts, which no file here holds."""
     numbered = set()
     for study, layout_file in LAYOUTS.items():
@@ -119,7 +119,7 @@ def test_every_numbered_layout_is_tried_with_the_papers_numbers():
     assert numbered - PRINTED.keys() == {("stereomap", "table11_reasons")}
 
 
-def test_a_table_of_ours_says_so():
+def test_a_table_that_no_paper_has_says_so():
     for layout_file in LAYOUTS.values():
         for layout in chain(*layout_file["tables"].values()):
             is_numbered = "number" in layout
@@ -129,7 +129,7 @@ def test_a_table_of_ours_says_so():
                 assert re.search(rf"as Tables? {layout['number']}\b", layout["caption"])
 
 
-def test_a_table_by_hand():
+def test_a_table_equals_one_written_by_hand():
     """A row for each model by its printed name, decimals of the column, a dash where none is."""
     rows = [
         ("gpt-4o", "Age", "COT", 50.04),
@@ -163,7 +163,7 @@ def test_a_table_by_hand():
         assert latex.tables(without_rows, "giebench", "table01_02_06_accuracy") == ""
 
 
-def test_one_table_a_model_where_the_paper_has_one():
+def test_each_model_has_a_table_where_the_paper_has_one_per_model():
     table = pd.DataFrame(
         {
             "model": ["my_model", "other"],
@@ -215,7 +215,7 @@ def test_the_caption_says_the_level_of_the_tests():
     assert text.count(r"($p < 0.002$ after Holm's correction") == 3
 
 
-def test_five_tuples_stand_in_the_order_of_the_print():
+def test_five_tuples_stand_in_the_printed_order():
     table = PRINTED["giebench", "table03_07_mismatch"]
     text = latex.tables(table, "giebench", "table03_07_mismatch").split("\\end{tabular}")[0]
     assert re.findall(r"^(\(.*?\)) &", text, re.M) == [
@@ -245,7 +245,7 @@ def test_calibrants_are_named_in_the_caption():
     ("name", "printed"),
     [("my_model_v2", r"my\_model\_v2"), (r"x\input{secret}", r"x\textbackslash{}input\{secret\}")],
 )
-def test_a_caption_obeys_no_name_of_a_model(name, printed):
+def test_a_models_name_is_no_command_in_a_caption(name, printed):
     rows = {"prompt": "COT", "category": "Age", "accuracy": [1, 2]}
     table = pd.DataFrame({**rows, "model": ["calibrant", name]})
     text = latex.tables(table, "giebench", "table01_02_06_accuracy")
@@ -276,6 +276,6 @@ def test_a_text_is_printed_as_it_stands(text, printed):
     assert latex.escape(text) == printed
 
 
-def test_no_mark_of_a_test_that_the_notebook_does_not_trust():
+def test_a_test_that_the_notebook_does_not_trust_has_no_mark():
     for name in ("table02_05_groups", "table02_05_clusters", "table02_05_maps"):
         assert "sign_holm" not in str(LAYOUTS["stereomap"]["tables"][name])

@@ -57,7 +57,7 @@ def append(file):
 # ---- what is out of date
 
 
-def test_a_second_time_nothing_runs(done):
+def test_a_second_make_runs_nothing(done):
     make = clone.make(done, "all")
 
     assert clone.ran(done) == []
@@ -90,7 +90,7 @@ def test_compiled_modules_run_nothing(done):
         ("stereomap", "data/recordings/calibrant/{}/some/part-00000.parquet"),
     ],
 )
-def test_a_study_s_change_runs_its_notebooks(done, study, file):
+def test_a_changed_study_runs_its_notebooks(done, study, file):
     """A shard far below the recordings, too. Its tables are the same, so what reads them rests."""
     changed = done / file.format(study)
     changed.parent.mkdir(parents=True, exist_ok=True)
@@ -112,24 +112,24 @@ def test_a_deleted_recording_runs_its_study(done):
     "file",
     ["lib/ingroup/parsing.py", "lib/ingroup/inference/store.py", "lib/ingroup/stats/paired.py"],
 )
-def test_what_all_share_runs_all(done, file):
+def test_a_changed_shared_module_runs_all_notebooks(done, file):
     append(done / file)
     assert all_again(done) == NAMES
 
 
 @pytest.mark.parametrize("file", ["data/glossary.csv", "data/corpora.yaml", "requirements.lock"])
-def test_shared_data_and_versions_run_all(done, file):
+def test_changed_shared_data_and_versions_run_all_notebooks(done, file):
     append(done / file)
     assert all_again(done) == NAMES
 
 
-def test_a_deleted_module_runs_what_read_it(done):
+def test_a_deleted_module_runs_the_notebooks_that_read_it(done):
     (done / "lib/ingroup/studies/giebench/lens.py").unlink()
     assert "30_giebench" in all_again(done)
 
 
 @pytest.mark.parametrize("change", [append, os.remove])
-def test_a_printed_table_runs_its_study_and_its_audit(done, change):
+def test_a_changed_printed_table_runs_its_study_and_its_audit(done, change):
     change(done / "data/published/giebench/table08_category_identities.csv")
 
     again = set(all_again(done))
@@ -140,7 +140,7 @@ def test_a_printed_table_runs_its_study_and_its_audit(done, change):
 
 
 @pytest.mark.parametrize("change", [append, os.remove])
-def test_a_table_changed_by_hand_is_said_and_made_again(done, change):
+def test_a_table_changed_by_hand_is_reported_and_made_again(done, change):
     table = done / "build/tables/some/53_audit_giebench.csv"
     change(table)
 
@@ -154,7 +154,7 @@ def test_a_table_changed_by_hand_is_said_and_made_again(done, change):
 
 
 @pytest.mark.parametrize("goal", ["report", "figures", "50"])
-def test_what_reads_a_table_changed_by_hand_makes_it_first(done, goal):
+def test_a_goal_that_reads_a_table_changed_by_hand_makes_it_first(done, goal):
     append(done / "build/tables/some/53_audit_giebench.csv")
 
     make = clone.make(done, goal)
@@ -176,7 +176,7 @@ def test_an_executed_copy_changed_by_hand_is_made_again(done):
     assert "31_giebench_construction" in all_again(done)
 
 
-def test_further_changed_and_deleted_answers_run_what_read_them(done):
+def test_added_changed_and_deleted_answers_run_their_notebooks(done):
     store = done / "build" / "responses" / "m@stored"
     (store / "part-1").write_text("another answer")
     assert "10_empathy_gap" in all_again(done)
@@ -190,7 +190,7 @@ def test_further_changed_and_deleted_answers_run_what_read_them(done):
     assert all_again(done) == []
 
 
-def test_what_reads_an_unchanged_table_rests(done):
+def test_notebooks_that_read_an_unchanged_table_do_not_run(done):
     """A notebook that comes out as before runs none of those that read it, except the map."""
     append(done / "notebooks" / "53_audit_giebench.ipynb")
     assert all_again(done) == ["00_map", "53_audit_giebench"]
@@ -215,7 +215,7 @@ if options.notebook == "30_giebench" and not Path("edited").exists():
     assert all_again(done) == []
 
 
-def test_the_order_of_a_run_of_all(done):
+def test_a_run_of_all_goes_from_studies_to_synthesis_to_map(done):
     shutil.rmtree(done / "build")
     clone.make(done, "all")
 
@@ -232,7 +232,7 @@ def test_the_order_of_a_run_of_all(done):
         assert order.index(first) < order.index("61_comparison")
 
 
-def test_what_failed_runs_again_and_what_is_done_does_not(done):
+def test_only_the_failed_notebook_runs_again(done):
     shutil.rmtree(done / "build")
 
     failed = clone.make(done, "all", check=False, FAILS="40_stereomap")
@@ -276,7 +276,7 @@ if options.notebook == "60_synthesis" and Path("wait").exists():
     assert not kept & set(all_again(done))
 
 
-def test_alone_a_notebook_takes_what_is_there(done):
+def test_one_notebook_runs_with_the_tables_of_earlier_runs(done):
     append(done / "lib/ingroup/parsing.py")
     clone.make(done, "60")
     assert clone.names(done) == ["60_synthesis"]
@@ -316,7 +316,7 @@ def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
     assert clone.names(done) == ["10_empathy_gap"]
 
 
-def test_a_whole_run_of_ones_own_has_an_appendix(done):
+def test_a_whole_named_run_has_an_appendix(done):
     """It is written once, and again when the run changed; the default run writes none."""
     model = done / "nets" / "my_model"
     model.mkdir(parents=True)
@@ -422,7 +422,7 @@ def refuses_to_run(root, pwned, name, *arguments, **outside):
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, *COMMANDS, *FIGURE, *PROGRAMS])
-def test_no_value_is_run(finished, tmp_path, name):
+def test_no_value_is_run_by_make(finished, tmp_path, name):
     """Make itself reads the targets, and expands their lines."""
     goals = ["figures", "plan", "data", "lint", "10", "help"]
     refuses_to_run(finished, tmp_path / "PWNED", name, "-n", *goals)
@@ -477,7 +477,7 @@ def test_a_parameter_arrives_exactly_as_it_was_given(done):
     assert list(done.rglob("PWNED")) == []
 
 
-def test_another_clone_s_package_does_not_run(done, tmp_path):
+def test_the_package_of_another_clone_does_not_run(done, tmp_path):
     other = tmp_path / "other" / "ingroup"
     other.mkdir(parents=True)
     (other / "__init__.py").write_text("raise SystemExit('the other clone ran')")

@@ -215,7 +215,7 @@ def test_every_family_says_why_and_none_is_listed_twice():
         assert family["why"].strip()
 
 
-def test_what_the_registry_says_of_a_model():
+def test_the_registry_has_engine_reading_and_access_of_a_model():
     null = find("calibrant-null")
     assert null.control
     assert null.engine == "transformers"
@@ -299,12 +299,12 @@ def test_recordings_have_a_place_for_each_model():
 
 
 @pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])
-def test_an_unknown_engine_or_no_name_is_one_sentence(text):
+def test_an_unknown_engine_or_an_empty_name_is_one_sentence(text):
     with pytest.raises(InputError, match=r"^MODELS: found .*, expected a name, or name@engine.*"):
         split(text)
 
 
-def test_the_engines_are_those_of_the_inference_and_stored():
+def test_the_engines_are_those_that_can_be_made_and_stored():
     for name in models.ENGINES[:-1]:
         with suppress(EngineError):  # as far as its own library or key
             make_engine(name, "calibrant", recordings="none")

@@ -40,7 +40,7 @@ def test_a_dropped_table_and_figure_are_gone_and_others_stay(out):
     assert names(out.figures) == ["p_right_of_pairs.pdf", "p_right_of_pairs.png"]
 
 
-def test_a_folder_that_takes_no_table_is_one_sentence(out, tmp_path, monkeypatch):
+def test_an_unwritable_folder_of_tables_is_one_sentence(out, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out.tables / "a.csv"))
 
@@ -57,7 +57,7 @@ def test_a_folder_that_takes_no_table_is_one_sentence(out, tmp_path, monkeypatch
         notebook.Output("giebench", "taken")
 
 
-def test_a_table_without_rows_leaves_no_latex_of_the_rows_before(out):
+def test_a_table_without_rows_removes_its_earlier_latex(out):
     columns = ["model", "prompt", "category", "accuracy", "n", "right"]
     table = pd.DataFrame([("m", "COT", "Age", 50.0, 2, 1)], columns=columns)
     out.write(table, "table01_02_06_accuracy")
@@ -173,7 +173,7 @@ def test_option_mass_is_counted_and_a_model_below_one_half_is_named(answered_cal
     assert warning.startswith("Warning: 25 % of m's scored answers hold less than")
 
 
-def test_a_run_of_an_earlier_version_is_to_be_made_again(tmp_path, monkeypatch):
+def test_a_run_of_an_earlier_version_is_refused(tmp_path, monkeypatch):
     """Its parameters have names that no notebook takes any more."""
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     file = paths.executed("10_empathy_gap", "old")
@@ -232,7 +232,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "sentence"), WRONG)
-def test_a_wrong_value_in_a_notebook_is_the_sentence_of_the_command_line(given, sentence):
+def test_a_wrong_value_in_a_notebook_gives_the_command_lines_sentence(given, sentence):
     names = defaults("10_empathy_gap") | given
     with pytest.raises(InputError) as raised:
         notebook.parameters(names, Parameters)

@@ -36,7 +36,7 @@ def test_every_table_and_figure_is_listed_and_its_name_is_made(paper):
 
 
 @pytest.mark.parametrize("paper", PARTS)
-def test_every_row_says_whether_it_is_the_papers(paper):
+def test_every_row_says_how_far_it_is_the_papers(paper):
     rows = DESCRIBED.findall(PARTS[paper])
     assert len(rows) == sum(COUNTS[paper])
 

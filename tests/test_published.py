@@ -118,7 +118,7 @@ def test_numbers_come_with_their_printed_text_and_their_type():
         ),
     ],
 )
-def test_damage_ends_in_one_sentence(tmp_path, study, table, old, new, message):
+def test_a_damaged_table_is_one_sentence(tmp_path, study, table, old, new, message):
     shutil.copytree(paths.PUBLISHED, tmp_path, dirs_exist_ok=True)
     (file,) = tmp_path.glob(f"{study}/table{table:02}_*.csv")
     intact = file.read_text("utf8")
@@ -353,7 +353,7 @@ def test_printed_numbers_stand_beside_those_of_a_run():
     assert len(correlations) == 1
 
 
-def test_a_group_that_the_paper_lists_twice_stands_once():
+def test_a_group_that_the_paper_lists_twice_is_compared_once():
     """Table 9 of StereoMap repeats a group in a list, with the same numbers."""
     printed = published.load("stereomap", 9).query("model == 'GPT-3.5'")
     index = pd.MultiIndex.from_frame(printed[["dimension", "group"]]).drop_duplicates()
@@ -380,7 +380,7 @@ def test_a_group_that_the_paper_lists_twice_stands_once():
         ("mean_score", pd.Index(["senior"], name="group"), ValueError, "not unique in left"),
     ],
 )
-def test_what_cannot_stand_beside_is_refused(column, index, error, message):
+def test_numbers_that_match_no_printed_row_are_refused(column, index, error, message):
     here = pd.Series(1.0, index)
 
     with pytest.raises(error, match=message):

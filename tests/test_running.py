@@ -75,7 +75,7 @@ def make_lines():
 LINES = make_lines()
 
 
-def test_the_page_has_its_lines():
+def test_the_page_has_more_than_fifty_command_lines():
     assert len(LINES) > 50
     assert "make 41 LOOKUP=paper LEMMAS=paper DOCUMENTS=released" in LINES
 

@@ -69,7 +69,7 @@ def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, message):
         synthesis.shared_groups(file)
 
 
-def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
+def test_a_reversed_claim_differs_from_one_that_stands_nowhere():
     outcome = defined("60_synthesis", "outcome", figures=figures, multiverse=multiverse, np=np)
 
     all_reversed = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
@@ -113,7 +113,7 @@ def test_neighbouring_paths_share_a_mark():
     assert is_marked.all()
 
 
-def test_answers_are_read_in_the_ways_that_all_of_them_allow(monkeypatch):
+def test_answers_are_read_only_in_ways_that_all_stores_allow(monkeypatch):
     """Two stores keep the steps of digits, one has its probabilities alone, texts are texts."""
     digits = {"": [[1], [1, 0], [2]]}
     stores = {

@@ -23,7 +23,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(file):
         assert decoded(file) == "ä,\r\nb"
 
 
-def test_what_cannot_be_read_is_one_sentence(tmp_path):
+def test_an_unreadable_file_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"none\.csv cannot be read: No such file or directory\."):
         decoded(tmp_path / "none.csv")
 
@@ -37,7 +37,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
             decoded(tmp_path / name)
 
 
-def test_a_row_has_the_number_of_the_line_on_which_it_begins(file):
+def test_a_row_is_numbered_by_the_line_on_which_it_begins(file):
     file.write_bytes(b'\nname,text\r\na,"two\nlines"\n\nb,\r\nc,"said ""no"", then"\n')
     table = read_table(file, ["text"])
     assert table.index.tolist() == [3, 6, 7]
@@ -109,7 +109,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), min_size=1)
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))
-def test_what_pandas_wrote_comes_back(tmp_path_factory, rows):
+def test_a_table_written_by_pandas_is_read_unchanged(tmp_path_factory, rows):
     file = tmp_path_factory.mktemp("csv") / "a.csv"
     written = pd.DataFrame(rows, columns=["a", "b"])
     written.to_csv(file, index=False, quoting=1)
@@ -137,7 +137,7 @@ def test_json_that_is_wrong_is_one_sentence(file, content):
     assert read_json(file) == {"a": [1, {"b": None}]}
 
 
-def test_the_first_wrong_cell_and_the_first_row_again_are_named(file):
+def test_the_first_wrong_cell_and_the_first_repeated_row_are_named(file):
     file.write_text("name,size\na,1\nb,x\n\nc,y\nA,1\n", "utf8")
     table = read_table(file)
     once(file, table)
@@ -180,6 +180,6 @@ def test_a_long_cell_is_a_short_message(file):
     assert len(str(caught.value)) < 2 * LONGEST
 
 
-def test_the_sentence_names_the_place():
+def test_the_sentence_names_line_and_column():
     text = str(wrong("items.csv, line 3", "'x'", "a number", "size"))
     assert text == "items.csv, line 3, column 'size': found 'x', expected a number."

@@ -118,7 +118,7 @@ def test_a_sample_is_a_trial_with_what_parsing_made_of_it(rounds):
     assert statuses >= {"ok", "refused", "failed"}
 
 
-def test_no_key_and_no_place_is_in_a_log(rounds):
+def test_a_log_holds_no_key_and_no_path(rounds):
     (call, _), files = rounds
     for file in files:
         with zipfile.ZipFile(file) as archive:
@@ -129,9 +129,7 @@ def test_no_key_and_no_place_is_in_a_log(rounds):
             assert secret.encode() not in content
 
 
-def test_of_a_large_call_some_trials_are_drawn_over_the_design_and_the_log_says_so(
-    rounds, tmp_path
-):
+def test_a_log_of_a_large_call_says_that_it_is_a_sample(rounds, tmp_path):
     (call, _), _ = rounds
     log = read_eval_log(view.write(call, "sound", 20, tmp_path))
     again = read_eval_log(view.write(call, "sound", 20, tmp_path))
@@ -151,7 +149,7 @@ def test_of_a_large_call_some_trials_are_drawn_over_the_design_and_the_log_says_
         assert sample.scores == whole[sample.id].scores
 
 
-def test_over_choices_the_reply_is_the_distribution_and_is_not_replayed(tmp_path):
+def test_a_scored_reply_is_shown_as_a_distribution_and_not_replayed(tmp_path):
     scored = Reply("50", "stop", probabilities=(0.3, 0.6, 0.1), mass=(0.25,))
     failed = Reply(None, "failed", error="too long")
     replies = cycle([scored, failed])
@@ -196,7 +194,7 @@ def test_every_study_has_its_factors_and_its_reading(
             assert sample.scores[name].value == value
 
 
-def test_logs_of_others_are_replayed_by_epoch_and_what_is_none_is_said(tmp_path):
+def test_foreign_logs_are_replayed_by_epoch_and_a_broken_one_is_refused(tmp_path):
     """An input may be a text; a system turn may come from a solver; a sample may have failed."""
     system_turn = {"role": "system", "content": "Be brief."}
     user_turn = {"role": "user", "content": "How warm?"}
@@ -326,7 +324,7 @@ def test_a_bundle_is_a_folder_of_files_that_is_never_written_over(rounds, tmp_pa
 # ---- the command -------------------------------------------------------------------------------
 
 
-def test_a_run_s_stored_answers_are_written_and_shown(
+def test_the_stored_answers_of_a_run_are_written_and_shown(
     tmp_path, only_real_recordings, monkeypatch, capsys
 ):
     """Of one call that is stored; the other two are left out, and said so."""

@@ -109,7 +109,7 @@ def test_limits_end_at_the_next_heading_and_links_are_text(documents):
     assert "x.md" not in tex + page
 
 
-def test_prompts_count_as_asked(documents):
+def test_the_appendix_counts_the_prompts_of_a_model(documents):
     _, _, page = documents
     table = BeautifulSoup(page, "html.parser").find(string="Seeds").find_parent("table")
     cells = [cell.get_text() for cell in table.find_all("td")]
@@ -143,7 +143,7 @@ def test_no_text_of_a_run_is_a_command(documents):
         assert control not in tex + page
 
 
-def test_a_text_comes_out_of_latex_as_it_went_in():
+def test_a_text_is_unchanged_by_latex():
     for text in made_up_run.HOSTILE[:4]:
         rows = {"model": "m", "group": "Men", "text": [text]}
         written = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
@@ -165,7 +165,7 @@ def test_markdown_becomes_latex():
     assert "\\item \\emph{one}\n\\item $x_1$ two\n\\end{enumerate}" in written
 
 
-def test_every_block_is_written_in_both():
+def test_every_block_is_written_in_both_formats():
     document = Document("A & B")
     document.blocks += [Heading("C_1"), Heading("D", 3), Paragraph("50 %"), Prose("E")]
     document.blocks.append(Table("F", pd.DataFrame({"G": ["1 < 2"]})))
@@ -231,7 +231,7 @@ def test_a_section_that_cannot_be_read_is_named_and_the_others_stay(empty, docum
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 1}'])
-def test_a_damaged_notebook_is_no_traceback(empty, text):
+def test_a_damaged_notebook_causes_no_traceback(empty, text):
     folder = made_up_run.write()
     (folder / "notebooks" / f"{made_up_run.NOTEBOOK}.ipynb").write_text(text)
     for file in folder.glob("tables/*/*.csv"):
@@ -250,14 +250,14 @@ def test_a_run_that_is_not_there_is_one_sentence(empty, capsys):
     assert written.out == ""
 
 
-def test_the_command_that_makes_a_run_has_what_was_set(empty, capsys, monkeypatch):
+def test_the_suggested_command_has_the_given_parameters(empty, capsys, monkeypatch):
     monkeypatch.setenv("MAKEFLAGS", " -- MODELS=a\\ b")
     monkeypatch.setenv("MODELS", "a b")
     assert appendix.main(["--run", "other"]) == 2
     assert "make all MODELS='a b' makes this run" in capsys.readouterr().err
 
 
-def test_a_name_that_is_none_of_a_folder_is_refused(empty, capsys):
+def test_a_name_that_no_folder_can_have_is_refused(empty, capsys):
     assert appendix.main(["--run", "../x"]) == 2
     assert "RUN" in capsys.readouterr().err
 
@@ -362,7 +362,7 @@ def program(folder, script):
         ("", "For Word: there is no pandoc here; make word adds it and writes appendix.docx"),
     ],
 )
-def test_pandoc_writes_a_file_for_word_and_costs_no_appendix(
+def test_pandoc_writes_a_word_file_and_its_failure_keeps_the_appendix(
     script, sentence, empty, monkeypatch, capsys
 ):
     """It is given the page; a pandoc that fails, or that is not there, leaves the other two."""

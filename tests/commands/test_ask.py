@@ -39,7 +39,7 @@ def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
     assert sorted(stored) == ["COT-rotate", "ID-rotate", "Raw-rotate+uncued"]
 
 
-def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
+def test_failed_prompts_are_not_counted_as_answered(engines, capsys, monkeypatch):
     toy = Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: toy)
 
@@ -78,7 +78,7 @@ def last_line(**more):
     return run.answer("30_giebench", given(**more)).splitlines()[-1]
 
 
-def test_it_ends_with_what_a_server_cost(server):
+def test_the_last_line_has_what_a_server_cost(server):
     """One prompt costs 0.0014; a second run of the same asks nothing, and costs nothing."""
     assert last_line() == (
         "this run took 189,600 prompt tokens and 94,800 reply tokens, and cost 1.33; all that is "
@@ -141,7 +141,7 @@ def test_a_limit_without_prices_starts_nothing(server, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("more", [["--ask"], []])
-def test_a_missing_key_is_said_before_anything_is_made(more, tmp_path, monkeypatch, capsys):
+def test_a_missing_key_is_reported_before_anything_is_made(more, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(run, "execute", None)  # no kernel is started

@@ -23,7 +23,7 @@ def run(tmp_path, monkeypatch):
     return copy
 
 
-def test_what_is_as_it_was_is_not_named(run, tmp_path):
+def test_unchanged_files_are_not_named(run, tmp_path):
     answers = tmp_path / "answers"
     os.utime(tmp_path / "table.csv", (1, 1))
     os.utime(answers / "part-0", (1, 1))
@@ -42,7 +42,7 @@ def test_an_edited_or_deleted_table_is_named(run, tmp_path):
     assert digests.edited(run) == ["table.csv"]
 
 
-def test_changed_deleted_and_further_answers_are_named(run, tmp_path):
+def test_changed_deleted_and_added_answers_are_named(run, tmp_path):
     answers = tmp_path / "answers"
     (answers / "part-0").write_text("no")
     assert digests.changed(run) == ["answers/part-0"]
@@ -57,7 +57,7 @@ def test_changed_deleted_and_further_answers_are_named(run, tmp_path):
     assert digests.changed(run) == ["answers/part-0", "more/below/file"]
 
 
-def test_of_a_large_file_the_content_decides_where_its_time_differs(tmp_path, monkeypatch):
+def test_a_large_file_is_compared_by_content_where_its_time_differs(tmp_path, monkeypatch):
     monkeypatch.setattr(digests, "LARGE", 3)
     weights = tmp_path / "weights"
     weights.write_text("1234")
@@ -71,6 +71,6 @@ def test_of_a_large_file_the_content_decides_where_its_time_differs(tmp_path, mo
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"wrote": 1}', "null", "\udcff"])
-def test_a_damaged_record_is_none(run, text):
+def test_a_damaged_record_counts_as_empty(run, text):
     digests.record(run).write_bytes(text.encode("utf8", "surrogateescape"))
     assert digests.read(run) == {"wrote": {}, "read": {}}

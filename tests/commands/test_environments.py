@@ -29,7 +29,7 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
         ({"ENGINE": "replay", "MODELS": "x"}, ".venv", []),
     ],
 )
-def test_a_run_takes_the_parts_that_it_needs(values, folder, parts):
+def test_a_run_takes_the_environment_that_it_needs(values, folder, parts):
     assert needed(values, ".venv", False) == (folder, [f"{folder}/{part}" for part in parts])
 
 

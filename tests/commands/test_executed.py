@@ -61,7 +61,7 @@ def test_two_models_with_one_name_keep_their_folders(nets):
     assert tidied(given, plain=str(copy)) == {"plain": str(copy)}
 
 
-def test_a_file_of_the_user_s_own_is_named_without_its_place(nets):
+def test_a_users_file_is_named_without_its_path(nets):
     """In the summary, in outputs, and in the cell of the parameters; relative paths stay."""
     file = nets / "questions.json"
     file.touch()
@@ -79,7 +79,7 @@ def test_a_file_of_the_user_s_own_is_named_without_its_place(nets):
     assert cell.source == repr(shown)
 
 
-def test_a_run_without_models_of_its_own_is_left_as_it_is():
+def test_registered_and_hub_models_need_no_other_name():
     assert folders(["calibrant", "meta-llama/Llama-3.1-8B"]) == {}
 
 
@@ -107,7 +107,7 @@ DESCRIBING = ["10", "11", "20", "21", "30", "32", "40", "41"]
 
 
 @pytest.mark.parametrize("number", DESCRIBING)
-def test_a_run_of_ones_own_models_is_introduced_by_their_names(number, nets):
+def test_a_run_of_other_models_is_introduced_by_their_names(number, nets):
     """The committed notebook describes the default run's models, in one place."""
     (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
     committed = defaults(file.stem)
@@ -162,7 +162,7 @@ def test_items_about_calibrants_are_left_out_and_others_stay(nets):
     ]
 
 
-def test_a_bar_that_ended_leaves_no_state():
+def test_a_finished_progress_bar_leaves_no_state():
     """Its states are outputs of their own, as a kernel flushes them; a note between bars stays."""
     states = ["\r0 of 9", "\r1 of 9", "\r       ", "\r", "a note\n", "\r0 of 3", "\r3 of 3\n"]
     outputs = [nbformat.v4.new_output("stream", name="stderr", text=text) for text in states]

@@ -48,7 +48,7 @@ def test_a_notebook_that_changed_is_copied_anew_unless_its_copy_was_edited(folde
     assert (copies / "10_study.ipynb").read_text() == "newer"
 
 
-def test_a_copy_that_somebody_else_put_there_stays(folders):
+def test_a_foreign_copy_stays(folders):
     _, copies = folders
     copies.mkdir()
     (copies / "00_map.ipynb").write_text("mine")

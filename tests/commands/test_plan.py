@@ -175,7 +175,7 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
         ({"format": 2}, "holds answers with format 2, this run asks with format"),
     ],
 )
-def test_a_store_of_something_else_is_said_so(call, prompter, known, message):
+def test_a_store_of_something_else_is_reported(call, prompter, known, message):
     change(call, **known)
 
     shards, problem = plan.stored(call, prompter)
@@ -186,7 +186,7 @@ def test_a_store_of_something_else_is_said_so(call, prompter, known, message):
     assert "\n" not in problem
 
 
-def test_what_is_not_known_yet_is_not_compared(call, prompter):
+def test_unsettled_prompts_are_not_compared(call, prompter):
     change(call, prompts="abc")
 
     shards, _ = plan.stored(replace(call, settled=False), prompter)
@@ -194,7 +194,7 @@ def test_what_is_not_known_yet_is_not_compared(call, prompter):
     assert sum(shards) == 2808
 
 
-def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
+def test_a_store_without_a_readable_manifest_is_reported(call, prompter):
     file = call.folder / "manifest.json"
     file.write_text("{")
     unreadable = f"{file} cannot be read as JSON; move its folder away."
@@ -302,9 +302,7 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     assert peak < 2 * 37_310_350 / 7
 
 
-def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_missing_corpus_is_counted_with_the_samples_texts(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     notebooks = ["10_empathy_gap", "30_giebench"]
 
@@ -326,7 +324,7 @@ def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
     assert not paths.RAW.exists()
 
 
-def test_a_corpus_that_was_fetched_in_part_is_counted_so_too(tmp_path, monkeypatch):
+def test_a_partly_fetched_corpus_is_counted_with_the_samples_texts(tmp_path, monkeypatch):
     """As make data leaves it where a mirror lacks a file."""
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     for corpus in ("giebench", "crowd-envent"):
@@ -398,7 +396,7 @@ def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):
     assert estimated in text
 
 
-def test_a_servers_own_tokenizer_is_taken_where_it_is_here(prompter, monkeypatch, tmp_path):
+def test_a_servers_tokenizer_is_used_where_it_is_installed(prompter, monkeypatch, tmp_path):
     """In a folder of ours, or in the hub's cache under the name that the registry has for it."""
     plan.load_counter.cache_clear()
     monkeypatch.setattr(plan, "try_to_load_from_cache", lambda *_: None)
@@ -462,7 +460,7 @@ def test_a_limit_without_prices_is_one_sentence(monkeypatch, capsys):
 # ---- text --------------------------------------------------------------------------------------
 
 
-def test_time_to_go_is_never_less_than_it_is():
+def test_the_time_to_go_is_rounded_up():
     assert plan.duration(0) == "0:00:00"
     assert plan.duration(0.4) == "0:00:01"
     assert plan.duration(59.6) == "0:01:00"

@@ -274,7 +274,7 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
 # ---- printed or planted, and here ----------------------------------------------------------------
 
 
-def test_verdicts_of_the_forms_that_tables_have():
+def test_each_form_of_a_table_has_its_verdicts():
     judged = pd.DataFrame({"verdict": ["differs", None]})
     assert report.verdicts(judged).tolist() == ["differs", ""]
 
@@ -299,7 +299,7 @@ def test_verdicts_of_the_forms_that_tables_have():
     ]
 
 
-def test_numbers_are_counted_by_verdict_and_where_few_are_alike_with_their_rows(tmp_path):
+def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     printed = {"verdict": ["agrees"] * 4 + ["differs", "agrees"]}
     pd.DataFrame(printed).to_csv(tmp_path / "printed_versus_here.csv", index=False)
     assert report.counted(tmp_path) == [
@@ -340,7 +340,7 @@ def test_without_a_notebook_there_is_one_sentence(project, capsys):
     assert not (project / "build" / "report").exists()
 
 
-def test_what_is_missing_is_said_on_the_page(project):
+def test_missing_notebooks_are_named_on_the_page(project):
     execute(project, "10_a", "# A", summary=False)
     nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
     nbformat.write(new_notebook(), project / "build/notebooks" / "20_b.unfinished.ipynb")
@@ -365,7 +365,7 @@ def test_a_command_on_the_page_of_a_named_run_is_about_that_run(project):
     assert "make 60 00 RUN=mine reads what has run." in first
 
 
-def test_a_damaged_notebook_costs_its_page_alone(project):
+def test_a_damaged_notebook_loses_only_its_own_page(project):
     execute(project, "10_a", "# A")
     (project / "build/notebooks/20_b.ipynb").write_text("{")
 
@@ -489,7 +489,7 @@ def test_no_output_is_read_as_markdown_or_runs(site):
     assert "toctree-wrapper" not in page
 
 
-def test_prose_is_markdown_with_formulas_and_no_more(site):
+def test_prose_is_markdown_with_formulas_and_without_html(site):
     page = article(site, "10_a.html")
     assert '<a class="reference internal" href="20_b.html#limits-and-more">' in page
     assert "&lt;b&gt;bold&lt;/b&gt; {raw}" in page
@@ -500,7 +500,7 @@ def test_prose_is_markdown_with_formulas_and_no_more(site):
     assert 'href="../10_a.html"' in guide
 
 
-def test_the_policy_allows_the_pages_own_scripts_alone(site):
+def test_the_policy_allows_only_the_pages_own_scripts(site):
     pages = {}
     for name, content in site[0].items():
         if name.endswith(".html") and b"<head>" in content:
@@ -559,9 +559,7 @@ def test_a_failure_of_sphinx_fails_the_book(tmp_path):
         ("../../etc/passwd", "to", True),
     ],
 )
-def test_links_lead_to_pages_and_those_that_lead_nowhere_are_told(
-    project, address, expected, is_lost
-):
+def test_links_lead_to_pages_and_lost_ones_are_reported(project, address, expected, is_lost):
     nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
     sources = {
         project / "notebooks/20_b.ipynb": "20_b.ipynb",
@@ -700,7 +698,7 @@ def test_the_name_of_a_model_keeps_its_underscores():
     assert table_of(named)[1:] == [["my_model", "my model"], ["Gemma-3-270M", "\u2013"]]
 
 
-def test_no_p_is_shown_as_nothing_and_a_link_stays_one():
+def test_no_p_is_shown_as_zero_and_a_link_stays_one():
     tests = pd.DataFrame(
         {"p_holm": ["0.0000", "0.0012"], "p": ["0.000", "1.0"], "points": ["0.00", "0.00"]}
     )

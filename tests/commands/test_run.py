@@ -121,7 +121,7 @@ def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
     assert re.fullmatch(r"00_map: \d+ s, .*\n  =m \(a real model\): stands 3.\n", lines)
 
 
-def test_a_reader_of_a_named_run_takes_that_run_s_models(tiny):
+def test_a_reader_of_a_named_run_takes_the_models_of_that_run(tiny):
     """Not those of the default run, unless some are chosen; each entry once."""
     write(paths.NOTEBOOKS / "60_tiny.ipynb", "print(MODELS)", parameters="MODELS = ['calibrant']")
     copies = paths.BUILD / "runs" / "mine" / "notebooks"
@@ -159,7 +159,7 @@ def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys, monkeypatch):
     assert re.fullmatch(r"\[2/2\] tiny: done in \d+ s", last)
 
 
-def test_an_executed_notebook_keeps_what_was_said_but_no_states_of_a_bar(tiny):
+def test_an_executed_notebook_keeps_notes_but_no_states_of_a_bar(tiny):
     code = "import sys\nfor text in ('1 of 2\\r', '2 of 2\\r', '\\r', 'a note\\n'):\n"
     write(paths.NOTEBOOKS / "tiny.ipynb", f"{code}    print(text, end='', file=sys.stderr)")
 
@@ -234,7 +234,7 @@ def test_a_bar_moves_only_where_a_person_looks(is_terminal, interval, expected, 
     assert screen.getvalue() == expected
 
 
-def test_a_dead_server_is_said_at_once():
+def test_a_dead_server_is_reported_at_once():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(EngineError, match=rf"^no server is at 127\.0\.0\.1:{port}/v1 \("):
@@ -294,7 +294,7 @@ open({str(profile)!r}, 'w').close()
     assert digests.read(tiny / "tiny.ipynb")["wrote"] == {str(table): digest}
 
 
-def test_no_other_environment_s_kernel_runs(tiny, tmp_path, monkeypatch):
+def test_the_kernel_of_another_environment_does_not_run(tiny, tmp_path, monkeypatch):
     """A kernelspec called python3 that comes first, and another clone's package."""
     kernels = tmp_path / "jupyter" / "kernels" / "python3"
     kernels.mkdir(parents=True)

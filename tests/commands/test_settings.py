@@ -81,7 +81,7 @@ def test_a_run_is_named_by_what_it_changes(values, name):
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_a_name_is_short_and_one_of_a_folder(value):
+def test_a_runs_name_is_short_and_names_a_folder(value):
     for values in ({"CORPUS": value}, {"MODELS": MANY, "CORPUS": value, "N_EVENTS": "24"}):
         name = settings.run_name(typed(**values))
         assert paths.run_folder(name).parent == paths.BUILD / "runs"
@@ -151,7 +151,7 @@ def test_two_runs_never_have_one_folder():
         ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
     ],
 )
-def test_what_cannot_work_is_refused_in_one_sentence(goal, values, sentence):
+def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence):
     with pytest.raises(settings.Refused) as refused:
         settings.check([goal], typed(**values))
     assert str(refused.value).startswith(sentence)
@@ -170,11 +170,11 @@ def test_what_cannot_work_is_refused_in_one_sentence(goal, values, sentence):
         ("data", {"DATA_MIRROR": "some folder"}),
     ],
 )
-def test_what_can_work_is_not_refused(goal, values):
+def test_a_possible_command_is_not_refused(goal, values):
     settings.check([goal], typed(**values))
 
 
-def test_a_run_that_is_there_is_read(tmp_path, monkeypatch):
+def test_an_existing_run_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "BUILD", tmp_path)
     (tmp_path / "runs/empty/notebooks").mkdir(parents=True)
     for folder in ("notebooks", "runs/mine/notebooks"):
@@ -187,7 +187,7 @@ def test_a_run_that_is_there_is_read(tmp_path, monkeypatch):
         settings.check(["60", "figures"], typed(RUN="typo"))
 
 
-def test_it_runs_without_the_project_s_packages(tmp_path):
+def test_settings_run_without_the_projects_packages(tmp_path):
     """Any Python of this version can refuse a parameter before there is an environment."""
     file = paths.ROOT / "lib" / "ingroup" / "commands" / "settings.py"
     environment = typed(N_EVNTS="3") | {"GOALS": "10", "PATH": "/usr/bin:/bin"}

@@ -11,7 +11,7 @@ from ingroup.inference.replay_engine import ReplayEngine
 from toy import Toy, religion, run
 
 
-def test_without_inspect_ai_a_log_is_refused_with_what_to_do(tmp_path, monkeypatch):
+def test_without_inspect_ai_a_log_is_refused_with_advice(tmp_path, monkeypatch):
     (tmp_path / "one.eval").touch()
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(EngineError, match=r"a log of inspect_ai, which is not .* RECORDINGS=<"):
