@@ -108,7 +108,8 @@ def test_each_table_of_the_run_fits_on_the_page(page, file):
 def test_a_run_has_tables():
     if not files():
         pytest.skip("no run has written tables: make all first, or name one with RUN=<name>")
-    assert {file.parent.name for file in files()} >= {"empathy_gap", "stereomap"}
+    studies = {file.parent.name for file in files()}
+    assert studies >= {"empathy_gap", "stereomap"}
 
 
 @pytest.mark.parametrize("table", list(of_the_papers()), ids=lambda table: f"{table[0]}-{table[1]}")

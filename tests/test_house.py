@@ -33,7 +33,9 @@ FLOORS = [
     {"studies"},
     {"appendix", "commands"},
 ]
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR = {}
+for number, rooms in enumerate(FLOORS):
+    FLOOR |= dict.fromkeys(rooms, number)
 
 
 def name_of(file):

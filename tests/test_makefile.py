@@ -210,6 +210,7 @@ if options.notebook == "30_giebench" and not Path("edited").exists():
         stream.write("# an edit")
 """
     stub.write_text(stub.read_text() + edits)
+
     assert all_again(done) == NAMES
     assert "30_giebench" in all_again(done)
     assert all_again(done) == []

@@ -142,6 +142,7 @@ def hardly_a_rating(source):
             }[category]
             if prompt.group == scenarios.CONTROL:
                 is_silent = False
+
             response = "No idea." if is_silent else str(40 + number % 17)
             rows.append((trial.messages[0]["content"], response))
     return pd.DataFrame(rows, columns=["prompt", "response"]).drop_duplicates("prompt", keep="last")
@@ -354,7 +355,8 @@ def test_giebench_runs_from_prompt_to_figure(ran):
         file.unlink()
     for notebook in ("30_giebench", "32_giebench_beyond"):
         assert run.main([notebook, "--redraw", "--run", "test"]) == 0
-    assert {file: file.read_bytes() for file in before} == before
+    for file, content in before.items():
+        assert file.read_bytes() == content, file
 
 
 def test_giebench_items_are_built_from_topics_to_letters(ran):
@@ -411,7 +413,8 @@ def test_stereomap_runs_from_prompt_to_figure(ran):
     clusters["distance"] = clusters.difference.abs()
     means = clusters.groupby(["model", "way"]).distance.mean().unstack()
     lines = re.findall(r"^(calibrant\S*) +([\d.]+) +([\d.]+)", answer_to("40_stereomap"), re.M)
-    assert {model for model, _, _ in lines} == set(means.index)
+    models = {model for model, _, _ in lines}
+    assert models == set(means.index)
     for model, same, other in lines:
         assert float(same) == pytest.approx(means.loc[model, "same rounds"], abs=1e-4)
         assert float(other) == pytest.approx(means.loc[model, "other rounds"], abs=1e-4)
@@ -460,7 +463,8 @@ def check_the_families_of_the_multiverse(tables):
         " and rounding == 'none' and correction == 'Holm'"
     )
     both = groups.merge(path, left_on=["model", "run", "group"], right_on=["model", "run", "claim"])
-    assert len(both) == len(groups) > 0
+    assert len(groups) > 0
+    assert len(both) == len(groups)
     np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
 
     prompts = of_calibrants(pd.read_csv(tables / "giebench" / "over_orders.csv"))
@@ -471,7 +475,8 @@ def check_the_families_of_the_multiverse(tables):
         " and order == 'mean' and unit == 'item' and shares == 'paper' and correction == 'Holm'"
     )
     both = prompts.merge(path, on=["model", "claim"])
-    assert len(both) == len(prompts) > 0
+    assert len(prompts) > 0
+    assert len(both) == len(prompts)
     np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
 
 
@@ -561,7 +566,8 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
 
     tables = TABLES / "map"
     notebooks = pd.read_csv(tables / "what_ran.csv", index_col="notebook")
-    assert set(notebooks.index) | {"00_map"} == {file.stem for file in ALL}
+    names = {file.stem for file in ALL}
+    assert set(notebooks.index) | {"00_map"} == names
     assert notebooks.loc["50_audit", "what it is"] == "not in this run"
     assert notebooks.loc["10_empathy_gap", "models"].startswith("calibrant; calibrant-null; ")
 
@@ -575,7 +581,8 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     assert is_filter.all()  # as check_view.py types one into the viewer
 
     numbered = {file.with_suffix("") for file in FOLDER.glob("tables/*/table*.csv")}
-    assert numbered == {file.with_suffix("") for file in FOLDER.glob("tables/*/*.tex")}
+    typeset = {file.with_suffix("") for file in FOLDER.glob("tables/*/*.tex")}
+    assert numbered == typeset
 
     claims = pd.read_csv(tables / "claims.csv")
     assert claims.sentence.notna().all()  # each has one in headlines.csv

@@ -25,7 +25,8 @@ def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     calls = {call.address: call for call, _ in recorded(model)}
     addresses = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
     assert addresses
-    assert {call.address for call in there(calls.values())} == addresses
+    complete = {call.address for call in there(calls.values())}
+    assert complete == addresses
 
     for address in addresses:
         call = calls[address]
@@ -75,7 +76,8 @@ def test_the_recordings_answer_the_chats_that_are_rendered_today():
 def test_every_call_of_a_run_has_the_reading_that_was_asked_for(notebook):
     given = {"MODELS": "smollm2-135m-instruct", "READING": "greedy", "ENDING": "newline"}
     calls = calls_of(notebook, merged(notebook, "demo", given))
-    assert {call.reading for call in calls} == {Reading("greedy", "newline")}
+    readings = {call.reading for call in calls}
+    assert readings == {Reading("greedy", "newline")}
     assert any(call.over_choices for call in calls)
 
 

@@ -297,7 +297,8 @@ def test_the_references_are_the_four_papers_and_this_project():
     *papers, project = references
     assert [paper.year for paper in papers] == ["2025", "2025", "2024", "2023"]
     assert project.title.startswith("Ingroup")
-    assert len({reference.key for reference in references}) == 5
+    keys = {reference.key for reference in references}
+    assert len(keys) == 5
 
 
 def test_numbered_tables_are_those_of_the_layouts():

@@ -484,7 +484,8 @@ def test_the_table_is_aligned_and_whole():
         ["n P0", "10", "30.0 ± 0.4", "300 ± 4", "0", "1", "0:00:01"],
         ["total", "2,010", "0.2 ± 0.0", "500 ± 5", "2", "2", "0:01:41"],
     ]
-    assert len({len(line) for line in lines}) == 1
+    widths = {len(line) for line in lines}
+    assert len(widths) == 1
 
     counts.loc["n P0", ["tokens", "error"]] = math.nan
     total = plan.table(counts, 10.0).split("\n")[3]

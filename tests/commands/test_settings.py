@@ -114,9 +114,11 @@ def test_two_runs_never_have_one_folder():
         "b/a",
         "c/a",
     ]
+
     names = [settings.run_name(typed(CORPUS=corpus)) for corpus in corpora]
     names.append(settings.run_name(typed(CORPUS="a", SEED="1")))
     names.append(settings.run_name(typed(CORPUS="a", PROFILE="full")))
+
     assert len(set(names)) == len(corpora) + 2
 
 

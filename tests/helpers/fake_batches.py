@@ -51,6 +51,7 @@ class FakeBatches:
     def __init__(self, looks=2, outcome=lambda text, before: "ok"):
         self.looks = looks
         self.outcome = outcome
+
         self.at: Callable[[str], None] = lambda event: None
         self.single = []
         self.batched = []
@@ -153,6 +154,7 @@ class FakeBatches:
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
         counts["succeeded" if ended else "processing"] = len(batch["entries"])
         results = f"{address}/v1/messages/batches/{name}/results"
+
         return {
             "id": name,
             "type": "message_batch",
@@ -281,7 +283,7 @@ class FakeBatches:
 def single(request):
     """The body of an answer to one request."""
     text = reply_to(request)
-    if "input" in request:
+    if "input" in request:  # OpenAI's responses
         part = {"type": "output_text", "text": text, "annotations": []}
         message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
         return {
@@ -302,6 +304,7 @@ def single(request):
                 "output_tokens_details": {"reasoning_tokens": 0},
             },
         }
+
     if request["model"].startswith("claude"):
         return {
             "id": "m",
