@@ -269,8 +269,8 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
 
     bias = bias.query("model == 'calibrant' and run == 1")
     beside = pd.read_csv(tables / "bias_beside_brittleness.csv")
-    both = bias.merge(beside, on=["model", "run", "category", "group"], suffixes=("", "_beside"))
-    expected = both[both.significant_holm & ~both.exceeds].group
+    joined = bias.merge(beside, on=["model", "run", "category", "group"], suffixes=("", "_beside"))
+    expected = joined[joined.significant_holm & ~joined.exceeds].group
     answer = answer_to("21_biased_samaritan_beyond")
     named = [group for group in bias.group if f" {group} " in answer]
     assert named == expected.tolist()
@@ -462,10 +462,12 @@ def check_the_families_of_the_multiverse(tables):
         " and exclusion == 'step by step' and phrasing == 'all' and control == 'its own'"
         " and rounding == 'none' and correction == 'Holm'"
     )
-    both = groups.merge(path, left_on=["model", "run", "group"], right_on=["model", "run", "claim"])
+    joined = groups.merge(
+        path, left_on=["model", "run", "group"], right_on=["model", "run", "claim"]
+    )
     assert len(groups) > 0
-    assert len(both) == len(groups)
-    np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
+    assert len(joined) == len(groups)
+    np.testing.assert_allclose(joined.p_corrected, joined.p_holm, rtol=1e-9)
 
     prompts = of_calibrants(pd.read_csv(tables / "giebench" / "over_orders.csv"))
     prompts["claim"] = prompts.prompt + " over Raw"
@@ -474,10 +476,10 @@ def check_the_families_of_the_multiverse(tables):
         "parsing == 'sound' and reading == ['free', 'greedy, turn'] and silence == 'wrong'"
         " and order == 'mean' and unit == 'item' and shares == 'paper' and correction == 'Holm'"
     )
-    both = prompts.merge(path, on=["model", "claim"])
+    joined = prompts.merge(path, on=["model", "claim"])
     assert len(prompts) > 0
-    assert len(both) == len(prompts)
-    np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
+    assert len(joined) == len(prompts)
+    np.testing.assert_allclose(joined.p_corrected, joined.p_holm, rtol=1e-9)
 
 
 def test_the_synthesis_reads_what_the_four_ran(ran):

@@ -245,10 +245,10 @@ def test_half_a_unit_of_the_last_digit_of_a_column_decides(row, data):
 
     # A cell may have more digits than its column: "0.094" among hundredths.
     digits = printed.str.partition(".")[2].str.len()
-    more = digits - published.decimals_of(row.decimals, table)
-    assert (more >= 0).all()
+    extra_digits = digits - published.decimals_of(row.decimals, table)
+    assert (extra_digits >= 0).all()
     is_longer = (row.file, row.column) == ("table08_mean_std_mistral_7b", "std")
-    assert (more > 0).sum() == int(is_longer)
+    assert (extra_digits > 0).sum() == int(is_longer)
 
     numbers = printed.astype(float)
     unit = 10.0**-digits

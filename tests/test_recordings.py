@@ -64,10 +64,10 @@ def test_the_recordings_answer_the_chats_that_are_rendered_today():
     """After new recordings, or new stimuli: python data/recordings/record.py --chats."""
     listed_chats = pd.read_csv(paths.RECORDINGS / "chats.csv", dtype=str)
     assert listed_chats.equals(chats())
-    known = set(listed_chats.call)
+    listed_calls = set(listed_chats.call)
     for file in paths.RECORDINGS.rglob("manifest.json"):
         address = file.parent.relative_to(paths.RECORDINGS).as_posix()
-        assert address in known or "chats" in read_manifest(file), address
+        assert address in listed_calls or "chats" in read_manifest(file), address
 
 
 @pytest.mark.parametrize(

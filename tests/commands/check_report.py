@@ -136,7 +136,7 @@ def output_of(kind, **data):
 
 
 @pytest.fixture(scope="module")
-def made(browser, tmp_path_factory):
+def made_up(browser, tmp_path_factory):
     """A page with one of everything, and outputs that nobody escaped."""
     name = "test-report-made"
     remove(name)
@@ -369,8 +369,8 @@ def column(table, number):
     return [cell.text_content() for cell in cells.all()]
 
 
-def test_a_table_sorts_by_number_and_both_ways(browser, made):
-    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+def test_a_table_sorts_by_number_and_both_ways(browser, made_up):
+    page = Visitor(browser, made_up, DESKTOP).open("10_made_up.html")
     table = page.locator("table").nth(0)
     header = table.get_by_role("columnheader")
     assert column(table, 1) == NUMBERS
@@ -384,9 +384,9 @@ def test_a_table_sorts_by_number_and_both_ways(browser, made):
     assert header.get_attribute("aria-sort") == "descending"
 
 
-def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made):
+def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made_up):
     """The name that stood once for two rows stands in both; what is missing comes last."""
-    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+    page = Visitor(browser, made_up, DESKTOP).open("10_made_up.html")
     table = page.locator("table").nth(1)
 
     for _ in range(2):
@@ -398,16 +398,16 @@ def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made):
     assert column(table, 2) == ["b", "c", "e", "f"]
 
 
-def test_a_figure_opens_as_large_as_it_is(browser, made):
-    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+def test_a_figure_opens_as_large_as_it_is(browser, made_up):
+    page = Visitor(browser, made_up, DESKTOP).open("10_made_up.html")
     figure = page.locator("a.enlarge img").first
     assert figure.get_attribute("alt") == "Figure 1. Two grey pictures of nothing."
     figure.click()
     page.wait_for_url("**/_images/*.png")
 
 
-def test_a_solution_is_hidden_until_opened(browser, made):
-    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+def test_a_solution_is_hidden_until_opened(browser, made_up):
+    page = Visitor(browser, made_up, DESKTOP).open("10_made_up.html")
     code = page.get_by_text("# Count them.")
     result = page.get_by_text("forty-two")
     page.get_by_role("button", name="Show all code").click()
@@ -419,16 +419,16 @@ def test_a_solution_is_hidden_until_opened(browser, made):
     assert result.is_visible()
 
 
-def test_on_paper_solutions_are_open_and_code_is_not(browser, made):
-    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+def test_on_paper_solutions_are_open_and_code_is_not(browser, made_up):
+    page = Visitor(browser, made_up, DESKTOP).open("10_made_up.html")
     page.emulate_media(media="print")
     assert page.get_by_text("forty-two").is_visible()
     assert not page.get_by_text("show(replies)").is_visible()
     assert not page.locator(".bd-sidebar-primary").is_visible()
 
 
-def test_outputs_that_nobody_escaped_stay_text(browser, made):
-    visitor = Visitor(browser, made, DESKTOP)
+def test_outputs_that_nobody_escaped_stay_text(browser, made_up):
+    visitor = Visitor(browser, made_up, DESKTOP)
     page = visitor.open("10_made_up.html")
     text = page.locator("article").text_content()
     for name, reply in HOSTILE.items():

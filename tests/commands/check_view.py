@@ -270,9 +270,9 @@ def page(served):
         yield page
 
 
-def opened(page, address, file, then=""):
+def opened(page, address, file, part=""):
     page.goto("about:blank")
-    page.goto(f"{address}/#/tasks/{quote(file.name, safe='')}{then}")
+    page.goto(f"{address}/#/tasks/{quote(file.name, safe='')}{part}")
     return page
 
 

@@ -269,10 +269,10 @@ def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, li
 
 def test_the_calls_of_a_notebook_are_made_once(monkeypatch):
     """Also where some models are asked, and others are not recorded."""
-    made = []
+    notebooks = []
 
     def counted(notebook, values):
-        made.append(notebook)
+        notebooks.append(notebook)
         return calls_of(notebook, values)
 
     monkeypatch.setattr(plan, "calls_of", counted)
@@ -282,7 +282,7 @@ def test_the_calls_of_a_notebook_are_made_once(monkeypatch):
     text = plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", given)})
 
     assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in text
-    assert made == [NOTEBOOK]
+    assert notebooks == [NOTEBOOK]
 
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):

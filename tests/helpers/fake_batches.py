@@ -253,14 +253,14 @@ class FakeBatches:
             def got(self, path):
                 is_anthropic = path.startswith("/v1/messages")
                 if path in ("/v1/batches", "/v1/messages/batches"):
-                    shown = []
+                    batches = []
                     for name, batch in fake.batches.items():
                         ended = batch["looks"] > fake.looks
                         if is_anthropic:
-                            shown.append(fake.anthropic(name, ended, self.address))
+                            batches.append(fake.anthropic(name, ended, self.address))
                         else:
-                            shown.append(fake.openai(name, ended))
-                    return {"object": "list", "data": shown, "has_more": False}
+                            batches.append(fake.openai(name, ended))
+                    return {"object": "list", "data": batches, "has_more": False}
 
                 if file := re.fullmatch(r"/v1/files/(.+)/content", path):
                     fake.at("results")
