@@ -87,7 +87,7 @@ def test_each_model_has_one_engine_with_the_options_of_the_notebook(plan, engine
 
     ask(calls, parameters)
 
-    texts = [set(stored(one).read().text) for one in calls]
+    texts = [set(stored(each).read().text) for each in calls]
     assert texts == [{"a"}, {"a"}, {"b"}]
     assert engines == [
         made_of("a", system="fold", engine_workers=1),
