@@ -95,6 +95,6 @@ lint: $(READY)  ## style of the code, the notebooks and the docstrings
 	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check .
 	@find lib/ingroup -name '*.py' -exec "$$PY" -m numpydoc lint {} +
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix)
+	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix mutants)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis
 	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"

@@ -503,3 +503,227 @@ def test_names_that_vary_reject_as_often_as_they_may():
         by_events.append(stats.ttest_1samp(weights @ cube.reshape(n * n, 6), 0).pvalue < 0.05)
     assert np.mean(by_events) > 0.6
     assert np.mean(rejected) < 0.11
+
+
+# --- intervals and degrees of freedom, written out
+
+
+def reach_of(parts, freedoms):
+    """How far an interval reaches whose variance is a sum of parts, and Satterthwaite's freedom."""
+    parts = np.array(parts)
+    variance = parts.sum()
+    df = variance**2 / np.sum(parts**2 / freedoms)
+    return stats.t.ppf(0.975, df) * np.sqrt(variance), df
+
+
+def own_of(matrix):
+    """The own-group effect of a matrix in closed form."""
+    n = len(matrix)
+    return (np.trace(matrix) - matrix.sum() / n) / (n - 1)
+
+
+def left_over(matrix, *terms):
+    """The sum of squares that least squares leave of a matrix, perceivers and targets beside."""
+    n = len(matrix)
+    i, j = np.indices((n, n)).reshape(2, -1)
+    columns = {f"term{number}": np.ravel(term) * 1.0 for number, term in enumerate(terms)}
+    table = pd.DataFrame({"x": matrix.ravel(), "i": i, "j": j, **columns})
+    formula = " + ".join(["x ~ C(i) + C(j)", *columns])
+    return ols(formula, table).fit().ssr
+
+
+def left_over_by_event(cube, *terms):
+    """The variance over events of what least squares leave of each event."""
+    events = cube.shape[2]
+    centred = cube - cube.mean(axis=2, keepdims=True)
+    squares = [left_over(centred[..., event], *terms) for event in range(events)]
+    return sum(squares) / (events - 1)
+
+
+@pytest.mark.parametrize(("n", "events"), [(3, 2), (4, 3), (5, 7)])
+def test_an_own_group_effect_over_events_by_the_definition(n, events):
+    rng = seeded(20)
+    effects = 3 * rng.normal(size=events)
+    cube = related(rng, n, own=1, events=events) + effects * np.eye(n)[..., None]
+    freedom = n**2 - 2 * n
+
+    found = crossed.own_group(cube)
+
+    weight = 1 / (n - 1)
+    relationship = left_over(cube.mean(axis=2), np.eye(n)) / freedom
+    noise = left_over_by_event(cube, np.eye(n)) / freedom
+    by_event = np.var([own_of(cube[..., k]) for k in range(events)], ddof=1)
+    excess = by_event - weight * noise
+    assert excess > 0
+    parts = [weight * relationship, excess / events]
+    reach, df = reach_of(parts, [freedom, events - 1])
+    assert found.estimate == pytest.approx(own_of(cube.mean(axis=2)))
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(reach)
+    assert found.estimate - found.low == pytest.approx(reach)
+
+
+def test_events_that_vary_less_than_their_noise_add_nothing():
+    """The same effect in both events, whose cells differ otherwise."""
+    n = 4
+    matrix = related(seeded(21), n)
+    noise = seeded(22).normal(size=(n, n))
+    noise = noise - np.diag(np.full(n, own_of(noise)))
+    assert own_of(noise) == pytest.approx(0)
+    cube = np.stack([matrix + noise, matrix - noise], axis=2)
+
+    found = crossed.own_group(cube)
+    of_means = crossed.own_group(matrix)
+
+    assert found[:4] == pytest.approx(of_means[:4])
+
+
+def test_own_groups_one_by_one_over_events_by_the_definition():
+    n = 4
+    events = 5
+    rng = seeded(23)
+    effects = 4 * rng.normal(size=events)
+    cube = related(rng, n, events=events) + effects * np.eye(n)[..., None]
+
+    found = crossed.own_group_by_group(cube)
+
+    own = crossed.relations(cube.mean(axis=2)).own
+    noise = left_over_by_event(cube, np.eye(n)) / (n**2 - 2 * n)
+    by_event = np.var([own_of(cube[..., k]) for k in range(events)], ddof=1)
+    excess = by_event - noise / (n - 1)
+    assert excess > 0
+    reach, df = reach_of([own.var(ddof=1) / n, excess / events], [n - 1, events - 1])
+    assert found.estimate == pytest.approx(own.mean())
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(reach)
+
+
+def test_relations_of_three_groups_give_back_what_was_put_in():
+    perceivers = np.array([2.0, -3, 1])
+    targets = np.array([-1.0, -4, 5])
+    own = np.array([7.0, 0, -1])
+    matrix = 10 + perceivers[:, None] + targets + np.diag(own)
+
+    found = crossed.relations(matrix)
+
+    assert found.mean == pytest.approx(10)
+    np.testing.assert_allclose(found.perceivers, perceivers)
+    np.testing.assert_allclose(found.targets, targets)
+    np.testing.assert_allclose(found.own, own, atol=1e-12)
+
+
+def test_names_over_events_by_the_definition():
+    """One of two kinds: pairs of two names, whose effect differs from event to event."""
+    groups = np.array(GROUPS)
+    n = len(groups)
+    same = groups[:, None] == groups
+    one = np.eye(n)
+    two = same & ~np.eye(n, dtype=bool)
+    rng = seeded(24)
+    cube = related(rng, n, events=4) + 5 * rng.normal(size=4) * two[..., None]
+    weights = crossed._name_weights(tuple(np.unique(groups, return_inverse=True)[1]))[1]
+    weights = weights.reshape(1 + n, n, n)
+
+    found = crossed.own_group_of_names(cube, GROUPS)["two names"]
+
+    means = cube.mean(axis=2)
+    without = np.tensordot(weights[1:], means, 2)
+    parts = []
+    freedoms = []
+    for group in "abc":
+        own = without[groups == group]
+        parts.append((len(own) - 1) * own.var())
+        freedoms.append(len(own) - 1)
+    freedom = n**2 - (2 * n - 1) - 2
+    noise = left_over_by_event(cube, one, two) / freedom
+    by_event = np.tensordot(weights[0], cube, 2).var(ddof=1)
+    excess = by_event - np.sum(weights[0] ** 2) * noise
+    assert excess > 0
+    reach, df = reach_of([*parts, excess / 4], [*freedoms, 3])
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(reach)
+
+
+def test_few_items_limit_the_freedom_of_phrasings():
+    """Five groups of two phrasings have five degrees of freedom, three items have two."""
+    cells = phrased(seeded(25), "abcde", levels=2, items=3)
+
+    found = crossed.over_levels(cells)
+
+    assert {effect.df for effect in found.values()} == {2}
+
+
+def test_few_items_limit_the_freedom_of_a_difference():
+    rng = seeded(26)
+
+    found = crossed.difference_of_levels(rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))
+
+    assert found.df == 2
+
+
+def test_three_words_and_two_items_can_be_told():
+    """One word on a side, two on the other: 1 degree of freedom; two on both have 2."""
+    rng = seeded(27)
+    words = rng.normal(size=(2, 2))
+
+    three = crossed.difference_of_levels(words, words[:1])
+    four = crossed.difference_of_levels(words, 1 - words)
+
+    assert three.reason == "cannot be told: three words"
+    assert four.reason == ""
+    assert four.df == 1
+
+
+def test_three_clusters_can_be_told():
+    found = crossed.over_clusters([1.0, 2, 4], [*"abc"])
+
+    expected = stats.ttest_1samp([1.0, 2, 4], 0)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.df == 2
+
+
+def test_no_event_is_complete():
+    cube = related(seeded(), 3, events=2)
+    cube[0, 1, 0] = NAN
+    cube[1, 0, 1] = NAN
+
+    found = crossed.own_group(cube)
+
+    assert found.reason == "cannot be told: no complete events"
+    assert np.isnan(found[1:5]).all()
+
+
+def test_counts_are_words_up_to_four():
+    assert crossed._too_few(3, "city") == "cannot be told: three cities"
+    assert crossed._too_few(4, "name") == "cannot be told: four names"
+    assert crossed._too_few(5, "name") == "cannot be told: 5 names"
+
+
+def test_groups_of_three_names_can_be_told_and_of_one_cannot():
+    matrix = related(seeded(28), 6)
+
+    three = crossed.own_group_of_names(matrix, [*"aaabbb"])
+    one = crossed.own_group_of_names(matrix, [*"aaaaab"])
+
+    assert three["one name"].reason == ""
+    assert one["one name"].reason == "cannot be told: one name of b"
+    assert np.isnan(one["one name"].estimate)
+
+
+def test_a_cell_is_named_by_its_row_and_column():
+    cube = related(seeded(), 4, events=2)
+    cube[2, 1] = NAN
+
+    with pytest.raises(ValueError, match="row 2, column 1 has no rating, expected one"):
+        crossed.own_group(cube)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2, 2, 2)])
+def test_what_is_no_matrix_is_refused(shape):
+    with pytest.raises(ValueError, match=r"expected \(n, n\) or \(n, n, events\)"):
+        crossed.own_group(np.ones(shape))
+
+
+def test_several_matrices_have_no_relations():
+    with pytest.raises(ValueError, match="found 3 groups and 2 matrices, expected one matrix"):
+        crossed.relations(np.ones((3, 3, 2)))

@@ -16,9 +16,62 @@ from ingroup.studies.biased_samaritan import statistics as helpfulness
 def test_as_many_paths_as_the_product_of_the_options(sizes):
     choices = {f"choice {k}": list(range(size)) for k, size in enumerate(sizes)}
     found = multiverse.paths(choices)
+    different = {tuple(path.items()) for path in found}
     assert len(found) == np.prod(sizes)
-    assert len({tuple(path.items()) for path in found}) == len(found)
+    assert len(different) == len(found)
     assert all(list(path) == list(choices) for path in found)
+
+
+def test_the_last_choice_changes_fastest_and_a_rule_leaves_combinations_out():
+    choices = {"one": "ab", "other": [1, 2]}
+
+    found = multiverse.paths(choices, lambda one, other: one == "a" or other == 2)
+
+    expected = [("a", 1), ("a", 2), ("b", 2)]
+    assert [tuple(path.values()) for path in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("estimate", "p", "stands", "is_reversed"),
+    [
+        (0.1, 0.049, True, False),
+        (-0.1, 0.049, False, True),
+        (0.0, 0.049, False, False),
+        (0.1, 0.05, False, False),
+        (-0.1, 0.05, False, False),
+        (np.nan, np.nan, False, False),
+    ],
+)
+def test_a_claim_stands_below_alpha_and_above_0(estimate, p, stands, is_reversed):
+    def claims(answers):
+        return {"claim": Result(estimate, 0.0, 0.0, p)}
+
+    table = multiverse.evaluate({}, dict, {}, claims, 0.05, corrections=["none"])
+
+    assert table.stands.tolist() == [stands]
+    assert table.reversed.tolist() == [is_reversed]
+
+
+def test_a_least_p_at_the_level_could_not_show_a_claim():
+    def claims(answers, least):
+        return {"claim": Result(1.0, 0.0, 2.0, 0.2, least=least)}
+
+    choices = {"least": [0.049, 0.05]}
+
+    table = multiverse.evaluate({}, dict, choices, claims, 0.05, corrections=["none"])
+
+    assert table.could.tolist() == [True, False]
+
+
+def test_a_refusal_is_a_result_without_numbers():
+    def refuse(numbers, at_least):
+        raise ValueError(f"found {len(numbers)}, expected {at_least}")
+
+    found = multiverse.attempt(refuse, [1], at_least=2)
+
+    assert found.reason == "found 1, expected 2"
+    assert np.isnan(found[:4]).all()
+    assert found.least == 0
 
 
 def test_one_path_is_the_direct_call():
@@ -149,6 +202,8 @@ def test_equal_answers_are_tested_once():
         (40, 60, 0, 8, "depends", "depends", "differs"),
         (0, 0, 0, 8, "not shown", "not shown", "stands"),
         (0, 74, 0, 8, "mostly reversed", "depends", "depends"),
+        (0, 50, 0, 8, "mostly reversed", "depends", "depends"),
+        (0, 49.9, 0, 8, "not shown", "depends", "depends"),
         (0, 0, 2, 6, "not shown", "not shown", "depends"),
         (75, 0, 2, 6, "depends", "mostly reversed", "mostly differs"),
         (np.nan, np.nan, 0, 0, *["cannot be told"] * 3),
