@@ -16,6 +16,7 @@ import random
 import resource
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -91,7 +92,14 @@ class Instead(SourceFileLoader):
 
 
 def meaning(text: str) -> str:
-    """The syntax tree of a text without annotations, which nothing evaluates for its value."""
+    """The syntax tree of a text without annotations, which nothing evaluates for its value.
+
+    A text that Python warns about, as of `is` beside a literal, is a SyntaxError.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile(text, "", "exec")
+
     tree = ast.parse(text)
     for node in ast.walk(tree):
         for field in ("annotation", "returns"):
