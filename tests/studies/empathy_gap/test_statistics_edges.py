@@ -121,7 +121,7 @@ def test_an_event_that_cannot_tell_both_kinds_has_no_effect():
 
 
 def test_kinds_of_pairs_give_back_what_was_put_in():
-    """Levels of perceivers and experiencers, 4 for the same name and -3 for another of the group."""
+    """4 for the same name and -3 for another of its group, beside levels of both sides."""
     same = statistics.same_group([*"aaabbb"])
     rng = np.random.default_rng(1)
     levels = rng.normal(size=(6, 1, 4)) + rng.normal(size=(1, 6, 4))
@@ -142,3 +142,36 @@ def test_a_matrix_is_flat_up_to_rounding(unit):
 
     assert statistics.is_flat(flat)
     assert not statistics.is_flat(differs)
+
+
+def test_the_first_empty_cell_is_named():
+    values = some_ratings()
+    values[1, 2] = NAN
+    values[3, 0] = NAN
+
+    with pytest.raises(ValueError, match="the cell of perceiver 1 and experiencer 2 is empty"):
+        statistics.cell_means(values)
+
+
+@pytest.mark.parametrize("cell", [(1, 2), (2, 1), (3, 3), (3, 1)])
+def test_one_cell_of_named_identities_that_differs_makes_a_gap(cell):
+    values = np.full((4, 4, 5), 50.0)
+    values[cell] = 60
+    same = np.eye(3, dtype=bool)
+
+    row = statistics.gap(values, same, n_resamples=5, rng=np.random.default_rng(0))
+
+    assert not row["flat"]
+    in_group = cell[0] == cell[1]
+    assert np.sign(row["delta"]) == (1 if in_group else -1)
+
+
+@pytest.mark.parametrize("cell", [(0, 0), (0, 3), (3, 0)])
+def test_a_person_alone_makes_no_gap(cell):
+    values = np.full((4, 4, 5), 50.0)
+    values[cell] = 60
+
+    row = statistics.gap(values, np.eye(3, dtype=bool))
+
+    assert row["flat"]
+    assert np.isnan(row["delta"])
