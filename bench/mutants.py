@@ -235,9 +235,17 @@ def survivors_of(file: str, samples: int) -> tuple[list[Mutant], int]:
     return survivors, tried
 
 
+def chosen_samples() -> int:
+    """How many mutants of each file are tried: what the user says, 0 being all."""
+    given = os.environ.get("SAMPLES") or f"{SAMPLES}"
+    if not given.isdecimal():
+        sys.exit(f"SAMPLES is a whole number, 0 for all, not {given!r}")
+    return int(given) or sys.maxsize
+
+
 def main(files: Sequence[str]) -> int:
     """Try the mutants of some files; 1 where one survives without an explanation."""
-    samples = int(os.environ.get("SAMPLES") or SAMPLES) or sys.maxsize
+    samples = chosen_samples()
     for name in SLOW_IMPORTS:
         __import__(name)
 
@@ -272,7 +280,7 @@ if __name__ == "__main__":
     os.chdir(ROOT)
     chosen = os.environ.get("FILE")
     if chosen and chosen not in FILES:
-        sys.exit(f"FILE is one of {' '.join(FILES)}, not {chosen}")
+        sys.exit(f"FILE is one of {' '.join(FILES)}, not {chosen!r}")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder  # of the tests, which a kill does not let clean up
         tempfile.tempdir = None
