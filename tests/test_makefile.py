@@ -401,7 +401,9 @@ def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
 # ---- no value is run
 
 PARAMETERS = ["MODELS", "ENGINE", "CORPUS", "ENGINE_WORKERS", "RAY_ADDRESS", "RECORDINGS", "GOALS"]
-COMMANDS = ["STUDY", "RATE", "SAMPLES", "BUNDLE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX"]
+COMMANDS = [
+    "STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX",
+]  # fmt: skip
 FIGURE = ["ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"]
 PROGRAMS = ["PYTHON", "PY", "READY", "VENV", "FOREIGN", "PYTHONPATH", "SINGLE", "NUMBERS"]
 # In each, {0} is a file that must not come to be.
