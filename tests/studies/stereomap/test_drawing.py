@@ -74,3 +74,41 @@ def test_scores_have_a_panel_each_unless_no_group_has_one(of):
     points = [line for line in ax.lines if line.get_marker() == "."]
     assert [line.get_ydata().tolist() for line in points] == [[1], [2]]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Men", "near Nurses"]
+
+
+def test_the_groups_that_are_refused_most_stand_on_top():
+    rates = pd.DataFrame(
+        {
+            "model": "some/own",
+            "group": [f"group {k}" for k in range(12)],
+            "rate": [0.5 - 0.01 * k for k in range(12)],
+            "low": 0.1,
+            "high": 0.6,
+        }
+    )
+    (ax,) = drawing.refusals(rates).axes
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names == [f"group {k}" for k in range(9, -1, -1)]
+    assert ax.lines[0].get_xdata()[-1] == 0.5
+    plt.close("all")
+
+
+def test_planted_positions_stand_beside_those_here():
+    sides = pd.DataFrame(
+        {
+            "version": ["EXTENDED", "EXTENDED", "ORIGINAL"],
+            "Competence planted": [1.0, 2.0, 3.0],
+            "Competence here": [1.5, 2.5, 3.5],
+            "Warmth planted": [4.0, 3.0, 2.0],
+            "Warmth here": [4.0, 3.0, 2.0],
+        }
+    )
+    errors = {"error, Competence": 0.5, "error, Warmth": 0.0}
+    recovered = pd.DataFrame({"version": ["ORIGINAL", "EXTENDED"], **errors})
+    first, second = drawing.planted_beside_here(sides, recovered).axes
+    assert (first.get_title(), second.get_title()) == ("EXTENDED", "ORIGINAL")
+    competence, warmth = first.lines[:2]
+    assert (competence.get_ydata() - competence.get_xdata()).tolist() == [0.5, 0.5]
+    assert warmth.get_ydata().tolist() == [4, 3]
+    assert first.texts[0].get_text().endswith("Competence 0.50, Warmth 0.00")
+    plt.close("all")
