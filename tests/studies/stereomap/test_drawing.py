@@ -112,3 +112,38 @@ def test_planted_positions_stand_beside_those_here():
     assert warmth.get_ydata().tolist() == [4, 3]
     assert first.texts[0].get_text().endswith("Competence 0.50, Warmth 0.00")
     plt.close("all")
+
+
+def test_a_mean_of_models_is_named_beside_single_maps(of):
+    mean = of._replace(model="ALL", version="ORIGINAL")
+    fig = drawing.maps_beside_each_other([of, mean], ["a/one", "two"])
+    titles = [ax.get_title().split("\n")[0] for ax in fig.axes]
+    assert titles == ["own, EXTENDED", "ALL: mean of one, two"]
+    named = {text.get_text() for text in fig.axes[1].texts}
+    assert named == {"Men", "Rich people", "Nurses"}
+
+
+def test_maps_on_one_scale_share_their_limits(of):
+    wide = of._replace(model="wide", positions=of.positions.assign(Warmth=[1.0, 5.0, 3.0]))
+    first, second = drawing.maps_on_one_scale([of, wide]).axes
+    assert first.get_ylim() == second.get_ylim()
+    assert (first.get_title(), second.get_title()) == ("own", "wide")
+    assert (first.get_ylabel(), second.get_ylabel()) == ("Warmth", "")
+
+
+def test_ratings_over_choices_and_freely_are_bars_side_by_side():
+    shares = pd.DataFrame(
+        {
+            "model": "own",
+            "way": ["over choices", "over choices", "freely", "freely"],
+            "n": [1200, 1200, 3, 3],
+            "rating": [1, 2, 1, 2],
+            "share": [0.25, 0.75, 1.0, 0.0],
+        }
+    )
+    (ax,) = drawing.rating_distribution(shares).axes
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["over choices (1,200)", "freely (3)"]
+    heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
+    assert heights == [[0.25, 0.75], [1, 0]]
+    plt.close("all")

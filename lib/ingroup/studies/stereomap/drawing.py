@@ -322,3 +322,76 @@ def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
     axes[0].set_ylabel("here")
     axes[0].legend()
     return fig
+
+
+def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure:
+    """Draw maps of the ORIGINAL prompts, one panel per map: Figure 2.
+
+    Parameters
+    ----------
+    of : sequence of Map
+        The maps; the model "ALL" is a mean of models.
+    averaged : sequence of str
+        These models.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    is_single = len(of) == 1
+    fig, axes = figures.panels(len(of), 4.6 if is_single else 3.2, columns=2, least=2.2)
+    mean_of = f"ALL: mean of {', '.join(map(label, averaged))}"
+    for ax, one in zip(axes, of, strict=True):
+        ax.margins(0.12)
+        draw_map(ax, one, mean_of if one.model == "ALL" else "")
+        name_clusters(ax, one, 5)
+    for ax, one in zip(axes, of, strict=True):
+        name_groups(ax, one, 6 if is_single else 4.5)
+    return fig
+
+
+def maps_on_one_scale(of: Sequence[Map]) -> Figure:
+    """Draw the maps of several models on one scale, without names.
+
+    Parameters
+    ----------
+    of : sequence of Map
+        The maps.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    fig, axes = figures.panels(len(of), 2.6, sharex=True, sharey=True)
+    for ax, one in zip(axes, of, strict=True):
+        draw_map(ax, one)
+        is_left = ax.get_subplotspec().is_first_col()
+        ax.set(title=label(one.model), ylabel="Warmth" if is_left else "")
+        ax.tick_params(labelbottom=True)
+    return fig
+
+
+def rating_distribution(shares: pd.DataFrame) -> Figure:
+    """Draw which numbers a model gives over choices and freely, one panel per model.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        From `both_ways.rating_distribution`.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    counted = shares.way + " (" + shares.n.map("{:,}".format) + ")"
+    fig, axes = figures.facets(shares.assign(of=counted), 1.9, columns=2, sharey=True)
+    for ax, rows in axes:
+        palette = figures.COLOURS[: rows.of.nunique()]
+        look = {"hue": "of", "palette": palette, "saturation": 1}
+        sns.barplot(rows, x="rating", y="share", ax=ax, **look)
+        ax.set(ylim=(0, 1))
+        ax.legend()
+    return fig
