@@ -1,6 +1,7 @@
 """Answers of StereoMap over choices, by hand from small stores; the lens on one round of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ingroup import paths
@@ -122,3 +123,12 @@ def test_of_one_round_no_path_needs_another(asked):
     warmth = views[0].items  # Nurses minus men: all words but the first are 2 and 1
     assert warmth.index.tolist() == [1]
     assert (warmth.nurses - warmth.men).tolist() == [pytest.approx(2 * (0.5 * 0.5 + 0.5))]
+
+
+def test_replies_without_an_answer_are_read_first():
+    """Of nine replies with an answer every third, so that they are evenly spread."""
+    status = ["ok"] * 9 + ["refused", "cut", "refused"]
+    replies = pd.DataFrame({"model": "a", "status": status})
+    picked = answers.examples(replies)
+    assert picked.index.tolist() == [9, 10, 0, 3, 6]
+    assert answers.examples(replies.head(0)).empty
