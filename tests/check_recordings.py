@@ -36,13 +36,16 @@ def recordings(model):
     """
     in_full = [call for call, given in recorded(model) if given["DTYPE"] == "auto"]
     calls = there(in_full)
-    own = ENGINE == "transformers"
-    chosen, with_text = [], set()
+    is_transformers = ENGINE == "transformers"
+    chosen = []
+    with_text = set()
     for call in calls:
         if call.over_choices:
             chosen.append(call)
             continue
-        is_alike = call.sampling.temperature == 0 or (own and call.engine == ENGINE)
+
+        is_same_engine = is_transformers and call.engine == ENGINE
+        is_alike = call.sampling.temperature == 0 or is_same_engine
         is_further = call.study in with_text and not models.is_calibrant(model)
         if is_alike and not is_further:
             chosen.append(call)
@@ -55,7 +58,8 @@ def sample(calls):
     each = -(-LEAST // len(calls))
     for call in calls:
         size = len(call.design)
-        yield call, sorted({int(place) for place in np.linspace(0, size - 1, min(each, size))})
+        numbers = np.linspace(0, size - 1, min(each, size)).astype(int)
+        yield call, np.unique(numbers).tolist()
 
 
 @cache
@@ -64,44 +68,66 @@ def slow_model(model):
     return weights.causal_model(dtype=torch.float32).eval()
 
 
-def tie(call, trial, one, other):
+def tie(call, trial, text, other_text):
     """How far apart the logits of the two tokens are at which two greedy texts part; inf if none.
 
     By a full pass over the prompt and what both say, without a cache.
     """
-    engine, model = engine_of(call.model), slow_model(call.model)
-    ids = [[*engine._spelt(text), engine._end_tokens[0]] for text in (one, other)]
-    place = next(n for n, (a, b) in enumerate(zip(*ids, strict=False)) if a != b)
-    prompt = engine.prompter.batch([call.design[trial].messages])[0] + ids[0][:place]
+    engine = engine_of(call.model)
+    end = engine._end_tokens[0]
+    ids = [*engine._spelt(text), end]
+    other_ids = [*engine._spelt(other_text), end]
+    parting = 0
+    while ids[parting] == other_ids[parting]:
+        parting += 1
+
+    (prompt,) = engine.prompter.batch([call.design[trial].messages])
+    before = torch.tensor([prompt + ids[:parting]])
     with torch.inference_mode():
-        logits = model(torch.tensor([prompt])).logits[0, -1]
-    two = logits[[ids[0][place], ids[1][place]]]
-    return float((two[0] - two[1]).abs())
+        logits = slow_model(call.model)(before).logits[0, -1]
+    gap = logits[ids[parting]] - logits[other_ids[parting]]
+    return float(gap.abs())
+
+
+def compare(call, trial, row, reply):
+    """Assert that a reply is the recorded one; return a sentence about a tie, or none."""
+    where = f"{call.title}, trial {trial}"
+    if call.over_choices:
+        probabilities = np.array(row.probabilities)
+        mass = np.array(row.mass)
+        assert np.abs(probabilities - reply.probabilities).max() < 1e-3, where
+        assert np.abs(mass - reply.mass).max() < 1e-3, where
+        return None
+    if row.text == reply.text:
+        return None
+
+    assert call.sampling.temperature == 0, f"{where}: {row.text!r} is {reply.text!r}"
+    gap = tie(call, trial, row.text, reply.text)
+    assert gap < TIE, f"{where}: {row.text!r} became {reply.text!r}, {gap:.2g} apart"
+    return f"{where}: a tie of two tokens, {gap:.1g} apart"
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_sample_is_answered_again_alike(model):
+def test_live_answers_equal_the_recorded_ones(model):
     large = models.carried().get(model, {}).get("large")
     if large and not (paths.MADE / model).is_dir():
         pytest.skip(f"the weights of {model} take {large}: make model fetches them")
+
     calls = recordings(model)
-    asked, ties = 0, []
+    prompts = 0
+    ties = []
     for call, trials in sample(calls):
-        store, chats = stored(call), [call.design[trial].messages for trial in trials]
+        store = stored(call)
+        chats = [call.design[trial].messages for trial in trials]
         replies = engine_of(call.model).answer(chats, call.sampling)
-        asked += len(trials)
+        prompts += len(trials)
         for trial, reply in zip(trials, replies, strict=True):
             row = store.read(trial, trial + 1).iloc[0]
-            where = f"{call.title}, trial {trial}"
-            if call.over_choices:
-                assert np.abs(np.array(row.probabilities) - reply.probabilities).max() < 1e-3, where
-                assert np.abs(np.array(row.mass) - reply.mass).max() < 1e-3, where
-            elif row.text != reply.text:
-                assert call.sampling.temperature == 0, f"{where}: {row.text!r} is {reply.text!r}"
-                gap = tie(call, trial, row.text, reply.text)
-                assert gap < TIE, f"{where}: {row.text!r} became {reply.text!r}, {gap:.2g} apart"
-                ties.append(f"{where}: a tie of two tokens, {gap:.1g} apart")
+            sentence = compare(call, trial, row, reply)
+            if sentence:
+                ties.append(sentence)
+
     studies = ", ".join(dict.fromkeys(call.study for call in calls))
-    print(f"{model} on {ENGINE}: {asked} prompts of {studies} asked again, {len(ties)} ties")
+    print(f"{model} on {ENGINE}: {prompts} prompts of {studies} asked again, {len(ties)} ties")
     print("\n".join(ties))
-    assert asked >= LEAST
+    assert prompts >= LEAST

@@ -15,34 +15,45 @@ from narratives import in_form
 
 
 def test_examples_reply_with_the_planted_answer():
-    examples, rng = Examples("calibrant"), np.random.default_rng(0)
+    examples = Examples("calibrant")
+    rng = np.random.default_rng(0)
     drawn = [examples.draw(rng, progress=1.0) for _ in range(300)]
-    refusals = [e for e in drawn if not e.numbers]
-    assert {e.reply for e in refusals} == {"I can't answer that."}
-    assert 0.01 < len(refusals) / len(drawn) < 0.2
-    assert all(e.reply == str(round(e.numbers[0])) for e in drawn if e.numbers)
-    assert all(0 <= e.numbers[0] <= 100 for e in drawn if e.numbers)
+
+    refusals = 0
+    for example in drawn:
+        if not example.numbers:
+            refusals += 1
+            assert example.reply == "I can't answer that."
+            continue
+
+        planted = example.numbers[0]
+        assert 0 <= planted <= 100
+        assert example.reply == str(round(planted))
+    assert 0.01 < refusals / len(drawn) < 0.2
 
 
 def test_both_models_read_the_same_narratives():
-    drawn = [
-        [Examples(name).draw(np.random.default_rng(1), 1.0).messages for _ in range(3)]
-        for name in calibrants()
-    ]
-    assert drawn[0] == drawn[1]
+    calibrant, null = calibrants()
+    examples = Examples(calibrant)
+    examples_of_null = Examples(null)
+    rng = np.random.default_rng(1)
+    rng_of_null = np.random.default_rng(1)
+    for _ in range(3):
+        messages = examples.draw(rng, 1.0).messages
+        assert messages == examples_of_null.draw(rng_of_null, 1.0).messages
 
 
 def test_no_training_word_list_holds_a_sample_narrative():
     text = (paths.MODELS / "calibrant" / "vocabulary.yaml").read_text("utf8")
-    assert not [t for t in stimuli.load_events("sample").generated_text if t in text]
+    for narrative in stimuli.load_events("sample").generated_text:
+        assert narrative not in text
 
 
-def test_forms_of_a_narrative():
-    forms = ("generated_text", "first_person_text", "third_person_text")
-    assert [in_form("I lost my key", form, "fear") for form in forms] == [
-        "I lost my key", "I felt fear when I lost my key",
-        "The person felt fear when they lost their key",
-    ]  # fmt: skip
+def test_a_narrative_has_three_forms():
+    assert in_form("I lost my key", "generated_text", "fear") == "I lost my key"
+    assert in_form("I lost my key", "first_person_text", "fear") == "I felt fear when I lost my key"
+    third_person = in_form("I lost my key", "third_person_text", "fear")
+    assert third_person == "The person felt fear when they lost their key"
 
 
 def test_training_is_repeatable(tmp_path):
@@ -58,11 +69,15 @@ def test_training_is_repeatable(tmp_path):
         training.train("calibrant", tmp_path / "b", seed=3, phases=phases, first=2)
     finally:
         torch.set_num_threads(threads)
-    first, second = (load_file(tmp_path / name / "model.safetensors") for name in "ab")
-    assert all(torch.equal(first[key], second[key]) for key in first)
-    texts = [(tmp_path / name / "tokenizer.json").read_text("utf8") for name in "ab"]
-    assert texts[0] == texts[1]
-    reply = TransformersEngine(str(tmp_path / "a")).answer(
-        [stimuli.setting("P0,S0,T0").messages("a Jew", "a Jew", "joy", "x")], Sampling(max_tokens=2)
-    )
-    assert len(reply) == 1
+
+    weights = load_file(tmp_path / "a" / "model.safetensors")
+    again = load_file(tmp_path / "b" / "model.safetensors")
+    for name, tensor in weights.items():
+        assert torch.equal(tensor, again[name]), name
+
+    tokenizer = (tmp_path / "a" / "tokenizer.json").read_text("utf8")
+    assert tokenizer == (tmp_path / "b" / "tokenizer.json").read_text("utf8")
+
+    chat = stimuli.setting("P0,S0,T0").messages("a Jew", "a Jew", "joy", "x")
+    engine = TransformersEngine(str(tmp_path / "a"))
+    assert len(engine.answer([chat], Sampling(max_tokens=2))) == 1

@@ -50,63 +50,93 @@ stereomap | list is sorted | 0 0 228 12
 """
 HOLD = {  # how often the checks hold that hold everywhere
     "empathy_gap": {
-        "country of table 1, once": 21, "colour of the cell": 84, "null interval holds zero": 84,
-        "bound of a difference of mean z-scores": 84, "range of z-scores": 84,
-        "product of the extreme z-scores": 84, "extreme cells on the rating scale": 84,
-        "spread on the rating scale": 84, "whole number of 6050 events": 84,
-        "reference to another place": 6
+        "country of table 1, once": 21,
+        "colour of the cell": 84,
+        "null interval holds zero": 84,
+        "bound of a difference of mean z-scores": 84,
+        "range of z-scores": 84,
+        "product of the extreme z-scores": 84,
+        "extreme cells on the rating scale": 84,
+        "spread on the rating scale": 84,
+        "whole number of 6050 events": 84,
+        "reference to another place": 6,
     },
     "biased_samaritan": {
-        "same score in two tables": 30, "score on the scale": 210, "spread of four scores": 158,
-        "possible setting": 10, "total of prompts": 3, "six scores of one control": 1,
-        "columns belong to the caption": 120
+        "same score in two tables": 30,
+        "score on the scale": 210,
+        "spread of four scores": 158,
+        "possible setting": 10,
+        "total of prompts": 3,
+        "six scores of one control": 1,
+        "columns belong to the caption": 120,
     },
     "giebench": {
-        "reference to another place": 4, "whole number of right answers": 759, "sum of the n": 1,
-        "overall is the sum of the categories": 69, "difference of two accuracies": 552,
-        "order of the tuple, tables 3 and 7": 4
+        "reference to another place": 4,
+        "whole number of right answers": 759,
+        "sum of the n": 1,
+        "overall is the sum of the categories": 69,
+        "difference of two accuracies": 552,
+        "order of the tuple, tables 3 and 7": 4,
     },
     "stereomap": {
-        "mean on the scale": 35, "same groups in each column": 7, "correlation": 96,
-        "mean of ten whole numbers": 160, "variance of ten whole numbers": 160,
-        "mean and variance of whole numbers": 80, "group of appendix B": 240,
-        "spread on the scale": 240, "spread of scores from 0 to 1": 9,
-        "mean below largest variation": 6, "same variation in tables 13 and 14": 4,
-        "order of two columns": 24, "coverage grows": 9, "two words a dimension": 12
+        "mean on the scale": 35,
+        "same groups in each column": 7,
+        "correlation": 96,
+        "mean of ten whole numbers": 160,
+        "variance of ten whole numbers": 160,
+        "mean and variance of whole numbers": 80,
+        "group of appendix B": 240,
+        "spread on the scale": 240,
+        "spread of scores from 0 to 1": 9,
+        "mean below largest variation": 6,
+        "same variation in tables 13 and 14": 4,
+        "order of two columns": 24,
+        "coverage grows": 9,
+        "two words a dimension": 12,
     },
-}  # fmt: skip
+}
 
 
-def executed_here(name, folder="", run="test-audit"):
+def names_of_notebook(name, folder="", run="test-audit"):
     """What a notebook's cells define, run in this process, perhaps on another transcription.
 
     In a kernel of its own each would import everything again; `make test` runs others so.
     """
-    cells = json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))["cells"]
-    space = {}
+    notebook = json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))
+    names = {}
     with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        for cell in (cell for cell in cells if cell["cell_type"] == "code"):
-            exec(compile("".join(cell["source"]), name, "exec"), space)
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+
+            source = "".join(cell["source"])
+            exec(compile(source, name, "exec"), names)
             if "parameters" in cell["metadata"].get("tags", []):
-                assert (space["RUN"], space["FOLDER"]) == ("default", "")
-                space |= {"RUN": run, "FOLDER": str(folder)}
-    return space
+                assert names["RUN"] == "default"
+                assert names["FOLDER"] == ""
+                names["RUN"] = run
+                names["FOLDER"] = str(folder)
+    return names
 
 
 @pytest.fixture(scope="module")
 def audit():
     """The notebooks, run once, the summary last: where they wrote, and what the summary defines."""
     for name in NOTEBOOKS:
-        executed_here(name)
-    return Output("audit", "test-audit"), executed_here("50_audit")
+        names_of_notebook(name)
+    summary = names_of_notebook("50_audit")
+    return Output("audit", "test-audit"), summary
 
 
 @pytest.fixture(scope="module")
 def tables(audit):
     """Every table that was written, by name, without the marks that keep a cell a text."""
-    written = audit[0].tables.glob("*.csv")
-    read = {file.stem: pd.read_csv(file, keep_default_na=False) for file in written}
-    return {name: table.replace("^'", "", regex=True) for name, table in read.items()}
+    output, _ = audit
+    tables = {}
+    for file in output.tables.glob("*.csv"):
+        table = pd.read_csv(file, keep_default_na=False)
+        tables[file.stem] = table.replace("^'", "", regex=True)
+    return tables
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +149,16 @@ def findings(tables):
 
 def test_counts_are_pinned(findings):
     counts = findings.groupby(["paper", "check", "verdict"]).size().unstack(fill_value=0)
-    counts = counts[list(VERDICTS[::-1])]
+    counts = counts[["contradicts", "rounding", "holds", "cannot be checked"]]
     hold = counts["holds"] == counts.sum(axis=1)
     for paper, checks in HOLD.items():
         assert counts.loc[hold, "holds"][paper].to_dict() == checks
-    found = [
-        " | ".join([*row.Index, " ".join(map(str, row[1:]))]) for row in counts[~hold].itertuples()
-    ]
-    assert sorted(found) == sorted(PINNED.strip().splitlines())
+
+    lines = []
+    for (paper, check), *numbers in counts[~hold].itertuples():
+        numbers = " ".join(map(str, numbers))
+        lines.append(f"{paper} | {check} | {numbers}")
+    assert sorted(lines) == sorted(PINNED.strip().splitlines())
 
 
 def test_the_exercise_finds_the_largest_contradictions(audit, findings):
@@ -134,51 +166,68 @@ def test_the_exercise_finds_the_largest_contradictions(audit, findings):
     units = []
     for row in findings[findings.verdict == "contradicts"].itertuples():
         with suppress(InvalidOperation):
-            printed, recomputed = Decimal(row.printed), Decimal(row.recomputed)
-            units.append(float(abs(printed - recomputed).scaleb(-printed.as_tuple().exponent)))
-    found = audit[1]["answer"]["units"].astype(float).to_list()
-    assert found == pytest.approx(sorted(units, reverse=True)[:5], abs=0.006)
+            printed = Decimal(row.printed)
+            distance = abs(printed - Decimal(row.recomputed))
+            last_digit = printed.as_tuple().exponent
+            units.append(float(distance.scaleb(-last_digit)))
+    largest = sorted(units, reverse=True)[:5]
+
+    _, summary = audit
+    answer = summary["answer"]["units"].astype(float).to_list()
+    assert answer == pytest.approx(largest, abs=0.006)
 
 
-def test_findings_are_as_promised(tables, findings):
+def test_findings_have_their_columns_and_are_summed_in_the_summary(tables, findings):
     assert findings.columns.to_list() == COLUMNS
     assert set(findings["verdict"]) <= set(VERDICTS)
-    assert (findings[["paper", "place", "check", "item", "explanation"]] != "").all(axis=None)
+    texts = findings[["paper", "place", "check", "item", "explanation"]]
+    assert (texts != "").all(axis=None)
+
     summary = tables["summary"]
+    contradictions = findings["verdict"] == "contradicts"
     assert summary["findings"].sum() == len(findings)
-    assert summary["contradicts"].sum() == (findings["verdict"] == "contradicts").sum()
+    assert summary["contradicts"].sum() == contradictions.sum()
 
 
-def test_every_printed_number_takes_part(tables):
+def test_every_printed_number_is_checked(tables):
     numbers = tables["numbers"]
     assert not (numbers["verdict"] == "no check").any()
+
     schema = pd.read_csv(paths.PUBLISHED / "columns.csv")
     schema = schema[schema["kind"].isin(["number", "count"])]
     schema = schema[schema["file"].str.startswith("table")]  # the others are of an appendix's text
     number = schema["file"].str.extract(r"table0?(\d+)_", expand=False)
     columns = set(zip(schema["study"], "Table " + number, schema["column"], strict=True))
-    met = numbers.loc[numbers["place"] != "Text", ["paper", "place", "column"]]
-    assert columns == set(met.itertuples(index=False, name=None))
+
+    of_tables = numbers[numbers["place"] != "Text"]
+    checked = of_tables[["paper", "place", "column"]].itertuples(index=False, name=None)
+    assert set(checked) == columns
 
 
-def test_every_contradiction_is_weighed(tables, findings):
+def test_every_contradiction_has_a_judged_consequence(tables, findings):
     slips = tables["slips"]
+    contradictions = findings["verdict"] == "contradicts"
     assert set(slips["changes"]) == {"nothing", "a number", "a claim"}
-    assert slips["findings"].sum() == (findings["verdict"] == "contradicts").sum()
-    assert len(slips) == sum(len(notes("slips", paper)) for paper in findings["paper"].unique())
-    slips = slips.set_index("items")["findings"]  # one can explain several findings
-    assert slips["Table 4: Gemma-7b, Overall"] == 3
-    assert slips.filter(like="Deepseek-7b").to_list() == [11]
-    assert slips.filter(like="Tables 1, 2, 6 against 8").to_list() == [10]
+    assert slips["findings"].sum() == contradictions.sum()
+    weighed = [len(notes("slips", paper)) for paper in findings["paper"].unique()]
+    assert len(slips) == sum(weighed)
+
+    counts = slips.set_index("items")["findings"]  # one can explain several findings
+    assert counts["Table 4: Gemma-7b, Overall"] == 3
+    assert counts.filter(like="Deepseek-7b").to_list() == [11]
+    assert counts.filter(like="Tables 1, 2, 6 against 8").to_list() == [10]
 
 
-def test_the_slips_themselves(findings):
+def test_slips_of_three_papers_are_recomputed_as_counted_by_hand(findings):
     slips = findings[findings["verdict"] == "contradicts"].set_index(["place", "item"])
     assert slips.loc[("Section 3.2", "events of shame and of guilt"), "recomputed"] == "275.0"
+
     denominators = slips[slips["check"] == "questions against the accuracies' n"]["recomputed"]
     assert denominators.astype(float).to_list() == [97, 82, 93, 68, 108, 101, 104, 100, 100, 61]
+
     stars = slips[slips["check"] == "stars in the order of the correlations"]["printed"]
     assert stars.to_list() == ["-0.55***", "0.51"]
+
     brittle = slips.loc[("Section 5.2", "brittleness: OpenAI range"), "explanation"]
     assert "GPT-4 Turbo has 6.76 (gender) and 6.57 (race), GPT-4o has 5.97 (race); 14 of" in brittle
     assert "only the mean of the 3 models is inside" in brittle
@@ -189,22 +238,28 @@ def test_what_rests_on_one_character_or_reading_is_left_open(findings):
     gaps = left.loc["gap against the extremes of M"]
     assert gaps["printed"].to_list() == ["2.86", "3.78", "3.76"]
     assert gaps["recomputed"].astype(float).to_list() == [2.731, 3.181, 3.088]
-    stars = left.loc["stars in the order of the correlations", "printed"]
+
     # Each n makes two of DAVINCI's four wrong, as scipy's t distribution has it: 102 to 130 groups
     # the first two, 143 to 173 the second and the last, 174 to 193 the last two.
+    stars = left.loc["stars in the order of the correlations", "printed"]
     assert stars.to_list() == ["-0.21**", "-0.69**", "0.19**", "-0.20*", "0.23*"]
-    assert {"3.16<3.14", "4.09<3.33"} < set(left.loc["sign between two means", "printed"])
+
+    signs = left.loc["sign between two means", "printed"]
+    assert {"3.16<3.14", "4.09<3.33"} < set(signs)
 
 
-def test_figure_is_written(audit):
+def test_the_figure_is_written(audit):
+    output, _ = audit
     for suffix in ("pdf", "png"):
-        assert (audit[0].figures / f"printed_numbers.{suffix}").stat().st_size > 10_000
+        file = output.figures / f"printed_numbers.{suffix}"
+        assert file.stat().st_size > 10_000
 
 
 def test_a_paper_that_was_not_audited_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
+
     with pytest.raises(InputError, match=r"findings_empathy_gap\.csv.*: make 51 writes it"):
-        executed_here("50_audit")
+        names_of_notebook("50_audit")
 
 
 # That a check can fail: the notebooks' code on doctored copies of the tables.
@@ -217,10 +272,16 @@ def reverse(column, kind):
 
 def scale(column, kind):
     """Printed numbers times factors in turn: too large or small, mostly of the other sign."""
+    factors = np.resize([-37, 37, -37, -0.013], len(column))
     scaled = []
-    for text, factor in zip(column, np.resize([-37, 37, -37, -0.013], len(column)), strict=True):
-        digits = 0 if kind == "count" else max(len(text.partition(".")[2]), 2)
-        scaled.append(f"{float(text) * factor:.{digits}f}" if text else text)
+    for text, factor in zip(column, factors, strict=True):
+        if not text:
+            scaled.append(text)
+            continue
+
+        decimals = len(text.partition(".")[2])
+        digits = 0 if kind == "count" else max(decimals, 2)
+        scaled.append(f"{float(text) * factor:.{digits}f}")
     return scaled
 
 
@@ -236,59 +297,78 @@ def spoil_texts(folder):
         ("stereomap/table04_dimension_words.csv", "Sociable", "Friendly"),
         ("stereomap/table05_extended_clusters.csv", "Hipsters", "Hippies"),
     ):
-        text = (folder / name).read_text(encoding="utf-8")
+        file = folder / name
+        text = file.read_text(encoding="utf-8")
         assert old in text
         times = -1 if old == ",senior," else 1
-        (folder / name).write_text(text.replace(old, new, times), encoding="utf-8")
+        file.write_text(text.replace(old, new, times), encoding="utf-8")
+
     other = {"<": ">", ">": "=", "=": "<", "": "***", "*": "***", "**": "***"}
     for number, column in ((2, "sign"), (5, "sign"), (8, "significance")):
         (file,) = folder.glob(f"stereomap/table{number:02}_*.csv")
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
-        table.assign(**{column: table[column].replace(other)}).to_csv(file, index=False)
+        table[column] = table[column].replace(other)
+        table.to_csv(file, index=False)
 
 
 def spoil_claims(file):
     """Numbers up by seven, an invented phrase in each list, references to nowhere."""
     table = pd.read_csv(file, dtype=str, keep_default_na=False)
     printed = table["printed"]
-    whole = printed.str.extract(r"^(\d+)((?:\.\d+)?)$")
-    number = whole[0].notna()
-    higher = (whole.loc[number, 0].astype(int) + 7).astype(str) + whole.loc[number, 1]
-    table.loc[number, "printed"] = higher
-    table["printed"] = table["printed"].where(~printed.str.contains("; "), printed + "; zebras")
+
+    parts = printed.str.extract(r"^(?P<whole>\d+)(?P<decimals>(?:\.\d+)?)$").dropna()
+    higher = parts["whole"].astype(int) + 7
+    table.loc[parts.index, "printed"] = higher.astype(str) + parts["decimals"]
+
+    is_list = printed.str.contains("; ")
+    table.loc[is_list, "printed"] = printed + "; zebras"
     table["printed"] = table["printed"].replace("3-6", "3-7")
-    table.assign(against="see " + table["against"]).to_csv(file, index=False)
+    table["against"] = "see " + table["against"]
+    table.to_csv(file, index=False)
 
 
-def passed(found):
+def count_good(findings):
     """How many findings of each check, and of each sentence by its name, hold."""
-    sentence = found["check"].str.contains("sentence|reference")
-    named = found.assign(name=found["item"].where(sentence, ""))
+    is_sentence = findings["check"].str.contains("sentence|reference")
+    named = findings.assign(name=findings["item"].where(is_sentence, ""))
     good = named[named["verdict"].isin(["holds", "rounding"])]
     return good.groupby(["paper", "check", "name"]).size()
 
 
+def spoil(folder, change):
+    """Change each column of printed numbers, and the claims."""
+    schema = pd.read_csv(paths.PUBLISHED / "columns.csv").query("kind in ['number', 'count']")
+    for (study, name), columns in schema.groupby(["study", "file"]):
+        file = folder / study / f"{name}.csv"
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+        for row in columns.itertuples():
+            table[row.column] = change(table[row.column], row.kind)
+        table.to_csv(file, index=False)
+    spoil_claims(folder / "claims.csv")
+
+
 def test_every_check_can_fail(findings, tmp_path):
     """Each check, and each sentence, meets another verdict on one of two doctored copies."""
-    schema = pd.read_csv(paths.PUBLISHED / "columns.csv").query("kind in ['number', 'count']")
-    fewest = best = passed(findings)
+    most = count_good(findings)
+    fewest = most
     for change in (reverse, scale):
         folder = tmp_path / change.__name__
         shutil.copytree(paths.PUBLISHED, folder)
-        for (study, file), own in schema.groupby(["study", "file"]):
-            table = pd.read_csv(folder / study / f"{file}.csv", dtype=str, keep_default_na=False)
-            for column, kind in own[["column", "kind"]].values:
-                table[column] = change(table[column], kind)
-            table.to_csv(folder / study / f"{file}.csv", index=False)
-        spoil_claims(folder / "claims.csv")
+        spoil(folder, change)
         if change is reverse:
             spoil_texts(folder)
-        spaces = [executed_here(name, folder, "test-audit-doctored") for name in NOTEBOOKS]
-        result = passed(pd.concat([space["found"].table() for space in spaces]))
-        fewest = np.minimum(fewest, result.reindex(best.index, fill_value=0))
+
+        doctored = []
+        for notebook in NOTEBOOKS:
+            names = names_of_notebook(notebook, folder, "test-audit-doctored")
+            doctored.append(names["found"].table())
+        counts = count_good(pd.concat(doctored))
+        fewest = np.minimum(fewest, counts.reindex(most.index, fill_value=0))
+
     # Counted from sentences alone, which are read in the notebook; no table can change it.
     never = ("biased_samaritan", "sentence against tables", "default groups deviate least")
-    assert list(best.index[fewest >= best]) == [never]
+    unchanged = most.index[fewest >= most]
+    assert list(unchanged) == [never]
 
 
 # The arithmetic.
@@ -300,7 +380,10 @@ def test_rounding_alone_never_contradicts(a, b, digits):
     """A difference printed from exact terms against the printed terms."""
     half = 0.5 * 10.0**-digits
     printed = pd.Series([f"{a - b:.{digits}f}"])
-    table = judge(printed, round(a, digits) - round(b, digits), operands=2 * half)
+    recomputed = round(a, digits) - round(b, digits)
+
+    table = judge(printed, recomputed, operands=2 * half)
+
     assert table["verdict"].iloc[0] != "contradicts"
     assert table["tolerance"].iloc[0] == pytest.approx(3 * half)
 
@@ -319,43 +402,53 @@ def test_rounding_alone_never_contradicts(a, b, digits):
         ("225", 275, 0.0, True, "contradicts"),
     ],
 )
-def test_judge(printed, recomputed, operands, cut, verdict):
-    assert judge(pd.Series([printed]), recomputed, operands, cut)["verdict"].iloc[0] == verdict
+def test_a_number_holds_is_rounded_or_contradicts(printed, recomputed, operands, cut, verdict):
+    table = judge(pd.Series([printed]), recomputed, operands, cut)
+
+    assert table["verdict"].to_list() == [verdict]
 
 
 def test_the_gravest_verdict_stays():
-    found = Findings("stereomap", ["group"])
+    findings = Findings("stereomap", ["group"])
     frame = pd.DataFrame({"group": ["a", "b"], "x": [1.0, 2.0], "x_printed": ["1.0", "2.0"]})
     why = {"holds": "why", "contradicts": "why not"}
-    found.facts(1, frame, ["x"], [True, False], "first", why)
-    found.facts(1, frame, ["x"], ["cannot be checked", "holds"], "second", ["one", "two"])
-    found.uses(1, frame, "x")
-    assert found.cells == {("Table 1", "x", 0): "holds", ("Table 1", "x", 1): "contradicts"}
-    assert found.table()["item"].to_list() == ["a", "b", "a", "b"]
-    assert found.table()["explanation"].to_list() == ["why", "why not", "one", "two"]
-    assert found.slips()["changes"].to_list() == ["not yet weighed"]
+
+    findings.facts(1, frame, ["x"], [True, False], "first", why)
+    findings.facts(1, frame, ["x"], ["cannot be checked", "holds"], "second", ["one", "two"])
+    findings.uses(1, frame, "x")
+
+    assert findings.cells == {("Table 1", "x", 0): "holds", ("Table 1", "x", 1): "contradicts"}
+    table = findings.table()
+    assert table["item"].to_list() == ["a", "b", "a", "b"]
+    assert table["explanation"].to_list() == ["why", "why not", "one", "two"]
+    assert findings.slips()["changes"].to_list() == ["not yet weighed"]
 
 
 @pytest.mark.parametrize(
     ("cell", "shown"),
     [
-        (18.0, "18"), (np.nan, ""), ("5.70", "5.70"), ("a [sic] phrase", "a [sic] phrase"),
+        (18.0, "18"),
+        (np.nan, ""),
+        ("5.70", "5.70"),
+        ("a [sic] phrase", "a [sic] phrase"),
         ("{'young_adult': np.float64(1.5), 'Men': 2.0}", "young adult: 1.5, Men: 2"),
-        ("missing: []", "missing: none"), ("['a', ('b', 'c')]", "a, b, c"),
+        ("missing: []", "missing: none"),
+        ("['a', ('b', 'c')]", "a, b, c"),
     ],
-)  # fmt: skip
-def test_a_cell_in_words(cell, shown):
+)
+def test_a_cell_is_shown_in_words(cell, shown):
     assert as_shown(cell) == shown
 
 
-def test_unknown_claim():
+def test_an_unknown_claim_is_refused_with_its_paper():
     with pytest.raises(ValueError, match=r"claims\.csv has no claim 'x' of the paper 'giebench'"):
         Findings("giebench", ["model"]).claim("x", 1)
 
 
-def test_claims_can_be_found_in_the_papers():
+def test_each_claim_has_a_short_quote_and_its_own_name():
     """Each quote is short, and each claim has its own name."""
     for paper in PAPERS:
         table = notes("claims", paper)
         assert not table["claim"].duplicated().any()
-        assert table["quote"].str.split().str.len().between(2, 17).all()
+        words = table["quote"].str.split().str.len()
+        assert words.between(2, 17).all()

@@ -43,12 +43,12 @@ def test_text_that_leaves_the_canvas_is_named(panel):
 def test_turned_texts_are_compared_as_they_are_turned(panel):
     """Their upright boxes overlap; the texts themselves do not, until one is moved."""
     fig, ax = panel
-    one = ax.text(0.3, 0.3, "a long diagonal", rotation=45)
-    other = ax.text(0.45, 0.3, "a long diagonal", rotation=45)
-    assert one.get_window_extent().overlaps(other.get_window_extent())
+    first = ax.text(0.3, 0.3, "a long diagonal", rotation=45)
+    second = ax.text(0.45, 0.3, "a long diagonal", rotation=45)
+    assert first.get_window_extent().overlaps(second.get_window_extent())
     assert canvas.misfits(fig) == []
 
-    other.set_position((0.32, 0.3))
+    second.set_position((0.32, 0.3))
     assert len(canvas.misfits(fig)) == 1
 
 

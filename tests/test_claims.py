@@ -32,11 +32,10 @@ def plain(text):
 @pytest.fixture(scope="module")
 def tables():
     """The tables of the notebooks for the real models, as the default run has them."""
-    real = ";".join(models.carried())
+    given = {"MODELS": ";".join(models.carried())}
     for notebook in NOTEBOOKS:
-        given = {"MODELS": real}
-        asked = parameters.merged(notebook, "demo", given, run=RUN)
-        run.execute(notebook, asked, run.Progress(notebook, alone=False))
+        values = parameters.merged(notebook, "demo", given, run=RUN)
+        run.execute(notebook, values, run.Progress(notebook, alone=False))
     return paths.run_folder(RUN) / "tables"
 
 
@@ -47,14 +46,17 @@ def test_a_sentence_follows_from_its_rows(tables, claim):
     assert claims.holds(claim, table), f"{claim.sentence}\n{rows}"
 
 
-def test_a_rule_is_of_the_rows_that_it_names():
+def test_a_rule_is_applied_to_the_rows_that_it_names():
     table = pd.DataFrame({"model": ["a", "a", "b"], "points": [0.21, 0.42, -1.0]})
     claim = claims.Claim(1, "x", "s/t", "model == 'a'", "span(t.points, 1) == (0.2, 0.4)", "", "")
     assert claims.holds(claim, table)
-    assert not claims.holds(claim._replace(rule="(t.points < 0).any()"), table)
-    assert claims.holds(
-        claim._replace(rule="[span(t.points, n) for n in [1]] == [(0.2, 0.4)]"), table
-    )
+
+    of_another_row = claim._replace(rule="(t.points < 0).any()")
+    assert not claims.holds(of_another_row, table)
+
+    with_a_loop = claim._replace(rule="[span(t.points, n) for n in [1]] == [(0.2, 0.4)]")
+    assert claims.holds(with_a_loop, table)
+
     with pytest.raises(ValueError, match="no row of s/t is model == 'c'"):
         claims.holds(claim._replace(rows="model == 'c'"), table)
 
@@ -77,8 +79,10 @@ def test_the_findings_have_each_sentence_and_no_other_number():
 
 def test_each_number_of_the_readme_stands_in_the_findings():
     readme = (paths.ROOT / "README.md").read_text("utf8")
-    found = readme.split("## What was found")[1].split("The three models are small")[0]
-    numbers = set(re.findall(r"\d+\.\d+", found.replace("Qwen2.5", "Qwen")))
+    _, after_heading = readme.split("## What was found", 1)
+    section = after_heading.split("The three models are small")[0]
+    numbers = set(re.findall(r"\d+\.\d+", section.replace("Qwen2.5", "Qwen")))
     assert len(numbers) > 10
-    text = (DOCS / "findings.md").read_text("utf8")
-    assert numbers <= set(re.findall(r"\d+\.\d+", text))
+
+    findings = (DOCS / "findings.md").read_text("utf8")
+    assert numbers <= set(re.findall(r"\d+\.\d+", findings))

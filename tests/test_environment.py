@@ -24,10 +24,12 @@ LOCKS = [paths.ROOT / "requirements.lock", *sorted((paths.ROOT / "locks").glob("
 
 def pinned(lock):
     """The requirements of a lock, each with how many hashes stand below it."""
-    parts = re.split(r"^(?=[a-z0-9])", lock.read_text("utf8"), flags=re.MULTILINE)[1:]
-    return [
-        (Requirement(part.split("\\")[0].strip()), part.count("--hash=sha256:")) for part in parts
-    ]
+    _, *parts = re.split(r"^(?=[a-z0-9])", lock.read_text("utf8"), flags=re.MULTILINE)
+    pins = []
+    for part in parts:
+        requirement, _, _ = part.partition("\\")
+        pins.append((Requirement(requirement.strip()), part.count("--hash=sha256:")))
+    return pins
 
 
 LOCKED = [requirement for requirement, _ in pinned(LOCKS[0])]
@@ -39,12 +41,20 @@ CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 @pytest.mark.parametrize("name", sorted(set(DECLARED) - {"torch"}))
 def test_the_lock_pins_one_version_that_is_declared(name, version, platform):
-    environment = {"python_full_version": f"{version}.1", "python_version": version}
-    environment["sys_platform"] = platform
-    pins = [
-        r for r in LOCKED
-        if r.name == name and (r.marker is None or Marker(str(r.marker)).evaluate(environment))
-    ]  # fmt: skip
+    environment = {
+        "python_full_version": f"{version}.1",
+        "python_version": version,
+        "sys_platform": platform,
+    }
+
+    pins = []
+    for requirement in LOCKED:
+        if requirement.name != name:
+            continue
+        marker = requirement.marker
+        if marker is None or Marker(str(marker)).evaluate(environment):
+            pins.append(requirement)
+
     assert len(pins) == 1, f"{name}: {len(pins)} pins in requirements.lock; run make lock"
     (pin,) = pins[0].specifier
     assert pin.operator == "=="
@@ -53,39 +63,56 @@ def test_the_lock_pins_one_version_that_is_declared(name, version, platform):
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
 def test_every_package_of_a_lock_has_its_version_and_hashes(lock):
+    requirements = set()
     for requirement, hashes in pinned(lock):
         assert hashes > 0, requirement
-        assert [one.operator for one in requirement.specifier] == ["=="], requirement
+        (version,) = requirement.specifier
+        assert version.operator == "==", requirement
         assert requirement.name != "torch"
+        requirements.add(requirement)
+
     declared = PROJECT["project"]["optional-dependencies"].get(lock.stem, [])
-    assert set(map(Requirement, declared)) <= {requirement for requirement, _ in pinned(lock)}
+    assert set(map(Requirement, declared)) <= requirements
 
 
-def test_what_builds_is_pinned():
+def test_the_build_tools_are_pinned():
     (hatchling,) = PROJECT["build-system"]["requires"]
-    assert {hatchling} < set(PROJECT["dependency-groups"]["build"])
-    assert set(PROJECT["dependency-groups"]["build"]) <= set(map(str, LOCKED))
+    build = set(PROJECT["dependency-groups"]["build"])
+    assert {hatchling} < build
+    assert build <= set(map(str, LOCKED))
 
 
-def test_torch_stands_apart():
+def test_no_lock_pins_torch():
     """pip installs it, from the build that fits the machine; the lock must not bring another."""
-    assert [r.name for r in LOCKED if re.match("torch|triton|nvidia", r.name)] == []
+    for requirement in LOCKED:
+        assert not re.match("torch|triton|nvidia", requirement.name)
+
     assert str(DECLARED["torch"].specifier).startswith("==")
 
 
-def test_conda_gets_the_same_environment():
-    pip = next(line["pip"] for line in CONDA if isinstance(line, dict))
-    named = [line for line in [*CONDA, *pip] if isinstance(line, str) and line[0] != "-"]
-    here = {re.match(r"[\w-]+", line).group(): line for line in named}
+def test_the_conda_environment_has_the_same_versions():
+    (pip,) = [line["pip"] for line in CONDA if isinstance(line, dict)]
+    lines = {}
+    for line in [*CONDA, *pip]:
+        if isinstance(line, str) and not line.startswith("-"):
+            name = re.match(r"[\w-]+", line).group()
+            lines[name] = line
+
     for name, requirement in DECLARED.items():
-        line = here[CONDA_NAMES.get(name, name)]
+        line = lines[CONDA_NAMES.get(name, name)]
         assert set(Requirement(line).specifier) == set(requirement.specifier), line
-    assert here["python"] == "python" + PROJECT["project"]["requires-python"].replace(" ", "")
+
+    python = PROJECT["project"]["requires-python"].replace(" ", "")
+    assert lines["python"] == f"python{python}"
 
 
 def test_no_file_names_a_registry():
-    names = ("pyproject.toml", "environment.yml", "Makefile")
-    for file in (*LOCKS, *(paths.ROOT / name for name in names)):
+    for file in (
+        *LOCKS,
+        paths.ROOT / "pyproject.toml",
+        paths.ROOT / "environment.yml",
+        paths.ROOT / "Makefile",
+    ):
         assert "://" not in file.read_text("utf8")
 
 
@@ -114,23 +141,28 @@ def ran(folder):
 
 def call(install, monkeypatch, part, lock="requirements.lock"):
     """Install as make does."""
-    words = [Path(install.STUDIES) / part, paths.ROOT / lock]
-    monkeypatch.setattr("sys.argv", ["install.py", *map(str, words)])
+    part_file = Path(install.STUDIES) / part
+    lock_file = paths.ROOT / lock
+    monkeypatch.setattr("sys.argv", ["install.py", str(part_file), str(lock_file)])
     return install.main()
+
+
+def marks(folder):
+    """The files that say which parts of an environment are whole."""
+    return {file.name for file in folder.glob(".*")}
 
 
 def test_a_whole_environment_is_made_once(install, monkeypatch):
     assert call(install, monkeypatch, ".ready") == 0
     assert call(install, monkeypatch, ".ray", "locks/ray.lock") == 0
+
     folder = Path(install.STUDIES)
-    assert {file.name for file in folder.glob(".*")} == {".ready", ".ray"}
+    assert marks(folder) == {".ready", ".ray"}
     assert (folder / ".ready").read_text() == install.contents(paths.ROOT / "requirements.lock")
+
     monkeypatch.setattr(install, "run", None)  # nothing is called
-    assert (
-        call(install, monkeypatch, ".ready")
-        == call(install, monkeypatch, ".ray", "locks/ray.lock")
-        == 0
-    )
+    assert call(install, monkeypatch, ".ready") == 0
+    assert call(install, monkeypatch, ".ray", "locks/ray.lock") == 0
 
 
 class KilledError(BaseException):
@@ -139,7 +171,7 @@ class KilledError(BaseException):
 
 @pytest.mark.parametrize("killed", [KilledError, subprocess.CalledProcessError(-9, "uv")])
 @pytest.mark.parametrize("part", [".ready", ".ray"])
-def test_what_a_kill_left_is_removed_and_made_anew(install, monkeypatch, part, killed):
+def test_a_killed_installation_is_removed_and_repeated(install, monkeypatch, part, killed):
     """Of the first installation or of a later one: nothing of the environment counts any more."""
     folder = Path(install.STUDIES)
     if part == ".ray":
@@ -160,10 +192,10 @@ def test_what_a_kill_left_is_removed_and_made_anew(install, monkeypatch, part, k
     assert call(install, monkeypatch, ".ready") == 0
     assert not (folder / HALF).exists()
     assert (folder / "lib/python3/site-packages/whole").exists()
-    assert {file.name for file in folder.glob(".*")} == {".ready"}
+    assert marks(folder) == {".ready"}
 
 
-def test_a_program_that_fails_by_itself_leaves_the_environment(install, monkeypatch):
+def test_a_failed_optional_part_keeps_the_environment(install, monkeypatch):
     """Without a net, an optional part costs nobody the environment that works."""
     assert call(install, monkeypatch, ".ready") == 0
     folder = Path(install.STUDIES)
@@ -174,6 +206,7 @@ def test_a_program_that_fails_by_itself_leaves_the_environment(install, monkeypa
 
     monkeypatch.setattr(install, "run", fail)
     assert call(install, monkeypatch, ".ray", "locks/ray.lock") == 1
+
     assert (folder / ".ready").stat().st_mtime_ns == before.st_mtime_ns
     assert (folder / "lib/python3/site-packages/whole").exists()
     assert not (folder / ".ray").exists()
@@ -184,12 +217,14 @@ def test_two_installations_wait_for_each_other(install, monkeypatch, capsys):
     fcntl.flock(held, fcntl.LOCK_EX)
     timer = Timer(0.5, held.close)
     timer.start()
+
     assert call(install, monkeypatch, ".ready") == 0
+
     timer.join()
     assert capsys.readouterr().out.startswith("Another make makes an environment: waiting for it\n")
 
 
-def test_a_folder_that_takes_no_environment_is_one_sentence(install, monkeypatch, capsys):
+def test_an_unwritable_environment_folder_is_one_sentence(install, monkeypatch, capsys):
     Path(install.STUDIES).write_text("a file")
     assert call(install, monkeypatch, ".ready") == 1
     assert capsys.readouterr().err == f"{install.STUDIES} cannot be written: File exists\n"

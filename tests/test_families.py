@@ -11,15 +11,15 @@ from ingroup.tables import InputError
 
 
 def test_every_study_has_a_family():
-    found = families.families()
-    assert list(found) == ["empathy_gap", "biased_samaritan", "giebench", "stereomap"]
-    assert found["empathy_gap"].together == ("model", "setting")
+    of_study = families.families()
+    assert list(of_study) == ["empathy_gap", "biased_samaritan", "giebench", "stereomap"]
+    assert of_study["empathy_gap"].together == ("model", "setting")
     # The second study's level is a parameter, too: the paper's, unless somebody sets another.
-    assert found["biased_samaritan"].level == defaults("20_biased_samaritan")["ALPHA"]
+    assert of_study["biased_samaritan"].level == defaults("20_biased_samaritan")["ALPHA"]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "message"),
     [
         ("a: {claim: x, together: [m], method: holm}", "a, level: Field required"),
         (
@@ -36,28 +36,33 @@ def test_every_study_has_a_family():
         ),
     ],
 )
-def test_a_family_that_is_wrong_says_where(tmp_path, text, found):
+def test_a_family_that_is_wrong_says_where(tmp_path, text, message):
     file = tmp_path / "families.yaml"
     file.write_text(text, "utf8")
-    with pytest.raises(InputError, match=found):
+
+    with pytest.raises(InputError, match=message):
         families.families(file)
 
 
-def test_a_family_is_the_categories_of_a_model_and_setting():
-    table = pd.DataFrame({
-        "model": ["a"] * 4 + ["b"],
-        "setting": ["P0", "P0", "P0", "P1", "P0"],
-        "p": [0.01, 0.04, np.nan, 0.01, 0.01],
-        "p_least": [0.001, 0.02, 0.001, 0.001, 0.001],
-    })  # fmt: skip
-    found = families.corrected(table, "empathy_gap")
+def test_a_family_holds_the_categories_of_one_model_and_setting():
+    table = pd.DataFrame(
+        {
+            "model": ["a"] * 4 + ["b"],
+            "setting": ["P0", "P0", "P0", "P1", "P0"],
+            "p": [0.01, 0.04, np.nan, 0.01, 0.01],
+            "p_least": [0.001, 0.02, 0.001, 0.001, 0.001],
+        }
+    )
+
+    corrected = families.corrected(table, "empathy_gap")
+
     _, by_hand, *_ = multipletests([0.01, 0.04], method="holm")
-    assert found.holm[:2].tolist() == pytest.approx(by_hand.tolist())
-    assert np.isnan(found.holm[2])
-    assert found.holm[3:].tolist() == [0.01, 0.01]
-    assert found.least[:2].tolist() == [0.002, 0.02]
-    assert np.isnan(found.least[2])
-    assert found.tests.tolist() == [2, 2, 2, 1, 1]
+    assert corrected.holm[:2].tolist() == pytest.approx(by_hand.tolist())
+    assert np.isnan(corrected.holm[2])
+    assert corrected.holm[3:].tolist() == [0.01, 0.01]
+    assert corrected.least[:2].tolist() == [0.002, 0.02]
+    assert np.isnan(corrected.least[2])
+    assert corrected.tests.tolist() == [2, 2, 2, 1, 1]
 
 
 def test_a_table_of_one_model_is_one_family():
@@ -70,9 +75,11 @@ def test_another_method_is_refused():
         families.corrected(pd.DataFrame({"p": [], "p_least": []}), "stereomap")
 
 
-def test_tests_without_a_floor_have_the_least_0():
+def test_tests_without_a_smallest_p_have_the_smallest_p_0():
     table = pd.DataFrame({"model": "a", "setting": "P0", "p": [0.01, 0.04, np.nan]})
-    found = families.corrected(table, "empathy_gap", least=None)
-    assert found.holm.tolist() == pytest.approx([0.02, 0.04, np.nan], nan_ok=True)
-    assert found.least.tolist() == pytest.approx([0, 0, np.nan], nan_ok=True)
-    assert found.tests.tolist() == [2, 2, 2]
+
+    corrected = families.corrected(table, "empathy_gap", least=None)
+
+    assert corrected.holm.tolist() == pytest.approx([0.02, 0.04, np.nan], nan_ok=True)
+    assert corrected.least.tolist() == pytest.approx([0, 0, np.nan], nan_ok=True)
+    assert corrected.tests.tolist() == [2, 2, 2]

@@ -1,6 +1,7 @@
 """The same figure gives the same bytes, and a demonstration says what it is."""
 
 import runpy
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -19,14 +20,18 @@ def draw():
     return fig
 
 
-def test_two_saves_are_the_same_bytes_with_fonts_embedded(tmp_path):
+def test_two_saves_give_identical_bytes_with_embedded_fonts(tmp_path):
     for name in ("a", "b"):
         figures.save(draw(), tmp_path, name)
+
     for suffix in ("pdf", "png"):
-        assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
-    content = (tmp_path / "a.pdf").read_bytes()
-    assert b"/FontFile2" in content
-    assert b"/Type3" not in content
+        first = (tmp_path / f"a.{suffix}").read_bytes()
+        second = (tmp_path / f"b.{suffix}").read_bytes()
+        assert first == second
+
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
 
 
 def test_a_figure_says_which_of_its_models_are_real():
@@ -38,54 +43,75 @@ def test_a_figure_says_which_of_its_models_are_real():
 
 
 def test_only_a_demonstration_says_so(tmp_path):
-    real, shown = draw(), draw()
+    real = draw()
+    demonstration = draw()
     figures.save(real, tmp_path, "real", figures.whose(["organisation/name"]))
-    figures.save(shown, tmp_path, "shown", figures.whose(["calibrant"]))
+    figures.save(demonstration, tmp_path, "shown", figures.whose(["calibrant"]))
+
     assert real._supxlabel is None
-    assert shown._supxlabel.get_text().replace("\n", " ") == figures.DEMONSTRATION
-    inches = shown._supxlabel.get_window_extent().width / plt.rcParams["savefig.dpi"]
-    assert 1 < inches < shown.get_figwidth()
+    note = demonstration._supxlabel
+    assert note.get_text().replace("\n", " ") == figures.DEMONSTRATION
+    inches = note.get_window_extent().width / plt.rcParams["savefig.dpi"]
+    assert 1 < inches < demonstration.get_figwidth()
 
 
-def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypatch):
+def test_only_the_chosen_figure_is_written_in_the_chosen_formats(tmp_path, monkeypatch):
     """Twice the same bytes; the committed one, and every other figure, stays."""
-    committed, paper = tmp_path / "study", tmp_path / "paper"
-    asked = {"only": "study/one study/two", "out": str(paper), "format": "svg,pdf"}
-    asked |= {"font": 14, "width": "5", "panel": "text stays text"}
+    committed = tmp_path / "study"
+    paper = tmp_path / "paper"
+    options = {
+        "only": "study/one study/two",
+        "out": str(paper),
+        "format": "svg,pdf",
+        "font": 14,
+        "width": "5",
+        "panel": "text stays text",
+    }
     monkeypatch.setattr(figures, "OWN", {})
-    figures.use_style(**asked)
+    figures.use_style(**options)
     assert (figures.ONE_COLUMN, figures.TWO_COLUMNS) == (5, 5)
-    found = []
+
+    writings = []
     for _ in range(2):
         fig = draw()
         fig.add_subplot(222).set_title("another panel")
-        assert fig.axes[0].xaxis.get_ticklabels()[0].get_size() == 12  # of 6, with 14 of 7
+        tick = fig.axes[0].xaxis.get_ticklabels()[0]
+        assert tick.get_size() == 12  # of 6, with 14 of 7
+
         figures.save(fig, committed, "one")
         assert [ax.get_title() for ax in fig.axes] == ["text stays text"]
         assert fig.get_figwidth() == 5
+
         figures.save(draw(), committed, "three")
-        found.append({file.name: file.read_bytes() for file in paper.iterdir()})
-    assert found[0] == found[1]
-    assert sorted(found[0]) == ["one.pdf", "one.svg"]
-    assert b">text stays text<" in found[0]["one.svg"]
+        writings.append({file.name: file.read_bytes() for file in paper.iterdir()})
+
+    assert writings[0] == writings[1]
+    assert sorted(writings[0]) == ["one.pdf", "one.svg"]
+    assert b">text stays text<" in writings[0]["one.svg"]
     assert not committed.exists()
-    monkeypatch.setattr(figures, "OWN", asked | {"panel": "another"})
+
+    monkeypatch.setattr(figures, "OWN", options | {"panel": "another"})
     with pytest.raises(InputError, match="PANEL: one has no 'another'; there are text stays text"):
         figures.save(draw(), committed, "one")
+
     monkeypatch.undo()
     figures.use_style()
     assert (figures.ONE_COLUMN, figures.TWO_COLUMNS) == (3.03, 6.30)
-    assert draw().axes[0].xaxis.get_ticklabels()[0].get_size() == 6
+    tick = draw().axes[0].xaxis.get_ticklabels()[0]
+    assert tick.get_size() == 6
 
 
-def test_a_figure_of_some_models_reads_their_rows_alone(tmp_path, monkeypatch):
-    table = pd.DataFrame({"model": ["a", "b", "c"], "x": [1, 2, 3]})
+def test_a_figure_of_chosen_models_reads_only_their_rows(tmp_path, monkeypatch):
+    here = pd.DataFrame({"model": ["a", "b", "c"], "x": [1, 2, 3]})
     printed = pd.DataFrame({"model": ["GPT-4", "PaLM"], "x": [4, 5]})
-    for name, one in (("here", table), ("printed", printed), ("plain", table[["x"]])):
-        figures.write_table(one, tmp_path, name)
+    figures.write_table(here, tmp_path, "here")
+    figures.write_table(printed, tmp_path, "printed")
+    figures.write_table(here[["x"]], tmp_path, "plain")
+
     monkeypatch.setattr(figures, "OWN", {"models": "c;a"})
-    found = figures.read_table(tmp_path, "here")
-    assert found.to_dict("list") == {"model": ["a", "c"], "x": [1, 3]}
+
+    chosen = figures.read_table(tmp_path, "here")
+    assert chosen.to_dict("list") == {"model": ["a", "c"], "x": [1, 3]}
     assert figures.read_table(tmp_path, "printed").equals(printed)
     assert figures.read_table(tmp_path, "plain").x.tolist() == [1, 2, 3]
 
@@ -94,34 +120,47 @@ def test_a_figure_of_some_models_reads_their_rows_alone(tmp_path, monkeypatch):
 def test_a_wrong_option_of_a_figure_is_one_sentence(monkeypatch, given):
     name, value = given.split("=")
     monkeypatch.setenv(name, value)
-    anew = runpy.run_path(figures.__file__)  # reads the environment
+    module = runpy.run_path(figures.__file__)  # reads the environment
+
     with pytest.raises(InputError, match=f"^WIDTH, FONT or CMAP: .*{value}.*$"):
-        anew["use_style"]()
+        module["use_style"]()
 
 
-def test_a_heatmap_masks_and_divides():
+def test_a_heatmap_hides_masked_cells_and_divides_groups():
     _, ax = plt.subplots()
     matrix = np.arange(16.0).reshape(4, 4)
     shown = ~np.eye(4, dtype=bool)
+
     image = figures.heatmap(ax, matrix, shown, ["x", "x", "y", "z"], list("abcd"))
+
     assert np.array_equal(image.get_array().mask, ~shown)
     assert image.get_clim() == tuple(np.percentile(np.arange(16), [1, 99]))
-    assert [line.get_ydata()[0] for line in ax.lines[::2]] == [2, 3]
-    assert [label.get_text() for label in ax.get_yticklabels()] == list("abcd")
+    dividers = [line.get_ydata()[0] for line in ax.lines[::2]]
+    assert dividers == [2, 3]
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == list("abcd")
 
 
-def test_a_heatmap_in_a_map_of_its_own():
+def test_a_heatmap_takes_another_colour_map():
     _, ax = plt.subplots()
     image = figures.heatmap(ax, np.eye(3), np.eye(3, dtype=bool), cmap="YlGnBu")
+
     assert image.cmap.name == "YlGnBu"
-    assert tuple(image.cmap(np.ma.masked_all(1))[0]) == (1, 1, 1, 1)  # masked cells are white
-    assert figures.heatmap(ax, np.eye(3)).cmap.name == figures.HEAT.name
+    masked_colour = image.cmap(np.ma.masked_all(1))[0]
+    assert tuple(masked_colour) == (1, 1, 1, 1)  # white
+
+    default = figures.heatmap(ax, np.eye(3))
+    assert default.cmap.name == figures.HEAT.name
 
 
 def test_no_dividers_where_every_identity_is_its_own_group():
     _, ax = plt.subplots()
     figures.heatmap(ax, np.eye(3), groups=["x", "y", "z"])
     assert len(ax.lines) == 0
+
+
+NAMES = [f"name {i}" for i in range(30)]
+MARKED = (1.0, 1.0)  # a point that names have to leave free
 
 
 def named_points():
@@ -131,31 +170,41 @@ def named_points():
     ax.set(xlim=(-4, 4), ylim=(-4, 4))
     x, y = np.random.default_rng(1).normal(0, 0.4, (2, 30))
     ax.plot(x, y, ".", markersize=2)
-    figures.label_points(ax, x, y, [f"name {i}" for i in range(30)], 4.5, [(1.0, 1.0)])
+    figures.label_points(ax, x, y, NAMES, 4.5, [MARKED])
+    fig.canvas.draw()
     return fig
 
 
-def test_crowded_names_cover_no_name_and_no_point_and_are_placed_alike_twice():
-    fig, again = named_points(), named_points()
+def test_crowded_names_do_not_overlap_and_are_placed_the_same_each_time():
+    fig = named_points()
     (ax,) = fig.axes
-    fig.canvas.draw()
+    texts = sorted(text.get_text() for text in ax.texts)
+    assert texts == sorted(NAMES)
+    assert ax.get_xlim() == (-4, 4)
+    assert ax.get_ylim() == (-4, 4)
+
     boxes = [text.get_window_extent() for text in ax.texts]
-    assert sorted(text.get_text() for text in ax.texts) == sorted(f"name {i}" for i in range(30))
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-    points = ax.transData.transform([*ax.lines[0].get_xydata(), (1.0, 1.0)])
-    assert not any(box.contains(*point) for box in boxes for point in points)
-    assert ax.get_xlim() == ax.get_ylim() == (-4, 4)
-    again.canvas.draw()
+    for box, other in combinations(boxes, 2):
+        assert not box.overlaps(other)
+
+    points = ax.transData.transform([*ax.lines[0].get_xydata(), MARKED])
+    for box, point in product(boxes, points):
+        assert not box.contains(*point)
+
+    again = named_points()
     assert bytes(fig.canvas.buffer_rgba()) == bytes(again.canvas.buffer_rgba())
 
 
-def test_what_differs_in_the_last_bits_is_written_alike(tmp_path):
+def test_numbers_that_differ_in_the_last_bits_are_written_the_same(tmp_path):
     """So much differs between processors: the order in which a sum is taken."""
     values = np.random.default_rng(2).normal(0, 1e3, 99) ** 3
-    for name, x in (("a", values), ("b", np.nextafter(values, 0) * (1 - 1e-15))):
-        figures.write_table(pd.DataFrame({"x": x}), tmp_path, name)
+    nearly = np.nextafter(values, 0) * (1 - 1e-15)
+    assert not np.array_equal(values, nearly)
+
+    figures.write_table(pd.DataFrame({"x": values}), tmp_path, "a")
+    figures.write_table(pd.DataFrame({"x": nearly}), tmp_path, "b")
+
     read = figures.read_table(tmp_path, "a").x
-    assert not np.array_equal(values, np.nextafter(values, 0) * (1 - 1e-15))
     assert read.equals(figures.read_table(tmp_path, "b").x)
     np.testing.assert_allclose(read, values, rtol=1e-9)
 
@@ -172,22 +221,30 @@ def test_a_text_that_a_spreadsheet_would_run_is_marked_and_read_back(tmp_path):
         "",
         None,
     ]
-    numbers = ["-0.5", "+1e-3", "-3", "0", "+", "-"]  # as texts they are harmless
-    table = pd.DataFrame({"=model": texts, "n": range(9), "x": [-0.1, np.nan, *[1 / 3] * 7]})
+    numbers = [-0.1, np.nan, *[1 / 3] * 7]
+    table = pd.DataFrame({"=model": texts, "n": range(9), "x": numbers})
     figures.write_table(table, tmp_path, "t")
+
     written = pd.read_csv(tmp_path / "t.csv", dtype=str, keep_default_na=False)
-    cells = [*written.columns, *written.iloc[:, 0]]
-    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    for cell in [*written.columns, *written.iloc[:, 0]]:
+        assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+
     read = figures.read_table(tmp_path, "t")
     assert read.columns.tolist() == table.columns.tolist()
-    assert read["=model"].fillna("").tolist() == [text or "" for text in texts]
+    assert read["=model"].fillna("").tolist() == table["=model"].fillna("").tolist()
     assert read.x.equals(table.x.round(10))
-    figures.write_table(pd.DataFrame({"a": numbers}), tmp_path, "n")
-    assert (tmp_path / "n.csv").read_text().split() == ["a", *numbers]
-    named = pd.DataFrame({"x": [1, 2]}, pd.MultiIndex.from_tuples([("=a", "b"), ("c", "@d")]))
+
+    harmless = ["-0.5", "+1e-3", "-3", "0", "+", "-"]
+    figures.write_table(pd.DataFrame({"a": harmless}), tmp_path, "n")
+    assert (tmp_path / "n.csv").read_text().split() == ["a", *harmless]
+
+    index = pd.MultiIndex.from_tuples([("=a", "b"), ("c", "@d")])
+    named = pd.DataFrame({"x": [1, 2]}, index)
     figures.write_table(named, tmp_path, "i", index=True)
     assert (tmp_path / "i.csv").read_text() == ",,x\n'=a,b,1\nc,'@d,2\n"
+
     figures.write_table(pd.DataFrame(), tmp_path, "e")
+
     # A carriage return would end the row, and begin another with the formula.
     broken = pd.DataFrame({"reply": ["good\r=cmd|'/C calc'!A0", "b"], "n": [1, 2]})
     figures.write_table(broken, tmp_path, "b")
@@ -214,45 +271,64 @@ def test_intervals_have_a_panel_per_model_and_one_scale_for_real_models():
 
     calibrant, small, large = fig.axes
     assert [ax.get_title() for ax in fig.axes] == ["calibrant", "small", "large"]
-    assert [tick.get_text() for tick in calibrant.get_yticklabels()] == ["Religion", "Nationality"]
-    assert small.get_xlim() == large.get_xlim()
-    assert small.get_xlim()[1] < 2 < 9 < calibrant.get_xlim()[1]
     assert [ax.get_xlabel() for ax in fig.axes] == ["", "effect (points)", ""]
+    labels = [tick.get_text() for tick in calibrant.get_yticklabels()]
+    assert labels == ["Religion", "Nationality"]
+
+    assert small.get_xlim() == large.get_xlim()
+    end = small.get_xlim()[1]
+    end_of_calibrant = calibrant.get_xlim()[1]
+    assert end < 2
+    assert end_of_calibrant > 9
 
     # Dots at the effects, hollow where the table says so.
     dots = small.collections[-1]
     np.testing.assert_allclose(dots.get_offsets(), [(0.1, 0), (0.2, 1)])
-    assert [face[3] for face in dots.get_facecolors()] == [0, 1]
+    opacity = dots.get_facecolors()[:, 3]
+    assert opacity.tolist() == [0, 1]
 
 
-def test_intervals_in_colours_are_beside_each_other_and_explained():
+def test_coloured_intervals_stand_side_by_side_with_a_legend():
     figures.use_style()
     table = effects().query("model == 'calibrant'")
     both = pd.concat([table.assign(prompt="Raw"), table.assign(prompt="COT")])
     colours = {"COT": figures.COLOURS[1], "Raw": figures.COLOURS[0]}
-    given = {"hue": "prompt", "facet": None, "colours": colours, "reference_name": "none"}
-    fig = figures.intervals(both, "effect", "line", **given)
+
+    fig = figures.intervals(
+        both,
+        "effect",
+        "line",
+        hue="prompt",
+        facet=None,
+        colours=colours,
+        reference_name="none",
+    )
 
     (ax,) = fig.axes
     heights = ax.collections[-1].get_offsets()[:, 1]
     assert sorted(np.round(heights, 1)) == [-0.2, 0.2, 0.8, 1.2]
-    (key,) = fig.legends
-    assert [text.get_text() for text in key.get_texts()] == ["COT", "Raw", "none"]
+    (legend,) = fig.legends
+    entries = [text.get_text() for text in legend.get_texts()]
+    assert entries == ["COT", "Raw", "none"]
 
 
 def test_panels_and_legends_take_as_many_columns_as_the_width_allows(monkeypatch):
     monkeypatch.setattr(figures, "OWN", {})
+    explanations = [f"a rather long explanation {i}" for i in range(4)]
+
     rows_of_panels = []
     for width in (6.3, 3.03):
         figures.use_style(width=width, font=8)
         fig = figures.intervals(effects(), "effect", "line", step=0.4)
-        lines = [plt.Line2D([], []) for _ in range(4)]
-        figures.legend(fig, lines, [f"a rather long explanation {i}" for i in range(4)])
+        line = plt.Line2D([], [])
+        figures.legend(fig, [line] * 4, explanations)
         figures.finish(fig, "made up", figures.DEMONSTRATION)
-
         assert canvas.misfits(fig) == []
-        rows_of_panels.append(fig.axes[0].get_subplotspec().get_gridspec().nrows)
+
+        grid = fig.axes[0].get_subplotspec().get_gridspec()
+        rows_of_panels.append(grid.nrows)
         plt.close(fig)
+
     assert rows_of_panels == [1, 2]
     monkeypatch.undo()
     figures.use_style()
@@ -263,19 +339,20 @@ def test_a_figure_that_does_not_fit_says_so_and_is_not_written(tmp_path, monkeyp
     figures.use_style(only="study/wide", width=3.03, out=str(tmp_path / "paper"))
     fig = draw()
     fig.axes[0].set_xticks([0, 0.02], ["a label", "over another"])
-    with pytest.raises(
-        InputError, match=r"^study/wide needs two columns: WIDTH=6\.3; at 3\.03 in "
-    ):
+
+    needs_width = r"^study/wide needs two columns: WIDTH=6\.3; at 3\.03 in "
+    with pytest.raises(InputError, match=needs_width):
         figures.save(fig, tmp_path / "study", "wide")
     assert not (tmp_path / "paper").exists()
 
     figures.OWN["width"] = 6.3
     fig = draw()
     fig.axes[0].set_xticks([0, 0.001], ["a label", "over another"])
-    with pytest.raises(
-        InputError, match=r"^study/wide needs a smaller FONT or one PANEL; at 6\.3 "
-    ):
+
+    needs_less = r"^study/wide needs a smaller FONT or one PANEL; at 6\.3 "
+    with pytest.raises(InputError, match=needs_less):
         figures.save(fig, tmp_path / "study", "wide")
+
     monkeypatch.undo()
     figures.use_style()
 

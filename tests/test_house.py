@@ -12,7 +12,8 @@ from plainness import Plainness
 
 LIB = paths.ROOT / "lib"
 FILES = sorted((LIB / "ingroup").rglob("*.py"))
-STUDIES = sorted(f.name for f in (LIB / "ingroup/studies").iterdir() if (f / "design.py").exists())
+STUDIES = sorted(file.parent.name for file in LIB.glob("ingroup/studies/*/design.py"))
+NOTEBOOKS = sorted(file.stem for file in paths.NOTEBOOKS.glob("[1-4]*.ipynb"))
 # The rooms, from the ground up: a module imports from its own floor or from below.
 FLOORS = [
     {"paths", "tables"},
@@ -32,12 +33,16 @@ FLOORS = [
     {"studies"},
     {"appendix", "commands"},
 ]
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR = {}
+for number, rooms in enumerate(FLOORS):
+    FLOOR |= dict.fromkeys(rooms, number)
 
 
 def name_of(file):
     parts = file.relative_to(LIB).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
 
 
 SOURCES = {name_of(file): file.read_text("utf8") for file in FILES}
@@ -47,84 +52,112 @@ def imports(source, top_level=False):
     """Modules of this project that a source imports, and the names that it takes from them."""
     tree = ast.parse(source)
     for node in tree.body if top_level else ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingroup"):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("ingroup"):
+                    yield alias.name, ""
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingroup"):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                yield (whole, "") if whole in SOURCES else (node.module, alias.name)
-        elif isinstance(node, ast.Import):
-            yield from ((a.name, "") for a in node.names if a.name.startswith("ingroup"))
+                is_module = whole in SOURCES
+                yield (whole, "") if is_module else (node.module, alias.name)
 
 
 def room(module):
-    return [*module.split("."), ""][1]
+    """A module's place in the package: `stats` of `ingroup.stats.paired`."""
+    _, *inside = module.split(".")
+    return inside[0] if inside else ""
+
+
+def study_of(module):
+    """The study that a module belongs to, or none."""
+    is_of_study = re.match(r"ingroup\.studies\.(\w+)", module)
+    return is_of_study.group(1) if is_of_study else None
 
 
 @pytest.mark.parametrize("module", SOURCES)
-def test_imports_go_down_and_take_no_private_name(module):
-    study = module.split(".")[2:3] if room(module) == "studies" else []
+def test_imports_go_to_lower_floors_and_take_no_private_name(module):
+    floor = FLOOR.get(room(module), 99)
+    study = study_of(module)
     for other, name in imports(SOURCES[module]):
-        if other != "ingroup":
-            assert FLOOR[room(other)] <= FLOOR.get(room(module), 99), f"{module} imports {other}"
         assert not re.match("_[a-z]", name), f"{module} takes {name} from {other}"
-        if room(other) == "studies" and study:
-            assert other.split(".")[2:3] == study, f"{module} imports another study: {other}"
+        if other != "ingroup":
+            assert FLOOR[room(other)] <= floor, f"{module} imports {other}"
+        if study and room(other) == "studies":
+            assert study_of(other) == study, f"{module} imports another study: {other}"
         if room(module) == "stats":
             assert room(other) == "stats", f"{module} imports {other}"
 
 
-def test_no_circle():
-    graph = {m: {o for o, _ in imports(f, top_level=True)} - {m} for m, f in SOURCES.items()}
-    gone = set()
-    while left := {m for m in graph if m not in gone}:
-        free = {m for m in left if not (graph[m] & left)}
+def test_imports_make_no_circle():
+    graph = {}
+    for module, source in SOURCES.items():
+        others = {other for other, _ in imports(source, top_level=True)}
+        graph[module] = others - {module}
+
+    left = set(graph)
+    while left:
+        free = {module for module in left if not graph[module] & left}
         assert free, f"a circle among {sorted(left)}"
-        gone |= free
+        left -= free
 
 
 def test_every_study_has_the_same_files():
+    needed = {"stimuli", "design", "answers", "statistics", "planted", "lens"}
     for study in STUDIES:
-        there = {file.stem for file in (LIB / "ingroup/studies" / study).glob("*.py")}
-        needed = {"stimuli", "design", "answers", "statistics", "planted", "lens"}
-        assert needed <= there, study
+        folder = LIB / "ingroup" / "studies" / study
+        modules = {file.stem for file in folder.glob("*.py")}
+        assert needed <= modules, study
 
 
 def test_no_model_is_named_in_the_library():
-    known = {f.parent.name for f in paths.MODELS.glob("*/config.json")}
+    names = {file.parent.name for file in paths.MODELS.glob("*/config.json")}
     rows = models.registry().rows
-    known |= {*rows["name"], *rows["printed"], *rows["label"], *rows["hub_id"]} - {""}
-    for name, source in SOURCES.items():
-        texts = {n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Constant)}
-        assert not known & texts, name
+    for column in ("name", "printed", "label", "hub_id"):
+        names |= set(rows[column])
+    names -= {""}
+
+    for module, source in SOURCES.items():
+        nodes = ast.walk(ast.parse(source))
+        constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        assert not names & constants, module
 
 
-@pytest.mark.parametrize("notebook", sorted(p.stem for p in paths.NOTEBOOKS.glob("[1-4]*.ipynb")))
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_opening_a_study_loads_no_module_of_another(notebook):
     cells = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", 4).cells
     left = ["\n".join(cell.source for cell in cells if cell.cell_type == "code")]
+
     loaded = set()  # whatever an import leads to, those within functions too
     while left:
-        new = {module for module, _ in imports(left.pop())} - loaded
+        imported = {module for module, _ in imports(left.pop())}
+        new = imported - loaded
         loaded |= new
         left += [SOURCES[module] for module in new]
-    found = {module.split(".")[2] for module in loaded if room(module) == "studies"}
-    assert found == {study for study in STUDIES if study in notebook}
+
+    loaded_studies = {study_of(module) for module in loaded} - {None}
+    assert loaded_studies == {study for study in STUDIES if study in notebook}
 
 
-def test_a_profile_names_notebooks_that_are_there():
+def test_a_profile_names_notebooks_that_exist():
     for file in paths.PROFILES.glob("*.yaml"):
         for notebook in yaml.safe_load(file.read_text("utf8")):
             assert (paths.NOTEBOOKS / f"{notebook}.ipynb").exists(), notebook
 
 
-def test_plainness_by_hand():
+def test_plainness_counts_what_a_hand_counts():
     """Two lines of twelve expressions, one packed assignment; a long function without a break."""
     counts = Plainness()
     counts.add('"""Docstring."""\n\n# comment\na, b = 1, 2\nc = [x for x in y]\n')
-    assert (counts.lines, counts.packed, counts.comprehensions) == (2, 1, 1)
+    assert counts.lines == 2
+    assert counts.packed == 1
+    assert counts.comprehensions == 1
     assert counts.expressions == 1 + 6 + 5  # the docstring is one, too
+
     body = "\n".join(f"    a{n} = {n}" for n in range(12))
     counts.add(f"def f():\n{body}\n")
     assert (counts.long, counts.unbroken) == (1, 1)
+
     counts.add(f'def f():\n    """Docstring.\n\n    """\n{body}\n\n    return 1\n')
     assert (counts.long, counts.unbroken) == (2, 1)
 

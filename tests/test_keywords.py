@@ -46,10 +46,11 @@ class Letters(BaseEmbedder):
     def __init__(self):
         super().__init__()
         self.count = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), n_features=64)
-        self.asked, self.threads = [], set()
+        self.batches = []  # how many texts came together
+        self.threads = set()
 
     def embed(self, documents, verbose=False):
-        self.asked.append(len(documents))
+        self.batches.append(len(documents))
         self.threads.add(torch.get_num_threads())
         return self.count.transform(documents).toarray().astype(np.float32)
 
@@ -64,76 +65,99 @@ def model():
     return loaded
 
 
-def here_and_there(model, texts, compared=None):
+def ours_and_keyberts(model, texts, compared=None):
     """Phrases and scores by document and setting: ours, and of one call of KeyBERT's for each."""
-    found = extract(texts, model).phrases
+    phrases = extract(texts, model).phrases
     for document in compared or texts:
-        for setting, how in SETTINGS.items():
-            rows = found[(found.document == document) & (found.setting == setting)]
-            assert list(rows["rank"]) == list(range(1, len(rows) + 1))
-            options = {"keyphrase_ngram_range": (1, 3), "top_n": 15, **how}
-            there = KeyBERT(model).extract_keywords(texts[document], **options)
-            there = there[::-1] if "use_maxsum" in how else there  # lists the farthest first
-            yield list(zip(rows.phrase, rows.score, strict=True)), there
+        for setting, choice in SETTINGS.items():
+            rows = phrases[(phrases.document == document) & (phrases.setting == setting)]
+            assert rows["rank"].tolist() == list(range(1, len(rows) + 1))
+            ours = list(zip(rows.phrase, rows.score, strict=True))
+
+            options = {"keyphrase_ngram_range": (1, 3), "top_n": 15, **choice}
+            keyberts = KeyBERT(model).extract_keywords(texts[document], **options)
+            if "use_maxsum" in choice:
+                keyberts = keyberts[::-1]  # it lists the farthest first
+            yield ours, keyberts
 
 
 # --- extraction
 
 
-def test_the_models_phrases_are_those_of_one_call_a_document(model):
+def test_the_models_phrases_equal_those_of_one_call_per_document(model):
     """More than 20 candidates: maxsum has 15,504 sets of 15 of the nearest 20 to choose from."""
-    for here, there in here_and_there(model, {"A": NARRATIVES[9], "B": NARRATIVES[28]}, ["A"]):
-        assert [phrase for phrase, _ in here] == [phrase for phrase, _ in there]
-        assert [score for _, score in here] == pytest.approx([s for _, s in there], abs=1.1e-4)
-        assert len(here) == 15
+    texts = {"A": NARRATIVES[9], "B": NARRATIVES[28]}
+    for ours, keyberts in ours_and_keyberts(model, texts, ["A"]):
+        assert len(ours) == 15
+        our_phrases, our_scores = zip(*ours, strict=True)
+        phrases, scores = zip(*keyberts, strict=True)
+        assert our_phrases == phrases
+        assert our_scores == pytest.approx(scores, abs=1.1e-4)
 
 
 @pytest.mark.parametrize("n", [1, 12])
-def test_as_keybert_finds_them_in_short_documents(n):
+def test_keywords_of_short_documents_are_keyberts(n):
     """5, 6 or 7 words: too few candidates for maxsum, just enough, and some more."""
     words = [word for word in " ".join(NARRATIVES).split() if word not in ENGLISH_STOP_WORDS]
-    texts = {i: " ".join(words[i : i + 5 + i % 3]) for i in range(2, n + 2)}
-    letters, lengths = Letters(), set()
-    for here, there in here_and_there(letters, texts):
-        assert here == there
-        lengths.add(len(there))
-    assert lengths >= ({0, 12, 15} if n > 1 else {15})
-    letters.asked.clear()
+    texts = {}
+    for start in range(2, n + 2):
+        length = 5 + start % 3
+        texts[start] = " ".join(words[start : start + length])
+
+    letters = Letters()
+    counts = set()
+    for ours, keyberts in ours_and_keyberts(letters, texts):
+        assert ours == keyberts
+        counts.add(len(keyberts))
+    assert counts >= ({0, 12, 15} if n > 1 else {15})
+
+    letters.batches.clear()
     extract(texts, letters)
-    assert len(letters.asked) == 2  # all documents and all phrases, for the three settings
+    assert len(letters.batches) == 2  # all documents and all phrases, for the three settings
 
 
-def test_too_few_candidates_and_too_many_pieces_can_be_seen():
+def test_too_few_candidates_and_too_many_pieces_are_counted():
     texts = {"none": "", "only stop words": "they are", "few": "big red dogs", "long": "ab " * 38}
-    found = extract(texts, Letters())
-    counts = found.phrases.groupby(["document", "setting"]).size().to_dict()
-    sizes = {"few": 6, "long": 3}
-    assert counts == {(d, s): n for d, n in sizes.items() for s in ("MMR 0.7", "MMR 0.2")}
-    assert found.documents.to_dict("list") == {
+    extracted = extract(texts, Letters())
+
+    counts = extracted.phrases.groupby(["document", "setting"]).size()
+    assert counts.to_dict() == {
+        ("few", "MMR 0.7"): 6,
+        ("few", "MMR 0.2"): 6,
+        ("long", "MMR 0.7"): 3,
+        ("long", "MMR 0.2"): 3,
+    }
+    assert extracted.documents.to_dict("list") == {
         "document": [*texts],
         "n_candidates": [0, 0, 6, 3],
         "n_pieces": [2, 4, 5, 40],
         "read_pct": [100, 100, 100, 25],
     }
+
     for texts in ({}, {"none": ""}):
         nothing = extract(texts, Letters())
-        assert (len(nothing.phrases), len(nothing.documents)) == (0, len(texts))
+        assert len(nothing.phrases) == 0
+        assert len(nothing.documents) == len(texts)
 
 
-def test_word_pieces_are_the_models(model):
-    found = extract({"A": "unhappiness " * 200}, model).documents
+def test_word_pieces_are_counted_by_the_models_tokenizer(model):
     pieces = len(model.tokenizer.tokenize("unhappiness"))
     assert pieces > 1
-    assert found.n_pieces.item() == 200 * pieces + 2
-    assert found.read_pct.item() == pytest.approx(100 * 256 / (200 * pieces + 2))
+
+    extracted = extract({"A": "unhappiness " * 200}, model).documents
+
+    in_all = 200 * pieces + 2
+    assert extracted.n_pieces.item() == in_all
+    assert extracted.read_pct.item() == pytest.approx(100 * 256 / in_all)
 
 
 def test_one_thread_while_embedding_and_as_many_as_before_afterwards():
     before = torch.get_num_threads()
+    letters = Letters()
     torch.set_num_threads(2)
     try:
-        letters = Letters()
         extract({"A": "big red dogs"}, letters)
+
         assert letters.threads == {1}
         assert torch.get_num_threads() == 2
     finally:
@@ -143,7 +167,7 @@ def test_one_thread_while_embedding_and_as_many_as_before_afterwards():
 # --- texts
 
 
-def test_prepared_as_the_released_code_does():
+def test_released_preparation_keeps_what_the_released_code_keeps():
     """A name of two words stays, but for "whites", a stop word; "Black" with a capital is none."""
     text = "Asians, and Poor Whites: the CEOs' low-income  people are\nBlack! Women's"
     groups = ["Asians", "poor Whites", "CEOs", "women"]
@@ -151,7 +175,7 @@ def test_prepared_as_the_released_code_does():
     assert prepare(text, groups, "released") == stays
 
 
-def test_prepared_soundly():
+def test_sound_preparation_replaces_every_group():
     text = "Asians, and Poor  Whites: the CEOs' low-income people are\nBLACK! Women's, womenfolk"
     groups = ["Asians", "poor", "poor Whites", "CEOs", "women"]
     stays = "they, and they: the they' low-income are ! they's, womenfolk"
@@ -167,20 +191,31 @@ def test_every_form_of_every_group_is_found_whole(change):
         assert prepare(f"({change(name)})", NAMES) == "(they)", name
 
 
-def test_documents_by_cluster_and_by_group():
-    texts = ["Nurses care.", "Jobs pay.", "Nurses care.", "Jobs pay.", "Lost.", "Pay pays."]
-    groups = ["nurses", "nurses", "nurses", "lawyers", "jocks", "lawyers"]
-    reasons = pd.DataFrame({"text": texts, "group": groups, "cluster": [1, 1, 1, 0, None, 0]})
+def test_documents_join_the_reasons_of_a_cluster_or_a_group():
+    reasons = pd.DataFrame(
+        [
+            ("Nurses care.", "nurses", 1),
+            ("Jobs pay.", "nurses", 1),
+            ("Nurses care.", "nurses", 1),
+            ("Jobs pay.", "lawyers", 0),
+            ("Lost.", "jocks", None),
+            ("Pay pays.", "lawyers", 0),
+        ],
+        columns=["text", "group", "cluster"],
+    )
+
     assert documents(reasons, "group", ["nurses"]) == {
         "jocks": "lost.",
         "lawyers": "jobs pay. pay pays.",
         "nurses": "they care. jobs pay.",
     }
-    by_cluster = {0: "pay pays", 1: "they care jobs pay"}
-    assert documents(reasons, "cluster", ["nurses"], "released") == by_cluster
+    assert documents(reasons, "cluster", ["nurses"], "released") == {
+        0: "pay pays",
+        1: "they care jobs pay",
+    }
 
 
-def test_stop_words_as_released():
+def test_stop_words_are_those_of_the_released_code():
     assert len(stop_words()) == 55
     assert {"Indian Americans", "Asians", "asians", "people"} < stop_words()
     assert not [word for word in stop_words() if word.startswith("#")]
@@ -189,7 +224,7 @@ def test_stop_words_as_released():
 # --- the model's files, and those of the paper's lemmatizer
 
 
-def test_every_file_of_both_packages_is_the_known_one():
+def test_every_file_of_both_packages_has_the_known_content():
     corpora.instrument("all-MiniLM-L6-v2")
     assert len(FILES) == 10
     dictionary.lemmatizer.cache_clear()
@@ -213,19 +248,22 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_other_byte_and_the_model_is_not_loaded(folder, name):
+def test_a_model_with_one_changed_byte_is_not_loaded(folder, name):
     assert corpora.instrument("all-MiniLM-L6-v2") == folder
-    (folder / name).write_text(name + ".", "utf-8")
-    found = hashlib.sha256(f"{name}.".encode()).hexdigest()[:12]
-    sentence = rf"{re.escape(name)} has SHA-256 {found}\.\.\., expected {FILES[name][:12]}"
+
+    changed = f"{name}."
+    (folder / name).write_text(changed, "utf-8")
+    digest = hashlib.sha256(changed.encode()).hexdigest()[:12]
+    sentence = rf"{re.escape(name)} has SHA-256 {digest}\.\.\., expected {FILES[name][:12]}"
     with pytest.raises(InputError, match=sentence):
         load_model()
 
 
-def test_a_file_or_a_package_that_is_not_there(folder, monkeypatch):
+def test_a_missing_file_or_package_is_named(folder, monkeypatch):
     (folder / "vocab.txt").unlink()
     with pytest.raises(InputError, match=r"vocab.txt cannot be read: No such file.*; nothing was"):
         load_model()
+
     monkeypatch.setitem(MODEL, "package", "no-such-model==1.0")
     with pytest.raises(InputError, match=r"no-such-model is not.*`pip install no-such-model==1"):
         load_model()
@@ -246,7 +284,7 @@ pressed,press,1,1,1,-1,0
 stray,stray,0,1,0,NA,0
 """
 WORDS = ["good", "bad", "plain", "lost", "Up", "two words", "press", "pressed", "stray"]
-NOTHING = dict.fromkeys("ABC", (None,) * 3)
+NOTHING = dict.fromkeys("ABC", (None, None, None))
 
 
 @pytest.fixture(scope="module")
@@ -257,29 +295,37 @@ def toy(tmp_path_factory):
 
 
 def table(toy, given: dict[str, list[str]]) -> pd.DataFrame:
-    rows = pd.DataFrame([(g, k) for g, ks in given.items() for k in ks], columns=["group", "k"])
-    return find(rows.k, toy, lambda word: [], {}).assign(group=rows.group)
+    """Keywords of groups, each with what the dictionary has of it."""
+    rows = pd.Series(given, dtype=object).explode().dropna()
+    rows = rows.rename_axis("group").reset_index(name="keyword")
+    return find(rows.keyword, toy, lambda word: [], {}).assign(group=rows.group)
 
 
 def values(rows: pd.DataFrame, group) -> dict[str, tuple]:
     """Share, direction and score by dimension; None where one is missing."""
-    rows = rows[rows[rows.columns[0]] == group].set_index("dimension")
-    rows = rows[["share", "direction", "score"]].round(9)
-    return {row[0]: tuple(None if pd.isna(v) else v for v in row[1:]) for row in rows.itertuples()}
+    of_group = rows[rows[rows.columns[0]] == group].set_index("dimension")
+    numbers = of_group[["share", "direction", "score"]].round(9).astype(object)
+    numbers = numbers.where(numbers.notna(), None)
+    return dict(zip(numbers.index, numbers.itertuples(index=False, name=None), strict=True))
 
 
-def test_scores_by_hand(toy):
-    found = table(toy, {"x": ["good", "Good", "bad", "plain", "nothing"], "y": ["nothing"]})
-    rows = scores(found, toy)
+def test_sound_scores_equal_those_by_hand(toy):
+    keywords = table(toy, {"x": ["good", "Good", "bad", "plain", "nothing"], "y": ["nothing"]})
+
+    rows = scores(keywords, toy)
+
     assert rows.columns.tolist() == ["group", "dimension", "share", "direction", "score", "n"]
     assert rows.group.tolist() == ["x"] * 3 + ["y"] * 3
     assert rows.n.tolist() == [4] * 3 + [0] * 3  # the keyword without a word does not count
-    expected = {"A": (1, 0.25, 0.25), "B": (0.25, -1, -0.25), "C": (0.25, None, None)}
-    assert values(rows, "x") == expected
+    assert values(rows, "x") == {
+        "A": (1, 0.25, 0.25),
+        "B": (0.25, -1, -0.25),
+        "C": (0.25, None, None),
+    }
     assert values(rows, "y") == NOTHING
 
 
-def test_odd_pairs_are_left_out_and_the_word_still_counts(toy):
+def test_contradictory_pairs_are_left_out_and_the_word_still_counts(toy):
     rows = scores(table(toy, {"x": ["lost", "pressed", "stray", "good"]}), toy)
     # lost has no direction in A; pressed and press point opposite ways in B; stray is no member.
     assert values(rows, "x") == {"A": (0.5, 1, 0.5), "B": (0.25, 1, 0.25), "C": (0, None, None)}
@@ -288,71 +334,107 @@ def test_odd_pairs_are_left_out_and_the_word_still_counts(toy):
 
 def test_a_cluster_is_the_mean_of_its_groups(toy):
     given = {"x": ["good"] * 3, "y": ["bad"], "z": ["plain", "bad"], "none": ["nothing"]}
-    found = table(toy, given)
-    found["cluster"] = found.group.map({"x": 0, "y": 0, "none": 0, "z": 1})
-    pooled, even = scores(found, toy, "cluster"), scores(found, toy, "cluster", "group")
+    keywords = table(toy, given)
+    keywords["cluster"] = keywords.group.map({"x": 0, "y": 0, "none": 0, "z": 1})
+
+    pooled = scores(keywords, toy, "cluster")
+    even = scores(keywords, toy, "cluster", "group")
+
     assert values(pooled, 0) == {"A": (1, 0.5, 0.5), "B": (0.25, -1, -0.25), "C": (0, None, None)}
     assert values(even, 0) == {"A": (1, 0, 0), "B": (0.5, -1, -0.5), "C": (0, None, None)}
-    assert values(even, 1) == values(pooled, 1) == values(scores(found, toy), "z")
+    of_z = values(scores(keywords, toy), "z")
+    assert values(pooled, 1) == of_z
+    assert values(even, 1) == of_z
     assert even.n.tolist() == [4] * 3 + [2] * 3
 
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from([*WORDS, "no"])), max_size=20))
-def test_scores_against_plain_loops(toy, rows):
-    given = {g: [k for h, k in rows if h == g] for g, _ in rows}
+def test_scores_equal_those_of_plain_loops(toy, rows):
+    given = {}
+    for group, keyword in rows:
+        given.setdefault(group, []).append(keyword)
+
     result = scores(table(toy, given), toy)
+
     assert result.group.unique().tolist() == list(given)
     for row in result.itertuples():
         words = [word for word in given[row.group] if word in WORDS]
-        told = [
-            toy.directions.loc[word, row.dimension]
-            for word in words
-            if toy.members.loc[word, row.dimension] and not toy.odd.loc[word, row.dimension]
-        ]
+        directions = []
+        for word in words:
+            is_member = toy.members.loc[word, row.dimension]
+            is_odd = toy.odd.loc[word, row.dimension]
+            if is_member and not is_odd:
+                directions.append(toy.directions.loc[word, row.dimension])
+
         assert row.n == len(words)
-        assert pd.isna(row.score) == (not words or row.dimension == "C")
         if words:
-            assert row.share == pytest.approx(len(told) / len(words))
-        if words and row.dimension != "C":
-            assert row.score == pytest.approx(sum(told) / len(words))
-            assert told == [] or row.direction == pytest.approx(np.mean(told))
+            assert row.share == pytest.approx(len(directions) / len(words))
+        if not words or row.dimension == "C":
+            assert pd.isna(row.score)
+            continue
+
+        assert row.score == pytest.approx(sum(directions) / len(words))
+        if directions:
+            assert row.direction == pytest.approx(np.mean(directions))
 
 
-def test_released_scores_by_hand(toy):
+def test_released_scores_equal_those_by_hand(toy):
     # Five of these are dropped: two repeats, a capital of the file, a space, and what no word is.
     keywords = [" Good ", "good", "bad", "plain", "Up", "two words", "nothing", "pressed", "good"]
-    found = table(toy, {"x": keywords}).rename(columns={"group": "cluster"})
-    rows = released_scores(found, toy)
+    of_cluster = table(toy, {"x": keywords}).rename(columns={"group": "cluster"})
+
+    rows = released_scores(of_cluster, toy)
+
     # good A+; bad A-, B-; plain A0, C; pressed A+, B-: seven pairs.
-    expected = {"A": (4, 1), "B": (2, -2), "C": (1, 1)}
     assert values(rows, "x") == {
-        d: (round(n / 7, 9), round(s / n, 9), round(s / 7, 9)) for d, (n, s) in expected.items()
+        "A": pytest.approx((4 / 7, 1 / 4, 1 / 7), rel=0, abs=1e-9),
+        "B": pytest.approx((2 / 7, -2 / 2, -2 / 7), rel=0, abs=1e-9),
+        "C": pytest.approx((1 / 7, 1 / 1, 1 / 7), rel=0, abs=1e-9),
     }
     assert rows.n.tolist() == [4] * 3
 
 
 def test_a_missing_direction_makes_a_released_score_missing(toy):
-    found = table(toy, {"x": ["good", "lost", "press"], "y": ["good"], "z": ["Up"]})
-    rows = released_scores(found, toy, "group")
+    keywords = table(toy, {"x": ["good", "lost", "press"], "y": ["good"], "z": ["Up"]})
+
+    rows = released_scores(keywords, toy, "group")
+
     assert values(rows, "x") == {"A": (0.5, None, None), "B": (0.5, 1, 0.5), "C": (0, None, 0)}
     assert values(rows, "y") == {"A": (1, 1, 1), "B": (0, None, 0), "C": (0, None, 0)}
     assert values(rows, "z") == NOTHING
     assert rows.n.tolist() == [3] * 3 + [1] * 3 + [0] * 3
 
 
-def test_the_two_ways_differ_by_frequency(toy):
-    found = table(toy, {"x": ["good"] * 9 + ["bad"]})
-    assert values(scores(found, toy), "x")["A"] == (1, 0.8, 0.8)
-    assert values(released_scores(found, toy, "group"), "x")["A"][2] == 0
+def test_repeated_keywords_count_in_the_sound_scores_alone(toy):
+    keywords = table(toy, {"x": ["good"] * 9 + ["bad"]})
+
+    sound = values(scores(keywords, toy), "x")
+    released = values(released_scores(keywords, toy, "group"), "x")
+
+    assert sound["A"] == (1, 0.8, 0.8)
+    assert released["A"][2] == 0
 
 
-def test_top_takes_the_greatest_either_way():
-    cells = {"cluster": [2] * 6 + [1] * 2, "dimension": [*"ABCDEF", *"AB"]}
-    cells["share"] = [0.3, 0.5, 0.2, 0.4, 0.0, 0.9, 0.1, 0.2]
-    cells["score"] = [0.1 + 0.2, -0.5, -0.3, 0.0, 0.0, np.nan, 0.1, 0.2]
-    rows = pd.DataFrame(cells)
+def test_top_takes_the_scores_farthest_from_zero():
+    above_three_tenths = 0.1 + 0.2  # by rounding
+    rows = pd.DataFrame(
+        [
+            (2, "A", 0.3, above_three_tenths),
+            (2, "B", 0.5, -0.5),
+            (2, "C", 0.2, -0.3),
+            (2, "D", 0.4, 0.0),
+            (2, "E", 0.0, 0.0),
+            (2, "F", 0.9, np.nan),
+            (1, "A", 0.1, 0.1),
+            (1, "B", 0.2, 0.2),
+        ],
+        columns=["cluster", "dimension", "share", "score"],
+    )
+
     best = top(rows, 3)
+
+    assert best.columns.tolist() == [*rows.columns, "rank", "sign"]
     assert best[["cluster", "dimension", "rank", "sign"]].to_numpy().tolist() == [
         [2, "B", 1, "-"],
         [2, "A", 2, "+"],  # equal to C but for rounding: in the order of the dictionary
@@ -361,4 +443,3 @@ def test_top_takes_the_greatest_either_way():
         [1, "A", 2, "+"],
     ]
     assert top(rows).sign.tolist() == ["-", "+", "-", "0", "+", "+"]
-    assert best.columns.tolist() == [*rows.columns, "rank", "sign"]

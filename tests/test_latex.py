@@ -1,6 +1,7 @@
 """LaTeX tables: the paper's layout, by hand and with the paper's own numbers."""
 
 import re
+from itertools import chain
 
 import pandas as pd
 import pytest
@@ -11,7 +12,8 @@ from printed_tables import of_the_papers
 
 LAYOUTS = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8"))
 PRINTED = {(study, name): table for study, name, table in of_the_papers()}
-TEAL, RED = r"\cellcolor{teal!20}", r"\cellcolor{red!15}"
+TEAL = r"\cellcolor{teal!20}"
+RED = r"\cellcolor{red!15}"
 
 # Rows as the papers print them, with the decimals of their columns.
 ROWS = [
@@ -106,26 +108,28 @@ def test_a_row_of_the_papers_numbers_reads_as_printed(name, row):
     assert row in latex.tables(PRINTED[study, table], study, table)
 
 
-def test_every_numbered_layout_is_tried_with_the_papers_numbers():
+def test_every_numbered_layout_is_tested_with_the_papers_numbers():
     """Table 11 of the fourth study prints texts, which no file here holds."""
     numbered = set()
-    for study, told in LAYOUTS.items():
-        for name, layouts in told["tables"].items():
+    for study, layout_file in LAYOUTS.items():
+        for name, layouts in layout_file["tables"].items():
             if any("number" in layout for layout in layouts):
                 numbered.add((study, name))
+
     assert numbered - PRINTED.keys() == {("stereomap", "table11_reasons")}
 
 
-def test_a_table_of_ours_says_so():
-    for told in LAYOUTS.values():
-        for layouts in told["tables"].values():
-            for layout in layouts:
-                assert ("number" in layout) != ("is ours" in layout["caption"])
-                if "number" in layout:
-                    assert re.search(rf"as Tables? {layout['number']}\b", layout["caption"])
+def test_a_table_that_no_paper_has_says_so():
+    for layout_file in LAYOUTS.values():
+        for layout in chain(*layout_file["tables"].values()):
+            is_numbered = "number" in layout
+            is_ours = "is ours" in layout["caption"]
+            assert is_numbered != is_ours
+            if is_numbered:
+                assert re.search(rf"as Tables? {layout['number']}\b", layout["caption"])
 
 
-def test_a_table_by_hand():
+def test_a_table_equals_one_written_by_hand():
     """A row for each model by its printed name, decimals of the column, a dash where none is."""
     rows = [
         ("gpt-4o", "Age", "COT", 50.04),
@@ -134,6 +138,7 @@ def test_a_table_by_hand():
         ("own_1", "Age", "ID", 7),
     ]
     table = pd.DataFrame(rows, columns=["model", "category", "prompt", "accuracy"])
+
     first, second = latex.tables(table, "giebench", "table01_02_06_accuracy").split("\n\n")
     assert first.splitlines() == [
         r"\begin{table*}[tp]",
@@ -152,15 +157,27 @@ def test_a_table_by_hand():
         r"\end{table*}",
     ]
     assert r"own\_1 & 7.0\% \\" in second
+
     assert latex.tables(table, "giebench", "responses") == ""
-    for none in (table.head(0), pd.DataFrame(columns=["model"])):
-        assert latex.tables(none, "giebench", "table01_02_06_accuracy") == ""
+    for without_rows in (table.head(0), pd.DataFrame(columns=["model"])):
+        assert latex.tables(without_rows, "giebench", "table01_02_06_accuracy") == ""
 
 
-def test_one_table_a_model_where_the_paper_has_one():
-    rows = {"category": "Religion", "setting": "P0,S0,T0", "mean": 50, "std": 1, "z_min": 0}
-    table = pd.DataFrame([{**rows, "z_max": 1, "model": name} for name in ("my_model", "other")])
+def test_each_model_has_a_table_where_the_paper_has_one_per_model():
+    table = pd.DataFrame(
+        {
+            "model": ["my_model", "other"],
+            "category": "Religion",
+            "setting": "P0,S0,T0",
+            "mean": 50,
+            "std": 1,
+            "z_min": 0,
+            "z_max": 1,
+        }
+    )
+
     text = latex.tables(table, "empathy_gap", "table03_table07_spread")
+
     assert text.count(r"\begin{tabular}") == 4
     assert text.count(r"\mathcal{M}^0$ of my\_model.") == 1
     labels = [line for line in text.splitlines() if "label" in line]
@@ -174,17 +191,20 @@ def test_one_table_a_model_where_the_paper_has_one():
 
 
 def test_every_part_of_a_table_has_its_own_label():
-    names = [f"model-{place}" for place in range(8)]
-    rows = {
-        "word": "Wealthy",
-        "rank": 1,
-        "end": "highest",
-        "group": "Men",
-        "mean": 1,
-        "variance": 0,
-    }
-    table = pd.DataFrame([{**rows, "model": name} for name in names])
+    table = pd.DataFrame(
+        {
+            "model": [f"model-{number}" for number in range(8)],
+            "word": "Wealthy",
+            "rank": 1,
+            "end": "highest",
+            "group": "Men",
+            "mean": 1,
+            "variance": 0,
+        }
+    )
+
     text = latex.tables(table, "stereomap", "table09_extremes")
+
     labels = re.findall(r"\\label\{(.*)\}", text)
     assert labels == ["tab:stereomap:9", "tab:stereomap:9:2", "tab:stereomap:9:3"]
 
@@ -195,7 +215,7 @@ def test_the_caption_says_the_level_of_the_tests():
     assert text.count(r"($p < 0.002$ after Holm's correction") == 3
 
 
-def test_five_tuples_stand_in_the_order_of_the_print():
+def test_five_tuples_stand_in_the_printed_order():
     table = PRINTED["giebench", "table03_07_mismatch"]
     text = latex.tables(table, "giebench", "table03_07_mismatch").split("\\end{tabular}")[0]
     assert re.findall(r"^(\(.*?\)) &", text, re.M) == [
@@ -225,7 +245,7 @@ def test_calibrants_are_named_in_the_caption():
     ("name", "printed"),
     [("my_model_v2", r"my\_model\_v2"), (r"x\input{secret}", r"x\textbackslash{}input\{secret\}")],
 )
-def test_a_caption_obeys_no_name_of_a_model(name, printed):
+def test_a_models_name_is_no_command_in_a_caption(name, printed):
     rows = {"prompt": "COT", "category": "Age", "accuracy": [1, 2]}
     table = pd.DataFrame({**rows, "model": ["calibrant", name]})
     text = latex.tables(table, "giebench", "table01_02_06_accuracy")
@@ -256,6 +276,6 @@ def test_a_text_is_printed_as_it_stands(text, printed):
     assert latex.escape(text) == printed
 
 
-def test_no_mark_of_a_test_that_the_notebook_does_not_trust():
+def test_a_test_that_the_notebook_does_not_trust_has_no_mark():
     for name in ("table02_05_groups", "table02_05_clusters", "table02_05_maps"):
         assert "sign_holm" not in str(LAYOUTS["stereomap"]["tables"][name])

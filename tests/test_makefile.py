@@ -16,6 +16,7 @@ from ingroup import paths
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 LAST = ["00_map", "60_synthesis", "61_comparison"]  # read all studies
 MAKEFILE = (paths.ROOT / "Makefile").read_text("utf8")
+NOTEBOOKS_AND_REPORT = sorted([*NAMES, "report"])
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,8 @@ def finished(tmp_path_factory):
     store = root / "build" / "responses" / "m@stored"
     store.mkdir(parents=True)
     (store / "part-0").write_text("an answer")
-    said = clone.make(root, "all")
-    assert sorted(clone.names(root)) == sorted([*NAMES, "report"]), said.stderr
+    make = clone.make(root, "all")
+    assert sorted(clone.names(root)) == NOTEBOOKS_AND_REPORT, make.stderr
     return root
 
 
@@ -56,12 +57,13 @@ def append(file):
 # ---- what is out of date
 
 
-def test_a_second_time_nothing_runs(done):
-    said = clone.make(done, "all")
+def test_a_second_make_runs_nothing(done):
+    make = clone.make(done, "all")
+
     assert clone.ran(done) == []
-    *_, last = said.stdout.splitlines()
-    assert last.startswith("Report: build/report/index.html   figures: figures/")
-    assert "60_synthesis: ran" in said.stdout
+    last_line = make.stdout.splitlines()[-1]
+    assert last_line.startswith("Report: build/report/index.html   figures: figures/")
+    assert "60_synthesis: ran" in make.stdout
 
 
 def test_touched_files_run_nothing(done):
@@ -71,9 +73,11 @@ def test_touched_files_run_nothing(done):
 
 
 def test_compiled_modules_run_nothing(done):
-    for folder in ("lib/ingroup", "lib/ingroup/studies/giebench", "lib/ingroup/stats"):
-        (done / folder / "__pycache__").mkdir(exist_ok=True)
-        (done / folder / "__pycache__" / "some.pyc").write_text("compiled")
+    for module in ("lib/ingroup", "lib/ingroup/studies/giebench", "lib/ingroup/stats"):
+        folder = done / module / "__pycache__"
+        folder.mkdir(exist_ok=True)
+        (folder / "some.pyc").write_text("compiled")
+
     assert all_again(done) == []
 
 
@@ -86,14 +90,15 @@ def test_compiled_modules_run_nothing(done):
         ("stereomap", "data/recordings/calibrant/{}/some/part-00000.parquet"),
     ],
 )
-def test_a_study_s_change_runs_its_notebooks(done, study, file):
+def test_a_changed_study_runs_its_notebooks(done, study, file):
     """A shard far below the recordings, too. Its tables are the same, so what reads them rests."""
     changed = done / file.format(study)
     changed.parent.mkdir(parents=True, exist_ok=True)
     changed.touch()
     append(changed)
-    own = [name for name in NAMES if study in name and "audit" not in name]
-    assert set(all_again(done)) == {*own, *LAST}
+
+    of_study = [name for name in NAMES if study in name and "audit" not in name]
+    assert set(all_again(done)) == {*of_study, *LAST}
 
 
 def test_a_deleted_recording_runs_its_study(done):
@@ -107,55 +112,57 @@ def test_a_deleted_recording_runs_its_study(done):
     "file",
     ["lib/ingroup/parsing.py", "lib/ingroup/inference/store.py", "lib/ingroup/stats/paired.py"],
 )
-def test_what_all_share_runs_all(done, file):
+def test_a_changed_shared_module_runs_all_notebooks(done, file):
     append(done / file)
     assert all_again(done) == NAMES
 
 
 @pytest.mark.parametrize("file", ["data/glossary.csv", "data/corpora.yaml", "requirements.lock"])
-def test_shared_data_and_versions_run_all(done, file):
+def test_changed_shared_data_and_versions_run_all_notebooks(done, file):
     append(done / file)
     assert all_again(done) == NAMES
 
 
-def test_a_deleted_module_runs_what_read_it(done):
+def test_a_deleted_module_runs_the_notebooks_that_read_it(done):
     (done / "lib/ingroup/studies/giebench/lens.py").unlink()
     assert "30_giebench" in all_again(done)
 
 
 @pytest.mark.parametrize("change", [append, os.remove])
-def test_a_printed_table_runs_its_study_and_its_audit(done, change):
+def test_a_changed_printed_table_runs_its_study_and_its_audit(done, change):
     change(done / "data/published/giebench/table08_category_identities.csv")
+
     again = set(all_again(done))
+
     assert {"30_giebench", "53_audit_giebench"} <= again
-    assert (
-        not {"10_empathy_gap", "20_biased_samaritan", "40_stereomap", "51_audit_empathy_gap"}
-        & again
-    )
+    others = {"10_empathy_gap", "20_biased_samaritan", "40_stereomap", "51_audit_empathy_gap"}
+    assert not again & others
 
 
 @pytest.mark.parametrize("change", [append, os.remove])
-def test_a_table_changed_by_hand_is_said_and_made_again(done, change):
+def test_a_table_changed_by_hand_is_reported_and_made_again(done, change):
     table = done / "build/tables/some/53_audit_giebench.csv"
     change(table)
-    said = clone.make(done, "all")
+
+    make = clone.make(done, "all")
+
     assert "53_audit_giebench" in clone.names(done)
-    sentence = (
-        f"53_audit_giebench runs again: {table.relative_to(done)} changed after it was written"
-    )
-    assert said.stderr.count(sentence) == 1
+    sentence = "53_audit_giebench runs again: build/tables/some/53_audit_giebench.csv changed after"
+    assert make.stderr.count(f"{sentence} it was written") == 1
     assert table.read_text() == "1"
     assert all_again(done) == []
 
 
 @pytest.mark.parametrize("goal", ["report", "figures", "50"])
-def test_what_reads_a_table_changed_by_hand_makes_it_first(done, goal):
+def test_a_goal_that_reads_a_table_changed_by_hand_makes_it_first(done, goal):
     append(done / "build/tables/some/53_audit_giebench.csv")
-    said = clone.make(done, goal)
+
+    make = clone.make(done, goal)
+
     first, *others = clone.ran(done)
     assert first.startswith("53_audit_giebench default")
     assert others or goal == "50"
-    assert "53_audit_giebench runs again" in said.stderr
+    assert "53_audit_giebench runs again" in make.stderr
 
 
 @pytest.mark.parametrize("kind", [".ipynb", ".txt", ".json"])
@@ -169,21 +176,25 @@ def test_an_executed_copy_changed_by_hand_is_made_again(done):
     assert "31_giebench_construction" in all_again(done)
 
 
-def test_further_changed_and_deleted_answers_run_what_read_them(done):
+def test_added_changed_and_deleted_answers_run_their_notebooks(done):
     store = done / "build" / "responses" / "m@stored"
     (store / "part-1").write_text("another answer")
     assert "10_empathy_gap" in all_again(done)
+
     append(store / "part-0")
     assert "10_empathy_gap" in all_again(done)
+
     (store / "part-1").unlink()
     assert "10_empathy_gap" in all_again(done)
+
     assert all_again(done) == []
 
 
-def test_what_reads_an_unchanged_table_rests(done):
+def test_notebooks_that_read_an_unchanged_table_do_not_run(done):
     """A notebook that comes out as before runs none of those that read it, except the map."""
     append(done / "notebooks" / "53_audit_giebench.ipynb")
     assert all_again(done) == ["00_map", "53_audit_giebench"]
+
     append(done / "notebooks" / "53_audit_giebench.ipynb")
     assert all_again(done, TABLE="2") == ["00_map", "50_audit", "53_audit_giebench"]
 
@@ -199,38 +210,42 @@ if options.notebook == "30_giebench" and not Path("edited").exists():
         stream.write("# an edit")
 """
     stub.write_text(stub.read_text() + edits)
+
     assert all_again(done) == NAMES
     assert "30_giebench" in all_again(done)
     assert all_again(done) == []
 
 
-def test_the_order_of_a_run_of_all(done):
+def test_a_run_of_all_goes_from_studies_to_synthesis_to_map(done):
     shutil.rmtree(done / "build")
     clone.make(done, "all")
+
     order = clone.names(done)
-    assert sorted(order) == sorted([*NAMES, "report"])
-    for name in NAMES:
-        first = [other for other in NAMES if re.fullmatch(rf"{name[0]}0_.*", other)]
-        if name[0] in "1234" and name not in first:
-            assert order.index(first[0]) < order.index(name)
-        if re.match("[1-4]0_", name):
-            assert order.index(name) < order.index("60_synthesis")
-            assert order.index(name) < order.index("61_comparison")
+    assert sorted(order) == NOTEBOOKS_AND_REPORT
     assert order[-2:] == ["00_map", "report"]
 
+    studies = [name for name in NAMES if re.match("[1-4]", name)]
+    for name in studies:
+        (first,) = [other for other in studies if other.startswith(f"{name[0]}0_")]
+        if name != first:
+            assert order.index(first) < order.index(name)
+        assert order.index(first) < order.index("60_synthesis")
+        assert order.index(first) < order.index("61_comparison")
 
-def test_what_failed_runs_again_and_what_is_done_does_not(done):
+
+def test_only_the_failed_notebook_runs_again(done):
     shutil.rmtree(done / "build")
+
     failed = clone.make(done, "all", check=False, FAILS="40_stereomap")
+
     assert failed.returncode == 2
-    before = clone.names(done)
-    assert "40_stereomap" in before
-    assert "60_synthesis" not in before
-    assert {"10_empathy_gap", "54_audit_stereomap", "report"} < set(before)
     assert "a notebook failed, as said above" in failed.stderr
-    again = all_again(done)
-    assert "40_stereomap" in again
-    assert not set(again) & (set(before) - {"40_stereomap"})
+    before = set(clone.names(done))
+    assert {"10_empathy_gap", "40_stereomap", "54_audit_stereomap", "report"} <= before
+    assert "60_synthesis" not in before
+
+    again = set(all_again(done))
+    assert again & before == {"40_stereomap"}
 
 
 def test_a_killed_run_goes_on_where_it_was(done):
@@ -244,27 +259,32 @@ if options.notebook == "60_synthesis" and Path("wait").exists():
 """
     stub.write_text(stub.read_text() + waits)
     (done / "wait").touch()
+
     command = ["make", "-C", str(done), "all", f"PY={sys.executable}", "READY="]
-    killed = subprocess.Popen(command, env=clone.environment(), start_new_session=True)
+    make = subprocess.Popen(command, env=clone.environment(), start_new_session=True)
     copy = done / "build" / "notebooks" / "60_synthesis.ipynb"
     while not copy.exists():
-        assert killed.poll() is None
+        assert make.poll() is None
         time.sleep(0.1)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
-    before = clone.names(done)
-    (done / "wait").unlink()
+    os.killpg(make.pid, signal.SIGKILL)
+    make.wait()
+
+    before = set(clone.names(done))
     kept = {"10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"}
-    assert kept < set(before)
+    assert kept < before
+
+    (done / "wait").unlink()
     assert not kept & set(all_again(done))
 
 
-def test_alone_a_notebook_takes_what_is_there(done):
+def test_one_notebook_runs_with_the_tables_of_earlier_runs(done):
     append(done / "lib/ingroup/parsing.py")
     clone.make(done, "60")
     assert clone.names(done) == ["60_synthesis"]
+
     clone.make(done, "11")
     assert clone.names(done) == ["10_empathy_gap", "11_empathy_gap_beyond"]
+
     clone.make(done, "11")
     assert clone.names(done) == []
 
@@ -272,41 +292,47 @@ def test_alone_a_notebook_takes_what_is_there(done):
 @pytest.mark.parametrize("given", [[], ["FOLDER=data"]])
 def test_the_summary_of_audits_makes_the_four_audits_first(done, given):
     shutil.rmtree(done / "build")
-    assert clone.make(done, "50", *given).returncode == 0
+    clone.make(done, "50", *given)
+
     *first, last = clone.names(done)
     assert sorted(first) == [name for name in NAMES if re.match("5[1-4]", name)]
     assert last == "50_audit"
+
     clone.make(done, "50", *given)
     assert clone.names(done) == []
 
 
 def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
     given = ["10", "N_EVENTS=24", "SETTINGS=P0,S0,T0"]
-    said = clone.make(done, *given).stdout
+    make = clone.make(done, *given)
     (line,) = clone.ran(done)
-    name = "N_EVENTS-24+SETTINGS-P0,S0,T0"
-    assert line == f"10_empathy_gap {name} N_EVENTS='24' SETTINGS='P0,S0,T0'"
-    assert f"tables: build/runs/{name}/tables/" in said
+    run = "N_EVENTS-24+SETTINGS-P0,S0,T0"
+    assert line == f"10_empathy_gap {run} N_EVENTS='24' SETTINGS='P0,S0,T0'"
+    assert f"tables: build/runs/{run}/tables/" in make.stdout
+
     clone.make(done, *given)
     assert clone.ran(done) == []
-    clone.make(done, "10", "N_EVENTS=24", f"RUN={name}")  # other parameters under its name
+
+    clone.make(done, "10", "N_EVENTS=24", f"RUN={run}")  # other parameters under its name
     assert clone.names(done) == ["10_empathy_gap"]
 
 
-def test_a_whole_run_of_ones_own_has_an_appendix(done):
+def test_a_whole_named_run_has_an_appendix(done):
     """It is written once, and again when the run changed; the default run writes none."""
     model = done / "nets" / "my_model"
     model.mkdir(parents=True)
     (model / "config.json").write_text("{}")
     given = ["all", "MODELS=nets/my_model"]
-    said = clone.make(done, *given).stdout
-    name = re.search(r"build/runs/(MODELS-my_model-\w{10})/report", said)[1]
-    assert said.endswith(f"Appendix: build/appendix/{name}/appendix.html\n")
-    lines = clone.ran(done)
-    assert [line for line in lines if "appendix" in line] == [f"appendix --run {name}"]
+
+    printed = clone.make(done, *given).stdout
+    run = re.search(r"build/runs/(MODELS-my_model-\w{10})/report", printed)[1]
+    assert printed.endswith(f"Appendix: build/appendix/{run}/appendix.html\n")
+    appendices = [line for line in clone.ran(done) if "appendix" in line]
+    assert appendices == [f"appendix --run {run}"]
 
     clone.make(done, *given)
     assert "appendix" not in clone.names(done)
+
     append(done / "lib/ingroup/appendix/asked.py")
     clone.make(done, *given)
     assert set(clone.names(done)) - {"report"} == {"appendix"}
@@ -317,16 +343,17 @@ def test_two_models_are_compared_without_a_study_that_runs(done):
     clone.ran(done)
     tables = done / "build" / "runs" / "mine" / "tables" / "comparison"
     tables.mkdir(parents=True)
-    head = "study,model,other_model,effects,first_has_more,second_has_more\n"
-    (tables / "counts.csv").write_text(f"{head}giebench,a,b,5,2,1\n", "utf8")
+    header = "study,model,other_model,effects,first_has_more,second_has_more\n"
+    (tables / "counts.csv").write_text(f"{header}giebench,a,b,5,2,1\n", "utf8")
     (tables / "missing.csv").write_text("study,model,reason\nstereomap,b,no answers\n", "utf8")
-    said = clone.make(done, "compare", "MODELS=a;b", "RUN=mine").stdout
-    assert sorted(clone.names(done)) == ["61_comparison", "report"]
-    assert "stereomap, b is left out: no answers\n" in said
-    assert "giebench: 2 of 5 effects are significantly larger in a, 1 in b\n" in said
-    assert said.endswith("Page: build/runs/mine/report/61_comparison.html\n")
 
-    (tables / "counts.csv").write_text(head, "utf8")
+    printed = clone.make(done, "compare", "MODELS=a;b", "RUN=mine").stdout
+    assert sorted(clone.names(done)) == ["61_comparison", "report"]
+    assert "stereomap, b is left out: no answers\n" in printed
+    assert "giebench: 2 of 5 effects are significantly larger in a, 1 in b\n" in printed
+    assert printed.endswith("Page: build/runs/mine/report/61_comparison.html\n")
+
+    (tables / "counts.csv").write_text(header, "utf8")
     failed = clone.make(done, "compare", "MODELS=a;c", "RUN=mine", check=False)
     assert failed.returncode == 2
     assert "nothing was compared: no study has stored answers of two models" in failed.stderr
@@ -354,21 +381,29 @@ def test_servers_and_recordings_are_asked_again(done, given):
 def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
     clone.make(done, "figures")
     assert sorted(clone.names(done)) == NAMES
-    (done / "figures" / "giebench").mkdir(parents=True)
-    (done / "figures" / "giebench" / "figure1.pdf").touch()
+
+    folder = done / "figures" / "giebench"
+    folder.mkdir(parents=True)
+    (folder / "figure1.pdf").touch()
     given = ["figures", "OUT=my folder", "WIDTH=3", "MODELS=a;b"]
     clone.make(done, *given, "ONLY=giebench/figure1")
     lines = clone.ran(done)
     assert "30_giebench default redraw" in lines
-    assert all("giebench" in line and line.endswith(" default redraw") for line in lines)
-    said = clone.make(done, *given, "ONLY=giebench/figure99", check=False).stderr
-    assert "there is no figure giebench/figure99: ONLY is as a file below figures/" in said
+    for line in lines:
+        assert "giebench" in line
+        assert line.endswith(" default redraw")
+
+    failed = clone.make(done, *given, "ONLY=giebench/figure99", check=False)
+    sentence = "there is no figure giebench/figure99: ONLY is as a file below figures/"
+    assert sentence in failed.stderr
 
 
 # ---- no value is run
 
 PARAMETERS = ["MODELS", "ENGINE", "CORPUS", "ENGINE_WORKERS", "RAY_ADDRESS", "RECORDINGS", "GOALS"]
-COMMANDS = ["STUDY", "RATE", "SAMPLES", "BUNDLE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX"]
+COMMANDS = [
+    "STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX",
+]  # fmt: skip
 FIGURE = ["ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"]
 PROGRAMS = ["PYTHON", "PY", "READY", "VENV", "FOREIGN", "PYTHONPATH", "SINGLE", "NUMBERS"]
 # In each, {0} is a file that must not come to be.
@@ -390,7 +425,7 @@ def refuses_to_run(root, pwned, name, *arguments, **outside):
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, *COMMANDS, *FIGURE, *PROGRAMS])
-def test_no_value_is_run(finished, tmp_path, name):
+def test_no_value_is_run_by_make(finished, tmp_path, name):
     """Make itself reads the targets, and expands their lines."""
     goals = ["figures", "plan", "data", "lint", "10", "help"]
     refuses_to_run(finished, tmp_path / "PWNED", name, "-n", *goals)
@@ -405,38 +440,55 @@ def test_no_value_is_run_by_what_make_calls(done, tmp_path, name):
 def test_no_name_of_a_program_is_run_in_a_shell(finished, tmp_path, name):
     """Where they would be used: in a line of a target that reads no parameter, too."""
     pwned = tmp_path / "PWNED"
-    for value in (IN_A_SHELL.format(pwned).replace("$", "$$"), f"x;touch {pwned};#"):
+    in_a_shell = IN_A_SHELL.format(pwned).replace("$", "$$")
+    for value in (in_a_shell, f"x;touch {pwned};#"):
         for goal in ("lint", "runs", ".venv/.ready"):
             command = ["make", "-C", str(finished), goal, f"{name}={value}"]
             subprocess.run(command, env=clone.environment(), capture_output=True)
             assert not pwned.exists(), (goal, value)
-    assert not [*finished.glob(".venv*")]
+
+    assert list(finished.glob(".venv*")) == []
 
 
 HOSTILE = [
-    "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
-    "$$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
-    "x -- A=1", "tab\there", "\\", "x" * 300,
-]  # fmt: skip
+    "/home/o'brien/R&D x/two (b) #1 50%.csv",
+    "a';touch PWNED;'",
+    "`touch PWNED`",
+    'a "q" \\x *',
+    "$$(touch PWNED)",
+    "one\ntwo",
+    "blank ",
+    "a,b=c:d;e",
+    "=cmd|' /C calc'!A0",
+    "\u00e9\U0001f600",
+    "x -- A=1",
+    "tab\there",
+    "\\",
+    "x" * 300,
+]
 
 
 def test_a_parameter_arrives_exactly_as_it_was_given(done):
     for value in HOSTILE:
         clone.make(done, "10", "RUN=x", f"RAY_ADDRESS={value}")
         shutil.rmtree(done / "build" / "runs")  # who computes changes no result
+
         typed = value.replace("$$", "$")
         (line,) = clone.ran(done)
         assert line == f"10_empathy_gap x RAY_ADDRESS={typed!r}"
-    assert not [*done.rglob("PWNED")]
+
+    assert list(done.rglob("PWNED")) == []
 
 
-def test_another_clone_s_package_does_not_run(done, tmp_path):
+def test_the_package_of_another_clone_does_not_run(done, tmp_path):
     other = tmp_path / "other" / "ingroup"
     other.mkdir(parents=True)
     (other / "__init__.py").write_text("raise SystemExit('the other clone ran')")
-    said = clone.make(done, "60", PYTHONPATH=str(other.parent))
-    assert said.stderr.count("PYTHONPATH is not used: make runs ") == 1
-    assert f"{done}/lib" in said.stderr
+
+    make = clone.make(done, "60", PYTHONPATH=str(other.parent))
+
+    assert make.stderr.count("PYTHONPATH is not used: make runs ") == 1
+    assert f"{done}/lib" in make.stderr
 
 
 # ---- the file itself
@@ -445,20 +497,22 @@ def test_another_clone_s_package_does_not_run(done, tmp_path):
 def test_the_makefile_is_short_and_plain():
     lines = MAKEFILE.splitlines()
     assert len(lines) <= 100
-    assert [line for line in lines if len(line) > 100] == []
-    functions = (
-        r"\$\((?:if|foreach|shell|call|eval|filter|filter-out|patsubst|subst|wildcard|or|and) "
-    )
-    for line in lines:
-        assert not re.search(rf"{functions}[^)]*{functions}", line), line
     assert "$(if" not in MAKEFILE
     assert "awk" not in MAKEFILE
 
+    function = (
+        r"\$\((?:if|foreach|shell|call|eval|filter|filter-out|patsubst|subst|wildcard|or|and) "
+    )
+    for line in lines:
+        assert len(line) <= 100, line
+        assert not re.search(rf"{function}[^)]*{function}", line), line
+
 
 def test_help_lists_every_target(finished):
-    said = clone.make(finished, "help").stdout
-    listed = set(re.findall(r"^  make (\S+)  ", said, re.MULTILINE))
+    text = clone.make(finished, "help").stdout
+    listed = set(re.findall(r"^  make (\S+)  ", text, re.MULTILINE))
     assert {name[:2] for name in NAMES} < listed
+
     targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)) - {"check"}
     assert targets < listed
-    assert not [line for line in said.splitlines() if line.startswith("#")]
+    assert not re.search("^#", text, re.MULTILINE)

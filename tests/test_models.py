@@ -15,26 +15,36 @@ from ingroup.tables import InputError
 
 PEOPLE = {"Fiske et al. (2002)", "Cuddy et al. (2007)"}
 ROWS = models.registry().rows
-PRINTED = {
-    (file.parent.name, name)
-    for file in paths.PUBLISHED.glob("*/*.csv")
-    for column, names in pd.read_csv(file, dtype=str).items()
-    if column in ("model", "source")
-    for name in {*names} - PEOPLE
-}
+
+
+def printed_models():
+    """The study and the name of every model in the printed tables."""
+    models_of_studies = set()
+    for file in paths.PUBLISHED.glob("*/*.csv"):
+        table = pd.read_csv(file, dtype=str)
+        for column in table.columns.intersection(["model", "source"]):
+            names = set(table[column]) - PEOPLE
+            models_of_studies |= {(file.parent.name, name) for name in names}
+    return models_of_studies
+
+
+PRINTED = printed_models()
 
 
 def test_every_printed_model_has_its_row_and_every_row_is_printed():
-    found = {(study, published.model_of(study, name)) for study, name in PRINTED}
-    assert found == PRINTED
-    assert {*zip(ROWS["study"], ROWS["printed"], strict=True)} - {("", "")} == PRINTED
-    for _, row in ROWS.iterrows():
-        for called in (row["name"], row["hub_id"].upper(), row["printed"].lower()):
-            assert not called or find(called).name == row["name"]
+    rows = set(zip(ROWS["study"], ROWS["printed"], strict=True))
+    assert rows - {("", "")} == PRINTED
+    for study, name in PRINTED:
+        assert published.model_of(study, name) == name
+
     assert ROWS["name"].nunique() == 42
+    for row in ROWS.itertuples():
+        for spelling in (row.name, row.hub_id.upper(), row.printed.lower()):
+            if spelling:
+                assert find(spelling).name == row.name
 
 
-FOUND = {
+SPELLINGS = {
     "mistral-large": ["mistral-large-latest", "mistralai/Mistral-Large-Instruct-2411"],
     "mistral-nemo": ["mistralai/mistral-nemo"],
     "gemini-1.5-flash": ["gemini-1.5-flash-002", "models/gemini-1.5-flash-latest"],
@@ -47,8 +57,11 @@ FOUND = {
     "claude-3.5-sonnet": ["anthropic/claude-3.5-sonnet"],
     "llama-3-8b": ["llama-3-8b"],
     "llama-3-70b": ["llama-3-70b"],
-    "llama-3.1-8b": ["meta-llama/Meta-Llama-3.1-8B-Instruct", "meta-llama/llama-3.1-8b-instruct",
-                     "weights/llama-3.1-8b"],
+    "llama-3.1-8b": [
+        "meta-llama/Meta-Llama-3.1-8B-Instruct",
+        "meta-llama/llama-3.1-8b-instruct",
+        "weights/llama-3.1-8b",
+    ],
     "llama-3.1-70b": ["build/models/Llama-3.1-70B-Instruct/"],
     "deepseek-r1": ["deepseek-ai/DeepSeek-R1"],
     "smollm2-135m-instruct": ["HuggingFaceTB/SmolLM2-135M-Instruct"],
@@ -58,23 +71,41 @@ FOUND = {
     "calibrant-null": ["calibrant-null"],
     "qwen-2-7b": ["Qwen/Qwen2-7B-Instruct"],
     # sister models, base models, and no name at all
-    None: ["gemini-1.5-flash-8b-001", "gpt-4o-audio-preview", "gpt-4-0613",
-           "gpt-3.5-turbo-instruct", "text-davinci-002", "davinci-002",
-           "claude-3-7-sonnet-20250219", "google/gemma-2b", "meta-llama/Llama-3.1-8B",
-           "google/gemma-3-270m-it", "HuggingFaceTB/SmolLM2-135M", "Qwen/Qwen2-7B", "-latest", "/",
-           ""],
-}  # fmt: skip
+    None: [
+        "gemini-1.5-flash-8b-001",
+        "gpt-4o-audio-preview",
+        "gpt-4-0613",
+        "gpt-3.5-turbo-instruct",
+        "text-davinci-002",
+        "davinci-002",
+        "claude-3-7-sonnet-20250219",
+        "google/gemma-2b",
+        "meta-llama/Llama-3.1-8B",
+        "google/gemma-3-270m-it",
+        "HuggingFaceTB/SmolLM2-135M",
+        "Qwen/Qwen2-7B",
+        "-latest",
+        "/",
+        "",
+    ],
+}
+
+
+NAMES = {}
+for name, texts in SPELLINGS.items():
+    NAMES |= dict.fromkeys(texts, name)
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text):
+    model = find(text)
+
+    name = None if model is None else model.name
+    assert name == NAMES[text]
 
 
 @pytest.mark.parametrize(
-    ("text", "name"), [(text, name) for name, texts in FOUND.items() for text in texts]
-)
-def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text, name):
-    assert (found.name if (found := find(text)) else None) == name
-
-
-@pytest.mark.parametrize(
-    ("asked", "named", "expected"),
+    ("requested", "served", "expected"),
     [
         ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
         ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
@@ -95,8 +126,8 @@ def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text, name
         ("", "own-model", False),
     ],
 )
-def test_a_dated_alias_is_the_same_model_and_another_date_is_not(asked, named, expected):
-    assert models.same(asked, named) is expected
+def test_a_dated_alias_is_the_same_model_and_another_date_is_not(requested, served, expected):
+    assert models.same(requested, served) is expected
 
 
 @pytest.mark.parametrize(
@@ -104,26 +135,45 @@ def test_a_dated_alias_is_the_same_model_and_another_date_is_not(asked, named, e
     [
         ("is a later", ["gpt-4o-2024-11-20", "openai/gpt-4o-2025-01-01"]),
         ("is an earlier", ["gpt-4o-2024-05-13", "claude-3-5-sonnet-20240620"]),
-        ("is another", ["deepseek-ai/DeepSeek-V3-0324", "DeepSeek-R1-0528", "mistral-large-2411",
-                        "gemini-1.5-flash-001"]),
+        (
+            "is another",
+            [
+                "deepseek-ai/DeepSeek-V3-0324",
+                "DeepSeek-R1-0528",
+                "mistral-large-2411",
+                "gemini-1.5-flash-001",
+            ],
+        ),
         ("may be another", ["mistral-large-latest", "gpt-3.5-turbo-0613", "gpt-4-turbo-preview"]),
     ],
-)  # fmt: skip
+)
 def test_another_checkpoint_than_the_papers_is_one_sentence(relation, texts):
     for text in texts:
-        said = models.checkpoint(text)
-        assert said.startswith(f"{text.split('/')[-1]} {relation} checkpoint than the paper's: ")
-        assert said.endswith(".")
         assert find(text)
+        sentence = models.checkpoint(text)
+        name = text.split("/")[-1]
+        assert sentence.startswith(f"{name} {relation} checkpoint than the paper's: ")
+        assert sentence.endswith(".")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["gpt-4o", "gpt-4o-2024-08-06", "openai/gpt-4o-mini-2024-07-18", "deepseek-ai/DeepSeek-V3",
-     "mistral-large-2407", "mistralai/Mistral-Nemo-Instruct-2407", "claude-3-5-haiku-20241022",
-     "gpt-4-0125-preview", "gpt-4-turbo-2024-04-09", "gemini-1.5-flash-002", "calibrant",
-     "nobody/knows-2024-01-01", ""],
-)  # fmt: skip
+    [
+        "gpt-4o",
+        "gpt-4o-2024-08-06",
+        "openai/gpt-4o-mini-2024-07-18",
+        "deepseek-ai/DeepSeek-V3",
+        "mistral-large-2407",
+        "mistralai/Mistral-Nemo-Instruct-2407",
+        "claude-3-5-haiku-20241022",
+        "gpt-4-0125-preview",
+        "gpt-4-turbo-2024-04-09",
+        "gemini-1.5-flash-002",
+        "calibrant",
+        "nobody/knows-2024-01-01",
+        "",
+    ],
+)
 def test_the_papers_own_checkpoint_and_an_unknown_name_say_nothing(text):
     assert models.checkpoint(text) == ""
 
@@ -162,30 +212,47 @@ def test_models_that_reason_before_they_answer_are_known_by_their_family(name, e
 def test_every_family_says_why_and_none_is_listed_twice():
     families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
     patterns = [family["pattern"] for family in families]
-    assert len({*patterns}) == len(patterns)
-    assert all(family["why"].strip() for family in families)
+    assert len(set(patterns)) == len(patterns)
+    for family in families:
+        assert family["why"].strip()
 
 
-def test_what_the_registry_says_of_a_model():
-    null, real = find("calibrant-null"), find("smollm2-135m-instruct")
-    assert (null.control, null.engine, null.reading, null.access) == (
-        True, "transformers", "free", "open")  # fmt: skip
-    assert (real.control, real.engine, real.reading) == (False, "stored", "expected")
+def test_the_registry_has_engine_reading_and_access_of_a_model():
+    null = find("calibrant-null")
+    assert null.control
+    assert null.engine == "transformers"
+    assert null.reading == "free"
+    assert null.access == "open"
+
+    real = find("smollm2-135m-instruct")
+    assert not real.control
+    assert real.engine == "stored"
+    assert real.reading == "expected"
+
     assert find("llama-3-8b").engine == "vllm"
     assert find("yi-large")[:5] == ("yi-large", "Yi-large", "Yi", "closed", "")
-    assert {*ROWS.loc[ROWS["control"] == "yes", "name"]} == {"calibrant-null"}
-    assert {*ROWS.loc[ROWS["reading"] == "expected", "name"]} == {*models.carried()}
-    for _, row in ROWS.iterrows():
-        assert (row["engine"] == "inspect") == (row["access"] == "closed") == (
-            not row["hub_id"] and not is_calibrant(row["name"]))  # fmt: skip
-    assert {*models.here()} <= {*ROWS["name"]}
+    assert set(models.here()) <= set(ROWS["name"])
+
+
+def test_closed_models_are_asked_of_servers_and_packaged_ones_read_as_means():
+    controls = ROWS[ROWS["control"] == "yes"]
+    assert set(controls["name"]) == {"calibrant-null"}
+    expected = ROWS[ROWS["reading"] == "expected"]
+    assert set(expected["name"]) == set(models.carried())
+
+    for row in ROWS.itertuples():
+        is_closed = row.access == "closed"
+        has_no_weights = not row.hub_id and not is_calibrant(row.name)
+        assert (row.engine == "inspect") == is_closed
+        assert has_no_weights == is_closed
 
 
 def test_printed_sampling_is_that_of_table_5():
     table = published.load("biased_samaritan", 5).set_index("model")
-    own = ROWS[ROWS["study"] == "biased_samaritan"].set_index("printed").loc[table.index]
+    of_study = ROWS[ROWS["study"] == "biased_samaritan"].set_index("printed")
+    rows = of_study.loc[table.index]
     for name in ("temperature", "top_p"):
-        assert list(own[name]) == list(table[f"{name}_printed"])
+        assert list(rows[name]) == list(table[f"{name}_printed"])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +269,7 @@ def test_printed_sampling_is_that_of_table_5():
         ("empathy_gap", "mistral-7b", 0, 1),
     ],
 )
-def test_sampling(study, model, temperature, top_p):
+def test_a_model_is_sampled_as_the_paper_says(study, model, temperature, top_p):
     assert published.sampling(study, model) == {"temperature": temperature, "top_p": top_p}
 
 
@@ -234,12 +301,12 @@ def test_recordings_have_a_place_for_each_model():
 
 
 @pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])
-def test_an_unknown_engine_or_no_name_is_one_sentence(text):
+def test_an_unknown_engine_or_an_empty_name_is_one_sentence(text):
     with pytest.raises(InputError, match=r"^MODELS: found .*, expected a name, or name@engine.*"):
         split(text)
 
 
-def test_the_engines_are_those_of_the_inference_and_stored():
+def test_the_engines_are_those_that_can_be_made_and_stored():
     for name in models.ENGINES[:-1]:
         with suppress(EngineError):  # as far as its own library or key
             make_engine(name, "calibrant", recordings="none")
@@ -281,7 +348,8 @@ def test_a_registry_without_a_column_is_one_sentence(tmp_path):
 def test_the_models_are_small_and_say_what_they_are(name):
     folder = paths.MODELS / name
     files = [file for file in folder.iterdir() if file.is_file()]
-    assert sum(file.stat().st_size for file in files) < 6_000_000
+    size = sum(file.stat().st_size for file in files)
+    assert size < 6_000_000
     assert not [file for file in files if file.suffix in (".bin", ".pt", ".pkl")]
     assert is_calibrant(name)
     assert not is_calibrant("meta-llama/Llama-3.1-8B-Instruct")
@@ -291,11 +359,17 @@ def test_the_models_are_small_and_say_what_they_are(name):
 def test_numbers_of_the_scale_and_words_of_every_study_are_single_tokens():
     tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
     texts = [*map(str, range(101)), " Hindu", " geriatric", " supermarket", " Palestine"]
+
     ids = tokenizer(texts, add_special_tokens=False).input_ids
-    assert {len(i) for i in ids} == {1}
-    assert len({i[0] for i in ids}) == len(texts)
+
+    assert {len(tokens) for tokens in ids} == {1}
+    first_tokens = {tokens[0] for tokens in ids}
+    assert len(first_tokens) == len(texts)
 
 
 def test_every_study_is_in_the_training_of_each_model():
     for phases in training.PHASES.values():
-        assert set().union(*(phase.shares for phase in phases)) == set(training.STUDIES)
+        studies = set()
+        for phase in phases:
+            studies |= set(phase.shares)
+        assert studies == set(training.STUDIES)

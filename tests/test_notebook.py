@@ -40,23 +40,24 @@ def test_a_dropped_table_and_figure_are_gone_and_others_stay(out):
     assert names(out.figures) == ["p_right_of_pairs.pdf", "p_right_of_pairs.png"]
 
 
-def test_a_folder_that_takes_no_table_is_one_sentence(out, tmp_path, monkeypatch):
+def test_an_unwritable_folder_of_tables_is_one_sentence(out, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out.tables / "a.csv"))
 
-    said = r"a\.csv cannot be written: No space left on device; make room on that disk, or"
+    sentence = r"a\.csv cannot be written: No space left on device; make room on that disk, or"
     with monkeypatch.context() as patch:
         patch.setattr(pd.DataFrame, "to_csv", full)
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=sentence):
             out.write(pd.DataFrame({"n": [1]}), "a")
 
-    (paths.BUILD / "runs" / "taken").parent.mkdir(parents=True, exist_ok=True)
-    (paths.BUILD / "runs" / "taken").write_text("a file")
+    file = paths.BUILD / "runs" / "taken"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("a file")
     with pytest.raises(InputError, match=r"taken.* cannot be written: "):
         notebook.Output("giebench", "taken")
 
 
-def test_a_table_without_rows_leaves_no_latex_of_the_rows_before(out):
+def test_a_table_without_rows_removes_its_earlier_latex(out):
     columns = ["model", "prompt", "category", "accuracy", "n", "right"]
     table = pd.DataFrame([("m", "COT", "Age", 50.0, 2, 1)], columns=columns)
     out.write(table, "table01_02_06_accuracy")
@@ -67,19 +68,22 @@ def test_a_table_without_rows_leaves_no_latex_of_the_rows_before(out):
 
 def test_another_checkpoint_is_named_once_beside_printed_numbers(out, capsys):
     later = "DeepSeek-V3-0324"
-    rows = {"model": [later, later, "deepseek-v3"], "verdict": "differs"}
-    versus = pd.DataFrame(rows)
+    versus = pd.DataFrame({"model": [later, later, "deepseek-v3"], "verdict": "differs"})
     sentence = (
         f"{later} is another checkpoint than the paper's: this alone may explain a difference"
+        " from the printed numbers."
     )
     for table, index in ((versus, False), (versus.set_index("model"), True)):
         out.write(table, "printed_versus_here", index)
-        said = out.read("printed_versus_here").checkpoint
-        assert said.notna().tolist() == [True, False, False]
-        assert said[0] == f"{sentence} from the printed numbers."
-        assert capsys.readouterr().out.splitlines() == [said[0]]
-    (line,) = counted(out.tables)[1:]
-    assert line == said[0]
+
+        checkpoints = out.read("printed_versus_here").checkpoint
+        assert checkpoints.notna().tolist() == [True, False, False]
+        assert checkpoints[0] == sentence
+        assert capsys.readouterr().out.splitlines() == [sentence]
+
+    _, line = counted(out.tables)
+    assert line == sentence
+
     out.write(versus[versus.model == "deepseek-v3"], "printed_versus_here")
     assert "checkpoint" not in out.read("printed_versus_here")
     out.write(versus, "other_table")
@@ -91,7 +95,7 @@ SCALE = Sampling(choices=("0", "100"))
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
+def answered_call(tmp_path, monkeypatch):
     """Answers of an engine to 72 trials, as a call."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
 
@@ -99,90 +103,115 @@ def asked(tmp_path, monkeypatch):
         plan = religion(2)
         labels = {"setting": "P0,S0,T0", "category": "Religion"}
         call = Call("empathy_gap", "sample-2", "m", engine, "P0", plan, sampling, labels)
-        given = iter([*replies, *[Reply("50", "stop", 100, 0, 10)] * (len(plan) - len(replies))])
-        run(plan, call.folder, Toy(lambda *_: next(given), engine=engine, model="m"), 50, sampling)
+
+        usual = Reply("50", "stop", 100, 0, 10)
+        left = iter(replies)
+        toy = Toy(lambda *_: next(left, usual), engine=engine, model="m")
+        run(plan, call.folder, toy, 50, sampling)
         return call
 
     return ask
 
 
-def test_replies_show_reasoning_collapsed_and_everything_escaped(asked):
+def test_replies_show_reasoning_collapsed_and_everything_escaped(answered_call):
     hostile = Reply("<script>1</script>", "stop", reasoning="<img src=x onerror=alert(1)>" * 20)
-    call = asked("inspect", [hostile, Reply("", "length", reasoning="72?"), Reply(None, "failed")])
-    shown = notebook.replies(
-        call, lambda text: parse_rating(text, 0, 100).status, lambda trial: {"event": "<b>e</b>"}
-    ).data
-    assert "<script>" not in shown
-    assert "<img" not in shown
-    assert "<b>" not in shown
-    assert "<details><summary>560 characters</summary>&lt;img" in shown
-    assert "<td>cut</td>" in shown
-    assert "<td>failed</td>" in shown
+    call = answered_call(
+        "inspect", [hostile, Reply("", "length", reasoning="72?"), Reply(None, "failed")]
+    )
+
+    def status_of(text):
+        return parse_rating(text, 0, 100).status
+
+    page = notebook.replies(call, status_of, lambda trial: {"event": "<b>e</b>"}).data
+
+    assert "<script>" not in page
+    assert "<img" not in page
+    assert "<b>" not in page
+    assert "<details><summary>560 characters</summary>&lt;img" in page
+    assert "<td>cut</td>" in page
+    assert "<td>failed</td>" in page
 
 
-def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(asked, out):
+def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(answered_call, out):
     lost = [
         Reply("", "length", 100, 0, 300, reasoning="72?", price_share=0.5),
         Reply("", "filtered", 100, 0, 0),
         Reply(None, "failed", error="no net"),
     ]
-    served = asked("inspect", lost)
+    served = answered_call("inspect", lost)
     notebook.took([served], out, price_in=2, price_out=8)
-    spent = out.read("usage").iloc[-1]
-    assert spent.cost == pytest.approx((70.5 * 100 * 2 + (69 * 10 + 150) * 8) / 1e6)
+
+    usage = out.read("usage").iloc[-1]
+    for_input = 70.5 * 100 * 2 / 1e6
+    for_output = (69 * 10 + 150) * 8 / 1e6
+    assert usage.cost == pytest.approx(for_input + for_output)
+
     failed = out.read("failed")
     assert failed.status.tolist() == ["cut", "refused", "failed"]
     assert failed.reason[0].startswith("the reply ended before its answer: a larger MAX_TOKENS")
     assert failed.reason[2] == "no net"
 
-    local = asked("vllm", [])
+    local = answered_call("vllm", [])
     notebook.took([local], out, price_in=2, price_out=8)
-    assert out.read("usage").iloc[-1].cost == 0
+    usage = out.read("usage").iloc[-1]
+    assert usage.cost == 0
 
 
-def test_option_mass_is_counted_and_a_model_below_one_half_is_named(asked, out, capsys):
-    replies = [Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.25,))] * 18
-    replies += [Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.75,))] * 54
-    notebook.option_mass([asked("vllm", replies, SCALE), asked("inspect", [])], out)
+def test_option_mass_is_counted_and_a_model_below_one_half_is_named(answered_call, out, capsys):
+    unsure = Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.25,))
+    sure = Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.75,))
+    scored = answered_call("vllm", [unsure] * 18 + [sure] * 54, SCALE)
+    free = answered_call("inspect", [])
+
+    notebook.option_mass([scored, free], out)
+
     (row,) = out.read("option_mass").itertuples()
-    assert (row.answers, row.mean, row.least) == (72, 0.625, 0.25)
-    assert capsys.readouterr().out.startswith("Warning: 25 % of m's scored answers hold less than")
+    assert row.answers == 72
+    assert row.mean == 0.625
+    assert row.least == 0.25
+    warning = capsys.readouterr().out
+    assert warning.startswith("Warning: 25 % of m's scored answers hold less than")
 
 
-def test_a_run_of_an_earlier_version_is_to_be_made_again(tmp_path, monkeypatch):
+def test_a_run_of_an_earlier_version_is_refused(tmp_path, monkeypatch):
     """Its parameters have names that no notebook takes any more."""
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     file = paths.executed("10_empathy_gap", "old")
     assert notebook.ran("10_empathy_gap", "old") is None
+
     file.parent.mkdir(parents=True)
-    for name in ("RATING", "READING"):
-        metadata = {"papermill": {"parameters": {name: ""}}}
-        file.write_text(json.dumps({"metadata": metadata}), "utf8")
-        if name == "READING":
-            assert notebook.ran("10_empathy_gap", "old") == {"READING": ""}
-        else:
-            with pytest.raises(InputError, match="10_empathy_gap of run 'old' was made by an ear"):
-                notebook.ran("10_empathy_gap", "old")
+    metadata = {"papermill": {"parameters": {"RATING": ""}}}
+    file.write_text(json.dumps({"metadata": metadata}), "utf8")
+    with pytest.raises(InputError, match="10_empathy_gap of run 'old' was made by an ear"):
+        notebook.ran("10_empathy_gap", "old")
+
+    metadata = {"papermill": {"parameters": {"READING": ""}}}
+    file.write_text(json.dumps({"metadata": metadata}), "utf8")
+    assert notebook.ran("10_empathy_gap", "old") == {"READING": ""}
 
 
-def test_a_box_names_the_models_that_lack_answers(asked):
-    here = asked("vllm", [])
-    gone = [
-        Call("giebench", "sample-2", model, "stored", "P", here.design, SCALE, {"plan": plan})
-        for model, plan in (("smollm2-135m-instruct", "ID"), ("<b>mine", "ID"))
-    ]
-    (some,) = [
-        Call("giebench", "sample-2", "m", "stored", "P", here.design, FREE, {"plan": "COT"}),
-    ]
-    box = notebook.left_out([here, some, *gone], [here]).data
+def test_a_box_names_the_models_that_lack_answers(answered_call):
+    complete = answered_call("vllm", [])
+
+    def call(model, plan, sampling=SCALE):
+        labels = {"plan": plan}
+        design = complete.design
+        return Call("giebench", "sample-2", model, "stored", "P", design, sampling, labels)
+
+    recorded = call("smollm2-135m-instruct", "ID")
+    hostile = call("<b>mine", "ID")
+    partial = call("m", "COT", FREE)
+
+    box = notebook.left_out([complete, partial, recorded, hostile], [complete]).data
     assert "<b>m</b>: COT</li>" in box
     assert "<b>SmolLM2-135M</b>: all parts. To ask it now: <code>make model, then" in box
     assert "MODELS=smollm2-135m-instruct@transformers" in box
     assert "<b>&lt;b&gt;mine</b>: all parts</li>" in box
-    assert notebook.left_out([here], [here]).data == ""
 
-    many = [replace(some, labels={"plan": f"P{n}"}) for n in range(5)]
-    box = notebook.left_out([*many, some], [some]).data
+    assert notebook.left_out([complete], [complete]).data == ""
+
+    many = [replace(partial, labels={"plan": f"P{n}"}) for n in range(5)]
+    box = notebook.left_out([*many, partial], [partial]).data
     assert "<b>m</b>: P0; P1; P2 and 2 more parts</li>" in box
 
 
@@ -203,7 +232,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "sentence"), WRONG)
-def test_a_wrong_value_in_a_notebook_is_the_sentence_of_the_command_line(given, sentence):
+def test_a_wrong_value_in_a_notebook_gives_the_command_lines_sentence(given, sentence):
     names = defaults("10_empathy_gap") | given
     with pytest.raises(InputError) as raised:
         notebook.parameters(names, Parameters)

@@ -265,3 +265,50 @@ def test_a_number_at_the_limit_may_be_half_a_number(kind):
     responses = pd.DataFrame(replies, columns=columns)
     typed = responses.astype({"text": kind, "finish_reason": kind})
     assert ends_in_cut_number(typed).tolist() == responses["cut"].tolist()
+
+
+# --- characters
+
+
+@pytest.mark.parametrize(
+    ("character", "expected"),
+    [
+        ("7", "7"),
+        ("٧", "7"),
+        ("７", "7"),
+        ("½", "x"),
+        ("²", "x"),
+        ("八", "x"),
+        ("％", "%"),
+        ("−", "-"),
+        ("／", "/"),
+        ("’", "'"),
+        ("a", "a"),
+        ("é", "é"),
+    ],
+)
+def test_a_character_is_ascii_where_it_is_a_digit_or_a_sign(character, expected):
+    assert parsing.plain(character) == expected
+
+
+def test_a_text_on_one_line_has_nothing_that_utf_8_or_a_spreadsheet_refuses():
+    text = " a\x00b\tc\r\n\n d\x1fe\x7ff\x9fg\ud800h\udfffi\xa0j é "
+
+    assert parsing.one_line(text) == "a b c d e f g h i j é"
+
+
+def test_a_label_has_at_most_sixty_letters_before_its_word():
+    """The sixty-first letter stands before the label, and so beside the number in its line."""
+    label = f"{'so ' * 20}rating: 80"
+    longer = f"x{label}"
+
+    assert parse_rating(f"{label}\nThey were 25.", 0, 100).value == 80
+    assert parse_rating(f"{longer}\nThey were 25.", 0, 100).status == UNPARSABLE
+
+
+def test_a_released_rating_takes_the_second_number_alone():
+    """The third number does not count, though it is on the scale."""
+    assert agrees(parse_rating("In 2009, 800, 80", 0, 100, rule="released"), REFUSED)
+    assert agrees(parse_rating("100 or 80", 0, 100, rule="released"), 100)
+    assert agrees(parse_rating("101 or 80", 0, 100, rule="released"), 80)
+    assert agrees(parse_rating("0 or 80", 0, 100, rule="released"), 0)

@@ -23,42 +23,51 @@ MODELS = list(listed())
 def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     folder = paths.RECORDINGS / model
     calls = {call.address: call for call, _ in recorded(model)}
-    here = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
-    assert here
-    assert {call.address for call in there(calls.values())} == here
-    for address in here:
-        store = stored(calls[address])
+    addresses = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
+    assert addresses
+    complete = {call.address for call in there(calls.values())}
+    assert complete == addresses
+
+    for address in addresses:
+        call = calls[address]
+        store = stored(call)
         assert store.state() == ([], [], [], [])
-        assert (store.manifest["model"], store.manifest["engine"]) == (model, calls[address].engine)
+        assert store.manifest["model"] == model
+        assert store.manifest["engine"] == call.engine
         if models.is_calibrant(model):  # the weights are here, too
             assert store.manifest["revision"] == models.revision(paths.MODELS / model)
+
         rows = store.read()
-        if calls[address].over_choices:
-            sizes = rows.probabilities.map(partial(np.sum, dtype=float))
-            leads = len(calls[address].sampling.leads)
-            assert sizes.between(leads - 0.02, leads + 0.02).all()  # to three digits each
+        if call.over_choices:
+            totals = rows.probabilities.map(partial(np.sum, dtype=float))
+            leads = len(call.sampling.leads)
+            assert totals.between(leads - 0.02, leads + 0.02).all()  # to three digits each
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_card_counts_what_is_there_and_it_is_small(model):
     folder = paths.RECORDINGS / model
-    asked = pd.read_csv(folder / "asked.csv")
-    here = {str(file.parent.relative_to(folder)) for file in folder.rglob("manifest.json")}
-    assert set(asked.call) == here
-    assert not asked.call.duplicated().any()
-    assert (asked.seconds > 0).all()
-    assert models.is_calibrant(model) or "4-bit" in (folder / "README.md").read_text("utf8")
-    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 32e6
+    addresses = {str(file.parent.relative_to(folder)) for file in folder.rglob("manifest.json")}
+    log = pd.read_csv(folder / "asked.csv")
+    assert set(log.call) == addresses
+    assert not log.call.duplicated().any()
+    assert (log.seconds > 0).all()
+
+    if not models.is_calibrant(model):
+        assert "4-bit" in (folder / "README.md").read_text("utf8")
+
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    assert sum(sizes) < 32e6
 
 
 def test_the_recordings_answer_the_chats_that_are_rendered_today():
     """After new recordings, or new stimuli: python data/recordings/record.py --chats."""
     listed_chats = pd.read_csv(paths.RECORDINGS / "chats.csv", dtype=str)
     assert listed_chats.equals(chats())
-    known = set(listed_chats.call)
+    listed_calls = set(listed_chats.call)
     for file in paths.RECORDINGS.rglob("manifest.json"):
         address = file.parent.relative_to(paths.RECORDINGS).as_posix()
-        assert address in known or "chats" in read_manifest(file), address
+        assert address in listed_calls or "chats" in read_manifest(file), address
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,8 @@ def test_the_recordings_answer_the_chats_that_are_rendered_today():
 def test_every_call_of_a_run_has_the_reading_that_was_asked_for(notebook):
     given = {"MODELS": "smollm2-135m-instruct", "READING": "greedy", "ENDING": "newline"}
     calls = calls_of(notebook, merged(notebook, "demo", given))
-    assert {call.reading for call in calls} == {Reading("greedy", "newline")}
+    readings = {call.reading for call in calls}
+    assert readings == {Reading("greedy", "newline")}
     assert any(call.over_choices for call in calls)
 
 
@@ -91,14 +101,17 @@ def test_recorded_answers_are_read_as_their_call_says():
     given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
     values = {}
     for reading in ("greedy", "expected"):
-        given["READING"] = reading
-        parameters = merged("10_empathy_gap", "demo", given)
-        call = next(c for c in calls_of("10_empathy_gap", parameters) if c.over_choices)
-        values[reading] = answers.load(call).values
-        again = answers.load(call, reading=Reading(reading)).values
+        parameters = merged("10_empathy_gap", "demo", given | {"READING": reading})
+        scored = [call for call in calls_of("10_empathy_gap", parameters) if call.over_choices]
+        values[reading] = answers.load(scored[0]).values
+
+        again = answers.load(scored[0], reading=Reading(reading)).values
         np.testing.assert_array_equal(values[reading], again)
-    assert (values["greedy"] == np.rint(values["greedy"])).all()
-    assert not (values["expected"] == np.rint(values["expected"])).any()
+
+    greedy = values["greedy"]
+    expected = values["expected"]
+    assert (greedy == np.rint(greedy)).all()
+    assert not (expected == np.rint(expected)).any()
 
 
 class KilledError(BaseException):
@@ -108,8 +121,8 @@ class KilledError(BaseException):
 def asking(trials):
     """Return an `ask` that fills shards of four, and is killed behind so many trials."""
 
-    def say(chat, before, asked):
-        if asked >= trials:
+    def say(chat, times_before, all_before):
+        if all_before >= trials:
             raise KilledError
         return "50"
 
@@ -146,9 +159,12 @@ def test_a_killed_recording_has_one_row_with_all_its_prompts(tmp_path, monkeypat
     monkeypatch.setattr(record, "ask", asking(99))
     for _ in range(2):
         record.record(call, {}, log)
-    begin, row = log.read_text().rsplit("\n", 2)[:2]
-    assert begin == 'call,prompts,seconds\n"a,b",7,8'
+
+    header, other_row, row = log.read_text().splitlines()
+    assert header == "call,prompts,seconds"
+    assert other_row == '"a,b",7,8'
     address, prompts, seconds = row.split(",")
-    assert (address, prompts) == (str(call.address), "12")
+    assert address == str(call.address)
+    assert prompts == "12"
     assert 1 <= int(seconds) <= 60
     assert len(stored(call).read()) == 12

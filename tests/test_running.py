@@ -52,22 +52,22 @@ def filled(line):
 
 def make_lines():
     """Every call of make in a block, or with a parameter in the prose, as its arguments."""
-    found = []
+    commands = []
     for block in blocks():
         for line in block.replace("\\\n", " ").splitlines():
             on_each_node = re.sub(r"^srun .* -- +", "", line)
-            found.append(on_each_node)
+            commands.append(on_each_node)
 
     prose = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
     for code in re.findall(r"`([^`]+)`", prose):
-        for call in code.replace("\n", " ").split(" && "):
-            if "=" in call:
-                found.append(call)
+        for command in code.replace("\n", " ").split(" && "):
+            if "=" in command:
+                commands.append(command)
 
     lines = {}
-    for line in found:
-        if line.startswith("make "):
-            arguments = shlex.split(filled(line))
+    for command in commands:
+        if command.startswith("make "):
+            arguments = shlex.split(filled(command))
             lines[" ".join(arguments)] = arguments[1:]
     return lines
 
@@ -75,7 +75,7 @@ def make_lines():
 LINES = make_lines()
 
 
-def test_the_page_has_its_lines():
+def test_the_page_has_more_than_fifty_command_lines():
     assert len(LINES) > 50
     assert "make 41 LOOKUP=paper LEMMAS=paper DOCUMENTS=released" in LINES
 
@@ -98,10 +98,12 @@ def clone(tmp_path_factory):
 @pytest.mark.parametrize("line", LINES)
 def test_make_takes_a_line(line, clone):
     ours = ("MAKE", "INGROUP_")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-    asked = ["make", "-n", *LINES[line]]
-    found = subprocess.run(asked, cwd=clone, capture_output=True, text=True, env=environment)
-    assert found.returncode == 0, found.stderr
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+    command = ["make", "-n", *LINES[line]]
+    make = subprocess.run(command, cwd=clone, capture_output=True, text=True, env=environment)
+
+    assert make.returncode == 0, make.stderr
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +124,12 @@ def stand_ins(tmp_path_factory):
 
 def assignments(words):
     """The values among the words of a line, by their names."""
-    found = {}
+    values = {}
     for word in words:
         name, mark, value = word.partition("=")
         if mark:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def checked(line):
@@ -158,18 +160,19 @@ def count_of(line, stand_ins):
     return sum(len(call.design) for call in parameters.calls_of(notebook, values))
 
 
-SAID = dict(re.findall(r"^(make .*?) +# ([\d,]+) prompts", PAGE, re.MULTILINE))
+COUNTS = dict(re.findall(r"^(make .*?) +# ([\d,]+) prompts", PAGE, re.MULTILINE))
 
 
-@pytest.mark.parametrize("line", SAID)
+@pytest.mark.parametrize("line", COUNTS)
 def test_a_line_asks_as_many_prompts_as_its_comment_says(line, stand_ins):
-    asked = " ".join(shlex.split(filled(line)))
-    assert f"{count_of(asked, stand_ins):,}" == SAID[line]
+    command = " ".join(shlex.split(filled(line)))
+    assert f"{count_of(command, stand_ins):,}" == COUNTS[line]
 
 
 def test_the_page_says_how_many_prompts_a_study_has(stand_ins):
-    (said,) = re.findall(r"The demo profile has (.*?)\. `SETTINGS", PAGE, re.DOTALL)
-    numbers = re.findall(r"\d[\d,]{2,}", said)
+    (sentence,) = re.findall(r"The demo profile has (.*?)\. `SETTINGS", PAGE, re.DOTALL)
+    numbers = re.findall(r"\d[\d,]{2,}", sentence)
+
     counts = []
     for number in ("10", "20", "30", "40"):
         notebook = NOTEBOOKS[number]
@@ -185,12 +188,13 @@ def test_the_page_says_how_many_prompts_a_study_has(stand_ins):
 
 def providers():
     """The providers of the page: for each the lines below its name."""
-    (block,) = (block for block in blocks() if "ollama pull" in block)
-    found = {}
+    (block,) = [block for block in blocks() if "ollama pull" in block]
+    lines_of = {}
     for part in block.strip().split("\n\n"):
         title, *lines = part.splitlines()
-        found[re.match(r"# ([\w.]+)", title)[1]] = lines
-    return found
+        name = re.match(r"# ([\w.]+)", title)[1]
+        lines_of[name] = lines
+    return lines_of
 
 
 CLIENTS = {"Anthropic": "anthropic", "Google": "google.genai"}
@@ -198,10 +202,13 @@ CLIENTS = {"Anthropic": "anthropic", "Google": "google.genai"}
 
 def test_each_provider_has_two_lines_and_asks_432_prompts(stand_ins):
     assert "Each of these runs asks 432 prompts." in PAGE
-    assert {"Ollama", "llama.cpp", "LM", "vLLM", "Azure", "Anthropic", "Google"} == {*providers()}
+    names = {"Ollama", "llama.cpp", "LM", "vLLM", "Azure", "Anthropic", "Google"}
+    assert set(providers()) == names
+
     for name, lines in providers().items():
         assert len(lines) == (1 if name == "LM" else 2)  # one is started by hand
-        assert count_of(" ".join(shlex.split(filled(lines[-1]))), stand_ins) == 432
+        command = " ".join(shlex.split(filled(lines[-1])))
+        assert count_of(command, stand_ins) == 432
 
 
 @pytest.mark.parametrize("name", providers())
@@ -211,6 +218,7 @@ def test_a_provider_needs_no_more_than_its_lines_say(name, monkeypatch):
     for variable in list(os.environ):
         if variable.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT")):
             monkeypatch.delenv(variable)
+
     lines = [filled(line) for line in providers()[name]]
     for line in lines:
         if line.startswith("export "):
@@ -231,15 +239,15 @@ def test_a_notebook_asks_a_server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     given = assignments(shlex.split(providers()["Ollama"][-1]))
     given |= {"N_EVENTS": "2", "N_RESAMPLES": "200"}
-    asked = parameters.merged(NOTEBOOKS["10"], "demo", given, run="ollama")
+    values = parameters.merged(NOTEBOOKS["10"], "demo", given, run="ollama")
 
     server = FakeOpenAI()
     with server.running() as address:
         monkeypatch.setenv("OLLAMA_BASE_URL", f"{address}/v1")
-        target = run.execute(NOTEBOOKS["10"], asked, run.Progress("10", alone=False))
+        target = run.execute(NOTEBOOKS["10"], values, run.Progress("10", alone=False))
 
     assert target is not None
     assert len(server.calls) == 72
     assert server.most_present == 1
-    used = pd.read_csv(paths.run_folder("ollama") / "tables" / "empathy_gap" / "usage.csv")
-    assert used.failed.tolist() == [0, 0]
+    usage = pd.read_csv(paths.run_folder("ollama") / "tables" / "empathy_gap" / "usage.csv")
+    assert usage.failed.tolist() == [0, 0]

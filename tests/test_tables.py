@@ -23,25 +23,31 @@ def test_a_byte_order_mark_is_no_part_of_the_text(file):
         assert decoded(file) == "ä,\r\nb"
 
 
-def test_what_cannot_be_read_is_one_sentence(tmp_path):
+def test_an_unreadable_file_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"none\.csv cannot be read: No such file or directory\."):
         decoded(tmp_path / "none.csv")
+
     (tmp_path / "latin.csv").write_bytes(b"a\nb\n\xe4\n")
     with pytest.raises(InputError, match=r"latin\.csv, line 3: found a byte that is not UTF-8"):
         decoded(tmp_path / "latin.csv")
+
     os.mkfifo(tmp_path / "pipe.csv")  # to open it would wait for ever
     for name in ("pipe.csv", "."):
         with pytest.raises(InputError, match=r"cannot be read: it is no file\."):
             decoded(tmp_path / name)
 
 
-def test_a_row_has_the_number_of_the_line_on_which_it_begins(file):
+def test_a_row_is_numbered_by_the_line_on_which_it_begins(file):
     file.write_bytes(b'\nname,text\r\na,"two\nlines"\n\nb,\r\nc,"said ""no"", then"\n')
     table = read_table(file, ["text"])
     assert table.index.tolist() == [3, 6, 7]
-    assert table.to_numpy().tolist() == [["a", "two\nlines"], ["b", ""], ["c", 'said "no", then']]
+    assert table.name.tolist() == ["a", "b", "c"]
+    assert table.text.tolist() == ["two\nlines", "", 'said "no", then']
+
     file.write_text("name\ttext\na\tx, y\n", "utf8")
-    assert read_table(file, ["text", "name"], "\t").loc[2].tolist() == ["a", "x, y"]
+    table = read_table(file, ["text", "name"], "\t")
+    assert table.columns.tolist() == ["name", "text"]
+    assert table.loc[2].tolist() == ["a", "x, y"]
 
 
 WRONG = {
@@ -69,7 +75,9 @@ def test_a_lone_carriage_return_is_part_of_a_text(file, end):
     """As pandas writes it, without quotes; between quotes; several; and one at the very end."""
     lines = ["name\ttext", "a\tone\rtwo", 'b\t"three\r\rfour"', "c\r\tfive", "d\tsix\r"]
     file.write_bytes(end.join(lines).encode())
+
     table = read_table(file, (), "\t")
+
     assert table.index.tolist() == [2, 3, 4, 5]
     assert table.text.tolist() == ["one\rtwo", "three\r\rfour", "five", "six\r"]
     assert table.name.tolist() == ["a", "b", "c\r", "d"]
@@ -77,12 +85,19 @@ def test_a_lone_carriage_return_is_part_of_a_text(file, end):
 
 def test_a_file_whose_lines_end_in_carriage_returns_is_a_table(file):
     file.write_bytes(b'name,text\ra,"two\nlines"\rb,\r')
-    assert read_table(file).to_numpy().tolist() == [["a", "two\nlines"], ["b", ""]]
+
+    table = read_table(file)
+
+    assert table.name.tolist() == ["a", "b"]
+    assert table.text.tolist() == ["two\nlines", ""]
 
 
 def test_a_number_of_5000_digits_in_json_is_a_number(file):
-    file.write_text(f'{{"a": {"9" * 4300}, "b": {"9" * 5000}, "c": -12}}', "utf8")
-    assert read_json(file) == {"a": int("9" * 4300), "b": float("inf"), "c": -12}
+    longest = "9" * 4300  # that Python makes an int of
+    longer = "9" * 5000
+    file.write_text(f'{{"a": {longest}, "b": {longer}, "c": -12}}', "utf8")
+
+    assert read_json(file) == {"a": int(longest), "b": float("inf"), "c": -12}
 
 
 def test_a_cell_may_be_long(file):
@@ -90,11 +105,18 @@ def test_a_cell_may_be_long(file):
     assert len(read_table(file).b[2]) == 200_000
 
 
-@given(st.lists(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 2), min_size=1))
-def test_what_pandas_wrote_comes_back(tmp_path_factory, rows):
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))
+def test_a_table_written_by_pandas_is_read_unchanged(tmp_path_factory, rows):
     file = tmp_path_factory.mktemp("csv") / "a.csv"
-    pd.DataFrame(rows, columns=["a", "b"]).to_csv(file, index=False, quoting=1)
-    assert list(read_table(file, ["a", "b"]).itertuples(index=False, name=None)) == rows
+    written = pd.DataFrame(rows, columns=["a", "b"])
+    written.to_csv(file, index=False, quoting=1)
+
+    read = read_table(file, ["a", "b"])
+
+    assert list(read.itertuples(index=False, name=None)) == rows
 
 
 WRONG_JSON = {
@@ -115,13 +137,16 @@ def test_json_that_is_wrong_is_one_sentence(file, content):
     assert read_json(file) == {"a": [1, {"b": None}]}
 
 
-def test_the_first_wrong_cell_and_the_first_row_again_are_named(file):
+def test_the_first_wrong_cell_and_the_first_repeated_row_are_named(file):
     file.write_text("name,size\na,1\nb,x\n\nc,y\nA,1\n", "utf8")
     table = read_table(file)
     once(file, table)
     check(file, table.name, table.name != "", "a name")
+
+    is_number = table["size"].str.isdigit()
     with pytest.raises(InputError, match=r"line 3, column 'size': found 'x', expected a number\."):
-        check(file, table["size"], table["size"].str.isdigit(), "a number")
+        check(file, table["size"], is_number, "a number")
+
     again = r"line 6: found name 'A', size '1' again, expected it once; it is .* in line 2\."
     with pytest.raises(InputError, match=again):
         once(file, table, table.map(str.lower))
@@ -129,25 +154,32 @@ def test_the_first_wrong_cell_and_the_first_row_again_are_named(file):
 
 @pytest.mark.parametrize("error", [InputError, EngineError, StoreError])
 def test_a_message_is_short_and_moves_no_cursor(error):
-    text = "a.csv, line 2: found '\x1b[2J\x07\x9b1m\u202e', expected ⏎ or ä.\n"
-    said = str(error(text))
-    assert said == "a.csv, line 2: found '\\x1b[2J\\x07\\x9b1m\\u202e', expected ⏎ or ä.\n"
-    said = str(error(f"a.csv, line 2: found {'x' * 10_000_000}, expected a number."))
-    assert len(said) < 2 * LONGEST
-    assert said.startswith("a.csv, line 2: found x")
-    assert said.endswith("x, expected a number.")
-    assert str(pickle.loads(pickle.dumps(error("one")))) == "one"
+    hostile = "a.csv, line 2: found '\x1b[2J\x07\x9b1m\u202e', expected ⏎ or ä.\n"
+    message = str(error(hostile))
+    assert message == "a.csv, line 2: found '\\x1b[2J\\x07\\x9b1m\\u202e', expected ⏎ or ä.\n"
+
+    long_cell = "x" * 10_000_000
+    message = str(error(f"a.csv, line 2: found {long_cell}, expected a number."))
+    assert len(message) < 2 * LONGEST
+    assert message.startswith("a.csv, line 2: found x")
+    assert message.endswith("x, expected a number.")
+
+    copy = pickle.loads(pickle.dumps(error("one")))
+    assert str(copy) == "one"
 
 
 def test_a_long_cell_is_a_short_message(file):
-    file.write_text(f"size\n{'y' * 10_000_000}\n", "utf8")
+    long_cell = "y" * 10_000_000
+    file.write_text(f"size\n{long_cell}\n", "utf8")
     table = read_table(file)
-    said = r"line 2, column 'size': .*, expected a number"
-    with pytest.raises(InputError, match=said) as caught:
-        check(file, table["size"], table["size"].str.isdigit(), "a number")
+    is_number = table["size"].str.isdigit()
+
+    expected = r"line 2, column 'size': .*, expected a number"
+    with pytest.raises(InputError, match=expected) as caught:
+        check(file, table["size"], is_number, "a number")
     assert len(str(caught.value)) < 2 * LONGEST
 
 
-def test_the_sentence_names_the_place():
+def test_the_sentence_names_line_and_column():
     text = str(wrong("items.csv, line 3", "'x'", "a number", "size"))
     assert text == "items.csv, line 3, column 'size': found 'x', expected a number."

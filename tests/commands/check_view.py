@@ -30,20 +30,27 @@ from toy import SAMPLING, Toy, religion, run
 HOSTILE = "<script>window.owned=true</script><img src=x onerror=window.owned=true>"
 LINK = '[x](javascript:window.owned=true) <b id="bold">85</b>\u202e'
 KEY = "sk-a-key-that-must-not-be-kept"
-SAID = [
-    Reply("70", "stop"), Reply(HOSTILE, "stop"), Reply("I cannot rate that.", "length"),
-    Reply(None, "failed", error="no net"), Reply(LINK, "stop"), Reply("", "stop"),
+REPLIES = [
+    Reply("70", "stop"),
+    Reply(HOSTILE, "stop"),
+    Reply("I cannot rate that.", "length"),
+    Reply(None, "failed", error="no net"),
+    Reply(LINK, "stop"),
+    Reply("", "stop"),
     Reply("<think>\nHigh?\n</think>\n85", "stop"),
     Reply("fünf \x00 \u2028 🙂\r\n", "stop", model="toy"),
-]  # fmt: skip
+]
 NUMBERS = Sampling(choices=("0", "50", "100"))
 
 
-def asked(folder, engine, turn=1, sampling=SAMPLING, plan=None):
+def answered(folder, engine, turn=1, sampling=SAMPLING):
     """A call that was answered: one category of the first study, two events."""
-    about = {"setting": "P0,S0,T0", "category": "Religion", "run": turn}
-    where = "empathy_gap", "sample-2", "toy", "transformers", f"P0-{turn}"
-    call = Call(*where, plan or religion(2), sampling, about, root=folder)
+    labels = {"setting": "P0,S0,T0", "category": "Religion", "run": turn}
+    part = f"P0-{turn}"
+    plan = religion(2)
+    call = Call(
+        "empathy_gap", "sample-2", "toy", "transformers", part, plan, sampling, labels, root=folder
+    )
     run(call.design, call.folder, engine, sampling=sampling)
     return call
 
@@ -51,15 +58,17 @@ def asked(folder, engine, turn=1, sampling=SAMPLING, plan=None):
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory):
     """Two rounds of one model, and their logs in one folder."""
-    folder, logs = (tmp_path_factory.mktemp(name) for name in ("stores", "logs"))
-    said = cycle(SAID)
+    folder = tmp_path_factory.mktemp("stores")
+    logs = tmp_path_factory.mktemp("logs")
+    replies = cycle(REPLIES)
     calls = [
-        asked(folder, Toy(lambda *_: next(said), model="toy")),
-        asked(folder, Toy(lambda *_: "12"), turn=2),
+        answered(folder, Toy(lambda *_: next(replies), model="toy")),
+        answered(folder, Toy(lambda *_: "12"), turn=2),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
-        return calls, [view.write(call, "sound", 0, logs) for call in calls]
+        files = [view.write(call, "sound", 0, logs) for call in calls]
+    return calls, files
 
 
 def test_logs_that_were_written_are_replayed_word_for_word(rounds):
@@ -67,69 +76,87 @@ def test_logs_that_were_written_are_replayed_word_for_word(rounds):
     engine = ReplayEngine(files[0].parent, "toy")
     for number, call in enumerate(calls, start=1):
         assert engine.turn_to(number)
-        back = engine.answer([trial.messages for trial in call.design], SAMPLING)
-        kept = stored(call).read()
-        texts = kept.text.astype(object).replace({np.nan: None}).tolist()
-        # The toy keeps the reasoning of "<think>" in its text; recordings have it apart.
-        answers = [text and text.removeprefix("<think>\nHigh?\n</think>\n") for text in texts]
-        assert [reply.text for reply in back] == answers
-        assert [reply.finish_reason for reply in back] == kept.finish_reason.tolist()
-        assert {reply.model for reply in back if reply != NO_RECORDING} == {"toy"}
+        replies = engine.answer([trial.messages for trial in call.design], SAMPLING)
+
+        rows = stored(call).read()
+        assert len(replies) == len(rows)
+        texts = rows.text.astype(object).replace({np.nan: None})
+        for reply, text, finish_reason in zip(replies, texts, rows.finish_reason, strict=True):
+            # The toy keeps the reasoning of "<think>" in its text; recordings have it apart.
+            answer = text and text.removeprefix("<think>\nHigh?\n</think>\n")
+            assert reply.text == answer
+            assert reply.finish_reason == finish_reason
+            if reply != NO_RECORDING:
+                assert reply.model == "toy"
     assert not engine.turn_to(3)
 
 
 def test_a_sample_is_a_trial_with_what_parsing_made_of_it(rounds):
     (call, _), (file, _) = rounds
-    log, read = read_eval_log(file), load(call)
-    assert (log.eval.task, log.eval.model) == ("empathy_gap", "toy")
+    log = read_eval_log(file)
+    assert log.eval.task == "empathy_gap"
+    assert log.eval.model == "toy"
     assert [sample.id for sample in log.samples] == list(range(72))
-    for sample, value, status in zip(log.samples, read.values.flat, read.status.flat, strict=True):
+
+    answers = load(call)
+    parsed = zip(log.samples, answers.values.flat, answers.status.flat, strict=True)
+    for sample, value, status in parsed:
         trial = call.design[sample.id]
-        assert [(m.role, m.text) for m in sample.input] == [
-            (turn["role"], turn["content"]) for turn in trial.messages
-        ]
-        for side in ("perceiver", "experiencer"):
-            assert sample.metadata[side] == trial.condition[side]
+        turns = [{"role": turn.role, "content": turn.text} for turn in sample.input]
+        assert turns == trial.messages
+        assert sample.metadata["perceiver"] == trial.condition["perceiver"]
+        assert sample.metadata["experiencer"] == trial.condition["experiencer"]
         assert sample.metadata["narrative"] == trial.condition["event"].narrative
+
         scores = {name: score.value for name, score in sample.scores.items()}
-        rated = {} if np.isnan(value) else {"rating": value}
-        assert scores == {"status": STATUSES[status], **rated}
-    assert {sample.scores["status"].value for sample in log.samples} >= {"ok", "refused", "failed"}
+        expected = {"status": STATUSES[status]}
+        if not np.isnan(value):
+            expected["rating"] = value
+        assert scores == expected
+
+    statuses = {sample.scores["status"].value for sample in log.samples}
+    assert statuses >= {"ok", "refused", "failed"}
 
 
-def test_no_key_and_no_place_is_in_a_log(rounds):
+def test_a_log_holds_no_key_and_no_path(rounds):
     (call, _), files = rounds
     for file in files:
         with zipfile.ZipFile(file) as archive:
-            kept = b"".join(archive.read(name) for name in archive.namelist())
-        assert b"perceiver" in kept
+            content = b"".join(archive.read(name) for name in archive.namelist())
+
+        assert b"perceiver" in content
         for secret in (KEY, str(call.root), str(file.parent)):
-            assert secret.encode() not in kept
+            assert secret.encode() not in content
 
 
-def test_of_a_large_call_some_trials_are_drawn_over_the_design_and_the_log_says_so(
-    rounds, tmp_path
-):
+def test_a_log_of_a_large_call_says_that_it_is_a_sample(rounds, tmp_path):
     (call, _), _ = rounds
-    first, again = (view.write(call, "sound", 20, tmp_path) for _ in range(2))
-    log = read_eval_log(first)
+    log = read_eval_log(view.write(call, "sound", 20, tmp_path))
+    again = read_eval_log(view.write(call, "sound", 20, tmp_path))
+
     numbers = [sample.id for sample in log.samples]
-    assert numbers == sorted(set(numbers)) == [s.id for s in read_eval_log(again).samples]
+    assert numbers == [sample.id for sample in again.samples]
+    assert numbers == sorted(set(numbers))
     assert len(numbers) == 20
     assert min(numbers) < 24
     assert max(numbers) >= 48
-    assert (log.eval.metadata["drawn"], log.eval.metadata["trials"]) == (20, 72)
+    assert log.eval.metadata["drawn"] == 20
+    assert log.eval.metadata["trials"] == 72
+
     whole = {sample.id: sample for sample in view.samples(call, "sound", 0)}
     for sample in log.samples:  # the right reply and score to the trial
         assert sample.output.completion == whole[sample.id].output.completion
         assert sample.scores == whole[sample.id].scores
 
 
-def test_over_choices_the_reply_is_the_distribution_and_is_not_replayed(tmp_path):
-    said = Reply("50", "stop", probabilities=(0.3, 0.6, 0.1), mass=(0.25,))
-    replies = cycle([said, Reply(None, "failed", error="too long")])
-    call = asked(tmp_path, Toy(lambda *_: next(replies)), sampling=NUMBERS)
+def test_a_scored_reply_is_shown_as_a_distribution_and_not_replayed(tmp_path):
+    scored = Reply("50", "stop", probabilities=(0.3, 0.6, 0.1), mass=(0.25,))
+    failed = Reply(None, "failed", error="too long")
+    replies = cycle([scored, failed])
+    call = answered(tmp_path, Toy(lambda *_: next(replies)), sampling=NUMBERS)
+
     file = view.write(call, "sound", 0, tmp_path)
+
     first, second, *_ = read_eval_log(file).samples
     assert first.output.completion == "50 (60.0%), 0 (30.0%), 100 (10.0%); mass 25.0%"
     assert first.scores["rating"].value == pytest.approx(40, abs=0.1)  # 0.6 x 50 + 0.1 x 100
@@ -154,35 +181,52 @@ def test_every_study_has_its_factors_and_its_reading(
     call = calls_of(notebook, merged(notebook, "demo", small, shared=True))[0]
     call = replace(call, root=tmp_path)
     run(call.design, call.folder, Toy(lambda *_: reply), 4096, call.sampling)
-    drawn = list(view.samples(call, "sound", 3))
-    assert len(drawn) == 3
-    for sample in drawn:
-        assert factors <= {name for name, value in sample.metadata.items() if value is not None}
-        found = {name: score.value for name, score in sample.scores.items()}
-        assert "status" in found
-        assert scores.items() <= found.items()
+
+    samples = list(view.samples(call, "sound", 3))
+
+    assert len(samples) == 3
+    for sample in samples:
         assert sample.output.completion == reply
+        assert "status" in sample.scores
+        for factor in factors:
+            assert sample.metadata.get(factor) is not None, factor
+        for name, value in scores.items():
+            assert sample.scores[name].value == value
 
 
-def test_logs_of_others_are_replayed_by_epoch_and_what_is_none_is_said(tmp_path):
+def test_foreign_logs_are_replayed_by_epoch_and_a_broken_one_is_refused(tmp_path):
     """An input may be a text; a system turn may come from a solver; a sample may have failed."""
-    prompt = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How warm?"}]
+    system_turn = {"role": "system", "content": "Be brief."}
+    user_turn = {"role": "user", "content": "How warm?"}
+    prompt = [system_turn, user_turn]
 
-    def sample(number, text, epoch=1, **more):
-        said = {"role": "assistant", "content": text}
-        output = {"model": "them", "choices": [{"message": said, "stop_reason": "stop"}]}
-        about = {"input": "How warm?", "target": "", "messages": [*prompt, said], "output": output}
-        return EvalSample(id=number, epoch=epoch, **{**about, **more})
+    def sample(number, text, epoch=1, **changes):
+        reply = {"role": "assistant", "content": text}
+        fields = {
+            "id": number,
+            "epoch": epoch,
+            "input": "How warm?",
+            "target": "",
+            "messages": [*prompt, reply],
+            "output": {"model": "them", "choices": [{"message": reply, "stop_reason": "stop"}]},
+        }
+        return EvalSample(**fields | changes)
 
     failed = {"output": {"model": "them", "error": "no net"}, "messages": []}
     spec = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "dataset": {}, "model": "them"}
     samples = [sample(1, "5"), sample(1, "4", 2), sample(2, "", **failed)]
     log = EvalLog(status="success", eval={**spec, "config": {}}, samples=samples)
     write_eval_log(log, tmp_path / "x.eval")
+
     engine = ReplayEngine(tmp_path / "x.eval", "them")
-    assert [reply.text for reply in engine.answer([prompt], SAMPLING)] == ["5"]
+    (first,) = engine.answer([prompt], SAMPLING)
+    assert first.text == "5"
+
     assert engine.turn_to(2)
-    assert [reply.text for reply in engine.answer([prompt, prompt[1:]], SAMPLING)] == ["4", None]
+    second, unknown = engine.answer([prompt, [user_turn]], SAMPLING)
+    assert second.text == "4"
+    assert unknown.text is None
+
     (tmp_path / "broken.eval").write_bytes(b"no archive")
     with pytest.raises(InputError, match=r"broken\.eval.*a log of inspect_ai"):
         ReplayEngine(tmp_path / "broken.eval", "them")
@@ -195,15 +239,20 @@ def test_logs_of_others_are_replayed_by_epoch_and_what_is_none_is_said(tmp_path)
 def served(rounds):
     """The viewer as `make view` starts it, and its address."""
     _, files = rounds
+    command = []
     with pytest.MonkeyPatch.context() as patch:
-        started = []
-        patch.setattr(view.os, "execl", lambda *command: started.extend(command[1:]))
+        patch.setattr(view.os, "execl", lambda program, *words: command.extend(words))
         view.show(files[0].parent, None)
-    started += ["--port", "7613"]  # at its own it would end a viewer that somebody reads in
-    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command += ["--port", "7613"]  # at its own it would end a viewer that somebody reads in
+
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        lines = iter(process.stdout.readline, "")
-        yield next(found[0] for line in lines if (found := re.search(r"http://127\S+?:\d+", line)))
+        address = None
+        while address is None:
+            line = process.stdout.readline()
+            assert line, "the viewer ended before it named its address"
+            address = re.search(r"http://127\S+?:\d+", line)
+        yield address[0]
     finally:
         process.terminate()
         process.wait(30)
@@ -221,9 +270,9 @@ def page(served):
         yield page
 
 
-def opened(page, address, file, then=""):
+def opened(page, address, file, part=""):
     page.goto("about:blank")
-    page.goto(f"{address}/#/tasks/{quote(file.name, safe='')}{then}")
+    page.goto(f"{address}/#/tasks/{quote(file.name, safe='')}{part}")
     return page
 
 
@@ -231,12 +280,15 @@ def test_the_viewer_lists_logs_and_samples_and_filters_by_perceiver(rounds, serv
     (call, _), files = rounds
     page.goto(served)
     expect(page.get_by_text("2 rows")).to_be_visible()
+
     opened(page, served, files[0])
     expect(page.get_by_text("72 rows")).to_be_visible()
+
     page.locator(".cm-content").click()
     page.keyboard.insert_text('metadata.perceiver == "a Christian"')
-    told = [trial.condition["perceiver"] for trial in call.design]
-    expect(page.get_by_text(f"{told.count('a Christian')} rows")).to_be_visible()
+    perceivers = [trial.condition["perceiver"] for trial in call.design]
+    christians = perceivers.count("a Christian")
+    expect(page.get_by_text(f"{christians} rows")).to_be_visible()
     expect(page.get_by_text("You are a Christian.").first).to_be_visible()
     assert page.get_by_text("You are a Muslim.").count() == 0
 
@@ -246,48 +298,60 @@ def test_a_hostile_reply_stays_inert_text(rounds, served, page, number):
     """The second and fifth trials were answered with what a page must not take for its own."""
     _, files = rounds
     opened(page, served, files[0], f"/samples/sample/{number}/1/")
-    text = SAID[number].text.split("\u202e")[0]  # which is shown by a mark of its own
+
+    text, *_ = REPLIES[number].text.split("\u202e")  # which is shown by a mark of its own
     expect(page.get_by_text(text).first).to_be_visible()
     assert page.evaluate("window.owned") is None
     assert page.locator("img[src=x], #bold, a[href^='javascript:']").count() == 0
-    assert {urlsplit(one).netloc for one in page.requests if one.startswith("http")} == {
-        urlsplit(served).netloc
-    }
+
+    servers = {urlsplit(url).netloc for url in page.requests if url.startswith("http")}
+    assert servers == {urlsplit(served).netloc}
 
 
 def test_a_bundle_is_a_folder_of_files_that_is_never_written_over(rounds, tmp_path):
     _, files = rounds
-    view.show(files[0].parent, str(tmp_path / "site"))
-    assert {file.name for file in (tmp_path / "site").rglob("*.eval")} == {f.name for f in files}
-    assert (tmp_path / "site" / "index.html").is_file()
+    site = tmp_path / "site"
+
+    view.show(files[0].parent, str(site))
+
+    logs = {file.name for file in site.rglob("*.eval")}
+    assert logs == {file.name for file in files}
+    assert (site / "index.html").is_file()
     with pytest.raises(PrerequisiteError, match="already exists"):
-        view.show(files[0].parent, str(tmp_path / "site"))
+        view.show(files[0].parent, str(site))
 
 
 # ---- the command -------------------------------------------------------------------------------
 
 
-def test_a_run_s_stored_answers_are_written_and_shown(tmp_path, monkeypatch, capsys):
+def test_the_stored_answers_of_a_run_are_written_and_shown(
+    tmp_path, only_real_recordings, monkeypatch, capsys
+):
     """Of one call that is stored; the other two are left out, and said so."""
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     shown = []
     monkeypatch.setattr(view, "show", lambda *given: shown.append(given) or 0)
-    settings = ["--set", "MODELS=calibrant", "--set", "N_EVENTS=2", "--set", "SETTINGS=P0,S0,T0"]
-    line = ["10_empathy_gap", "--run", "small", "--samples", "5", *settings]
+
+    given = {"MODELS": "calibrant", "N_EVENTS": "2", "SETTINGS": "P0,S0,T0"}
+    line = ["10_empathy_gap", "--run", "small", "--samples", "5"]
+    for name, value in given.items():
+        line += ["--set", f"{name}={value}"]
+
     assert view.main(line) == 2
     assert "nothing is stored of the 3 calls" in capsys.readouterr().err
-    parameters = merged("10_empathy_gap", "demo", dict(s.split("=", 1) for s in settings[1::2]))
-    call = calls_of("10_empathy_gap", parameters)[0]
+
+    call = calls_of("10_empathy_gap", merged("10_empathy_gap", "demo", given))[0]
     run(call.design, call.folder, Toy(lambda *_: "7"), 4096, call.sampling)
     assert view.main(line) == 0
     folder = tmp_path / "runs" / "small" / "view"
     assert shown == [(folder, None)]
     (file,) = folder.iterdir()
     assert len(read_eval_log(file).samples) == 5
-    said = capsys.readouterr().out
-    assert "1 logs" in said
-    assert "2 calls have no answers yet" in said
+    written = capsys.readouterr().out
+    assert "1 logs" in written
+    assert "2 calls have no answers yet" in written
+
     assert view.main([*line, "--bundle", str(tmp_path)]) == 2
     assert "BUNDLE is a new folder, found" in capsys.readouterr().err
-    assert view.main([*line[:2], "../../evil"]) == 2
+    assert view.main(["10_empathy_gap", "--run", "../../evil"]) == 2

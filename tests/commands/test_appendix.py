@@ -86,11 +86,12 @@ def test_a_table_stands_in_the_layout_of_the_paper(documents):
     _, tex, page = documents
     assert "$2.54_{[-0.678, 1.294]}$" in tex
     assert "{table*}" not in tex
+
     soup = BeautifulSoup(page, "html.parser")
     cell = soup.find("td", class_="teal20")
     assert cell.get_text() == "2.54[−0.678,1.294]"
-    heads = [head.get_text() for head in cell.find_parent("table").find_all("th")]
-    assert heads[:3] == ["Model", "Category", "Prompt Setting"]
+    header = cell.find_parent("table").find_all("th")
+    assert [head.get_text() for head in header[:3]] == ["Model", "Category", "Prompt Setting"]
 
 
 def test_a_figure_has_its_caption_and_lies_beside_the_documents(documents):
@@ -108,7 +109,7 @@ def test_limits_end_at_the_next_heading_and_links_are_text(documents):
     assert "x.md" not in tex + page
 
 
-def test_prompts_count_as_asked(documents):
+def test_the_appendix_counts_the_prompts_of_a_model(documents):
     _, _, page = documents
     table = BeautifulSoup(page, "html.parser").find(string="Seeds").find_parent("table")
     cells = [cell.get_text() for cell in table.find_all("td")]
@@ -118,12 +119,14 @@ def test_prompts_count_as_asked(documents):
 def test_the_same_run_gives_the_same_bytes(empty, monkeypatch):
     monkeypatch.setattr(appendix, "pandoc", lambda: None)  # whether this machine has one or not
     made_up_run.write()
-    first = appendix.build(made_up_run.NAME)
-    before = {file.name: file.read_bytes() for file in first.iterdir() if file.is_file()}
-    second = appendix.build(made_up_run.NAME)
-    after = {file.name: file.read_bytes() for file in second.iterdir() if file.is_file()}
-    assert sorted(before) == ["appendix.html", "appendix.tex"]
-    assert before == after
+
+    def build():
+        folder = appendix.build(made_up_run.NAME)
+        return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+    first = build()
+    assert sorted(first) == ["appendix.html", "appendix.tex"]
+    assert build() == first
 
 
 # ---- hostile texts -------------------------------------------------------------------------------
@@ -136,11 +139,11 @@ def test_no_text_of_a_run_is_a_command(documents):
     assert tex.count(r"\begin{longtable}") == tex.count(r"\end{longtable}")
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page
-    for turned in ("\x1b", "\u202e"):
-        assert turned not in tex + page
+    for control in ("\x1b", "\u202e"):
+        assert control not in tex + page
 
 
-def test_a_text_comes_out_of_latex_as_it_went_in():
+def test_a_text_is_unchanged_by_latex():
     for text in made_up_run.HOSTILE[:4]:
         rows = {"model": "m", "group": "Men", "text": [text]}
         written = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
@@ -162,17 +165,19 @@ def test_markdown_becomes_latex():
     assert "\\item \\emph{one}\n\\item $x_1$ two\n\\end{enumerate}" in written
 
 
-def test_every_block_is_written_in_both():
+def test_every_block_is_written_in_both_formats():
     document = Document("A & B")
     document.blocks += [Heading("C_1"), Heading("D", 3), Paragraph("50 %"), Prose("E")]
     document.blocks.append(Table("F", pd.DataFrame({"G": ["1 < 2"]})))
     document.blocks.append(Layout(""))
+
     tex = writing.to_latex(document)
+    for text in (r"A \& B", r"\section{C\_1}", r"50 \%", r"1 \textless{} 2"):
+        assert text in tex
+
     page = writing.to_html(document)
-    for written in (r"A \& B", r"\section{C\_1}", r"50 \%", r"1 \textless{} 2"):
-        assert written in tex
-    for written in ("A &amp; B", "C_1</h2>", "50 %", "<td>1 &lt; 2</td>"):
-        assert written in page
+    for text in ("A &amp; B", "C_1</h2>", "50 %", "<td>1 &lt; 2</td>"):
+        assert text in page
 
 
 def test_long_columns_share_the_page():
@@ -188,13 +193,17 @@ def test_long_columns_share_the_page():
 
 def test_missing_tables_and_figures_are_named(empty):
     folder = made_up_run.write()
-    (paths.FIGURES / "empathy_gap").mkdir()
-    (paths.FIGURES / "empathy_gap" / "figure5.png").write_bytes(b"")
+    figure = paths.FIGURES / "empathy_gap" / "figure5.png"
+    figure.parent.mkdir()
+    figure.write_bytes(b"")
     for name in ("usage.csv", "responses.csv", "table02_delta.tex"):
         (folder / "tables" / "empathy_gap" / name).unlink()
     shutil.rmtree(folder / "tables" / "synthesis")
     shutil.rmtree(paths.RESPONSES)
+
     page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
+
+    text = words(page)
     for sentence in (
         "No manifest of stored answers was found for this study.",
         "no stored answers to 1 of the calls",
@@ -206,13 +215,14 @@ def test_missing_tables_and_figures_are_named(empty):
         "no multiverse (multiverse_shares.csv): make 60 computes it.",
         "its power cannot be computed",
     ):
-        assert sentence in words(page)
+        assert sentence in text
 
 
 def test_a_section_that_cannot_be_read_is_named_and_the_others_stay(empty, documents):
     _, _, whole = documents
     folder = made_up_run.write()
     (folder / "tables" / "synthesis" / "multiverse_shares.csv").write_text("model\nm\n")
+
     page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
     sentence = "This section cannot be written"
     assert page.count(sentence) == 2  # the shares, and what could not be told
@@ -221,11 +231,12 @@ def test_a_section_that_cannot_be_read_is_named_and_the_others_stay(empty, docum
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 1}'])
-def test_a_damaged_notebook_is_no_traceback(empty, text):
+def test_a_damaged_notebook_causes_no_traceback(empty, text):
     folder = made_up_run.write()
     (folder / "notebooks" / f"{made_up_run.NOTEBOOK}.ipynb").write_text(text)
     for file in folder.glob("tables/*/*.csv"):
         file.write_text(text)
+
     page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
     assert "No manifest of stored answers was found" in page
 
@@ -235,29 +246,32 @@ def test_a_run_that_is_not_there_is_one_sentence(empty, capsys):
     written = capsys.readouterr()
     assert "build/runs/other/notebooks holds no executed notebook" in written.err
     assert "make all RUN=other makes this run; runs that are there: none." in written.err
-    assert (written.out, written.err.count("\n")) == ("", 1)
+    assert written.err.count("\n") == 1
+    assert written.out == ""
 
 
-def test_the_command_that_makes_a_run_has_what_was_set(empty, capsys, monkeypatch):
+def test_the_suggested_command_has_the_given_parameters(empty, capsys, monkeypatch):
     monkeypatch.setenv("MAKEFLAGS", " -- MODELS=a\\ b")
     monkeypatch.setenv("MODELS", "a b")
     assert appendix.main(["--run", "other"]) == 2
     assert "make all MODELS='a b' makes this run" in capsys.readouterr().err
 
 
-def test_a_name_that_is_none_of_a_folder_is_refused(empty, capsys):
+def test_a_name_that_no_folder_can_have_is_refused(empty, capsys):
     assert appendix.main(["--run", "../x"]) == 2
     assert "RUN" in capsys.readouterr().err
 
 
 def test_make_writes_the_appendix_of_the_run_that_it_names(empty, monkeypatch):
-    became = []
-    monkeypatch.setattr(cli, "become", lambda *words: became.append(words))
+    commands = []
+    monkeypatch.setattr(cli, "become", lambda *words: commands.append(words))
     monkeypatch.setenv("RUN", "mine")
     monkeypatch.setenv("MAKEFLAGS", " -- RUN=mine")
+
     with pytest.raises(settings.Refused):  # become comes back in a test alone
         cli.call("appendix")
-    assert became == [("appendix", "--run", "mine")]
+
+    assert commands == [("appendix", "--run", "mine")]
 
 
 # ---- forms ---------------------------------------------------------------------------------------
@@ -267,18 +281,24 @@ def test_every_answer_of_a_form_is_one_that_a_run_may_give(empty):
     made_up_run.write()
     run = Run(made_up_run.NAME)
     stores, _ = run.stores["empathy_gap"]
-    known = {*forms.facts_of(run), *forms.card_of(run, "calibrant", stores)}
+    answers = set(forms.facts_of(run)) | set(forms.card_of(run, "calibrant", stores))
+
     form = yaml.safe_load(forms.FORMS.read_text("utf8"))
-    items = [item for checklist in form["checklists"] for item in checklist["items"]]
-    named = {item["answer"] for item in [*items, *form["card"]] if "answer" in item}
-    assert named <= known
+    items = list(form["card"])
+    for checklist in form["checklists"]:
+        items += checklist["items"]
+    for item in items:
+        if "answer" in item:
+            assert item["answer"] in answers
 
 
 def test_the_references_are_the_four_papers_and_this_project():
-    found = forms.references()
-    assert [entry.year for entry in found[:4]] == ["2025", "2025", "2024", "2023"]
-    assert len({entry.key for entry in found}) == 5
-    assert found[4].title.startswith("Ingroup")
+    references = forms.references()
+    *papers, project = references
+    assert [paper.year for paper in papers] == ["2025", "2025", "2024", "2023"]
+    assert project.title.startswith("Ingroup")
+    keys = {reference.key for reference in references}
+    assert len(keys) == 5
 
 
 def test_numbered_tables_are_those_of_the_layouts():
@@ -316,8 +336,9 @@ def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
     model = empty / "my nets" / "net_2"
     model.mkdir(parents=True)
     call = types.SimpleNamespace(model="net_2", loaded=str(model))
-    place = str(model).strip("/").replace("/", "--")
-    folder = empty / "responses" / "giebench" / "sample" / f"{place}@vllm" / "Raw"
+    name = str(model).strip("/").replace("/", "--")
+    folder = empty / "responses" / "giebench" / "sample" / f"{name}@vllm" / "Raw"
+
     stored = Stored(call, folder, {}, is_recorded=False, written="")
     assert stored.address == "giebench/sample/net_2@vllm/Raw"
 
@@ -342,20 +363,22 @@ def program(folder, script):
         ("", "For Word: there is no pandoc here; make word adds it and writes appendix.docx"),
     ],
 )
-def test_pandoc_writes_a_file_for_word_and_costs_no_appendix(
+def test_pandoc_writes_a_word_file_and_its_failure_keeps_the_appendix(
     script, sentence, empty, monkeypatch, capsys
 ):
     """It is given the page; a pandoc that fails, or that is not there, leaves the other two."""
     made_up_run.write()
     monkeypatch.setitem(sys.modules, "pypandoc", None)  # as where the package is not installed
     monkeypatch.setenv("PATH", program(empty, script) + ":/bin:/usr/bin" if script else "")
+
     assert appendix.main(["--run", made_up_run.NAME]) == 0
+
     folder = paths.BUILD / "appendix" / made_up_run.NAME
     page = (folder / "appendix.html").read_bytes()
     assert (folder / "appendix.tex").exists()
     if "cp" in script:
         assert (folder / "appendix.docx").read_bytes() == page
 
-    _, *said = capsys.readouterr().out.splitlines()
-    assert len(said) == bool(sentence)
-    assert re.match(sentence, "".join(said))
+    _, *about_word = capsys.readouterr().out.splitlines()
+    assert len(about_word) == bool(sentence)
+    assert re.match(sentence, "".join(about_word))

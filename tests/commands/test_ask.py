@@ -15,16 +15,17 @@ GIVEN = ["--ask", "30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH
 
 @pytest.fixture
 def engines(tmp_path, only_real_recordings, monkeypatch):
+    """The arguments with which engines were made; each answers [[A]]."""
     shared_budget.cache_clear()  # each test is a run of its own
-    made = []
+    arguments = []
 
-    def make(*named, **_):
-        made.append(named)
+    def make(*given, **_):
+        arguments.append(given)
         return Toy(lambda *_: "[[A]]")
 
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", make)
-    return made
+    return arguments
 
 
 def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
@@ -38,12 +39,14 @@ def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
     assert sorted(stored) == ["COT-rotate", "ID-rotate", "Raw-rotate+uncued"]
 
 
-def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
+def test_failed_prompts_are_not_counted_as_answered(engines, capsys, monkeypatch):
     toy = Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: toy)
+
     assert run.main(GIVEN) == 0
-    said = capsys.readouterr().out.splitlines()[0]
-    assert said == "848 of 948 prompts are answered and stored, 100 failed"
+
+    first_line, *_ = capsys.readouterr().out.splitlines()
+    assert first_line == "848 of 948 prompts are answered and stored, 100 failed"
 
 
 # ---- what a server's replies cost ----------------------------------------------------------------
@@ -52,33 +55,45 @@ def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
 @pytest.fixture
 def server(engines, monkeypatch):
     """Each reply took 200 prompt tokens and 100 reply tokens."""
-    made = Server(lambda *_: Reply("[[A]]", "stop", 200, 0, 100), asks_again=True, engine="inspect")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: made)
-    return made
+    reply = Reply("[[A]]", "stop", 200, 0, 100)
+    engine = Server(lambda *_: reply, asks_again=True, engine="inspect")
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+    return engine
 
 
 def given(**more):
     """The parameters of a run that asks 948 prompts of a server, at 2 and 10 for a million."""
-    typed = {"MODELS": "m@openai", "MISMATCH": "false", "MAX_TOKENS": "100"}
-    typed |= {"PRICE_IN": "2", "PRICE_OUT": "10"}
+    typed = {
+        "MODELS": "m@openai",
+        "MISMATCH": "false",
+        "MAX_TOKENS": "100",
+        "PRICE_IN": "2",
+        "PRICE_OUT": "10",
+    }
     return merged("30_giebench", "demo", typed) | more
 
 
-def test_it_ends_with_what_a_server_cost(server):
+def last_line(**more):
+    """The last line that a run with these parameters prints."""
+    return run.answer("30_giebench", given(**more)).splitlines()[-1]
+
+
+def test_the_last_line_has_what_a_server_cost(server):
     """One prompt costs 0.0014; a second run of the same asks nothing, and costs nothing."""
-    assert run.answer("30_giebench", given()).splitlines()[-1] == (
+    assert last_line() == (
         "this run took 189,600 prompt tokens and 94,800 reply tokens, and cost 1.33; all that is "
         "stored cost 1.33"
     )
+
     shared_budget.cache_clear()
-    assert run.answer("30_giebench", given()).splitlines()[-1] == (
+    assert last_line() == (
         "this run took 0 prompt tokens and 0 reply tokens, and cost 0.00; all that is stored "
         "cost 1.33"
     )
 
 
 def test_without_prices_the_line_says_so(server):
-    assert run.answer("30_giebench", given(PRICE_IN=0.0, PRICE_OUT=0.0)).splitlines()[-1] == (
+    assert last_line(PRICE_IN=0.0, PRICE_OUT=0.0) == (
         "this run took 189,600 prompt tokens and 94,800 reply tokens; prices not given: set "
         "PRICE_IN and PRICE_OUT (per million tokens)"
     )
@@ -89,26 +104,33 @@ def test_a_limit_stops_a_run_over_all_its_calls_and_a_higher_one_goes_on(server)
     first = given(COST_LIMIT=1.0)
     with pytest.raises(EngineError) as caught:
         run.answer("30_giebench", first)
+
     stored = kept(calls_of("30_giebench", first))
-    assert stored == sum(server.batches) == server.asked["all"]
+    assert sum(server.batches) == stored
+    assert server.asked["all"] == stored
     cost = stored * 0.0014
     assert 1.0 - 2 * 0.0014 < cost <= 1.0
-    said = str(caught.value)
-    assert said.startswith(f"COST_LIMIT=1 stops this run: {cost:.4f} spent, and a further call ")
-    assert said.endswith(
+
+    sentence = str(caught.value)
+    assert sentence.startswith(
+        f"COST_LIMIT=1 stops this run: {cost:.4f} spent, and a further call "
+    )
+    assert sentence.endswith(
         f"; {stored:,} replies are stored, which cost {cost:.4f} in all runs, and the same command "
         "with a higher COST_LIMIT goes on"
     )
 
-    last = run.answer("30_giebench", given(COST_LIMIT=1.2)).splitlines()[-1]
+    line = last_line(COST_LIMIT=1.2)
     assert server.asked["all"] == 948
-    assert last.endswith(f"cost {(948 - stored) * 0.0014:.4f}; all that is stored cost 1.33")
+    cost_of_rest = (948 - stored) * 0.0014
+    assert line.endswith(f"cost {cost_of_rest:.4f}; all that is stored cost 1.33")
 
 
 def test_a_limit_without_prices_starts_nothing(server, monkeypatch, capsys):
     unpriced = given(COST_LIMIT=5.0, PRICE_IN=0.0)
     with pytest.raises(InputError, match="COST_LIMIT needs the prices of a million tokens: set "):
         run.answer("30_giebench", unpriced)
+
     monkeypatch.setattr(run, "parameters_of", lambda *_: unpriced)
     assert run.main(GIVEN) == 2
     assert capsys.readouterr().err.startswith("COST_LIMIT needs the prices of a million tokens")
@@ -119,12 +141,13 @@ def test_a_limit_without_prices_starts_nothing(server, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("more", [["--ask"], []])
-def test_a_missing_key_is_said_before_anything_is_made(more, tmp_path, monkeypatch, capsys):
+def test_a_missing_key_is_reported_before_anything_is_made(more, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(run, "execute", None)  # no kernel is started
-    given = ["10_empathy_gap", "--set", "MODELS=some@inspect", *more]
-    assert run.main(given) == 2
+
+    assert run.main(["10_empathy_gap", "--set", "MODELS=some@inspect", *more]) == 2
+
     assert capsys.readouterr().err.startswith("openai/some: ")
 
 

@@ -5,7 +5,7 @@ import pytest
 from ingroup.commands import cli, settings
 
 
-def test_a_clone_that_takes_no_files_is_one_sentence(tmp_path, monkeypatch, capsys):
+def test_an_unwritable_clone_is_one_sentence(tmp_path, monkeypatch, capsys):
     """As for a user to whom it does not belong; root may write anywhere, but not below a file."""
     (tmp_path / "closed").write_text("")
     monkeypatch.setattr(settings, "BUILD", tmp_path / "closed" / "build")

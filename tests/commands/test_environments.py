@@ -29,8 +29,11 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
         ({"ENGINE": "replay", "MODELS": "x"}, ".venv", []),
     ],
 )
-def test_a_run_takes_the_parts_that_it_needs(values, folder, parts):
-    assert needed(values, ".venv", False) == (folder, [f"{folder}/{part}" for part in parts])
+def test_a_run_takes_the_environment_that_it_needs(values, folder, parts):
+    environment, marks = needed(values, ".venv", False)
+
+    assert environment == folder
+    assert marks == [f"{folder}/{part}" for part in parts]
 
 
 def test_with_a_gpu_vllm_is_added_to_the_one_environment():

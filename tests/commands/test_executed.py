@@ -20,53 +20,66 @@ def nets(tmp_path):
     return tmp_path
 
 
-def shown(parameters, **data):
+def tidied(parameters, **data):
     """An output of a notebook with these parameters, tidied."""
     kinds = {f"text/{kind}": text for kind, text in data.items()}
     output = nbformat.v4.new_output("display_data", data=kinds)
     cell = nbformat.v4.new_code_cell(outputs=[output])
+
     tidy(nbformat.v4.new_notebook(cells=[cell]), parameters)
-    return {kind.removeprefix("text/"): text for kind, text in cell.outputs[0].data.items()}
+
+    shown = cell.outputs[0].data
+    return {kind.removeprefix("text/"): text for kind, text in shown.items()}
+
+
+def sources(notebook, kind):
+    """The sources of the cells of a kind."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == kind]
 
 
 def test_a_folder_is_shown_by_the_models_name(nets):
     """In plain text and escaped, alone and among others; a longer path is another's."""
     mine = f"{nets}/mine & yours/my_model-2"
-    given = {"MODELS": [mine, f"{nets}/other/net/@vllm", "calibrant"]}
-    table = pd.DataFrame({"model": [mine, f"{nets}/other/net/", f"{mine}-b", f"{mine}/part"]})
-    said = shown(given, plain=f"not printed: {mine}.", html=table.to_html())
-    assert said["plain"] == "not printed: my_model-2."
-    for cell in ("my_model-2", "net"):
-        assert f"<td>{cell}</td>" in said["html"]
-    assert said["html"].count("mine &amp; yours/my_model-2") == 2
+    other = f"{nets}/other/net/"
+    table = pd.DataFrame({"model": [mine, other, f"{mine}-b", f"{mine}/part"]})
+
+    given = {"MODELS": [mine, f"{other}@vllm", "calibrant"]}
+    shown = tidied(given, plain=f"not printed: {mine}.", html=table.to_html())
+
+    assert shown["plain"] == "not printed: my_model-2."
+    assert "<td>my_model-2</td>" in shown["html"]
+    assert "<td>net</td>" in shown["html"]
+    assert shown["html"].count("mine &amp; yours/my_model-2") == 2
 
 
 def test_two_models_with_one_name_keep_their_folders(nets):
-    (nets / "copy" / "net").mkdir(parents=True)
-    given = {"MODELS": [f"{nets}/other/net", f"{nets}/copy/net"]}
+    copy = nets / "copy" / "net"
+    copy.mkdir(parents=True)
+    given = {"MODELS": [f"{nets}/other/net", str(copy)]}
+
     assert folders(given["MODELS"]) == {}
-    assert shown(given, plain=f"{nets}/copy/net")["plain"] == f"{nets}/copy/net"
+    assert tidied(given, plain=str(copy)) == {"plain": str(copy)}
 
 
-def test_a_file_of_the_user_s_own_is_named_without_its_place(nets):
+def test_a_users_file_is_named_without_its_path(nets):
     """In the summary, in outputs, and in the cell of the parameters; relative paths stay."""
     file = nets / "questions.json"
     file.touch()
     given = {"MODELS": [f"{nets}/other/net"], "QUESTIONS": str(file), "SHEET": "data/a.csv"}
+
     assert as_typed("QUESTIONS", str(file)) == "questions.json"
     assert as_typed("SHEETS", [str(file), "b.csv"]) == "questions.json;b.csv"
     assert as_typed("MODELS", [f"{nets}/other/net@vllm", "calibrant"]) == "net@vllm;calibrant"
     assert as_typed("SEED", 0) == "0"
-    assert shown(given, plain=f"read {file}")["plain"] == "read questions.json"
+    assert tidied(given, plain=f"read {file}") == {"plain": "read questions.json"}
 
     cell = nbformat.v4.new_code_cell(repr(given), metadata={"tags": ["injected-parameters"]})
     tidy(nbformat.v4.new_notebook(cells=[cell]), given)
-    assert cell.source == repr(
-        {"MODELS": ["net"], "QUESTIONS": "questions.json", "SHEET": "data/a.csv"}
-    )
+    shown = {"MODELS": ["net"], "QUESTIONS": "questions.json", "SHEET": "data/a.csv"}
+    assert cell.source == repr(shown)
 
 
-def test_a_run_without_models_of_its_own_is_left_as_it_is():
+def test_registered_and_hub_models_need_no_other_name():
     assert folders(["calibrant", "meta-llama/Llama-3.1-8B"]) == {}
 
 
@@ -74,26 +87,27 @@ def test_a_run_without_models_of_its_own_is_left_as_it_is():
 @pytest.mark.parametrize("as_html", [pd.DataFrame.to_html, lambda table: table.style.to_html()])
 def test_an_empty_table_says_none(columns, as_html):
     empty = pd.DataFrame(columns=columns)
-    said = shown({}, plain=repr(empty), html=as_html(empty))
-    (cell,) = BeautifulSoup(said["html"], "html.parser").find_all("td")
+
+    shown = tidied({}, plain=repr(empty), html=as_html(empty))
+
+    assert shown["plain"] == "none"
+    (cell,) = BeautifulSoup(shown["html"], "html.parser").find_all("td")
     assert cell.get_text() == "none"
     assert int(cell["colspan"]) >= max(len(columns), 1)
-    assert said["plain"] == "none"
 
 
 def test_a_table_with_a_row_is_left_as_it_is():
     table = pd.DataFrame({"model": ["m"], "p": [0.5]})
-    assert shown({}, plain=repr(table), html=table.to_html()) == {
-        "plain": repr(table),
-        "html": table.to_html(),
-    }
+    data = {"plain": repr(table), "html": table.to_html()}
+
+    assert tidied({}, **data) == data
 
 
 DESCRIBING = ["10", "11", "20", "21", "30", "32", "40", "41"]
 
 
 @pytest.mark.parametrize("number", DESCRIBING)
-def test_a_run_of_ones_own_models_is_introduced_by_their_names(number, nets):
+def test_a_run_of_other_models_is_introduced_by_their_names(number, nets):
     """The committed notebook describes the default run's models, in one place."""
     (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
     committed = defaults(file.stem)
@@ -105,10 +119,12 @@ def test_a_run_of_ones_own_models_is_introduced_by_their_names(number, nets):
     # With a calibrant, what the notebook says of calibrants stays.
     given = committed | {"MODELS": [f"{nets}/mine & yours/my_model-2@vllm", "org/Foo", "calibrant"]}
     introduce(book, given, committed)
-    (changed,) = (cell for cell, old in zip(book.cells, before, strict=True) if cell.source != old)
-    assert "This run shows `my_model-2`, `Foo`, `calibrant`. What a real mod" in changed.source
-    texts = "".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
-    assert not re.search("SmolLM2|Gemma 3|(three|four|five) models of notebook", texts)
+    after = [cell.source for cell in book.cells]
+    (changed,) = [new for new, old in zip(after, before, strict=True) if new != old]
+    assert "This run shows `my_model-2`, `Foo`, `calibrant`. What a real mod" in changed
+
+    text = "".join(sources(book, "markdown"))
+    assert not re.search("SmolLM2|Gemma 3|(three|four|five) models of notebook", text)
 
 
 @pytest.mark.parametrize("number", [*DESCRIBING, "60"])
@@ -117,13 +133,13 @@ def test_without_a_calibrant_no_text_is_about_calibrants_alone(number, nets):
     (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
     committed = defaults(file.stem)
     book = nbformat.read(file, as_version=4)
-    code = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    code = sources(book, "code")
+
     introduce(book, committed | {"MODELS": [f"{nets}/other/net"]}, committed)
 
-    assert [cell.source for cell in book.cells if cell.cell_type == "code"] == code
-    texts = [cell.source for cell in book.cells if cell.cell_type == "markdown"]
-    lines = [line for text in texts for line in text.splitlines()]
-    for line in lines:
+    assert sources(book, "code") == code
+    text = "\n".join(sources(book, "markdown"))
+    for line in text.splitlines():
         assert not re.match(r"- .*calibrant|#.*Planted|\*\*Planted|For (a|the) calibrant", line)
 
 
@@ -137,14 +153,16 @@ def test_items_about_calibrants_are_left_out_and_others_stay(nets):
         nbformat.v4.new_code_cell("- calibrant"),
     ]
     book = nbformat.v4.new_notebook(cells=cells)
+
     introduce(book, {"MODELS": [f"{nets}/other/net"]}, {"MODELS": ["calibrant"]})
+
     assert [cell.source for cell in book.cells] == [
         "## Limits\n\n- A rating is no feeling.\n\nThe end.",
         "- calibrant",
     ]
 
 
-def test_a_bar_that_ended_leaves_no_state():
+def test_a_finished_progress_bar_leaves_no_state():
     """Its states are outputs of their own, as a kernel flushes them; a note between bars stays."""
     states = ["\r0 of 9", "\r1 of 9", "\r       ", "\r", "a note\n", "\r0 of 3", "\r3 of 3\n"]
     outputs = [nbformat.v4.new_output("stream", name="stderr", text=text) for text in states]

@@ -49,11 +49,13 @@ def test_a_notebook_that_changed_is_copied_anew_unless_its_copy_was_edited(folde
     assert (copies / "10_study.ipynb").read_text() == "newer"
 
 
-def test_a_copy_that_somebody_else_put_there_stays(folders):
+def test_a_foreign_copy_stays(folders):
     _, copies = folders
     copies.mkdir()
     (copies / "00_map.ipynb").write_text("mine")
+
     (sentence,) = lab.copy_notebooks(*folders)
+
     assert sentence.startswith("lab/00_map.ipynb has your edits")
     assert (copies / "00_map.ipynb").read_text() == "mine"
 
@@ -63,10 +65,12 @@ def test_jupyterlab_has_the_repository_as_its_root(user, monkeypatch, capsys):
     """So that the links of the notebooks work; root is allowed, and told."""
     monkeypatch.setattr(lab, "copy_notebooks", lambda: [])
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    started = []
-    monkeypatch.setattr(os, "execv", lambda program, options: started.append((program, options)))
+    commands = []
+    monkeypatch.setattr(os, "execv", lambda program, options: commands.append((program, options)))
+
     lab.main()
-    ((program, options),) = started
+
+    ((program, options),) = commands
     assert program == sys.executable
     assert f"--ServerApp.root_dir={paths.ROOT}" in options
     assert ("--ServerApp.allow_root=True" in options) == (user == 0)

@@ -10,9 +10,13 @@ from ingroup.commands import parameters
 from ingroup.commands.parameters import merged
 from ingroup.tables import InputError
 
-GAP, SAMARITAN, GIEBENCH = "10_empathy_gap", "20_biased_samaritan", "30_giebench"
-STEREOMAP, KEYWORDS = "40_stereomap", "41_stereomap_keywords"
-OPENAI, REPLAY = {"ENGINE": "openai"}, {"ENGINE": "replay", "RECORDINGS": str(paths.DATA)}
+GAP = "10_empathy_gap"
+SAMARITAN = "20_biased_samaritan"
+GIEBENCH = "30_giebench"
+STEREOMAP = "40_stereomap"
+KEYWORDS = "41_stereomap_keywords"
+OPENAI = {"ENGINE": "openai"}
+REPLAY = {"ENGINE": "replay", "RECORDINGS": str(paths.DATA)}
 
 
 def test_profiles_name_only_parameters_that_exist():
@@ -22,14 +26,17 @@ def test_profiles_name_only_parameters_that_exist():
             assert set(values) <= set(merged(notebook, "demo", {}))
 
 
-@pytest.mark.parametrize("notebook", [f.stem for f in paths.NOTEBOOKS.glob("[1-4]*.ipynb")])
+@pytest.mark.parametrize("notebook", [file.stem for file in paths.NOTEBOOKS.glob("[1-4]*.ipynb")])
 def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     """By name: what only a notebook knows would have a type and no range."""
     study = parameters.study_of(notebook)
     fields = pkgutil.resolve_name(f"ingroup.studies.{study}.design:Parameters").model_fields
-    if notebook.partition("_")[2] == study:
+    for name, field in fields.items():
+        assert field.is_required(), name
+
+    is_first_of_study = notebook.partition("_")[2] == study
+    if is_first_of_study:
         assert set(merged(notebook, "demo", {})) <= set(fields)
-    assert all(field.is_required() for field in fields.values())
 
 
 @pytest.mark.parametrize(
@@ -47,10 +54,13 @@ def test_a_notebook_is_of_the_study_in_its_name(notebook, study):
 
 def test_given_values_come_before_the_profile_before_the_notebook():
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0; P1,S0,T0", "PRICE_IN": "0.5"}
+
     values = merged(GAP, "demo", given)
+
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
-    assert (values["PRICE_IN"], values["PRICE_OUT"]) == (0.5, 0.0)
+    assert values["PRICE_IN"] == 0.5
+    assert values["PRICE_OUT"] == 0.0
     assert values["MODELS"] == ["calibrant", "calibrant-null", *models.carried()]
     assert values["N_RESAMPLES"] == 10_000
     assert values["RUN"] == "default"
@@ -231,19 +241,23 @@ def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):
     options = parameters.command_line("").parse_args(["--set", "SEED", "--set", "N_EVENTS=4"])
     with pytest.raises(InputError, match="--set SEED has no value: write SEED=<value>"):
         parameters.parameters_of(GAP, options)
+
     monkeypatch.setenv("SEED", "7")
     values = parameters.parameters_of(GAP, options)
-    assert (values["SEED"], values["N_EVENTS"]) == (7, 4)
+    assert values["SEED"] == 7
+    assert values["N_EVENTS"] == 4
 
 
 def test_a_value_under_its_former_name_works_and_names_the_new_one(capsys):
-    says = "CROSSING=paper is now CROSSING=totals; the old name works for one release\n"
+    sentence = "CROSSING=paper is now CROSSING=totals; the old name works for one release\n"
     assert merged(SAMARITAN, "demo", {"CROSSING": "paper"})["CROSSING"] == "totals"
-    assert capsys.readouterr().err.count(says) <= 1  # once a process
+    assert capsys.readouterr().err.count(sentence) <= 1  # once a process
+
     parameters.parameters.note.cache_clear()
     merged(SAMARITAN, "demo", {"CROSSING": "paper"})
     merged(SAMARITAN, "demo", {"CROSSING": "paper"})
-    assert capsys.readouterr().err == says
+    assert capsys.readouterr().err == sentence
+
     assert merged(SAMARITAN, "demo", {"CROSSING": "totals"})["CROSSING"] == "totals"
     assert capsys.readouterr().err == ""
 
@@ -256,6 +270,7 @@ def test_one_scenario_is_too_few(tmp_path):
     for crossing in ("totals", "full"):
         with pytest.raises(InputError, match="SCENARIOS has 1 scenario, expected at least 2"):
             merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": crossing})
+
     file.write_text("\n".join(lines[:9]), "utf8")
     merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": "totals"})  # two are enough
 

@@ -5,6 +5,7 @@ import math
 import re
 import tracemalloc
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,10 @@ def lines_of(notebook, values):
     return plan.asked(notebook, calls_of(notebook, values))
 
 
+def chats_of(trials):
+    return [trial.messages for trial in trials]
+
+
 class Words(Prompter):
     """Prompts whose tokens are the words of their text."""
 
@@ -67,7 +72,15 @@ class Words(Prompter):
         pass
 
     def batch(self, chats):
-        return [" ".join(message["content"] for message in chat).split() for chat in chats]
+        prompts = []
+        for chat in chats:
+            text = " ".join(message["content"] for message in chat)
+            prompts.append(text.split())
+        return prompts
+
+    def count(self, trials):
+        """The tokens of all of them."""
+        return sum(map(len, self.batch(chats_of(trials))))
 
     def identity(self):
         return {}
@@ -77,10 +90,12 @@ class Words(Prompter):
 
 
 def test_a_whole_design_is_counted_exactly(prompter):
-    asked = design.trials(stimuli.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
-    prompts = prompter.batch([trial.messages for trial in asked])
+    trials = design.trials(stimuli.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    prompts = prompter.batch(chats_of(trials))
     rng = np.random.default_rng(0)
-    counted = tokens(asked, prompter, len(asked) + 1, rng)
+
+    counted = tokens(trials, prompter, len(trials) + 1, rng)
+
     assert counted["tokens"] == pytest.approx(sum(map(len, prompts)))
     assert counted["error"] == 0
 
@@ -88,12 +103,13 @@ def test_a_whole_design_is_counted_exactly(prompter):
 def test_the_error_is_the_spread_of_repeated_samples():
     trials = list(design.trials(stimuli.load_events("sample", 12), None, ["Religion"]))[:300]
     rng = np.random.default_rng(0)
-    drawn = [tokens(trials, Words(), 100, rng) for _ in range(300)]
-    estimates = [counted["tokens"] for counted in drawn]
-    exact = sum(map(len, Words().batch([trial.messages for trial in trials])))
-    error = np.mean([counted["error"] for counted in drawn])
-    assert np.std(estimates) == pytest.approx(error, rel=0.12)
-    assert np.mean(estimates) == pytest.approx(exact, abs=4 * error / math.sqrt(300))
+
+    counts = pd.DataFrame([tokens(trials, Words(), 100, rng) for _ in range(300)])
+
+    error = counts.error.mean()
+    assert np.std(counts.tokens) == pytest.approx(error, rel=0.12)
+    error_of_mean = error / math.sqrt(300)
+    assert counts.tokens.mean() == pytest.approx(Words().count(trials), abs=4 * error_of_mean)
 
 
 def test_every_line_draws_its_own_trials():
@@ -112,15 +128,19 @@ def call(prompter, monkeypatch):
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
     ((call,),) = lines_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
     pinned = Toy(None, engine="transformers", dtype="float32", **prompter.identity())
+
     store = open_store(call.folder, call.design, pinned, call.sampling, 1000)
     with store.writing():
         for shard in (0, 3, 5):
             first, stop = store.bounds(shard)
             store.write(shard, [Reply("50", "stop")] * (stop - first))
+
     for name in (
-        ".part-00001.parquet.9.tmp", "part-00001.parquet.damaged", "part-00003.again-1.parquet",
+        ".part-00001.parquet.9.tmp",
+        "part-00001.parquet.damaged",
+        "part-00003.again-1.parquet",
         "part-00099.parquet",
-    ):  # fmt: skip
+    ):
         (call.folder / name).touch()
     return call
 
@@ -128,7 +148,8 @@ def call(prompter, monkeypatch):
 def change(call, **known):
     """Other answers in the folder of a call, by its manifest."""
     file = call.folder / "manifest.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | known))
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps(manifest | known))
 
 
 def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
@@ -137,8 +158,9 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
 
     before = listing()
     for known in (prompter, "no tokenizer"):
-        there, problem = plan.stored(call, known)
-        assert (sorted(there), problem) == ([808, 1000, 1000], "")
+        shards, problem = plan.stored(call, known)
+        assert sorted(shards) == [808, 1000, 1000]
+        assert problem == ""
     assert listing() == before
 
 
@@ -153,28 +175,34 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
         ({"format": 2}, "holds answers with format 2, this run asks with format"),
     ],
 )
-def test_a_store_of_something_else_is_said_so(call, prompter, known, message):
+def test_a_store_of_something_else_is_reported(call, prompter, known, message):
     change(call, **known)
-    there, problem = plan.stored(call, prompter)
-    assert there == []
+
+    shards, problem = plan.stored(call, prompter)
+
+    assert shards == []
     assert re.search(message, problem)
     assert str(call.folder) in problem
     assert "\n" not in problem
 
 
-def test_what_is_not_known_yet_is_not_compared(call, prompter):
+def test_unsettled_prompts_are_not_compared(call, prompter):
     change(call, prompts="abc")
-    assert sum(plan.stored(replace(call, settled=False), prompter)[0]) == 2808
+
+    shards, _ = plan.stored(replace(call, settled=False), prompter)
+
+    assert sum(shards) == 2808
 
 
-def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
+def test_a_store_without_a_readable_manifest_is_reported(call, prompter):
     file = call.folder / "manifest.json"
     file.write_text("{")
-    said = f"{file} cannot be read as JSON; move its folder away."
-    assert plan.stored(call, prompter) == ([], said)
+    unreadable = f"{file} cannot be read as JSON; move its folder away."
+    assert plan.stored(call, prompter) == ([], unreadable)
+
     file.unlink()
-    said = f"{call.folder} holds shards but no manifest.json; move it away."
-    assert plan.stored(call, prompter) == ([], said)
+    missing = f"{call.folder} holds shards but no manifest.json; move it away."
+    assert plan.stored(call, prompter) == ([], missing)
 
 
 # ---- what is asked -----------------------------------------------------------------------------
@@ -191,11 +219,14 @@ def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
 )
 def test_every_study_is_planned(notebook, lines, prompts):
     """As many prompts as the profile says that the default run asks."""
-    asked = lines_of(notebook, merged(notebook, "demo", {}))
-    calls = [call for some in asked.values() for call in some]
-    assert len(asked) == lines
-    assert sum(len(call.design) for call in calls) == prompts
-    assert len({call.folder for call in calls}) == len(calls)
+    planned = lines_of(notebook, merged(notebook, "demo", {}))
+    assert len(planned) == lines
+
+    calls = list(chain(*planned.values()))
+    sizes = [len(call.design) for call in calls]
+    folders = {call.folder for call in calls}
+    assert sum(sizes) == prompts
+    assert len(folders) == len(calls)
 
 
 def test_several_studies_have_one_total(monkeypatch):
@@ -204,11 +235,13 @@ def test_several_studies_have_one_total(monkeypatch):
         NOTEBOOK: parameters(SETTINGS="P0,S0,T0"),
         "20_biased_samaritan": parameters("20_biased_samaritan"),
     }
-    _, first, *runs, whole, _, left, _ = plan.plan(values).split("\n")
+
+    _, first, race, gender, age, whole, _, left, _ = plan.plan(values).split("\n")
+
     assert re.match("10 calibrant P0,S0,T0 Nationality +5,808 ", first)
-    assert [re.split(" {3,}", line)[0] for line in runs] == [
-        f"20 calibrant {category} x 2" for category in ("Race", "Gender", "Age")
-    ]
+    assert race.startswith("20 calibrant Race x 2   ")
+    assert gender.startswith("20 calibrant Gender x 2   ")
+    assert age.startswith("20 calibrant Age x 2   ")
     assert re.match("total +28,056 ", whole)
     assert left.startswith("28,056 prompts are to be asked")
 
@@ -226,7 +259,9 @@ def test_several_studies_have_one_total(monkeypatch):
 def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, lines, tmp_path):
     corpus = tmp_path / "my.words.tsv"
     stimuli.load_events("sample", 12).drop(columns=lacks).to_csv(corpus, sep="\t", index=False)
+
     planned = lines_of(NOTEBOOK, parameters(CORPUS=str(corpus), **changed))
+
     assert len(planned) == lines
     unsettled = [name for name, (call,) in planned.items() if not call.settled]
     assert unsettled == (["10 calibrant P0,S0,T2 Nationality"] if "REWRITER" in changed else [])
@@ -234,18 +269,20 @@ def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, li
 
 def test_the_calls_of_a_notebook_are_made_once(monkeypatch):
     """Also where some models are asked, and others are not recorded."""
-    made = []
+    notebooks = []
 
     def counted(notebook, values):
-        made.append(notebook)
+        notebooks.append(notebook)
         return calls_of(notebook, values)
 
     monkeypatch.setattr(plan, "calls_of", counted)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
-    values = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    said = plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", values)})
-    assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in said
-    assert made == [NOTEBOOK]
+    given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+
+    text = plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", given)})
+
+    assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in text
+    assert notebooks == [NOTEBOOK]
 
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
@@ -253,9 +290,11 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     events = paper_size_events()
     monkeypatch.setattr(stimuli, "load_events", lambda *rest: events)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
+
     lines = plan.plan({NOTEBOOK: parameters(CATEGORIES="")}).split("\n")
     assert re.fullmatch(r"total  +37,310,350 .* 0  9,121 +10:21:51", lines[22])
     assert lines[24].startswith("37,310,350 prompts are to be asked: 10:21:51 at 1,000 prompts")
+
     tracemalloc.start()
     plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0", CATEGORIES="")})
     _, peak = tracemalloc.get_traced_memory()
@@ -263,20 +302,21 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     assert peak < 2 * 37_310_350 / 7
 
 
-def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_missing_corpus_is_counted_with_the_samples_texts(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
-    names = ["10_empathy_gap", "30_giebench"]
-    assert plan.main([*names, "--profile", "full", "--set", "MODELS=calibrant"]) == 0
-    said = capsys.readouterr().out
-    assert len(re.findall(r"\n10 calibrant P\d,S\d,T\d Religion +217,800 ", said)) == 7
-    assert re.search(rf"\n30 calibrant Raw +{999 * 4:,} ", said)
-    left = 37_310_350 + sum(
-        int(n.replace(",", "")) for n in re.findall(r"\n30 calibrant\D+?([\d,]+) ", said)
-    )
-    assert f"\n{left:,} prompts are to be asked" in said
-    assert said.endswith(
+    notebooks = ["10_empathy_gap", "30_giebench"]
+
+    assert plan.main([*notebooks, "--profile", "full", "--set", "MODELS=calibrant"]) == 0
+
+    text = capsys.readouterr().out
+    religion = re.findall(r"\n10 calibrant P\d,S\d,T\d Religion +217,800 ", text)
+    assert len(religion) == 7
+    assert re.search(rf"\n30 calibrant Raw +{999 * 4:,} ", text)
+
+    of_giebench = re.findall(r"\n30 calibrant\D+?([\d,]+) ", text)
+    prompts = 37_310_350 + sum(int(count.replace(",", "")) for count in of_giebench)
+    assert f"\n{prompts:,} prompts are to be asked" in text
+    assert text.endswith(
         "crowd-envent is not here (make data): its 6,050 items are counted with the sample's "
         "texts.\ngiebench is not here (make data): its 999 items are counted with the sample's "
         "texts.\n"
@@ -284,15 +324,18 @@ def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
     assert not paths.RAW.exists()
 
 
-def test_a_corpus_that_was_fetched_in_part_is_counted_so_too(tmp_path, monkeypatch):
+def test_a_partly_fetched_corpus_is_counted_with_the_samples_texts(tmp_path, monkeypatch):
     """As make data leaves it where a mirror lacks a file."""
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     for corpus in ("giebench", "crowd-envent"):
         for name in corpora.CORPORA[corpus].files:
-            (paths.RAW / corpus / name).parent.mkdir(parents=True, exist_ok=True)
-            (paths.RAW / corpus / name).touch()
+            file = paths.RAW / corpus / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
     assert plan.stand_ins(tmp_path) == {}
-    (paths.RAW / "giebench" / next(iter(corpora.CORPORA["giebench"].files))).unlink()
+
+    first, *_ = corpora.CORPORA["giebench"].files
+    (paths.RAW / "giebench" / first).unlink()
     assert set(plan.stand_ins(tmp_path)) == {"giebench"}
 
 
@@ -303,26 +346,33 @@ def bill(**given):
     """A plan of one setting: the parts of each of its lines on servers, and its whole text."""
     text = plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0", **given)})
     lines = text.split("\n\n")[2].split("\n")
-    return [re.split(" {2,}", line.strip()) for line in lines], text
+    rows = [re.split(" {2,}", line.strip()) for line in lines]
+    return rows, text
 
 
 def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
     """A word is a token here, and every trial is counted."""
     monkeypatch.setattr(plan, "load_counter", lambda model: Words())
     monkeypatch.setattr(plan, "SAMPLE", 10_000)
-    given = {"SETTINGS": "P0,S0,T0", "MODELS": "m@inspect"}
-    (call,) = calls_of(NOTEBOOK, parameters(**given))
-    words = sum(map(len, Words().batch([trial.messages for trial in call.design])))
+    (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
+    words = Words().count(call.design)
     replies = 5_808 * call.sampling.max_tokens
     price = (words * 250 + replies * 1000) / 1e6
     in_batches = (price + price / 5_808) / 2
-    (head, line, (said,)), _ = bill(MODELS="m@inspect", PRICE_IN="250", PRICE_OUT="1000")
-    assert head == ["prompts", "prompt tokens", "reply tokens", "price", "in batches"]
-    assert line == [
-        "m", "5,808", f"{words:,}", f"at most {replies:,}", f"at most {price:,.2f}",
+
+    rows, _ = bill(MODELS="m@inspect", PRICE_IN="250", PRICE_OUT="1000")
+
+    header, row, (sentence,) = rows
+    assert header == ["prompts", "prompt tokens", "reply tokens", "price", "in batches"]
+    assert row == [
+        "m",
+        "5,808",
+        f"{words:,}",
+        f"at most {replies:,}",
+        f"at most {price:,.2f}",
         f"at most {in_batches:,.2f}",
-    ]  # fmt: skip
-    assert said == (
+    ]
+    assert sentence == (
         "The price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it, but for the "
         "first prompt of each store."
     )
@@ -333,16 +383,20 @@ def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):
     (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
     tokens = 0
     for trial in call.design:
-        tokens += math.ceil(sum(len(turn["content"]) for turn in trial.messages) / 4)
-    (_, line, (said,)), text = bill(MODELS="m@inspect")
-    assert line[2] == f"{tokens:,}"
-    assert line[4:] == ["unknown", "unknown"]
-    assert said == "The price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
+        characters = sum(len(turn["content"]) for turn in trial.messages)
+        tokens += math.ceil(characters / 4)
+
+    rows, text = bill(MODELS="m@inspect")
+
+    _, row, (sentence,) = rows
+    assert row[2] == f"{tokens:,}"
+    assert row[4:] == ["unknown", "unknown"]
+    assert sentence == "The price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
     estimated = "Prompt tokens of m are estimated from 4 characters a token: its tokenizer is not"
     assert estimated in text
 
 
-def test_a_servers_own_tokenizer_is_taken_where_it_is_here(prompter, monkeypatch, tmp_path):
+def test_a_servers_tokenizer_is_used_where_it_is_installed(prompter, monkeypatch, tmp_path):
     """In a folder of ours, or in the hub's cache under the name that the registry has for it."""
     plan.load_counter.cache_clear()
     monkeypatch.setattr(plan, "try_to_load_from_cache", lambda *_: None)
@@ -352,13 +406,14 @@ def test_a_servers_own_tokenizer_is_taken_where_it_is_here(prompter, monkeypatch
     assert plan.load_counter("calibrant").batch([chat]) == prompter.batch([chat])
 
     def cached(hub_id, name):
-        found = paths.MODELS / "calibrant" / name
-        return str(found) if hub_id == "Qwen/Qwen1.5-4B-Chat" else None
+        file = paths.MODELS / "calibrant" / name
+        return str(file) if hub_id == "Qwen/Qwen1.5-4B-Chat" else None
 
     plan.load_counter.cache_clear()
     monkeypatch.setattr(plan, "try_to_load_from_cache", cached)
     assert plan.load_counter("provider/qwen-1.5-4b").batch([chat]) == prompter.batch([chat])
     assert isinstance(plan.load_counter("qwen-1.5-7b"), Characters)
+
     (tmp_path / "tokenizer_config.json").write_text("{")
     monkeypatch.setattr(plan, "try_to_load_from_cache", lambda _, name: str(tmp_path / name))
     assert isinstance(plan.load_counter("qwen-1.5-14b"), Characters)  # it cannot be loaded
@@ -369,20 +424,28 @@ def test_several_servers_have_one_total_and_what_is_stored_costs_nothing(monkeyp
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
     given = {"MODELS": "m@inspect;n@inspect;calibrant", "PRICE_IN": "2", "PRICE_OUT": "10"}
     first, *_ = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", **given))
-    store = open_store(
-        first.folder, first.design, Toy(None, engine="inspect"), first.sampling, 1000
-    )
+    engine = Toy(None, engine="inspect")
+    store = open_store(first.folder, first.design, engine, first.sampling, 1000)
     with store.writing():
         store.write(0, [Reply("50", "stop")] * 1000)
-    (_, m, n, whole, _), _ = bill(**given)
-    assert (m[0], m[1], n[0], n[1]) == ("m", "4,808", "n", "5,808")
-    assert whole[:2] == ["all servers", "10,616"]
-    counts = [[int(re.sub(r"\D", "", cell)) for cell in row[2:4]] for row in (m, n, whole)]
-    assert counts[0][0] + counts[1][0] == pytest.approx(counts[2][0], abs=1)
-    assert counts[0][1] + counts[1][1] == counts[2][1]
-    prices = [float(row[4].removeprefix("at most ")) for row in (m, n, whole)]
-    assert prices[2] == pytest.approx((counts[2][0] * 2 + counts[2][1] * 10) / 1e6, abs=0.01)
-    assert prices[0] + prices[1] == pytest.approx(prices[2], abs=0.011)
+
+    (_, *rows, _), _ = bill(**given)
+
+    columns = ["name", "prompts", "prompt_tokens", "reply_tokens", "price", "in_batches"]
+    servers = pd.DataFrame(rows, columns=columns).set_index("name")
+    assert servers.index.tolist() == ["m", "n", "all servers"]
+    assert servers.prompts.tolist() == ["4,808", "5,808", "10,616"]
+
+    def numbers(texts):
+        return texts.str.replace("at most ", "").str.replace(",", "").astype(float)
+
+    m, n, whole = numbers(servers.prompt_tokens)
+    assert m + n == pytest.approx(whole, abs=1)
+    replies_m, replies_n, replies = numbers(servers.reply_tokens)
+    assert replies_m + replies_n == replies
+    price_m, price_n, price = numbers(servers.price)
+    assert price == pytest.approx((whole * 2 + replies * 10) / 1e6, abs=0.01)
+    assert price_m + price_n == pytest.approx(price, abs=0.011)
 
 
 def test_a_limit_without_prices_is_one_sentence(monkeypatch, capsys):
@@ -397,9 +460,12 @@ def test_a_limit_without_prices_is_one_sentence(monkeypatch, capsys):
 # ---- text --------------------------------------------------------------------------------------
 
 
-def test_time_to_go_is_never_less_than_it_is():
-    found = [plan.duration(seconds) for seconds in (0, 0.4, 59.6, 22_820, 26 * 3600)]
-    assert found == ["0:00:00", "0:00:01", "0:01:00", "6:20:20", "1 day, 2:00:00"]
+def test_the_time_to_go_is_rounded_up():
+    assert plan.duration(0) == "0:00:00"
+    assert plan.duration(0.4) == "0:00:01"
+    assert plan.duration(59.6) == "0:01:00"
+    assert plan.duration(22_820) == "6:20:20"
+    assert plan.duration(26 * 3600) == "1 day, 2:00:00"
 
 
 def test_the_table_is_aligned_and_whole():
@@ -409,35 +475,39 @@ def test_the_table_is_aligned_and_whole():
         "n P0": [300.0, 4.0, 10, 1, 0, 0],
     }
     columns = ["tokens", "error", "trials", "shards", "answered", "done"]
-    lines = pd.DataFrame.from_dict(rows, "index", columns=columns)
-    shown = [re.split(" {2,}", line.strip()) for line in plan.table(lines, 10.0).split("\n")]
-    assert shown == [
+    counts = pd.DataFrame.from_dict(rows, "index", columns=columns)
+
+    lines = plan.table(counts, 10.0).split("\n")
+    assert [re.split(" {2,}", line.strip()) for line in lines] == [
         ["trials", "tokens a prompt", "prompt tokens", "shards done", "to do", "time to go"],
         ["m P0", "2,000", "0.1 ± 0.0", "200 ± 3", "2", "1", "0:01:40"],
         ["n P0", "10", "30.0 ± 0.4", "300 ± 4", "0", "1", "0:00:01"],
         ["total", "2,010", "0.2 ± 0.0", "500 ± 5", "2", "2", "0:01:41"],
-    ]  # fmt: skip
-    assert len({len(line) for line in plan.table(lines, 10.0).split("\n")}) == 1
-    lines.loc["n P0", ["tokens", "error"]] = math.nan
-    assert plan.table(lines, 10.0).split("\n")[3].split() == (
-        ["total", "2,010", *["unknown"] * 2, "2", "2", "0:01:41"]
-    )
+    ]
+    widths = {len(line) for line in lines}
+    assert len(widths) == 1
+
+    counts.loc["n P0", ["tokens", "error"]] = math.nan
+    total = plan.table(counts, 10.0).split("\n")[3]
+    assert total.split() == ["total", "2,010", "unknown", "unknown", "2", "2", "0:01:41"]
 
 
 def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert plan.main(ONE) == 0
     assert not responses.exists()
-    head, first, total, empty, left, how, finds, like_these = capsys.readouterr().out.splitlines()
-    assert re.match(
-        r"10 with 12 events finds \S+ points of gap in 80% of the runs \(interval over", finds
-    )
-    assert like_these.startswith("10 with 21 groups (Nationality) finds ")
+
+    lines = capsys.readouterr().out.splitlines()
+    header, first, total, empty, left, counting, these_events, like_these = lines
+    assert len(header) == len(total)
+    assert empty == ""
     assert re.fullmatch(r"10 calibrant P0,S0,T0 Nationality +5,808 .* ± \S+ +0 +2 +0:00:06", first)
-    assert (len(head), empty) == (len(total), "")
-    assert left.startswith(
-        "5,808 prompts are to be asked: 0:00:06 at 1,000 prompts a second (an assum"
-    )
-    assert how.startswith("Tokens are counted on up to 40 random trials a line")
+    prompts = "5,808 prompts are to be asked: 0:00:06 at 1,000 prompts a second (an assum"
+    assert left.startswith(prompts)
+    assert counting.startswith("Tokens are counted on up to 40 random trials a line")
+    finds = r"10 with 12 events finds \S+ points of gap in 80% of the runs \(interval over"
+    assert re.match(finds, these_events)
+    assert like_these.startswith("10 with 21 groups (Nationality) finds ")
+
     assert plan.main([*ONE, "--rate", "0.5"]) == 0
     text = capsys.readouterr().out
     assert "5,808 prompts are to be asked: 3:13:36 at 0.5 prompts a second.\n" in text
@@ -446,10 +516,12 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
 def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
     assert plan.main(ONE) == 0
     assert "\n3,000 of 5,808 prompts are to be asked: 0:00:03 at" in capsys.readouterr().out
+
     for shard in range(6):
         (call.folder / f"part-{shard:05d}.parquet").touch()
     assert plan.main(ONE) == 0
     assert "\nNothing is left to ask: all 6 shards are stored.\n" in capsys.readouterr().out
+
     (call.folder / "manifest.json").unlink()
     assert plan.main(ONE) == 0
     assert f"\n{call.folder} holds shards but no manifest.json" in capsys.readouterr().out
@@ -464,13 +536,14 @@ def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
 )
 def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
     given = {"MODELS": "calibrant", "CATEGORIES": "Nationality", **given}
+
     assert plan.main(command(**given)) == 0
+
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"total  +40,656  +unknown  +unknown +0 +14 +0:00:41", lines[8])
     assert lines[10].startswith("40,656 prompts are to be asked: 0:00:41 at")
-    said, *_ = lines[11:]
-    assert re.fullmatch(f"Prompt tokens are unknown: {reason}", said)
-    assert not said.endswith("..")
+    assert re.fullmatch(f"Prompt tokens are unknown: {reason}", lines[11])
+    assert not lines[11].endswith("..")
 
 
 @pytest.mark.parametrize(
@@ -500,13 +573,16 @@ def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
     few = {"CORPUS": tmp_path / "few.tsv", "MODELS": "calibrant", "SETTINGS": "P0,S0,T1"}
     assert plan.main(command(**few)) == 2
     assert "lacks the form that SETTINGS show (first_person_text)" in capsys.readouterr().err
+
     few["REWRITER"] = "calibrant"
     assert plan.main(command(**few)) == 2
     capsys.readouterr()
-    assert plan.main(command(**few | {"SETTINGS": "P0,S0,T0;P0,S0,T2"})) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"10 calibrant rewrite +12 ", said)
-    assert "P0,S0,T2 Nationality" in said
+
+    few["SETTINGS"] = "P0,S0,T0;P0,S0,T2"
+    assert plan.main(command(**few)) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"10 calibrant rewrite +12 ", text)
+    assert "P0,S0,T2 Nationality" in text
 
 
 # ---- what it would find --------------------------------------------------------------------------
@@ -525,15 +601,19 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     for call in there(scored):
         cells = cubes(load(call))
         control = cells.pop("control")
-        tests = [bias(cell, control) for cell in cells.values()]
-        variances += [(test.bias / test.d_z) ** 2 for test in tests]
+        for cell in cells.values():
+            test = bias(cell, control)
+            variances.append((test.bias / test.d_z) ** 2)
     assert planned.spread == pytest.approx(np.sqrt(np.mean(variances)))
-    assert (planned.n, planned.level) == (103, 0.01 / 5)
-    (said,) = plan.power("20_biased_samaritan", given)
-    smallest = float(re.search(r"; (\S+) standard deviations", said)[1])
-    drawn = np.random.default_rng(0).normal(smallest, 1, (4000, planned.n))
-    found = np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < planned.level)
-    assert found == pytest.approx(0.8, abs=0.03)  # the sentence has two digits
+    assert planned.n == 103
+    assert planned.level == 0.01 / 5
+
+    (sentence,) = plan.power("20_biased_samaritan", given)
+    smallest = float(re.search(r"; (\S+) standard deviations", sentence)[1])
+    runs = np.random.default_rng(0).normal(smallest, 1, (4000, planned.n))
+    tests = stats.ttest_1samp(runs, 0, axis=1)
+    power = np.mean(tests.pvalue < planned.level)
+    assert power == pytest.approx(0.8, abs=0.03)  # the sentence has two digits
 
 
 @pytest.mark.parametrize(
@@ -546,9 +626,9 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     ],
 )
 def test_the_smallest_effects_are_those_of_the_planned_items(notebook, given, items):
-    said = plan.power(notebook, recorded(notebook) | given)
-    assert len(said) == len(items)
-    for sentence, item in zip(said, items, strict=True):
+    sentences = plan.power(notebook, recorded(notebook) | given)
+
+    for sentence, item in zip(sentences, items, strict=True):
         assert re.match(rf"{notebook[:2]} with {item}\b.* finds (?!0 )\d\S* ", sentence)
         assert "the stored answers of smollm2-135m-instruct" in sentence
 
@@ -567,15 +647,20 @@ def test_a_plan_says_what_cannot_be_found():
 
 def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     """Half of the events are recorded, and planned as stored; twice as many are not."""
-    more = merged("10_empathy_gap", "demo", {"N_EVENTS": "24"})
-    more = plan.not_recorded("10_empathy_gap", calls_of("10_empathy_gap", more))
-    assert more[0] == (
+    more = merged(NOTEBOOK, "demo", {"N_EVENTS": "24"})
+    sentence, *_ = plan.not_recorded(NOTEBOOK, calls_of(NOTEBOOK, more))
+    assert sentence == (
         "SmolLM2-135M: 21 of 21 parts of 10_empathy_gap are not recorded, and will be left out "
         "(make model, then MODELS=smollm2-135m-instruct@transformers asks them)."
     )
-    given = {"N_EVENTS": "2", "SETTINGS": "P2,S0,T0", "CATEGORIES": "Religion"}
-    given["MODELS"] = "smollm2-135m-instruct"
-    fewer = merged("10_empathy_gap", "demo", given)
-    assert plan.not_recorded("10_empathy_gap", calls_of("10_empathy_gap", fewer)) == []
-    said = plan.plan({"10_empathy_gap": fewer})
-    assert said == "Nothing is asked: stored answers of these models are read."
+
+    given = {
+        "MODELS": "smollm2-135m-instruct",
+        "N_EVENTS": "2",
+        "SETTINGS": "P2,S0,T0",
+        "CATEGORIES": "Religion",
+    }
+    fewer = merged(NOTEBOOK, "demo", given)
+    assert plan.not_recorded(NOTEBOOK, calls_of(NOTEBOOK, fewer)) == []
+    text = plan.plan({NOTEBOOK: fewer})
+    assert text == "Nothing is asked: stored answers of these models are read."

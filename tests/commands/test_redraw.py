@@ -16,18 +16,27 @@ ALL = sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 def test_drawing_cells_use_no_name_of_a_cell_that_is_left_out(tmp_path):
     for file in ALL:
-        whole = nbformat.read(file, as_version=4)
-        whole.cells = [c for c in whole.cells if run.DRAWING & set(c.metadata.get("tags", []))]
-        nbformat.write(whole, tmp_path / file.name)
+        book = nbformat.read(file, as_version=4)
+        drawing = []
+        for cell in book.cells:
+            if run.DRAWING & set(cell.metadata.get("tags", [])):
+                drawing.append(cell)
+        book.cells = drawing
+        nbformat.write(book, tmp_path / file.name)
+
     lint = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "--no-cache"]
-    found = subprocess.run([*lint, *tmp_path.iterdir()], capture_output=True, text=True)
-    assert found.returncode == 0, found.stdout
+    ruff = subprocess.run([*lint, *tmp_path.iterdir()], capture_output=True, text=True)
+    assert ruff.returncode == 0, ruff.stdout
 
 
 def saves(source):
     """Whether code calls out.save (and does not only speak of it)."""
-    calls = (node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    return any(ast.unparse(function) in ("out.save", "figures.save") for function in calls)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            function = ast.unparse(node.func)
+            if function in ("out.save", "figures.save"):
+                return True
+    return False
 
 
 @pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
@@ -50,20 +59,24 @@ def test_a_table_that_is_missing_is_named_with_the_command_that_writes_it(
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "committed")
     cells = [
-        new_code_cell(source, metadata={"tags": [tag]})
-        for source, tag in (("RUN = 'x'", "parameters"), ("open('no such table')", "figure"))
+        new_code_cell("RUN = 'x'", metadata={"tags": ["parameters"]}),
+        new_code_cell("open('no such table')", metadata={"tags": ["figure"]}),
     ]
     notebook = new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
-    for folder in ("notebooks", "committed"):
-        (tmp_path / folder).mkdir()
-    nbformat.write(notebook, tmp_path / "committed" / "10_study.ipynb")
+    committed = tmp_path / "committed" / "10_study.ipynb"
+    committed.parent.mkdir()
+    nbformat.write(notebook, committed)
+
     notebook.metadata["papermill"] = {"parameters": {"RUN": "y"}}
     copy = tmp_path / "notebooks" / "10_study.ipynb"
+    copy.parent.mkdir()
     nbformat.write(notebook, copy)
     before = copy.read_bytes()
+
     assert run.main(["10_study", "--redraw"]) == 1
-    why = capsys.readouterr().err.splitlines()[-1]
-    assert why.startswith("cell 3: FileNotFoundError: ")
-    assert why.endswith("; make 10 writes its tables")
+
+    reason = capsys.readouterr().err.splitlines()[-1]
+    assert reason.startswith("cell 3: FileNotFoundError: ")
+    assert reason.endswith("; make 10 writes its tables")
     assert copy.read_bytes() == before
-    assert [*copy.parent.iterdir()] == [copy]
+    assert list(copy.parent.iterdir()) == [copy]

@@ -23,11 +23,15 @@ CALIBRANT = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": ""}
 def project(tmp_path, monkeypatch):
     """An empty project; ``run`` puts an executed notebook into it."""
     for name in ("NOTEBOOKS", "FIGURES", "BUILD"):
-        monkeypatch.setattr(paths, name, tmp_path / name.lower())
-        (tmp_path / name.lower()).mkdir()
+        folder = tmp_path / name.lower()
+        folder.mkdir()
+        monkeypatch.setattr(paths, name, folder)
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    committed = tmp_path / "notebooks"
-    monkeypatch.setattr(settings, "notebooks", lambda: [file.stem for file in committed.iterdir()])
+
+    def notebooks():
+        return [file.stem for file in (tmp_path / "notebooks").iterdir()]
+
+    monkeypatch.setattr(settings, "notebooks", notebooks)
     return tmp_path
 
 
@@ -39,8 +43,14 @@ def execute(project, name, *cells, parameters=CALIBRANT, summary=True):
     folder.mkdir(exist_ok=True)
     nbformat.write(book, folder / f"{name}.ipynb")
     nbformat.write(book, project / "notebooks" / f"{name}.ipynb")
+
     if summary:
         (folder / f"{name}.txt").write_text(f"{name}: 12 s, MODELS={parameters.get('MODELS')}\n")
+
+
+def html_cell(html):
+    """A cell that showed some HTML."""
+    return new_code_cell("t", outputs=[new_output("display_data", data={"text/html": html})])
 
 
 def page_of(name, run=paths.DEFAULT_RUN):
@@ -49,6 +59,7 @@ def page_of(name, run=paths.DEFAULT_RUN):
     shutil.rmtree(folder, ignore_errors=True)
     contents, _ = report.gather(run, paths.BUILD / "site")
     book.write(contents, folder)
+
     shown = []
     for cell in nbformat.read(folder / f"{name}.ipynb", as_version=4).cells:
         if cell.cell_type == "markdown":
@@ -67,13 +78,17 @@ def plain(source):
 
 def test_only_models_that_answered_are_on_the_banner():
     three = {"MODELS": ["calibrant", "calibrant-null", "m"], "ENGINE": ""}
-    assert report.banner(three, {"calibrant", "calibrant-null"}).kind == "demonstration"
-    assert report.banner(three, {"m", "all"}) == report.Banner("real", "Real:", "m (transformers).")
-    assert report.banner(three).kind == "real"
+
+    calibrants = report.banner(three, {"calibrant", "calibrant-null"})
+    assert calibrants.kind == "demonstration"
+    real = report.banner(three, {"m", "all"})
+    assert real == report.Banner("real", "Real:", "m (transformers).")
+    all_three = report.banner(three)
+    assert all_three.kind == "real"
 
 
 @pytest.mark.parametrize(
-    ("parameters", "kind", "said"),
+    ("parameters", "kind", "sentence"),
     [
         (CALIBRANT, "demonstration", "Demonstration: trained by this project"),
         (
@@ -92,18 +107,22 @@ def test_only_models_that_answered_are_on_the_banner():
         (None, "none", "Not known: this notebook does not say how it was run."),
     ],
 )
-def test_the_banner_says_what_was_real(parameters, kind, said):
-    found = report.banner(parameters)
-    assert found.kind == kind
-    assert said in f"{found.head} {found.text}"
+def test_the_banner_says_what_was_real(parameters, kind, sentence):
+    banner = report.banner(parameters)
+    assert banner.kind == kind
+    assert sentence in f"{banner.head} {banner.text}"
 
 
 def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
     execute(project, "10_a", "# A")
     execute(project, "20_b", "# B\n\nThe calibrant's figures.", parameters={"RUN": "default"})
     execute(project, "30_c", "# C", parameters={"RUN": "default"})
-    said = "What it shows of a calibrant in this run is a demonstration."
-    assert [said in page_of(name) for name in ("10_a", "20_b", "30_c")] == [0, 1, 0]
+
+    sentence = "What it shows of a calibrant in this run is a demonstration."
+    assert sentence not in page_of("10_a")
+    assert sentence in page_of("20_b")
+    assert sentence not in page_of("30_c")
+
     first = plain(page_of("index"))
     assert "Demonstration: trained by this project" in first
     assert "C No model: none was asked on this page." in first
@@ -121,27 +140,46 @@ def write_claims(project):
     folder = project / "build" / "tables" / "map"
     folder.mkdir(parents=True)
     names = [
-        "model", "study", "name", "share", "against", "verdict", "estimate", "low", "high",
-        "reason", "way", "sentence",
-    ]  # fmt: skip
+        "model",
+        "study",
+        "name",
+        "share",
+        "against",
+        "verdict",
+        "estimate",
+        "low",
+        "high",
+        "reason",
+        "way",
+        "sentence",
+    ]
     table = pd.DataFrame(CLAIMS, columns=names).assign(
-        place="Section 4", printed="0.58 to 1.73", figure="figure3", result="table02",
-        paths=1500, counted=1120, source="multiverse_shares.csv, line 2",
-    )  # fmt: skip
+        place="Section 4",
+        printed="0.58 to 1.73",
+        figure="figure3",
+        result="table02",
+        paths=1500,
+        counted=1120,
+        source="multiverse_shares.csv, line 2",
+    )
     table.to_csv(folder / "claims.csv", index=False)
-    said = pd.DataFrame({"sentence": ["4 slips <b>change</b> a claim."], "notebook": "10_s_one"})
-    said.to_csv(folder / "found.csv", index=False)
+
+    row = {"sentence": "4 slips <b>change</b> a claim.", "notebook": "10_s_one"}
+    pd.DataFrame([row]).to_csv(folder / "found.csv", index=False)
     return folder
 
 
 def test_the_first_page_runs_claim_by_claim(project):
     """A row a sentence, a cell a model: verdict, estimate in three digits, shares of the paths."""
     tables = write_claims(project).parent
-    found = report.claims(tables)
-    assert found["models"] == {"m": "m", "calibrant": "calibrant"}
-    first, second = found["rows"]
-    assert (first["name"], first["sentence"], second["sentence"]) == ("Group A", "the gap", "")
     assert report.claims(tables / "none") is None
+    claims = report.claims(tables)
+    assert claims["models"] == {"m": "m", "calibrant": "calibrant"}
+    first, second = claims["rows"]
+    assert first["name"] == "Group A"
+    assert first["sentence"] == "the gap"
+    assert second["sentence"] == ""
+
     execute(project, "10_a", "# A")
     table = page_of("index").partition('class="claims"')[2]
     cells = re.findall(r"<td[^>]*>(<span class=.verdict.*?|not asked)</td>", table)
@@ -157,39 +195,42 @@ def test_the_first_page_runs_claim_by_claim(project):
 def test_a_claim_leads_to_its_figure_table_and_code(project):
     write_claims(project)
     execute(project, "10_s_one", "# One", "## Statistics", new_code_cell('out.notebook("s_one")'))
-    folder = project / "build" / "tables" / "s_one"
-    folder.mkdir()
-    (folder / "table02.csv").write_text("a\n1\n")
-    (project / "figures" / "s_one").mkdir()
-    (project / "figures" / "s_one" / "figure3.png").write_bytes(b"x")
+    tables = project / "build" / "tables" / "s_one"
+    tables.mkdir()
+    (tables / "table02.csv").write_text("a\n1\n")
+    figures = project / "figures" / "s_one"
+    figures.mkdir()
+    (figures / "figure3.png").write_bytes(b"x")
+
     page = page_of("index")
+
     row = re.search(r'<td class="links">(.*?)</td>', page)[1]
     assert re.findall('href="([^"]*)"', row) == [
         "figures/s_one/figure3.png",
         "tables/s_one/table02.csv",
         "10_s_one.html?code=open#statistics",
     ]
-    assert [line for line in page.splitlines() if line.startswith("### ")] == [
-        "### One",
-        "### s two",
-    ]
-    said = "4 slips &lt;b&gt;change&lt;/b&gt; a claim."
-    assert f'{said} <a href="10_s_one.html">10_s_one</a></li>' in page
+    assert re.findall("^### .*", page, re.M) == ["### One", "### s two"]
+    sentence = "4 slips &lt;b&gt;change&lt;/b&gt; a claim."
+    assert f'{sentence} <a href="10_s_one.html">10_s_one</a></li>' in page
 
 
 def test_files_are_linked_below_the_cell_that_names_them(project):
     """Those of another model, too; a text without a name, as in fillna(""), names none."""
-    (project / "build" / "tables" / "s_one").mkdir(parents=True)
+    folder = project / "build" / "tables" / "s_one"
+    folder.mkdir(parents=True)
     for name in ("map", "map_calibrant", "map_overview", "agreement"):
-        (project / "build" / "tables" / "s_one" / f"{name}.csv").write_text("a\n1\n")
-    cells = [
-        new_code_cell(source, outputs=[new_output("stream", text="said")])
-        for source in ('out.write(a, "map")', 'a.fillna("")')
-    ]
-    execute(project, "10_s_one", "# One", *cells)
-    found = re.findall(r'<p class="take">(.*?)</p>', page_of("10_s_one"), re.DOTALL)
-    assert [re.findall('href="([^"]*)"', links) for links in found] == [
-        ["tables/s_one/map.csv", "tables/s_one/map_calibrant.csv"]
+        (folder / f"{name}.csv").write_text("a\n1\n")
+    output = new_output("stream", text="said")
+    writing = new_code_cell('out.write(a, "map")', outputs=[output])
+    filling = new_code_cell('a.fillna("")', outputs=[output])
+    execute(project, "10_s_one", "# One", writing, filling)
+
+    (links,) = re.findall(r'<p class="take">(.*?)</p>', page_of("10_s_one"), re.DOTALL)
+
+    assert re.findall('href="([^"]*)"', links) == [
+        "tables/s_one/map.csv",
+        "tables/s_one/map_calibrant.csv",
     ]
 
 
@@ -198,22 +239,33 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
     execute(project, "10_s_one", "# One")
     execute(project, "20_s_two", "# Two")
     hostile = "</pre></details><script>x</script>\x1b[0m\u202e"
-    replies = pd.DataFrame({
-        "study": "s_one", "model": "m", "kind": "refused", "filter": 'status == "refused"',
-        "notebook": "10_s_one", "trials": 2715, "call": "m A", "trial": [7, 9], "excerpt": [1, 2],
-        "prompt": ["How much?", "And now?"], "reply": [hostile, "null"],
-    })  # fmt: skip
+    replies = pd.DataFrame(
+        {
+            "study": "s_one",
+            "model": "m",
+            "kind": "refused",
+            "filter": 'status == "refused"',
+            "notebook": "10_s_one",
+            "trials": 2715,
+            "call": "m A",
+            "trial": [7, 9],
+            "excerpt": [1, 2],
+            "prompt": ["How much?", "And now?"],
+            "reply": [hostile, "null"],
+        }
+    )
     replies.to_csv(folder / "replies.csv", index=False)
+
     page = page_of("10_s_one")
-    opened = re.findall(r'<details class="behind">.*?</details>', page, re.S)
-    assert len(opened) == 1
-    assert "m: refused, 2,715 replies" in opened[0]
-    assert "<code>make view STUDY=10 SAMPLES=0</code>" in opened[0]
-    assert "<code>status == &#34;refused&#34;</code>" in opened[0]
-    assert "<p>m A</p>" in opened[0]
-    assert "&lt;/pre&gt;&lt;/details&gt;&lt;script&gt;" in opened[0]
+
+    (excerpt,) = re.findall(r'<details class="behind">.*?</details>', page, re.S)
+    assert "m: refused, 2,715 replies" in excerpt
+    assert "<code>make view STUDY=10 SAMPLES=0</code>" in excerpt
+    assert "<code>status == &#34;refused&#34;</code>" in excerpt
+    assert "<p>m A</p>" in excerpt
+    assert "&lt;/pre&gt;&lt;/details&gt;&lt;script&gt;" in excerpt
     for text in ("How much?", "And now?", "null"):
-        assert f">{text}<" in opened[0]
+        assert f">{text}<" in excerpt
     assert "<script>" not in page
     assert "\u202e" not in page
     assert 'class="behind"' not in page_of("20_s_two")
@@ -222,36 +274,55 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
 # ---- printed or planted, and here ----------------------------------------------------------------
 
 
-def test_verdicts_of_the_forms_that_tables_have():
-    def verdicts(**columns):
-        return report.verdicts(pd.DataFrame(columns)).tolist()
+def test_each_form_of_a_table_has_its_verdicts():
+    judged = pd.DataFrame({"verdict": ["differs", None]})
+    assert report.verdicts(judged).tolist() == ["differs", ""]
 
-    assert verdicts(verdict=["differs", None]) == ["differs", ""]
-    expected = ["in the 95 % interval", "outside the 95 % interval"]
-    assert verdicts(inside=[True, False]) == expected
-    expected.insert(0, "the planted number")
-    planted = [1.0, 2.5, 9.0]
-    assert verdicts(x=[1.0, 2, 3], x_planted=planted, low=[0, 1, 2], high=[4, 3, 4]) == expected
+    within = pd.DataFrame({"inside": [True, False]})
+    assert report.verdicts(within).tolist() == [
+        "in the 95 % interval",
+        "outside the 95 % interval",
+    ]
+
+    planted = pd.DataFrame(
+        {
+            "x": [1.0, 2.0, 3.0],
+            "x_planted": [1.0, 2.5, 9.0],
+            "low": [0, 1, 2],
+            "high": [4, 3, 4],
+        }
+    )
+    assert report.verdicts(planted).tolist() == [
+        "the planted number",
+        "in the 95 % interval",
+        "outside the 95 % interval",
+    ]
 
 
-def test_numbers_are_counted_by_verdict_and_where_few_are_alike_with_their_rows(tmp_path):
+def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     printed = {"verdict": ["agrees"] * 4 + ["differs", "agrees"]}
     pd.DataFrame(printed).to_csv(tmp_path / "printed_versus_here.csv", index=False)
     assert report.counted(tmp_path) == [
         "printed: 5 of 6 agrees, 1 of 6 differs (printed_versus_here.csv, line 6)"
     ]
     assert report.counted(tmp_path / "nowhere") == []
-    for pipeline in ("exact", "2 of 3"):  # where it is, what is not as planted is the model's
-        planted = pd.DataFrame({"pipeline": ["exact", pipeline], "verdict": "not as planted"})
-        planted.to_csv(tmp_path / "planted_versus_here.csv", index=False)
-        told = "planted: 2 of 2 not as planted" + ", the pipeline is exact" * (pipeline == "exact")
-        assert told in report.counted(tmp_path)
+
+    # Where the pipeline is exact, what is not as planted is the model's.
+    exact = pd.DataFrame({"pipeline": ["exact", "exact"], "verdict": "not as planted"})
+    exact.to_csv(tmp_path / "planted_versus_here.csv", index=False)
+    sentence = "planted: 2 of 2 not as planted, the pipeline is exact"
+    assert sentence in report.counted(tmp_path)
+
+    inexact = exact.assign(pipeline=["exact", "2 of 3"])
+    inexact.to_csv(tmp_path / "planted_versus_here.csv", index=False)
+    assert "planted: 2 of 2 not as planted" in report.counted(tmp_path)
 
 
 def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
-    told = project / "build" / "notebooks" / "10_a.txt"
-    told.write_text("10_a: 3 s, as the demo profile has it\n  planted: 3 of 4 as planted\n")
+    summary = project / "build" / "notebooks" / "10_a.txt"
+    summary.write_text("10_a: 3 s, as the demo profile has it\n  planted: 3 of 4 as planted\n")
+
     assert "A planted: 3 of 4 as planted Read" in plain(page_of("index"))
     assert '<p class="ran">10_a: 3 s, as the demo profile has it</p>' in page_of("10_a")
 
@@ -261,17 +332,21 @@ def test_a_page_is_listed_with_what_its_run_counted(project):
 
 def test_without_a_notebook_there_is_one_sentence(project, capsys):
     assert report.main([]) == 2
+
     written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err.count("\n") == 1
     assert written.err.strip().endswith("holds no executed notebook: run make all first.")
-    assert (written.out, written.err.count("\n")) == ("", 1)
     assert not (project / "build" / "report").exists()
 
 
-def test_what_is_missing_is_said_on_the_page(project):
+def test_missing_notebooks_are_named_on_the_page(project):
     execute(project, "10_a", "# A", summary=False)
     nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
     nbformat.write(new_notebook(), project / "build/notebooks" / "20_b.unfinished.ipynb")
+
     first = plain(page_of("index"))
+
     assert "10_a.txt is missing" in first
     assert "60_later has not run in this run: make 60 runs it." in first
     assert "No claims are weighed yet: make 60 00 reads what has run." in first
@@ -284,17 +359,20 @@ def test_a_command_on_the_page_of_a_named_run_is_about_that_run(project):
     mine = project / "build" / "runs" / "mine"
     mine.mkdir(parents=True)
     (project / "build" / "notebooks").rename(mine / "notebooks")
+
     first = plain(page_of("index", "mine"))
     assert "make 60 RUN=mine, with the parameters of the run, runs it." in first
     assert "make 60 00 RUN=mine reads what has run." in first
 
 
-def test_a_damaged_notebook_costs_its_page_alone(project):
+def test_a_damaged_notebook_loses_only_its_own_page(project):
     execute(project, "10_a", "# A")
     (project / "build/notebooks/20_b.ipynb").write_text("{")
-    contents, lost = report.gather(paths.DEFAULT_RUN, project / "site")
+
+    contents, (sentence,) = report.gather(paths.DEFAULT_RUN, project / "site")
+
     assert [page.name for page in contents.pages] == ["10_a"]
-    assert [line.partition(":")[0] for line in lost] == ["20_b"]
+    assert sentence.startswith("20_b:")
 
 
 def test_an_output_that_cannot_be_cleaned_is_text(project, monkeypatch):
@@ -302,17 +380,23 @@ def test_an_output_that_cannot_be_cleaned_is_text(project, monkeypatch):
         raise IndexError("an empty table")
 
     monkeypatch.setattr(report_html, "output_html", fail)
-    cell = new_code_cell("t", outputs=[new_output("display_data", data={"text/html": "<b>t"})])
-    execute(project, "10_a", "# A", cell)
+    execute(project, "10_a", "# A", html_cell("<b>t"))
+
     assert '<pre class="out text">&lt;b&gt;t</pre>' in page_of("10_a")
 
 
 def test_first_page_counts_verdicts_by_study_with_real_models_first(project):
     write_claims(project)
     execute(project, "10_s_one", "# One")
+
     table = re.search(r'<table class="overview">.*?</table>', page_of("index"), re.DOTALL)[0]
-    rows = [re.findall(r"<t[hd].*?</t[hd]>", row) for row in table.split("<tr>")[1:]]
-    assert [[plain(cell) for cell in row] for row in rows] == [
+
+    _, *rows = table.split("<tr>")
+    texts = []
+    for row in rows:
+        cells = re.findall(r"<t[hd].*?</t[hd]>", row)
+        texts.append([plain(cell) for cell in cells])
+    assert texts == [
         ["Of the paper's claims", "m", "calibrant"],
         ["One", "1 depends", "1 reversed"],
         ["s two", "1 not shown", "not asked"],
@@ -334,39 +418,51 @@ HOSTILE_OUTPUTS = [
     new_output("display_data", data={"application/papermill.record/text/plain": MARKS}),
     new_output("stream", name="stdout", text="```{eval-rst}\n.. raw:: html\n\n   <i>x</i>\n```"),
 ]
-for one in HOSTILE_OUTPUTS[:-1]:
-    one.metadata = {"mystnb": {"image": {"alt": MARKS}}}
+for output in HOSTILE_OUTPUTS[:-1]:
+    output.metadata = {"mystnb": {"image": {"alt": MARKS}}}
+
+
+def write_book(root):
+    """Three executed notebooks, one of which cannot be made a page, and a guide."""
+    (root / "docs").mkdir()
+    guide = "# Guide\n\n100\n% of <x> [a](../notebooks/10_a.ipynb)"
+    (root / "docs" / "guide.md").write_text(guide)
+
+    solution = new_code_cell("# Count them.\nanswer", metadata={"tags": ["solution"]})
+    solution.outputs = [new_output("execute_result", data={"text/plain": "forty-two"})]
+    hostile = new_code_cell("replies", outputs=HOSTILE_OUTPUTS)
+    prose = "# A\n\n[b](20_b.ipynb#Limits,-and-more) <b>bold</b> {raw}`x` A $5 bill. $x^2$"
+    execute(root, "10_a", prose, new_code_cell("before"), solution, hostile)
+
+    broken = new_output("display_data", data={"image/png": "a"})
+    execute(root, "30_c", "# C", new_code_cell("draw()", outputs=[broken]))
+    execute(root, "20_b", "# B\n\n## Limits, and more\n\n```text\nx\n```")
+
+
+def build_book():
+    """The report's files by name, with their bytes."""
+    folder, (sentence,) = report.build()
+    assert "30_c: This page could not be made: Error:" in sentence
+
+    contents = {}
+    for file in folder.rglob("*"):
+        if file.is_file():
+            contents[str(file.relative_to(folder))] = file.read_bytes()
+    return contents
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A book of two notebooks, made twice; its pages by name, and what was lost."""
+    """A book of two notebooks, made twice: its files by name."""
     with pytest.MonkeyPatch.context() as patch:
         root = tmp_path_factory.mktemp("book")
         for name in ("NOTEBOOKS", "FIGURES", "BUILD"):
-            patch.setattr(paths, name, root / name.lower())
-            (root / name.lower()).mkdir()
+            folder = root / name.lower()
+            folder.mkdir()
+            patch.setattr(paths, name, folder)
         patch.setattr(paths, "ROOT", root)
-        (root / "docs").mkdir()
-        (root / "docs" / "guide.md").write_text(
-            "# Guide\n\n100\n% of <x> [a](../notebooks/10_a.ipynb)"
-        )
-        solution = new_code_cell("# Count them.\nanswer", metadata={"tags": ["solution"]})
-        solution.outputs = [new_output("execute_result", data={"text/plain": "forty-two"})]
-        hostile = new_code_cell("replies", outputs=HOSTILE_OUTPUTS)
-        prose = "# A\n\n[b](20_b.ipynb#Limits,-and-more) <b>bold</b> {raw}`x` A $5 bill. $x^2$"
-        execute(root, "10_a", prose, new_code_cell("before"), solution, hostile)
-        broken = new_output("display_data", data={"image/png": "a"})
-        execute(root, "30_c", "# C", new_code_cell("draw()", outputs=[broken]))
-        execute(root, "20_b", "# B\n\n## Limits, and more\n\n```text\nx\n```")
-        made = []
-        for _ in range(2):
-            folder, lost = report.build()
-            files = {file.relative_to(folder): file for file in folder.rglob("*") if file.is_file()}
-            (line,) = lost
-            assert "30_c: This page could not be made: Error:" in line
-            made.append({str(name): file.read_bytes() for name, file in files.items()})
-    return made
+        write_book(root)
+        return [build_book(), build_book()]
 
 
 def article(site, name):
@@ -377,21 +473,23 @@ def article(site, name):
 def test_the_same_inputs_give_the_same_bytes(site):
     first, second = site
     assert {"10_a.html", "20_b.html", "docs/guide.html", "index.html"} <= set(first)
-    assert [name for name in first if first[name] != second.get(name)] == []
+    for name, content in first.items():
+        assert content == second.get(name), name
 
 
 def test_no_output_is_read_as_markdown_or_runs(site):
     page = article(site, "10_a.html")
-    assert MARKS not in page
     assert "&lt;script&gt;x&lt;/script&gt;" in page
     for text in ("```{toctree}", "{raw}`x` ```{include} /etc/passwd", "```{eval-rst}"):
         assert text in page
+
+    assert MARKS not in page
     assert "root:" not in page
     assert not re.search(r"<(script|svg|i)\b", page)
     assert "toctree-wrapper" not in page
 
 
-def test_prose_is_markdown_with_formulas_and_no_more(site):
+def test_prose_is_markdown_with_formulas_and_without_html(site):
     page = article(site, "10_a.html")
     assert '<a class="reference internal" href="20_b.html#limits-and-more">' in page
     assert "&lt;b&gt;bold&lt;/b&gt; {raw}" in page
@@ -402,37 +500,42 @@ def test_prose_is_markdown_with_formulas_and_no_more(site):
     assert 'href="../10_a.html"' in guide
 
 
-def test_the_policy_allows_the_pages_own_scripts_alone(site):
-    pages = {name: text.decode() for name, text in site[0].items() if name.endswith(".html")}
-    pages = {name: text for name, text in pages.items() if "<head>" in text}
+def test_the_policy_allows_only_the_pages_own_scripts(site):
+    pages = {}
+    for name, content in site[0].items():
+        if name.endswith(".html") and b"<head>" in content:
+            pages[name] = content.decode()
     assert {"index.html", "10_a.html", "search.html", "docs/guide.html"} <= set(pages)
+
     for name, page in pages.items():
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
         rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-        wanted = {"'self'", "file:"}
+        expected = {"'self'", "file:"}
         for script in re.findall(r"<script(?: [a-z-]+=.false.)?>(.*?)</script>", page, re.DOTALL):
             digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-            wanted.add(f"'sha256-{digest}'")
-        assert set(rules.pop("script-src").split()) == wanted, name
+            expected.add(f"'sha256-{digest}'")
+        assert set(rules.pop("script-src").split()) == expected, name
         assert rules.pop("default-src") == "'none'"
         assert rules.pop("base-uri") == "'none'"
-        assert not {"*", "http:", "https:", "'unsafe-eval'"} & set(" ".join(rules.values()).split())
+
+        other_sources = set(" ".join(rules.values()).split())
+        assert not {"*", "http:", "https:", "'unsafe-eval'"} & other_sources
         for tag in re.findall(r"<(?:script|link|img)\b[^>]*>", page):
             assert "//" not in tag, name
 
 
 def test_solutions_are_folded_with_what_they_print(site):
     page = article(site, "10_a.html")
-    folded = re.search(r"<details[^>]*>(?:(?!</details>).)*Solution.*?</details>", page, re.DOTALL)[
-        0
-    ]
+    pattern = r"<details[^>]*>(?:(?!</details>).)*Solution.*?</details>"
+    folded = re.search(pattern, page, re.DOTALL)[0]
     assert "# Count them." in plain(folded)
     assert "forty-two" in folded
     assert plain(page).count("forty-two") == 1
 
 
-def test_a_failure_of_sphinx_is_one(tmp_path):
+def test_a_failure_of_sphinx_fails_the_book(tmp_path):
     (tmp_path / "sources").mkdir()
+
     with pytest.raises(RuntimeError, match="Sphinx failed"):
         book.make(tmp_path / "sources", tmp_path / "site")
 
@@ -456,32 +559,32 @@ def test_a_failure_of_sphinx_is_one(tmp_path):
         ("../../etc/passwd", "to", True),
     ],
 )
-def test_links_lead_to_pages_and_those_that_lead_nowhere_are_told(
-    project, address, expected, is_lost
-):
+def test_links_lead_to_pages_and_lost_ones_are_reported(project, address, expected, is_lost):
     nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
     sources = {
         project / "notebooks/20_b.ipynb": "20_b.ipynb",
         project / "docs/guide.md": "docs/guide.md",
         project / "lib/a.py": "api/all.md#a.b",
     }
+
     text, lost = report_pages.relink(f"A [to]({address}).", paths.NOTEBOOKS, sources)
+
     assert text == f"A {expected}."
     assert lost == [address] * is_lost
 
 
 def test_links_of_outputs_lead_to_pages(project):
     html = '<a href="20_b.ipynb#Limits,-and-more">b</a> <a href="javascript:x">x</a>'
-    cell = new_code_cell("t", outputs=[new_output("display_data", data={"text/html": html})])
-    execute(project, "10_a", "# A", cell)
+    execute(project, "10_a", "# A", html_cell(html))
     execute(project, "20_b", "# B")
+
     assert '<a href="20_b.html#limits-and-more">b</a> <a>x</a>' in page_of("10_a")
 
 
 def test_an_output_has_no_link_to_a_notebook_that_did_not_run(project):
     html = 'Read <a href="20_b.ipynb">20_b</a> and <a href="10_a.ipynb">this</a>.'
-    cell = new_code_cell("t", outputs=[new_output("display_data", data={"text/html": html})])
-    execute(project, "10_a", "# A", cell)
+    execute(project, "10_a", "# A", html_cell(html))
+
     assert 'Read 20_b and <a href="10_a.html">this</a>.' in page_of("10_a")
 
 
@@ -536,6 +639,7 @@ def test_streams_show_what_a_terminal_would(project):
         new_output("stream", name="stdout", text="\n"),
     ]
     execute(project, "10_a", cell)
+
     assert re.findall(r"<pre.*?</pre>", page_of("10_a"), re.S) == [
         '<pre class="out text">ab\n100 %\nend[U+202E]</pre>',
         "<pre>\u241b</pre>",
@@ -543,12 +647,16 @@ def test_streams_show_what_a_terminal_would(project):
 
 
 def test_tables_of_pandas_lose_their_style_and_keep_their_spans():
-    frame = pd.DataFrame({"x": [1.5, 2.0]}, pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
+    index = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])
+    frame = pd.DataFrame({"x": [1.5, 2.0]}, index)
     for source in (frame._repr_html_(), frame.style.to_html()):
         assert "<style" in source
+
         cleaned = report_html.output_html(source)
+
         assert "style" not in cleaned
-        assert cleaned.count('<div class="scroll"><table>') == cleaned.count("</table></div>") == 1
+        assert cleaned.count('<div class="scroll"><table>') == 1
+        assert cleaned.count("</table></div>") == 1
         assert 'rowspan="2"' in cleaned
         assert re.search(r'<td class="n">1\.5', cleaned)
 
@@ -561,19 +669,28 @@ def table_of(frame):
 
 def test_tables_are_written_as_people_write_them():
     """Three digits, no numbering of rows, no NaN, True or underscore; printed digits stay."""
-    frame = pd.DataFrame({
-        "model": ["calibrant", "smollm2-135m-instruct"], "group_of": ["african_american", "x_1"],
-        "here": ["0.0242718446", "1234.5678"], "p": ["1.7041e-21", None], "stands": [True, False],
-        "printed": ["79.250", "1.0000"], "n": [10753, 5],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "model": ["calibrant", "smollm2-135m-instruct"],
+            "group_of": ["african_american", "x_1"],
+            "here": ["0.0242718446", "1234.5678"],
+            "p": ["1.7041e-21", None],
+            "stands": [True, False],
+            "printed": ["79.250", "1.0000"],
+            "n": [10753, 5],
+        }
+    )
     assert table_of(frame) == [
         ["model", "group of", "here", "p", "stands", "printed", "n"],
         ["calibrant", "african american", "0.0243", "1.7e-21", "yes", "79.250", "10753"],
         ["SmolLM2-135M", "x 1", "1,235", "\u2013", "no", "1.0000", "5"],
     ]
-    named = table_of(frame[["n"]].set_axis([3, 1]))  # such an index is no numbering
-    assert [row[0] for row in named] == ["", "3", "1"]
-    assert table_of(pd.DataFrame({"reply": ["None", "0.123456"]}))[1:] == [["None"], ["0.123456"]]
+
+    named = frame[["n"]].set_axis([3, 1])  # such an index is no numbering
+    assert table_of(named) == [["", "n"], ["3", "10753"], ["1", "5"]]
+
+    replies = pd.DataFrame({"reply": ["None", "0.123456"]})
+    assert table_of(replies) == [["reply"], ["None"], ["0.123456"]]
 
 
 def test_the_name_of_a_model_keeps_its_underscores():
@@ -581,30 +698,48 @@ def test_the_name_of_a_model_keeps_its_underscores():
     assert table_of(named)[1:] == [["my_model", "my model"], ["Gemma-3-270M", "\u2013"]]
 
 
-def test_no_p_is_shown_as_nothing_and_a_link_stays_one():
-    ps = pd.DataFrame(
-        {"p_holm": ["0.0000", "0.0012"], "p": ["0.000", "1.0"], "points": ["0.00"] * 2}
+def test_no_p_is_shown_as_zero_and_a_link_stays_one():
+    tests = pd.DataFrame(
+        {"p_holm": ["0.0000", "0.0012"], "p": ["0.000", "1.0"], "points": ["0.00", "0.00"]}
     )
-    assert table_of(ps)[1:] == [["&lt;0.0001", "&lt;0.001", "0.00"], ["0.0012", "1.0", "0.00"]]
-    linked = pd.DataFrame({"page": ['<a href="10_a.html">some_page</a>']}).to_html(escape=False)
-    assert '<a href="10_a.html">some_page</a>' in report_html.output_html(linked)
+    _, *rows = table_of(tests)
+    assert rows == [["&lt;0.0001", "&lt;0.001", "0.00"], ["0.0012", "1.0", "0.00"]]
+
+    link = '<a href="10_a.html">some_page</a>'
+    linked = pd.DataFrame({"page": [link]}).to_html(escape=False)
+    assert link in report_html.output_html(linked)
 
 
-def test_three_digits():
-    numbers = [0, 99.96, 100.4, -0.00012345, 0.001, 1234567.8, 12.345]
-    said = ["0", "100", "100", "-1.2e-04", "0.001", "1,234,568", "12.3"]
-    assert [report_html.rounded(number) for number in numbers] == said
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (99.96, "100"),
+        (100.4, "100"),
+        (-0.00012345, "-1.2e-04"),
+        (0.001, "0.001"),
+        (1234567.8, "1,234,568"),
+        (12.345, "12.3"),
+    ],
+)
+def test_a_number_has_three_digits(number, text):
+    assert report_html.rounded(number) == text
 
 
 class Tags(HTMLParser):
+    """The tags of a source, and its attributes with the beginning of their values."""
+
     def __init__(self, source):
         super().__init__()
-        self.tags, self.attributes = set(), set()
+        self.tags = set()
+        self.attributes = set()
         self.feed(source)
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
-        self.attributes.update((name, (value or "")[:11].lower()) for name, value in attrs)
+        for name, value in attrs:
+            beginning = (value or "")[:11].lower()
+            self.attributes.add((name, beginning))
 
 
 HARMFUL = {"script", "img", "svg", "style", "math", "iframe", "template", "title", "noscript"}
@@ -618,11 +753,11 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_no_text_becomes_a_tag_or_attribute_that_does_something(text):
     for source in (text, f"<{text}>", f"<table><tr><td>{text}</td></tr></table>"):
-        found = Tags(report_html.output_html(source))
-        assert not found.tags & HARMFUL
-        names = {name for name, _ in found.attributes}
+        cleaned = Tags(report_html.output_html(source))
+        assert not cleaned.tags & HARMFUL
+        names = {name for name, _ in cleaned.attributes}
         assert names <= {"class", "colspan", "rowspan", "scope", "href"}
-        assert ("href", "javascript:") not in found.attributes
+        assert ("href", "javascript:") not in cleaned.attributes
 
 
 # ---- the word on a paper -------------------------------------------------------------------------

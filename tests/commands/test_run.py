@@ -28,7 +28,8 @@ NOTEBOOK = "10_empathy_gap"
 def test_the_command_line_prints_the_sentence_and_nothing_else(capsys):
     assert run.main([NOTEBOOK, "--set", "N_EVENTS=x"]) == 2
     written = capsys.readouterr()
-    assert (written.out, written.err.count("\n")) == ("", 1)
+    assert written.out == ""
+    assert written.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -68,20 +69,27 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path / "build" / "notebooks"
 
 
+def summary(name, run_name="mine"):
+    """The line that a named run leaves about a notebook."""
+    return (paths.BUILD / "runs" / run_name / "notebooks" / f"{name}.txt").read_text()
+
+
 def test_an_executed_notebook_is_moved_into_place_and_stays_when_it_fails_later(tiny):
     assert run.main(["tiny"]) == 0
-    assert "3.0" in json.dumps(json.loads((tiny / "tiny.ipynb").read_text())["cells"])
-    told = (tiny / "tiny.txt").read_text()
-    assert re.fullmatch(r"tiny: \d+ s, as the demo profile has it\n", told)
+    cells = json.loads((tiny / "tiny.ipynb").read_text())["cells"]
+    assert "3.0" in json.dumps(cells)
+    line = (tiny / "tiny.txt").read_text()
+    assert re.fullmatch(r"tiny: \d+ s, as the demo profile has it\n", line)
     assert not (tiny / "tiny.unfinished.ipynb").exists()
+
     mine = paths.BUILD / "runs" / "mine"
     assert run.main(["tiny", "--run", "mine", "--set", "BY=3"]) == 0
-    told = (mine / "notebooks" / "tiny.txt").read_text()
-    assert re.fullmatch(r"tiny: \d+ s, BY=3\n", told)
-    there = {*mine.rglob("*")}
+    assert re.fullmatch(r"tiny: \d+ s, BY=3\n", summary("tiny"))
+
+    before = set(mine.rglob("*"))
     assert run.main(["tiny", "--run", "mine", "--set", "BY=0"]) == 1
     # What it wrote is no longer known to be its own, so the next make runs it.
-    assert there - {*mine.rglob("*")} == {mine / "notebooks" / "tiny.json"}
+    assert before - set(mine.rglob("*")) == {mine / "notebooks" / "tiny.json"}
 
 
 def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_path):
@@ -91,10 +99,12 @@ def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_pat
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
     book.cells[0].source += "\nMODELS = ['calibrant']"
     nbformat.write(book, paths.NOTEBOOKS / "tiny.ipynb")
-    given = f"MODELS={folder}@vllm;meta-llama/Llama-3.1-8B"
-    assert run.main(["tiny", "--run", "mine", "--set", given]) == 0
-    told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
-    assert re.fullmatch(r"tiny: \d+ s, MODELS=my_model-2@vllm;meta-llama/Llama-3.1-8B\n", told)
+
+    models = f"MODELS={folder}@vllm;meta-llama/Llama-3.1-8B"
+    assert run.main(["tiny", "--run", "mine", "--set", models]) == 0
+
+    shown = r"tiny: \d+ s, MODELS=my_model-2@vllm;meta-llama/Llama-3.1-8B\n"
+    assert re.fullmatch(shown, summary("tiny"))
 
 
 def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
@@ -104,28 +114,31 @@ def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
     rows = "sentence,notebook\n4 slips,50_audit\n'=m (a real model): stands 3.,60_synthesis\n"
     (folder / "found.csv").write_text(rows)
     (paths.NOTEBOOKS / "tiny.ipynb").rename(paths.NOTEBOOKS / "00_map.ipynb")
+
     assert run.main(["00_map"]) == 0
-    told = (tiny / "00_map.txt").read_text()
-    assert re.fullmatch(r"00_map: \d+ s, .*\n  =m \(a real model\): stands 3.\n", told)
+
+    lines = (tiny / "00_map.txt").read_text()
+    assert re.fullmatch(r"00_map: \d+ s, .*\n  =m \(a real model\): stands 3.\n", lines)
 
 
-def test_a_reader_of_a_named_run_takes_that_run_s_models(tiny):
+def test_a_reader_of_a_named_run_takes_the_models_of_that_run(tiny):
     """Not those of the default run, unless some are chosen; each entry once."""
     write(paths.NOTEBOOKS / "60_tiny.ipynb", "print(MODELS)", parameters="MODELS = ['calibrant']")
     copies = paths.BUILD / "runs" / "mine" / "notebooks"
     copies.mkdir(parents=True)
-    entries = {"10_empathy_gap": ["b", "a@vllm"], "30_giebench": ["b"], "51_audit": ["c"]}
-    for name, chosen in entries.items():
-        ran = nbformat.v4.new_notebook(metadata={"papermill": {"parameters": {"MODELS": chosen}}})
-        nbformat.write(ran, copies / f"{name}.ipynb")
+    models_of = {"10_empathy_gap": ["b", "a@vllm"], "30_giebench": ["b"], "51_audit": ["c"]}
+    for name, models in models_of.items():
+        metadata = {"papermill": {"parameters": {"MODELS": models}}}
+        nbformat.write(nbformat.v4.new_notebook(metadata=metadata), copies / f"{name}.ipynb")
 
     assert run.main(["60_tiny", "--run", "mine"]) == 0
-    assert "MODELS=b;a@vllm" in (copies / "60_tiny.txt").read_text()
+    assert "MODELS=b;a@vllm" in summary("60_tiny")
+
     assert run.main(["60_tiny", "--run", "mine", "--set", "MODELS=gemma-3-270m"]) == 0
-    assert "MODELS=gemma-3-270m\n" in (copies / "60_tiny.txt").read_text()
+    assert "MODELS=gemma-3-270m\n" in summary("60_tiny")
+
     assert run.main(["60_tiny", "--run", "another"]) == 0
-    other = paths.BUILD / "runs" / "another" / "notebooks" / "60_tiny.txt"
-    assert "as the demo profile has it" in other.read_text()
+    assert "as the demo profile has it" in summary("60_tiny", "another")
 
 
 def test_a_failing_notebook_leaves_no_result(tiny, capsys):
@@ -133,6 +146,7 @@ def test_a_failing_notebook_leaves_no_result(tiny, capsys):
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
     assert not list(tiny.iterdir())
     assert paths.BUILD.exists()  # with the answers
+
     assert run.main(["tiny", "--run", "mine", "--set", "BY=0"]) == 1
     assert not (paths.BUILD / "runs" / "mine").exists()
 
@@ -145,11 +159,14 @@ def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys, monkeypatch):
     assert re.fullmatch(r"\[2/2\] tiny: done in \d+ s", last)
 
 
-def test_an_executed_notebook_keeps_what_was_said_but_no_states_of_a_bar(tiny):
+def test_an_executed_notebook_keeps_notes_but_no_states_of_a_bar(tiny):
     code = "import sys\nfor text in ('1 of 2\\r', '2 of 2\\r', '\\r', 'a note\\n'):\n"
     write(paths.NOTEBOOKS / "tiny.ipynb", f"{code}    print(text, end='', file=sys.stderr)")
+
     assert run.main(["tiny"]) == 0
-    (output,) = nbformat.read(tiny / "tiny.ipynb", as_version=4).cells[-1].outputs
+
+    *_, last_cell = nbformat.read(tiny / "tiny.ipynb", as_version=4).cells
+    (output,) = last_cell.outputs
     assert output.text == "a note\n"
 
 
@@ -164,8 +181,9 @@ def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     finally:
         signal.signal(signal.SIGINT, before)
         logging.disable(logging.NOTSET)
-    said = capsys.readouterr().err.splitlines()
-    assert said == ["tiny: Statistics", "tiny: stopped; the same line goes on"]
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["tiny: Statistics", "tiny: stopped; the same line goes on"]
     assert not (paths.BUILD / "runs" / "mine").exists()
 
 
@@ -179,9 +197,11 @@ def test_what_is_stored_is_counted_when_a_run_is_stopped(
     first = calls_of("30_giebench", given)[0]
     toy = Toy(lambda *_: "[[A]]", engine="transformers", model="calibrant")
     store = open_store(first.folder, first.design, toy, first.sampling, 50)
+
     with store.writing():
         store.write(1, toy.answer(range(50), None))
     store.journal().add(3, Reply("[[B]]", "stop"))
+
     assert kept(calls_of("30_giebench", given)) == 51
 
 
@@ -191,25 +211,30 @@ def test_tests_leave_the_build_of_the_user_alone():
     assert os.environ["INGROUP_BUILD"] == str(paths.BUILD)
 
 
-@pytest.mark.parametrize("moving", [False, True])
-def test_a_bar_moves_only_where_a_person_looks(moving, monkeypatch):
+@pytest.mark.parametrize(
+    ("is_terminal", "interval", "expected"),
+    [
+        (True, "1", "\rRace 0 of 9\rRace 4 of 9\r      \r2 prompts failed\n"),
+        (False, "10", "tiny: Race 0 of 9\ntiny: Race 4 of 9\ntiny: 2 prompts failed\n"),
+    ],
+)
+def test_a_bar_moves_only_where_a_person_looks(is_terminal, interval, expected, monkeypatch):
     """Elsewhere its states are lines, seldom, and no other notebook's cuts one."""
     screen = io.StringIO()
-    monkeypatch.setattr(screen, "isatty", lambda: moving, raising=False)
+    monkeypatch.setattr(screen, "isatty", lambda: is_terminal, raising=False)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TQDM_MININTERVAL", "1")
     monkeypatch.delenv("TQDM_MININTERVAL")
+
     progress = run.Progress("tiny", alone=True)
-    assert os.environ.get("TQDM_MININTERVAL") == ("1" if moving else "10")
     for text in ("\rRace 0 of 9", "\rRace 4 of 9", "\r      \r", "2 prompts failed\n"):
         progress.write(text)
-    if moving:
-        assert screen.getvalue() == "\rRace 0 of 9\rRace 4 of 9\r      \r2 prompts failed\n"
-    else:
-        assert screen.getvalue() == "tiny: Race 0 of 9\ntiny: Race 4 of 9\ntiny: 2 prompts failed\n"
+
+    assert os.environ.get("TQDM_MININTERVAL") == interval
+    assert screen.getvalue() == expected
 
 
-def test_a_dead_server_is_said_at_once():
+def test_a_dead_server_is_reported_at_once():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(EngineError, match=rf"^no server is at 127\.0\.0\.1:{port}/v1 \("):
@@ -219,8 +244,7 @@ def test_a_dead_server_is_said_at_once():
 def test_again_runs_with_the_parameters_of_the_last_run(tiny):
     assert run.main(["tiny", "--run", "mine", "--set", "BY=3"]) == 0
     assert run.main(["tiny", "--run", "mine", "--again"]) == 0
-    told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
-    assert told.endswith(", BY=3\n")
+    assert summary("tiny").endswith(", BY=3\n")
 
 
 def test_a_notebook_that_another_program_executes_is_waited_for(tiny, capsys):
@@ -228,44 +252,49 @@ def test_a_notebook_that_another_program_executes_is_waited_for(tiny, capsys):
     write(tiny.parents[1] / "tiny.ipynb", "print('executed')")
     folder = paths.BUILD / "digests"
     folder.mkdir(parents=True)
-    held = (folder / "default-tiny.lock").open("w")
-    fcntl.flock(held, fcntl.LOCK_EX)
-    copies = []
+    lock = (folder / "default-tiny.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    copies_before = []
 
     def release():
-        copies.extend(tiny.glob("*"))
-        held.close()
+        copies_before.extend(tiny.glob("*"))
+        lock.close()
 
     timer = Timer(1, release)
     timer.start()
     assert run.main(["tiny"]) == 0
     timer.join()
-    assert copies == []
+
+    assert copies_before == []
     assert (tiny / "tiny.ipynb").exists()
-    said = "tiny: another program executes this notebook: waiting for it\n"
-    assert said in capsys.readouterr().err
+    sentence = "tiny: another program executes this notebook: waiting for it\n"
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_run_records_what_it_wrote_and_no_other_file(tiny, tmp_path):
     """By whichever function; a file that goes again, and one elsewhere, are not its results."""
     table = tiny.parent / "tables" / "some" / "table.csv"
     table.parent.mkdir(parents=True)
-    gone = table.with_name("gone.csv")
-    code = [
-        "import pandas as pd, pathlib",
-        f"pd.DataFrame([BY]).to_csv({str(table)!r})",
-        f"pathlib.Path({str(gone)!r}).write_text('x')",
-        f"pathlib.Path({str(gone)!r}).unlink()",
-        f"pathlib.Path({str(tmp_path / 'elsewhere')!r}).write_text('x')",
-        f"open({str(tiny.parent / 'profile')!r}, 'w').close()",
-    ]
-    write(tmp_path / "tiny.ipynb", "\n".join(code))
+    removed = table.with_name("gone.csv")
+    elsewhere = tmp_path / "elsewhere"
+    profile = tiny.parent / "profile"
+    code = f"""
+import pandas as pd, pathlib
+pd.DataFrame([BY]).to_csv({str(table)!r})
+pathlib.Path({str(removed)!r}).write_text('x')
+pathlib.Path({str(removed)!r}).unlink()
+pathlib.Path({str(elsewhere)!r}).write_text('x')
+open({str(profile)!r}, 'w').close()
+"""
+    write(tmp_path / "tiny.ipynb", code)
+
     assert run.main(["tiny"]) == 0
-    wrote = digests.read(tiny / "tiny.ipynb")["wrote"]
-    assert wrote == {str(table): hashlib.sha256(table.read_bytes()).hexdigest()}
+
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert digests.read(tiny / "tiny.ipynb")["wrote"] == {str(table): digest}
 
 
-def test_no_other_environment_s_kernel_runs(tiny, tmp_path, monkeypatch):
+def test_the_kernel_of_another_environment_does_not_run(tiny, tmp_path, monkeypatch):
     """A kernelspec called python3 that comes first, and another clone's package."""
     kernels = tmp_path / "jupyter" / "kernels" / "python3"
     kernels.mkdir(parents=True)
@@ -281,9 +310,11 @@ def test_no_other_environment_s_kernel_runs(tiny, tmp_path, monkeypatch):
     code = "import sys, ingroup\nprint(sys.executable, ingroup.__file__)"
     write(tmp_path / "tiny.ipynb", code)
     assert run.main(["tiny"]) == 0
-    cells = json.loads((tiny / "tiny.ipynb").read_text())["cells"]
-    said = "".join(cells[-1]["outputs"][0]["text"]).split()
-    assert said == [sys.executable, str(paths.ROOT / "lib" / "ingroup" / "__init__.py")]
+
+    *_, last_cell = json.loads((tiny / "tiny.ipynb").read_text())["cells"]
+    python, package = "".join(last_cell["outputs"][0]["text"]).split()
+    assert python == sys.executable
+    assert package == str(paths.ROOT / "lib" / "ingroup" / "__init__.py")
 
 
 def test_files_of_the_user_are_watched_by_content(tmp_path, monkeypatch):
@@ -293,27 +324,38 @@ def test_files_of_the_user_are_watched_by_content(tmp_path, monkeypatch):
     for name in ("my.tsv", "my model/model.safetensors", "a.csv", "odd[1].csv"):
         (tmp_path / name).write_text("1")
     parameters = {
-        "CORPUS": "my.tsv", "MODELS": ["my model@transformers", "calibrant"], "N": 3,
-        "SHEETS": ["a.csv", "missing.csv"], "QUESTIONS": "odd[1].csv", "FOLDER": "..",
+        "CORPUS": "my.tsv",
+        "MODELS": ["my model@transformers", "calibrant"],
+        "N": 3,
+        "SHEETS": ["a.csv", "missing.csv"],
+        "QUESTIONS": "odd[1].csv",
+        "FOLDER": "..",
         "X": "x" * 999,
-    }  # fmt: skip
+    }
+
     patterns = run.given_files(parameters)
     assert patterns == {"my.tsv", "my model/**", "a.csv", "odd[[]1].csv"}
-    names = [name for files in digests.states(patterns).values() for name in files]
-    assert sorted(names) == ["a.csv", "my model/model.safetensors", "my.tsv", "odd[1].csv"]
+
+    watched = []
+    for files in digests.states(patterns).values():
+        watched += files
+    assert sorted(watched) == ["a.csv", "my model/model.safetensors", "my.tsv", "odd[1].csv"]
 
 
 def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
     """For `@stored` those of any engine: more of them change what the notebook would show."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    asked = {"MODELS": "my/model@stored", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", asked))
+    given = {"MODELS": "my/model@stored", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+    patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", given))
     before = digests.states(patterns)
     assert not any(before.values())
-    (pattern,) = (one for one in patterns if "P0,S0,T0" in one)
+
+    (pattern,) = [pattern for pattern in patterns if "P0,S0,T0" in pattern]
     assert pattern.startswith(str(tmp_path / "empathy_gap"))
-    place = tmp_path / "/".join(pattern.split("/")[-5:-1]).replace("@*", "@vllm")
-    place.mkdir(parents=True)
-    (place / "part-00000.parquet").write_text("answers")
+    folder = "/".join(pattern.split("/")[-5:-1]).replace("@*", "@vllm")
+    store = tmp_path / folder
+    store.mkdir(parents=True)
+    (store / "part-00000.parquet").write_text("answers")
     assert digests.states(patterns) != before
+
     assert run.answer_files("53_audit_giebench", {"FOLDER": ""}) == set()

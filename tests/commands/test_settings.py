@@ -9,11 +9,28 @@ from ingroup import paths
 from ingroup.commands import settings
 
 HOSTILE = [
-    "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
-    "$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
-    " -- A=1", "tab\there", "\\", "\u00e9", "..", "../x.csv", "+", "x" * 300, "",
-    "\udcff", "\ud800",
-]  # fmt: skip
+    "/home/o'brien/R&D x/two (b) #1 50%.csv",
+    "a';touch PWNED;'",
+    "`touch PWNED`",
+    'a "q" \\x *',
+    "$(touch PWNED)",
+    "one\ntwo",
+    "blank ",
+    "a,b=c:d;e",
+    "=cmd|' /C calc'!A0",
+    "\u00e9\U0001f600",
+    " -- A=1",
+    "tab\there",
+    "\\",
+    "\u00e9",
+    "..",
+    "../x.csv",
+    "+",
+    "x" * 300,
+    "",
+    "\udcff",
+    "\ud800",
+]
 MANY = "meta-llama/Llama-3.1-8B-Instruct@vllm;gpt-4o-mini@openai"
 
 
@@ -30,8 +47,8 @@ def typed(flags="", **values):
 @pytest.mark.parametrize("flags", ["", "n", " -j2 --jobserver-auth=3,4", "s"])
 @pytest.mark.parametrize("value", HOSTILE)
 def test_values_are_read_as_they_were_typed(value, flags):
-    asked = {"CORPUS": value, "N_EVENTS": "24"}
-    assert settings.given(typed(flags, **asked)) == asked
+    values = {"CORPUS": value, "N_EVENTS": "24"}
+    assert settings.given(typed(flags, **values)) == values
 
 
 def test_without_a_command_line_nothing_is_set():
@@ -64,7 +81,7 @@ def test_a_run_is_named_by_what_it_changes(values, name):
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_a_name_is_short_and_one_of_a_folder(value):
+def test_a_runs_name_is_short_and_names_a_folder(value):
     for values in ({"CORPUS": value}, {"MODELS": MANY, "CORPUS": value, "N_EVENTS": "24"}):
         name = settings.run_name(typed(**values))
         assert paths.run_folder(name).parent == paths.BUILD / "runs"
@@ -75,12 +92,33 @@ def test_two_runs_never_have_one_folder():
     """Values that differ in a sign that no folder has, in their end, or in where one begins."""
     long = "x" * 80
     corpora = [
-        "a b", "a-b", "a/b", "a:b", "ab", "a'b", "a+b", "a;b", "a++b", "a@b", "a+SEED-1",
-        "a_SEED-1", "a SEED-1", f"{long}1", f"{long}2", long, "a..b", "a.b", "a", "b/a", "c/a",
-    ]  # fmt: skip
+        "a b",
+        "a-b",
+        "a/b",
+        "a:b",
+        "ab",
+        "a'b",
+        "a+b",
+        "a;b",
+        "a++b",
+        "a@b",
+        "a+SEED-1",
+        "a_SEED-1",
+        "a SEED-1",
+        f"{long}1",
+        f"{long}2",
+        long,
+        "a..b",
+        "a.b",
+        "a",
+        "b/a",
+        "c/a",
+    ]
+
     names = [settings.run_name(typed(CORPUS=corpus)) for corpus in corpora]
     names.append(settings.run_name(typed(CORPUS="a", SEED="1")))
     names.append(settings.run_name(typed(CORPUS="a", PROFILE="full")))
+
     assert len(set(names)) == len(corpora) + 2
 
 
@@ -115,7 +153,7 @@ def test_two_runs_never_have_one_folder():
         ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
     ],
 )
-def test_what_cannot_work_is_refused_in_one_sentence(goal, values, sentence):
+def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence):
     with pytest.raises(settings.Refused) as refused:
         settings.check([goal], typed(**values))
     assert str(refused.value).startswith(sentence)
@@ -134,39 +172,44 @@ def test_what_cannot_work_is_refused_in_one_sentence(goal, values, sentence):
         ("data", {"DATA_MIRROR": "some folder"}),
     ],
 )
-def test_what_can_work_is_not_refused(goal, values):
+def test_a_possible_command_is_not_refused(goal, values):
     settings.check([goal], typed(**values))
 
 
-def test_a_run_that_is_there_is_read(tmp_path, monkeypatch):
+def test_an_existing_run_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "BUILD", tmp_path)
-    for folder in ("notebooks", "runs/mine/notebooks", "runs/empty/notebooks"):
-        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "runs/empty/notebooks").mkdir(parents=True)
     for folder in ("notebooks", "runs/mine/notebooks"):
+        (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "10_empathy_gap.txt").touch()
+
     assert settings.runs() == ["default", "mine"]
     settings.check(["60"], typed(RUN="mine"))
     with pytest.raises(settings.Refused, match=r"run typo to read, there are: default mine\."):
         settings.check(["60", "figures"], typed(RUN="typo"))
 
 
-def test_it_runs_without_the_project_s_packages(tmp_path):
+def test_settings_run_without_the_projects_packages(tmp_path):
     """Any Python of this version can refuse a parameter before there is an environment."""
     file = paths.ROOT / "lib" / "ingroup" / "commands" / "settings.py"
     environment = typed(N_EVNTS="3") | {"GOALS": "10", "PATH": "/usr/bin:/bin"}
-    said = subprocess.run(
-        [sys.executable, "-I", "-S", file], env=environment, capture_output=True, text=True
-    )
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
+    command = [sys.executable, "-I", "-S", file]
+
+    refusal = subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    assert refusal.returncode == 2
+    assert refusal.stdout == ""
+    assert refusal.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
 
 
 def test_a_parameter_works_under_its_former_name():
     """RATING=greedy meant the text that a model writes."""
-    now, sentences = settings.renamed({"RATING": "greedy", "N_EVENTS": "24"})
-    assert now == {"READING": "free", "N_EVENTS": "24"}
+    values, sentences = settings.renamed({"RATING": "greedy", "N_EVENTS": "24"})
+    assert values == {"READING": "free", "N_EVENTS": "24"}
     assert sentences == ["RATING=greedy is now READING=free; the old name works for one release"]
-    assert settings.renamed({"RATING": "expected"})[0] == {"READING": "expected"}
+
+    values, _ = settings.renamed({"RATING": "expected"})
+    assert values == {"READING": "expected"}
     assert settings.renamed({"READING": "greedy"}) == ({"READING": "greedy"}, [])
     settings.check_names(["10"], typed(RATING="greedy"))
 

@@ -11,7 +11,7 @@ from ingroup.inference.replay_engine import ReplayEngine
 from toy import Toy, religion, run
 
 
-def test_without_inspect_ai_a_log_is_refused_with_what_to_do(tmp_path, monkeypatch):
+def test_without_inspect_ai_a_log_is_refused_with_advice(tmp_path, monkeypatch):
     (tmp_path / "one.eval").touch()
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(EngineError, match=r"a log of inspect_ai, which is not .* RECORDINGS=<"):
@@ -25,8 +25,13 @@ def test_reasoning_stands_apart_from_the_answer_in_a_log(tmp_path, monkeypatch):
     call = Call("empathy_gap", "sample-2", "m", "inspect", "P0", plan, Sampling(), labels)
     engine = Toy(lambda *_: Reply("65", "stop", reasoning="perhaps 72?"), engine="inspect")
     run(plan, call.folder, engine)
-    first = next(samples(call, "sound"))
-    thought, said = first.messages[-1].content
-    assert (thought.type, thought.reasoning) == ("reasoning", "perhaps 72?")
-    assert (said.type, said.text, first.output.completion) == ("text", "65", "65")
-    assert first.scores["rating"].value == 65
+
+    sample = next(samples(call, "sound"))
+
+    reasoning, answer = sample.messages[-1].content
+    assert reasoning.type == "reasoning"
+    assert reasoning.reasoning == "perhaps 72?"
+    assert answer.type == "text"
+    assert answer.text == "65"
+    assert sample.output.completion == "65"
+    assert sample.scores["rating"].value == 65

@@ -36,16 +36,16 @@ def drawing_cells(notebook):
 
 def figures_of(notebook, width, font):
     """A pair per figure of a notebook: its name, and what is wrong with its text at a size."""
-    found = []
+    misfits = []
 
-    def looked_at(fig, folder, name, note=""):
+    def note_misfits(fig, folder, name, note=""):
         figures.finish(fig, name, note)
-        found.append((f"{folder.name}/{name}", canvas.misfits(fig)))
+        misfits.append((f"{folder.name}/{name}", canvas.misfits(fig)))
         plt.close(fig)
         return fig
 
     save = figures.save
-    figures.save = looked_at
+    figures.save = note_misfits
     names = {"display": lambda *shown: None, "__name__": "__main__"}
     try:
         with style(width=width, font=font):
@@ -56,4 +56,4 @@ def figures_of(notebook, width, font):
                     names.update(notebooks.ran(notebook))
     finally:
         figures.save = save
-    return found
+    return misfits

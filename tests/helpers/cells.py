@@ -7,17 +7,17 @@ from ingroup import paths
 
 def defined(notebook, name, **known):
     """What the one cell that begins to define `name` makes of it, given what it knows."""
-    whole = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
-    (source,) = [c.source for c in whole.cells if f"def {name}(" in c.source]
+    book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    (source,) = [cell.source for cell in book.cells if f"def {name}(" in cell.source]
     exec(compile(source, f"{notebook}, {name}", "exec"), known)
     return known[name]
 
 
 def run(notebook, **parameters):
     """All names of a notebook whose code cells were run one after another, with `parameters`."""
-    whole = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     names = {}
-    for cell in whole.cells:
+    for cell in book.cells:
         if cell.cell_type == "code":
             exec(compile(cell.source, notebook, "exec"), names)
         if "parameters" in cell.metadata.get("tags", ()):

@@ -105,6 +105,7 @@ def make(root, *arguments, check=True, **more):
         f"PY={sys.executable}",
         "READY=",
     ]
+
     return subprocess.run(
         command, capture_output=True, text=True, check=check, env=environment(**more)
     )

@@ -7,8 +7,12 @@ from ingroup.studies.empathy_gap.stimuli import EMOTIONS
 
 def paper_size_events() -> pd.DataFrame:
     """As many events as crowd-enVent has, ordered by emotion; the texts do not matter here."""
-    sizes = {emotion: 275 if emotion in ("guilt", "shame") else 550 for emotion in EMOTIONS}
-    rows = [(emotion, str(i)) for emotion, size in sizes.items() for i in range(size)]
+    rows = []
+    for emotion in EMOTIONS:
+        size = 275 if emotion in ("guilt", "shame") else 550
+        rows += [(emotion, str(number)) for number in range(size)]
+
     table = pd.DataFrame(rows, columns=["emotion", "text_id"])
-    forms = ("generated_text", "first_person_text", "third_person_text")
-    return table.assign(**{form: form[0] + table.emotion + table.text_id for form in forms})
+    for form in ("generated_text", "first_person_text", "third_person_text"):
+        table[form] = form[0] + table.emotion + table.text_id
+    return table

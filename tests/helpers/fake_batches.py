@@ -49,10 +49,16 @@ class FakeBatches:
     """
 
     def __init__(self, looks=2, outcome=lambda text, before: "ok"):
-        self.looks, self.outcome = looks, outcome
+        self.looks = looks
+        self.outcome = outcome
+
         self.at: Callable[[str], None] = lambda event: None
-        self.single, self.batched, self.created = [], [], []
-        self.problem, self.reason, self.status = "", "no such model", 500
+        self.single = []
+        self.batched = []
+        self.created = []
+        self.problem = ""
+        self.reason = "no such model"
+        self.status = 500
         self.cut: set[str] = set()
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict] = {}
@@ -69,6 +75,7 @@ class FakeBatches:
             entries.append((custom_id, request, self.outcome(text, self._before[text])))
             self._before[text] += 1
             self.batched.append(request)
+
         random.Random(0).shuffle(entries)
         self.batches[name] = {"entries": entries, "looks": 0, "created": time.time(), **about}
         self.created.append(len(entries))
@@ -90,29 +97,40 @@ class FakeBatches:
     def openai(self, name, ended):
         batch = self.batches[name]
         about = {
-            "id": name, "object": "batch", "endpoint": batch["endpoint"],
-            "completion_window": "24h", "created_at": int(batch["created"]),
-            "input_file_id": batch["file"], "status": "in_progress",
-        }  # fmt: skip
-        if ended and self.problem:
-            return about | {
-                "status": self.problem, "errors": {"data": [{"message": self.reason}]},
-            }  # fmt: skip
-        if ended:
-            good, bad = [], []
-            for custom_id, request, outcome in batch["entries"]:
-                line = {"id": "l", "custom_id": custom_id, "response": None, "error": None}
-                if outcome == "ok":
-                    line["response"] = {"status_code": 200, "body": self.answer(request)}
-                elif outcome == "errored":
-                    error = {"error": {"message": "no", "type": "t", "param": None, "code": None}}
-                    line["response"] = {"status_code": self.status, "body": error}
-                else:
-                    line["error"] = {"code": "batch_expired", "message": "it expired"}
-                (good if outcome == "ok" else bad).append(line)
-            about |= {"status": "completed", "output_file_id": self._file(name, "out", good)}
-            about["error_file_id"] = self._file(name, "err", bad)
-        return about
+            "id": name,
+            "object": "batch",
+            "endpoint": batch["endpoint"],
+            "completion_window": "24h",
+            "created_at": int(batch["created"]),
+            "input_file_id": batch["file"],
+            "status": "in_progress",
+        }
+        if not ended:
+            return about
+        if self.problem:
+            errors = {"data": [{"message": self.reason}]}
+            return about | {"status": self.problem, "errors": errors}
+
+        good = []
+        bad = []
+        for custom_id, request, outcome in batch["entries"]:
+            line = {"id": "l", "custom_id": custom_id, "response": None, "error": None}
+            if outcome == "ok":
+                line["response"] = {"status_code": 200, "body": self.answer(request)}
+                good.append(line)
+            elif outcome == "errored":
+                error = {"error": {"message": "no", "type": "t", "param": None, "code": None}}
+                line["response"] = {"status_code": self.status, "body": error}
+                bad.append(line)
+            else:
+                line["error"] = {"code": "batch_expired", "message": "it expired"}
+                bad.append(line)
+
+        return about | {
+            "status": "completed",
+            "output_file_id": self._file(name, "out", good),
+            "error_file_id": self._file(name, "err", bad),
+        }
 
     def answer(self, request):
         """The body of an answer; some replies are cut."""
@@ -124,8 +142,10 @@ class FakeBatches:
     def _file(self, name, kind, lines):
         if not lines:
             return None
-        self.files[f"{name}-{kind}"] = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-        return f"{name}-{kind}"
+
+        file = f"{name}-{kind}"
+        self.files[file] = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        return file
 
     # Anthropic's
 
@@ -134,13 +154,19 @@ class FakeBatches:
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
         counts["succeeded" if ended else "processing"] = len(batch["entries"])
         results = f"{address}/v1/messages/batches/{name}/results"
+
         return {
-            "id": name, "type": "message_batch", "request_counts": counts,
-            "processing_status": "ended" if ended else "in_progress", "expires_at": LATE,
+            "id": name,
+            "type": "message_batch",
+            "request_counts": counts,
+            "processing_status": "ended" if ended else "in_progress",
+            "expires_at": LATE,
             "created_at": datetime.fromtimestamp(batch["created"], UTC).isoformat(),
             "results_url": results if ended and not self.problem else None,
-            "archived_at": None, "cancel_initiated_at": None, "ended_at": None,
-        }  # fmt: skip
+            "archived_at": None,
+            "cancel_initiated_at": None,
+            "ended_at": None,
+        }
 
     def anthropic_results(self, name):
         lines = []
@@ -151,7 +177,9 @@ class FakeBatches:
             elif outcome == "errored":
                 error = {"type": "overloaded_error", "message": "no"}
                 result["error"] = {"type": "error", "error": error, "request_id": None}
-            lines.append(json.dumps({"custom_id": custom_id, "result": result}).encode() + b"\n")
+
+            line = json.dumps({"custom_id": custom_id, "result": result})
+            lines.append(line.encode() + b"\n")
         return b"".join(lines)
 
     @contextmanager
@@ -188,22 +216,33 @@ class FakeBatches:
                     name = f"file-{len(fake.files)}"
                     fake.files[name] = content.get_payload(decode=True)
                     return {
-                        "id": name, "object": "file", "bytes": 1, "created_at": 0,
-                        "filename": "f", "purpose": "batch", "status": "processed",
-                    }  # fmt: skip
+                        "id": name,
+                        "object": "file",
+                        "bytes": 1,
+                        "created_at": 0,
+                        "filename": "f",
+                        "purpose": "batch",
+                        "status": "processed",
+                    }
+
                 request = json.loads(body)
                 if path == "/v1/batches":
-                    lines = fake.files[request["input_file_id"]].decode().splitlines()
-                    read = [json.loads(line) for line in lines]
-                    assert {line["url"] for line in read} == {request["endpoint"]}
-                    requests = [(line["custom_id"], line["body"]) for line in read]
-                    about = {"endpoint": request["endpoint"], "file": request["input_file_id"]}
-                    return fake.openai(fake.create(requests, **about), False)
+                    file = request["input_file_id"]
+                    requests = []
+                    for text in fake.files[file].decode().splitlines():
+                        line = json.loads(text)
+                        assert line["url"] == request["endpoint"]
+                        requests.append((line["custom_id"], line["body"]))
+                    name = fake.create(requests, endpoint=request["endpoint"], file=file)
+                    return fake.openai(name, False)
+
                 if path == "/v1/messages/batches":
-                    given = request["requests"]
-                    requests = [(one["custom_id"], one["params"]) for one in given]
+                    requests = []
+                    for entry in request["requests"]:
+                        requests.append((entry["custom_id"], entry["params"]))
                     name = fake.create(requests)
                     return fake.anthropic(name, False, self.address)
+
                 fake.single.append(request)
                 return single(request)
 
@@ -214,14 +253,15 @@ class FakeBatches:
             def got(self, path):
                 is_anthropic = path.startswith("/v1/messages")
                 if path in ("/v1/batches", "/v1/messages/batches"):
-                    shown = []
+                    batches = []
                     for name, batch in fake.batches.items():
                         ended = batch["looks"] > fake.looks
                         if is_anthropic:
-                            shown.append(fake.anthropic(name, ended, self.address))
+                            batches.append(fake.anthropic(name, ended, self.address))
                         else:
-                            shown.append(fake.openai(name, ended))
-                    return {"object": "list", "data": shown, "has_more": False}
+                            batches.append(fake.openai(name, ended))
+                    return {"object": "list", "data": batches, "has_more": False}
+
                 if file := re.fullmatch(r"/v1/files/(.+)/content", path):
                     fake.at("results")
                     return fake.files[file[1]]
@@ -243,23 +283,37 @@ class FakeBatches:
 def single(request):
     """The body of an answer to one request."""
     text = reply_to(request)
-    if "input" in request:
+    if "input" in request:  # OpenAI's responses
         part = {"type": "output_text", "text": text, "annotations": []}
         message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
         return {
-            "id": "r", "object": "response", "created_at": 0, "model": "fake",
-            "status": "completed", "output": [message | {"content": [part]}],
-            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+            "id": "r",
+            "object": "response",
+            "created_at": 0,
+            "model": "fake",
+            "status": "completed",
+            "output": [message | {"content": [part]}],
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
             "usage": {
-                "input_tokens": 10, "output_tokens": 2, "total_tokens": 12,
+                "input_tokens": 10,
+                "output_tokens": 2,
+                "total_tokens": 12,
                 "input_tokens_details": {"cached_tokens": 0},
                 "output_tokens_details": {"reasoning_tokens": 0},
             },
-        }  # fmt: skip
+        }
+
     if request["model"].startswith("claude"):
         return {
-            "id": "m", "type": "message", "role": "assistant", "model": "fake",
-            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
-            "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 2},
-        }  # fmt: skip
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": "fake",
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 10, "output_tokens": 2},
+        }
     return completion(text) | {"usage": USAGE}

@@ -35,9 +35,12 @@ def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any
     """The body of an answer, without token counts."""
     message = {"role": "assistant", "content": text} | message
     return {
-        "id": "c", "object": "chat.completion", "created": 0, "model": "fake",
+        "id": "c",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "fake",
         "choices": [{"index": 0, "message": message, "finish_reason": ending}],
-    }  # fmt: skip
+    }
 
 
 def ok(body: Any):
@@ -61,10 +64,12 @@ class FakeOpenAI:
     """
 
     def __init__(self, script: Callable[[Call, int], Any] | None = None, gather: int = 1):
-        self.script, self.gather = script, gather
+        self.script = script
+        self.gather = gather
         self.calls: list[Call] = []
-        self._asked: Counter[str] = Counter()
-        self.present = self.most_present = 0
+        self._times_asked: Counter[str] = Counter()
+        self.present = 0
+        self.most_present = 0
         self._change = threading.Condition()
 
     def asked(self, prompt: str) -> list[Call]:
@@ -73,12 +78,14 @@ class FakeOpenAI:
     def answer(self, body: bytes, authorization: str):
         call = Call(json.loads(body), authorization, time.time())
         with self._change:
-            before = self._asked[call.prompt]
-            self._asked[call.prompt] += 1
+            before = self._times_asked[call.prompt]
+            self._times_asked[call.prompt] += 1
             self.calls.append(call)
-        given = self.script(call, before) if self.script else None
-        if given is not None:
-            return given
+
+        scripted = self.script(call, before) if self.script else None
+        if scripted is not None:
+            return scripted
+
         messages = call.request["messages"]
         words = sum(len(message["content"].split()) for message in messages)
         usage = {"prompt_tokens": words, "completion_tokens": 1}
@@ -101,11 +108,11 @@ class FakeOpenAI:
             def do_POST(self):
                 fake._enter()
                 try:
-                    given = fake.answer(self.body(), self.headers.get("Authorization", ""))
+                    answer = fake.answer(self.body(), self.headers.get("Authorization", ""))
                 finally:
                     with fake._change:
                         fake.present -= 1
-                self.reply(*given)
+                self.reply(*answer)
 
         with listening(Fake) as address:
             yield address

@@ -12,7 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 FAULTS = ("delay", "cut", "429", "500", "json")
-SHARE, DELAY, RETRY_AFTER = 0.3, 0.05, 0.02  # of the calls; seconds
+SHARE = 0.3  # of the calls
+DELAY = 0.05  # seconds
+RETRY_AFTER = 0.02  # seconds
 HOP = {"connection", "transfer-encoding", "content-length", "date", "server", "host"}
 
 
@@ -74,7 +76,8 @@ class FaultProxy:
     """
 
     def __init__(self, upstream: str, seed: int = 0):
-        self.upstream, self.seed = urlsplit(upstream).netloc, seed
+        self.upstream = urlsplit(upstream).netloc
+        self.seed = seed
         self.drawn: Counter[str] = Counter()
         self.calls: Counter[bytes] = Counter()
         self._lock = threading.Lock()
@@ -108,13 +111,17 @@ class FaultProxy:
                 if fault == "429":
                     wait = {"Retry-After": str(RETRY_AFTER)}
                     self.reply(429, wait, b'{"error": {"message": "too fast"}}')
-                elif fault == "500":
+                    return
+                if fault == "500":
                     self.reply(500, {"Content-Type": "text/html"}, b"<html>\n<b>500</b>\n</html>")
-                else:
-                    status, headers, text = proxy.forward(self.path, self.headers, body)
-                    time.sleep(DELAY if fault == "delay" else 0)
-                    text = text[: len(text) // 2] if fault == "json" else text
-                    self.reply(status, headers, text, 0.5 if fault == "cut" else 1)
+                    return
+
+                status, headers, text = proxy.forward(self.path, self.headers, body)
+                if fault == "delay":
+                    time.sleep(DELAY)
+                if fault == "json":
+                    text = text[: len(text) // 2]
+                self.reply(status, headers, text, 0.5 if fault == "cut" else 1)
 
         with listening(Proxy) as address:
             yield address

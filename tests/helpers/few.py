@@ -8,7 +8,8 @@ class Few(Design):
 
     def __init__(self, whole, start, stop):
         super().__init__(whole.blocks)
-        self.whole, self.window = whole, range(start, stop)
+        self.whole = whole
+        self.window = range(start, stop)
 
     def __len__(self):
         return len(self.window)

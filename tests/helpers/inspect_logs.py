@@ -20,7 +20,12 @@ def sample(number):
 
 def write(file, n):
     """Write a log of n samples."""
-    about = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "model": "m", "config": {}}
-    about["dataset"] = {"name": "d", "samples": n}
+    spec = {
+        "created": "2026-01-01T00:00:00+00:00",
+        "task": "t",
+        "model": "m",
+        "config": {},
+        "dataset": {"name": "d", "samples": n},
+    }
     samples = [sample(number) for number in range(n)]
-    write_eval_log(EvalLog(status="success", eval=about, samples=samples), file)
+    write_eval_log(EvalLog(status="success", eval=spec, samples=samples), file)

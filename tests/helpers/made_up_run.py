@@ -65,15 +65,15 @@ def _notebook(folder, run):
         new_markdown_cell("## Limits\n\n- A rating is no feeling (50 %).\n- Few [events](x.md)."),
         new_markdown_cell("### Try it\n\nNot a limit."),
     ]
-    told = {"parameters": parameters(run), "start_time": "2026-11-26T02:05:46.9+00:00"}
+    papermill = {"parameters": parameters(run), "start_time": "2026-11-26T02:05:46.9+00:00"}
+    book = new_notebook(cells=cells, metadata={"papermill": papermill})
+
     folder.mkdir(parents=True)
-    book = new_notebook(cells=cells, metadata={"papermill": told})
     nbformat.write(book, folder / f"{NOTEBOOK}.ipynb")
     (folder / f"{NOTEBOOK}.txt").write_text(f"{NOTEBOOK}: 38 s, MODELS=calibrant\n")
 
 
 def _manifest(call):
-    call.folder.mkdir(parents=True)
     manifest = {
         "model": "calibrant",
         "engine": "transformers",
@@ -89,6 +89,8 @@ def _manifest(call):
         "shard_size": 4096,
         "sent_reasoning": HOSTILE[0],
     }
+
+    call.folder.mkdir(parents=True)
     (call.folder / "manifest.json").write_text(json.dumps(manifest), "utf8")
     (call.folder / "part-00000.parquet").write_bytes(b"")
 
@@ -97,35 +99,69 @@ def _tables(folder):
     study = folder / "empathy_gap"
     study.mkdir(parents=True)
     about = {"model": "calibrant", "setting": SETTING, "category": "Religion"}
-    delta = pd.DataFrame([{
-        **about, "delta": 2.54321, "null_low": -0.678, "null_high": 1.294, "low": 2.1, "high": 2.9,
-        "p_holm_least": 0.0083, "finding": "could not have been significant",
-    }])  # fmt: skip
+    delta = pd.DataFrame(
+        [
+            {
+                **about,
+                "delta": 2.54321,
+                "null_low": -0.678,
+                "null_high": 1.294,
+                "low": 2.1,
+                "high": 2.9,
+                "p_holm_least": 0.0083,
+                "finding": "could not have been significant",
+            }
+        ]
+    )
     delta.to_csv(study / "table02_delta.csv", index=False)
-    written = latex.tables(delta, "empathy_gap", "table02_delta")
-    pairs = pd.DataFrame({
-        **about, "perceiver": HOSTILE, "experiencer": "a Hindu", "percent_lost": 16.7,
-    })  # fmt: skip
-    (study / "table02_delta.tex").write_text(written, "utf8")
-    written = latex.tables(pairs, "empathy_gap", "table06_pairs")
-    (study / "table06_pairs.tex").write_text(written, "utf8")
+    tex = latex.tables(delta, "empathy_gap", "table02_delta")
+    (study / "table02_delta.tex").write_text(tex, "utf8")
+
+    pairs = pd.DataFrame(
+        {
+            **about,
+            "perceiver": HOSTILE,
+            "experiencer": "a Hindu",
+            "percent_lost": 16.7,
+        }
+    )
+    tex = latex.tables(pairs, "empathy_gap", "table06_pairs")
+    (study / "table06_pairs.tex").write_text(tex, "utf8")
 
     counts = {"ok": 420, "refused": 12, "unparsable": 0, "cut": 0, "failed": 0, "missing": 0}
     pd.DataFrame([{**about, **counts}]).to_csv(study / "responses.csv", index=False)
-    took = {
-        "model": ["calibrant", "all"], "asked": ["freely", ""], "prompts": 432,
-        "prompt_tokens": 43524, "cached_tokens": 13113, "output_tokens": 924, "failed": 0,
+
+    usage = {
+        "model": ["calibrant", "all"],
+        "asked": ["freely", ""],
+        "prompts": 432,
+        "prompt_tokens": 43524,
+        "cached_tokens": 13113,
+        "output_tokens": 924,
+        "failed": 0,
         "cost": 1.25,
-    }  # fmt: skip
-    pd.DataFrame(took).to_csv(study / "usage.csv", index=False)
+    }
+    pd.DataFrame(usage).to_csv(study / "usage.csv", index=False)
+
     reasons = pd.DataFrame({**about, "reason": HOSTILE})
     reasons.to_csv(study / "scopes.csv", index=False)
 
     synthesis = folder / "synthesis"
     synthesis.mkdir()
-    shares = pd.DataFrame({
-        "model": "calibrant", "study": "empathy_gap", "claim": ["Religion", *HOSTILE],
-        "listed": 1120, "paths": 448, "undefined": 3, "could": 406, "stands": 93.75,
-        "reversed": 0.0, "median": 1.778923, "lowest": 1.6, "highest": 1.98,
-    })  # fmt: skip
+    shares = pd.DataFrame(
+        {
+            "model": "calibrant",
+            "study": "empathy_gap",
+            "claim": ["Religion", *HOSTILE],
+            "listed": 1120,
+            "paths": 448,
+            "undefined": 3,
+            "could": 406,
+            "stands": 93.75,
+            "reversed": 0.0,
+            "median": 1.778923,
+            "lowest": 1.6,
+            "highest": 1.98,
+        }
+    )
     shares.to_csv(synthesis / "multiverse_shares.csv", index=False)

@@ -59,12 +59,12 @@ class Plainness:
     def _add_function(self, function: ast.FunctionDef, code: set[int], lines: list[str]) -> None:
         """Count a function, if it is long."""
         body = range(function.body[0].lineno, function.end_lineno + 1)
-        own = [number for number in body if number in code]
-        if len(own) < LONG:
+        code_inside = [number for number in body if number in code]
+        if len(code_inside) < LONG:
             return
 
         self.long += 1
-        inside = lines[own[0] - 1 : own[-1]]
+        inside = lines[code_inside[0] - 1 : code_inside[-1]]
         self.unbroken += all(line.strip() for line in inside)
 
     @property

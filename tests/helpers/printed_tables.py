@@ -11,10 +11,14 @@ SIDES = ["identity_i", "identity_j"]
 
 def by_category(first, **names):
     """Three tables of the second study, one for each category, whose first has this number."""
-    order = {1: "Age Gender Race", 6: "Age Gender Race", 9: "Gender Age Race"}
-    order = order.get(first, "Race Gender Age").split()
+    categories = ["Race", "Gender", "Age"]
+    if first in (1, 6):
+        categories = ["Age", "Gender", "Race"]
+    elif first == 9:
+        categories = ["Gender", "Age", "Race"]
+
     tables = []
-    for number, category in enumerate(order, first):
+    for number, category in enumerate(categories, first):
         table = published.load("biased_samaritan", number).rename(columns=names)
         tables.append(table.assign(category=category))
     return pd.concat(tables, ignore_index=True)
@@ -24,8 +28,8 @@ def spreads():
     keys = ["model", "category", "prompt_setting"]
     tables = []
     for moments, ends in SPREADS.items():
-        one, other = (published.load("empathy_gap", number) for number in (moments, ends))
-        tables.append(one.merge(other, on=keys))
+        table = published.load("empathy_gap", moments)
+        tables.append(table.merge(published.load("empathy_gap", ends), on=keys))
     return pd.concat(tables).rename(columns={"prompt_setting": "setting"})
 
 
@@ -36,38 +40,41 @@ def repeated():
 
 
 def prompts(numbers, **names):
-    tables = [
-        published.load("giebench", number).rename(columns=names).assign(prompt=prompt)
-        for number, prompt in numbers.items()
-    ]
+    tables = []
+    for number, prompt in numbers.items():
+        table = published.load("giebench", number).rename(columns=names)
+        tables.append(table.assign(prompt=prompt))
     return pd.concat(tables, ignore_index=True)
 
 
 def mismatches():
     """Table 7, and the one tuple that only Table 3 has; names spelt as those of the questions."""
-    tables = pd.concat([published.load("giebench", number) for number in (7, 3)])
+    tables = pd.concat([published.load("giebench", 7), published.load("giebench", 3)])
     tables[SIDES] = tables[SIDES].replace(" people$", " People", regex=True)
     tables = tables.drop_duplicates([*SIDES, "condition"])
+
+    order = tables[SIDES].drop_duplicates().itertuples(index=False, name=None)
     wide = tables.pivot(index=SIDES, columns="condition", values="accuracy_pct")
-    wide = wide.reindex(tables[SIDES].drop_duplicates().itertuples(index=False, name=None))
-    return wide.reset_index().assign(model="GPT-4", n=1)
+    return wide.reindex(order).reset_index().assign(model="GPT-4", n=1)
 
 
 def clusters():
     tables = []
     for number, version in ((2, "ORIGINAL"), (5, "EXTENDED")):
         table = published.load("stereomap", number).rename(columns={"row_order": "row"})
+        is_later_row = table.duplicated(["source", "cluster_order"])
         cell = "(" + table.competence_printed + table.sign + table.warmth_printed + ")"
-        table["centroid"] = cell.mask(table.duplicated(["source", "cluster_order"]), "")
+        table["centroid"] = cell.mask(is_later_row, "")
         table.loc[table.cluster_order.isna(), "centroid"] = "-"
         tables.append(table.assign(version=version, printed=True, model=table.source))
     return pd.concat(tables, ignore_index=True)
 
 
 def reasons():
-    tables = [published.load("stereomap", 3), published.load("stereomap", 10)]
-    tables[0]["of"], tables[1]["of"] = "all", "cluster"
-    return pd.concat(tables).rename(columns={"cluster": "name"}).assign(setting="MMR 0.7")
+    of_all = published.load("stereomap", 3).assign(of="all")
+    of_clusters = published.load("stereomap", 10).assign(of="cluster")
+    tables = pd.concat([of_all, of_clusters])
+    return tables.rename(columns={"cluster": "name"}).assign(setting="MMR 0.7")
 
 
 def correlations():
@@ -86,10 +93,15 @@ def sensitivity():
     forms = published.load("stereomap", 14)
     wide = forms.pivot(index="prompt_type", columns="metric", values="value")
     wide = wide.loc[forms.prompt_type.unique()].rename_axis(index="prompt").reset_index()
-    names = {f"{axis}_cv_{end}": f"{axis.title()} CV {end}"
-             for axis in ("competence", "warmth") for end in ("mean", "max")}  # fmt: skip
-    wide = wide.rename(columns=names | {"refuse_to_answer": "refuse to answer"})
-    return rounds.merge(wide.assign(model="GPT-3.5"), "outer", ["model", "prompt"])
+    names = {
+        "competence_cv_mean": "Competence CV mean",
+        "competence_cv_max": "Competence CV max",
+        "warmth_cv_mean": "Warmth CV mean",
+        "warmth_cv_max": "Warmth CV max",
+        "refuse_to_answer": "refuse to answer",
+    }
+    forms = wide.rename(columns=names).assign(model="GPT-3.5")
+    return rounds.merge(forms, "outer", ["model", "prompt"])
 
 
 def of_the_papers():

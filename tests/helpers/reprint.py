@@ -19,13 +19,16 @@ def reprint(folder, monkeypatch, study, model, numbers):
         (file,) = folder.glob(f"{study}/table{table:02d}_*.csv")
         with file.open(encoding="utf8", newline="") as lines:
             rows = list(csv.DictReader(lines))
+
         for row in rows:
             if row.get("model", model) == model:
                 row[column] = text(row)
                 cells += 1
+
         with file.open("w", encoding="utf8", newline="") as lines:
             writer = csv.DictWriter(lines, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
+
     monkeypatch.setattr(published, "load", partial(published.load, folder=folder))
     return cells

@@ -10,11 +10,15 @@ def ways_on(logits, spelt, path, ends, newlines=(), ending="turn"):
 
     ``logits`` are the model: for each beginning those of the whole vocabulary.
     """
-    place = len(path)
-    after = {other[place] for other in spelt if other[:place] == path and other[place:]}
-    ways = {token: logits(path)[token] for token in after}
+    length = len(path)
+    continuations = set()
+    for answer in spelt:
+        if answer[:length] == path and len(answer) > length:
+            continuations.add(answer[length])
+    ways = {token: logits(path)[token] for token in continuations}
+
     if path in spelt:
-        everything_else = set(range(len(logits(path)))) - after
+        everything_else = set(range(len(logits(path)))) - continuations
         ending_tokens = {
             "turn": set(ends),
             "newline": {*ends, *newlines},
@@ -26,15 +30,15 @@ def ways_on(logits, spelt, path, ends, newlines=(), ending="turn"):
 
 def defined(logits, spelt, ends, newlines=(), ending="turn"):
     """At each token, and at the end, what may come is renormalised."""
-    found = []
+    probabilities = []
     for answer in spelt:
         total = 0.0
-        for place in range(len(answer) + 1):
-            ways = ways_on(logits, spelt, answer[:place], ends, newlines, ending)
-            way = answer[place] if place < len(answer) else "end"
+        for length in range(len(answer) + 1):
+            ways = ways_on(logits, spelt, answer[:length], ends, newlines, ending)
+            way = answer[length] if length < len(answer) else "end"
             total += ways[way] - logsumexp(list(ways.values()))
-        found.append(np.exp(total))
-    return np.array(found)
+        probabilities.append(np.exp(total))
+    return np.array(probabilities)
 
 
 def greedy(logits, spelt, ends, newlines=(), ending="turn"):
@@ -50,33 +54,44 @@ def greedy(logits, spelt, ends, newlines=(), ending="turn"):
 
 def known(model, ids, spelt):
     """Logits behind each beginning of an answer, with a pass over the whole prompt for each."""
-    found = {}
+    logits_of = {}
     for answer in spelt:
+        tokens = torch.tensor([[*ids, *answer]])
         with torch.inference_mode():
-            logits = model(torch.tensor([[*ids, *answer]])).logits[0, len(ids) - 1 :].double()
-        found |= {answer[:place]: logits[place].numpy() for place in range(len(answer) + 1)}
-    return found
+            logits = model(tokens).logits[0, len(ids) - 1 :].double()
+        for length in range(len(answer) + 1):
+            logits_of[answer[:length]] = logits[length].numpy()
+    return logits_of
 
 
 def over_choices(model, ids, spelt, ends):
     """Probabilities, mass and greedy answer."""
-    known_logits = known(model, ids, spelt)
-    mass = softmax(known_logits[()])[list({answer[0] for answer in spelt})].sum()
-    logits = known_logits.get
+    logits_of = known(model, ids, spelt)
+    first_tokens = list({answer[0] for answer in spelt})
+    mass = softmax(logits_of[()])[first_tokens].sum()
+    logits = logits_of.get
     return defined(logits, spelt, ends), mass, greedy(logits, spelt, ends)
 
 
 def replies(engine, model, chats, sampling):
     """Texts, probabilities and mass of :class:`ingroup.inference.Reply`, lead by lead."""
-    spell = engine.tokenizer.encode
+
+    def spell(text):
+        return engine.tokenizer.encode(text, add_special_tokens=False)
+
     for chat in chats:
-        text, probabilities, mass = "", [], []
+        text = ""
+        probabilities = []
+        masses = []
         for lead in sampling.leads:
             text += lead
-            ids = engine.prompter.batch([chat])[0] + spell(text, add_special_tokens=False)
-            spelt = [tuple(spell(one, add_special_tokens=False)) for one in sampling.choices]
-            found, first, taken = over_choices(model, ids, spelt, engine._end_tokens)
-            text += sampling.choices[taken]
-            probabilities += found.tolist()
-            mass.append(first)
-        yield text, probabilities, mass
+            (prompt,) = engine.prompter.batch([chat])
+            spelt = [tuple(spell(choice)) for choice in sampling.choices]
+            of_lead, mass, chosen = over_choices(
+                model, prompt + spell(text), spelt, engine._end_tokens
+            )
+
+            text += sampling.choices[chosen]
+            probabilities += of_lead.tolist()
+            masses.append(mass)
+        yield text, probabilities, masses

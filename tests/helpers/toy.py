@@ -46,7 +46,10 @@ class Toy(Engine):
     """
 
     def __init__(self, say, asks_again=False, **identity):
-        self.say, self.asks_again, self.batches, self.asked = say, asks_again, [], Counter()
+        self.say = say
+        self.asks_again = asks_again
+        self.batches = []
+        self.asked = Counter()
         self.about = identity
 
     def answer(self, conversations, sampling):
@@ -54,11 +57,11 @@ class Toy(Engine):
         return [self._reply(chat) for chat in conversations]
 
     def _reply(self, chat):
-        found = self.say(chat, self.asked[str(chat)], self.asked["all"])
+        answer = self.say(chat, self.asked[str(chat)], self.asked["all"])
         self.asked.update([str(chat), "all"])
-        if found is None:
+        if answer is None:
             return Reply(None, "failed", 10, error="no net")
-        return found if isinstance(found, Reply) else Reply(found, "stop", 10, 4, 1)
+        return answer if isinstance(answer, Reply) else Reply(answer, "stop", 10, 4, 1)
 
     def identity(self):
         return self.about

@@ -24,11 +24,16 @@ from toy import religion
 
 DESIGN = religion(1)  # 36 trials
 SAMPLING = Sampling(max_tokens=8)
-OPENAI, RESPONSES, SERVER = "openai/gpt-4o-mini", "openai/gpt-5", "openai-api/local/fake"
+OPENAI = "openai/gpt-4o-mini"
+RESPONSES = "openai/gpt-5"
+SERVER = "openai-api/local/fake"
 ANTHROPIC = "anthropic/claude-sonnet-4-5"
+KEY = "key-0123456789abcdef"
 KEYS = {
-    f"{name}_API_KEY": "key-0123456789abcdef" for name in ("OPENAI", "ANTHROPIC", "LOCAL")
-}  # fmt: skip
+    "OPENAI_API_KEY": KEY,
+    "ANTHROPIC_API_KEY": KEY,
+    "LOCAL_API_KEY": KEY,
+}
 EXPECTED = [reply_to({"messages": trial.messages}) for trial in DESIGN]
 
 
@@ -118,18 +123,22 @@ CASES += [(ANTHROPIC, when) for when in [*KILLS][:3]]
 def test_a_killed_run_finds_its_batch_and_sends_nothing_twice(model, when, tmp_path, serve):
     if model == ANTHROPIC:
         pytest.importorskip("anthropic")
+
     server = FakeBatches()
     address = serve(server)
     killed(server, model, address, tmp_path, **KILLS[when])
+
     assert len(server.single) == 1
-    already = 0 if when == "before its batch is there" else len(DESIGN) - 1
-    assert len(server.batched) == already
+
+    batched = 0 if when == "before its batch is there" else len(DESIGN) - 1
+    assert len(server.batched) == batched
     assert not list(tmp_path.glob("part-*"))
 
     table = ask(model, address, tmp_path)
     assert table.text.tolist() == EXPECTED
-    asked = Counter(map(reply_to, server.single + server.batched))
-    assert asked == Counter(EXPECTED)
+
+    requests = Counter(map(reply_to, server.single + server.batched))
+    assert requests == Counter(EXPECTED)
     assert server.created == [len(DESIGN) - 1]
     assert len(server.single) == 1
     assert not (tmp_path / "batches.json").exists()
@@ -140,17 +149,23 @@ def test_a_killed_run_finds_its_batch_and_sends_nothing_twice(model, when, tmp_p
 def test_what_expired_or_failed_in_a_batch_is_asked_by_the_next_run(model, tmp_path, serve):
     if model == ANTHROPIC:
         pytest.importorskip("anthropic")
+
     lost = {EXPECTED[5]: "expired", EXPECTED[9]: "errored", EXPECTED[30]: "expired"}
-    outcome = lambda text, before: lost.get(text, "ok") if before == 0 else "ok"  # noqa: E731
+
+    def outcome(text, before):
+        return lost.get(text, "ok") if before == 0 else "ok"
+
     server = FakeBatches(outcome=outcome)
     address = serve(server)
     killed(server, model, address, tmp_path, "looked")
 
     table = ask(model, address, tmp_path)
     failed = table[table.finish_reason == "failed"]
+
     assert failed.trial.tolist() == [5, 9, 30]
     assert "expired" in failed.error[5]
     assert "no" in failed.error[9]
+
     others = table.drop(index=[5, 9, 30])
     assert others.text.tolist() == [EXPECTED[trial] for trial in others.trial]
     assert server.created == [35]
@@ -161,16 +176,18 @@ def test_what_expired_or_failed_in_a_batch_is_asked_by_the_next_run(model, tmp_p
 
 
 @pytest.mark.parametrize("batch", [True, False])
-def test_a_batch_that_is_lost_is_told_and_asked_again(batch, tmp_path, serve, capsys):
+def test_a_batch_that_is_lost_is_reported_and_asked_again(batch, tmp_path, serve, capsys):
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "looked")
     del server.batches["batch_0"]
 
     capsys.readouterr()
+
     assert ask(OPENAI, address, tmp_path, batch).text.tolist() == EXPECTED
-    told = "batch batch_0 is lost (the provider does not know it): its 35 prompts are asked again"
-    assert told in capsys.readouterr().err
+
+    said = "batch batch_0 is lost (the provider does not know it): its 35 prompts are asked again"
+    assert said in capsys.readouterr().err
     assert server.created == ([35, 35] if batch else [35])
     assert len(server.single) == (1 if batch else 36)
 
@@ -182,22 +199,29 @@ def test_the_key_of_another_project_sends_nothing_anew(event, tmp_path, serve):
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, event)
     created = list(server.created)
-    files, server.files = server.files, {}
-    made, server.batches = server.batches, {}
+    files = server.files
+    batches_there = server.batches
+    server.files = {}
+    server.batches = {}
+
     with pytest.raises(EngineError, match=r"knows neither the batch of 35 .* nor its file"):
         ask(OPENAI, address, tmp_path)
+
     assert server.created == created
 
-    server.files, server.batches = files, made
+    server.files = files
+    server.batches = batches_there
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35]
 
 
-def test_a_batch_that_was_not_created_is_told(tmp_path, serve, capsys):
+def test_a_batch_that_was_not_created_is_reported(tmp_path, serve, capsys):
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "creating")
+
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+
     said = "no batch with 35 prompts of an earlier run is there: they are asked anew"
     assert said in capsys.readouterr().err
 
@@ -207,15 +231,17 @@ def test_a_list_of_batches_may_come_late(tmp_path, serve, monkeypatch):
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "created")
-    made, server.batches = server.batches, {}
+    created = server.batches
+    server.batches = {}
 
     async def show(seconds):
         if seconds > 1:
             assert seconds <= 1_000
-            server.batches = made
+            server.batches = created
 
     monkeypatch.setattr(batches, "LAG", 1_000.0)
     monkeypatch.setattr(batches, "sleep", show)
+
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35]
 
@@ -224,16 +250,20 @@ def test_a_batch_is_read_by_a_run_without_batches(tmp_path, serve):
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "looked")
+
     assert ask(OPENAI, address, tmp_path, batch=False).text.tolist() == EXPECTED
-    assert (len(server.single), server.created) == (1, [35])
+    assert len(server.single) == 1
+    assert server.created == [35]
 
 
 def test_a_batch_that_failed_as_a_whole_stops_the_run(tmp_path, serve):
     server = FakeBatches()
     server.problem = "failed"
     address = serve(server)
+
     with pytest.raises(EngineError, match=r"batch batch_0 gave no replies \(no such model\)"):
         ask(OPENAI, address, tmp_path)
+
     assert not (tmp_path / "batches.json").exists()
 
     server.problem = ""
@@ -251,9 +281,12 @@ def test_replies_that_the_provider_has_deleted_are_asked_anew(tmp_path, serve):
             server.files.clear()
 
     server.at = at
+
     with pytest.raises(EngineError, match="the replies of batch batch_0 are gone: run again"):
         ask(OPENAI, address, tmp_path)
+
     server.at = lambda event: None
+
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35, 35]
 
@@ -270,6 +303,7 @@ def test_of_two_files_of_replies_one_may_be_gone(lost, tmp_path, serve):
     server.at = at
     table = ask(OPENAI, address, tmp_path)
     failed = table[table.finish_reason == "failed"].trial.tolist()
+
     assert failed == ([3] if lost == "err" else list(range(1, 36)))
     assert ("HTTP 500" in table.error[3]) == (lost == "out")
     assert server.created == [35]
@@ -280,8 +314,10 @@ def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twic
     server = FakeBatches(outcome=lambda text, before: "ok" if before else "errored")
     server.status = 404
     address = serve(server)
+
     with pytest.raises(EngineError, match=r"does not answer \(HTTP 404 - no"):
         ask(OPENAI, address, tmp_path)
+
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35, 35]
     assert len(server.single) == 1
@@ -289,8 +325,11 @@ def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twic
 
 def failing_once(status):
     """A server one of whose requests fails in its first batch, and never again."""
-    fails = lambda text, before: text == EXPECTED[3] and before == 0  # noqa: E731
-    server = FakeBatches(outcome=lambda *asked: "errored" if fails(*asked) else "ok")
+
+    def outcome(text, before):
+        return "errored" if text == EXPECTED[3] and before == 0 else "ok"
+
+    server = FakeBatches(outcome=outcome)
     server.status = status
     return server
 
@@ -300,13 +339,15 @@ def test_a_request_that_failed_before_the_limit_stops_no_later_run(status, tmp_p
     """The limit stops the run behind a batch that is read but for this request."""
     server = failing_once(status)
     address = serve(server)
+
     with pytest.raises(LimitReached):
         ask(OPENAI, address, tmp_path, budget=Budget(20.0, Prices(1e-9, 1e6)))
 
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert not (tmp_path / "batches.json").exists()
-    asked = Counter(map(reply_to, server.single + server.batched))
-    assert asked == Counter([*EXPECTED, EXPECTED[3]])
+
+    requests = Counter(map(reply_to, server.single + server.batched))
+    assert requests == Counter([*EXPECTED, EXPECTED[3]])
 
 
 def test_a_request_that_failed_before_a_kill_stops_no_later_run(tmp_path, serve):
@@ -316,6 +357,7 @@ def test_a_request_that_failed_before_a_kill_stops_no_later_run(tmp_path, serve)
     killed(server, OPENAI, address, tmp_path, die_after=len(DESIGN))
 
     table = ask(OPENAI, address, tmp_path)
+
     assert table[table.finish_reason == "failed"].trial.tolist() == [3]
     assert not (tmp_path / "batches.json").exists()
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
@@ -327,12 +369,15 @@ def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, ser
     server = FakeBatches()
     address = serve(server)
     budget = Budget(20.0, Prices(1e-9, 1e6))
+
     with pytest.raises(LimitReached, match="a batch of 1 is not sent, after one of 4"):
         ask(OPENAI, address, tmp_path, budget=budget)
+
     # The first call costs 2 alone; each in a batch is counted at 4 and costs 1. What is left is
     # sent as long as it makes half of the first batch.
     assert server.created == [(20 - 2) // 4, (20 - 6) // 4, (20 - 9) // 4, (20 - 11) // 4]
     assert budget.spent == pytest.approx(2 + sum(server.created))
+
     journal = (tmp_path / "journal.jsonl").read_bytes().splitlines()
     assert len(journal) == 1 + sum(server.created)
 
@@ -345,8 +390,10 @@ def test_the_first_call_of_a_store_needs_the_whole_price(tmp_path, serve):
     server = FakeBatches()
     address = serve(server)
     given = {"COST_LIMIT": 5.0, "PRICE_IN": 1e-9, "PRICE_OUT": 1e6, "BATCH": True}
+
     with pytest.raises(LimitReached, match=r"0\.00 spent, .* may cost 8\.00"):
         ask(OPENAI, address, tmp_path, budget=budget_of(given))
+
     assert server.single == []
 
 
@@ -354,13 +401,16 @@ def test_the_first_call_of_a_store_needs_the_whole_price(tmp_path, serve):
 def test_requests_that_a_batch_did_not_answer_cost_nothing(model, tmp_path, serve):
     if model == ANTHROPIC:
         pytest.importorskip("anthropic")
+
     lost = {EXPECTED[5]: "expired", EXPECTED[9]: "errored"}
     server = FakeBatches(outcome=lambda text, before: lost.get(text, "ok"))
     budget = Budget(0.0, Prices(1e-9, 1e6))
     table = ask(model, serve(server), tmp_path, budget=budget)
+
     assert table[table.finish_reason == "failed"].trial.tolist() == [5, 9]
     assert budget.spent == pytest.approx(2 + 33 * 2 * 0.5)
-    assert (budget.in_doubt, budget.uncounted) == (0.0, 0)
+    assert budget.in_doubt == 0.0
+    assert budget.uncounted == 0
 
 
 @pytest.mark.parametrize("batch", [True, False])
@@ -370,6 +420,7 @@ def test_what_comes_from_a_batch_costs_half_whatever_the_run_is(batch, tmp_path,
     killed(server, OPENAI, address, tmp_path, "looked")
     budget = Budget(0.0, Prices(1e-9, 1e6))
     ask(OPENAI, address, tmp_path, batch, budget)
+
     assert budget.spent == pytest.approx(35 * 2 * 0.5)
 
 
@@ -378,6 +429,7 @@ def test_a_batch_in_work_is_read_whatever_the_limit_is(tmp_path, serve):
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "looked")
     budget = Budget(1e-6, Prices(1.0, 1.0))
+
     assert ask(OPENAI, address, tmp_path, budget=budget).text.tolist() == EXPECTED
     assert server.created == [35]
 
@@ -385,6 +437,7 @@ def test_a_batch_in_work_is_read_whatever_the_limit_is(tmp_path, serve):
 def test_requests_are_cut_into_as_many_batches_as_they_need(tmp_path, serve, monkeypatch):
     monkeypatch.setattr(batches, "MOST_REQUESTS", 10)
     server = FakeBatches()
+
     assert ask(OPENAI, serve(server), tmp_path).text.tolist() == EXPECTED
     assert server.created == [10, 10, 10, 5]
 
@@ -400,12 +453,14 @@ def test_a_cut_reply_of_an_older_limit_is_asked_again(tmp_path, serve):
     server.cut = {EXPECTED[7]}
     fill(DESIGN, engine, store, more)
     table = store.read()
+
     assert table[table.finish_reason == "failed"].trial.tolist() == [7]
     assert table.error[7] == "it was cut at 8 tokens, in a batch of an earlier run"
     assert table.output_tokens[7] == 2
 
     server.cut = set()
     fill(DESIGN, engine, store, more)
+
     assert store.read().text.tolist() == EXPECTED
     assert server.created == [35, 1]
     assert server.batched[-1]["max_tokens"] == 16
@@ -422,6 +477,7 @@ def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatc
         patched.setattr(batches.OpenAIBatches, "create", unreachable)
         with pytest.raises(EngineError, match=r"^no batch can be created \(no route\)$"):
             ask(OPENAI, address, tmp_path)
+
     assert not (tmp_path / "batches.json").exists()
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35]
@@ -431,17 +487,21 @@ def test_a_ledger_of_batches_that_is_not_as_it_was_written_is_one_sentence(tmp_p
     """Whichever bit of it flips, wherever it is torn, and whichever store it was copied from."""
     file = tmp_path / "batches.json"
     submission = Ledger(file, "manifest").intend([1, 2], 8)
+
     assert Ledger(file, "manifest").submissions == {submission.name: submission}
     assert Ledger(file, "manifest").covered([0, 1, 2, 3]) == [1, 2]
 
     whole = file.read_bytes()
     damaged = [b"", b"[]", whole[:-2], whole + b"x"]
-    for place, bit in product(range(len(whole) - 1), range(8)):
+    for position, bit in product(range(len(whole) - 1), range(8)):
         flipped = bytearray(whole)
-        flipped[place] ^= 1 << bit
+        flipped[position] ^= 1 << bit
         damaged.append(bytes(flipped))
-    sentence = f"{file} is damaged, and with it which prompts are in batches: put a copy back, or "
-    sentence += "move it away to ask all of its prompts anew"
+
+    sentence = (
+        f"{file} is damaged, and with it which prompts are in batches: put a copy back, or "
+        "move it away to ask all of its prompts anew"
+    )
     for content in damaged:
         file.write_bytes(content)
         with pytest.raises(StoreError) as caught:
@@ -449,6 +509,7 @@ def test_a_ledger_of_batches_that_is_not_as_it_was_written_is_one_sentence(tmp_p
         assert str(caught.value) == sentence
 
     file.write_bytes(whole)
+
     with pytest.raises(StoreError, match="is damaged"):
         Ledger(file, "another manifest")
 
@@ -460,10 +521,12 @@ def test_a_store_keeps_at_what_share_of_the_price_each_reply_was_bought(tmp_path
     table = ask(OPENAI, address, tmp_path)
     shares = [1.0] + [0.5] * 35
     shares[3] = 0.0
+
     assert table.price_share.tolist() == shares
 
     shares[3] = 1.0
     table = ask(OPENAI, address, tmp_path, batch=False)
+
     assert table.text.tolist() == EXPECTED
     assert table.price_share.tolist() == shares
     assert usage(table, 1e6, 0, "m").cost[0] == table.prompt_tokens @ table.price_share
@@ -474,7 +537,9 @@ def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path,
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, die_after=1)
+
     assert len(server.single) == 1
+
     (line,) = (tmp_path / "journal.jsonl").read_bytes().splitlines()
     assert json.loads(line.partition(b" ")[2])["text"] == EXPECTED[0]
 
@@ -499,11 +564,12 @@ def test_no_line_on_a_batch_that_failed_shows_the_key(when, tmp_path, serve, cap
         with pytest.raises(EngineError) as caught:
             ask(OPENAI, address, tmp_path)
         said = str(caught.value)
+
     assert "[key] may not use this model" in said
     assert reason not in said
 
 
-def test_a_server_without_a_batch_api_is_told_without_its_key(tmp_path, serve):
+def test_a_server_without_a_batch_api_is_reported_without_its_key(tmp_path, serve):
     from fake_openai import FakeOpenAI, fault
 
     server = FakeOpenAI(lambda call, before: None)
@@ -515,8 +581,10 @@ def test_a_server_without_a_batch_api_is_told_without_its_key(tmp_path, serve):
         return usual(body, authorization)
 
     server.answer = answer
+
     with pytest.raises(EngineError, match=r"no batch can be created .*no such path") as caught:
         ask(SERVER, serve(server), tmp_path)
+
     assert "[key]" in str(caught.value)
     assert KEYS["LOCAL_API_KEY"] not in str(caught.value)
     assert not (tmp_path / "batches.json").exists()

@@ -11,9 +11,11 @@ from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rate
 from ingroup.inference.call import rated_by, there
 from toy import Toy, numbers, rendered_otherwise, run
 
-MODELS = paths.MODELS  # the real ones
-CHOICES = Sampling(choices=("0", "1"))
-CHOSEN = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
+REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "carried.yaml"]
+OVER_CHOICES = Sampling(choices=("0", "1"))
+FREE = Sampling()
+SCORED = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
+OTHER_CHATS = "holds answers to other chats than this run renders"
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +28,9 @@ def roots(tmp_path, monkeypatch):
     """Responses and recordings of the test's own, and no engine: what makes one fails."""
     for name in ("RESPONSES", "RECORDINGS", "MODELS", "MADE"):
         monkeypatch.setattr(paths, name, tmp_path / name)
-    (tmp_path / "MODELS").mkdir()
-    copy(MODELS / "models.csv", tmp_path / "MODELS")
-    copy(MODELS / "carried.yaml", tmp_path / "MODELS")
+    paths.MODELS.mkdir()
+    for file in REGISTRY:
+        copy(file, paths.MODELS)
 
     def fail(name, model, **options):
         raise AssertionError(f"an engine {name} was made of {model}")
@@ -36,325 +38,516 @@ def roots(tmp_path, monkeypatch):
     monkeypatch.setattr(call, "make_engine", fail)
 
 
-def called(plan, model="m", engine="vllm", sampling=CHOICES, **more):
+def call_of(plan, model="m", engine="vllm", sampling=OVER_CHOICES, **more):
     return Call("empathy_gap", "sample-12", model, engine, "P0", plan, sampling, **more)
 
 
-def answered(one, root, engine, reply=CHOSEN, **identity):
-    """The answers to a call, of some engine, below ``root``."""
-    there = replace(one, engine=engine)
-    toy = Toy(lambda *_: reply, engine=engine, model=one.model, **identity)
-    run(one.design, root / there.address, toy, sampling=one.sampling)
-    return root / there.address
+def answer(asked_call, root, engine, reply=SCORED, **identity):
+    """Answer a call by some engine below a root; gives the folder."""
+    folder = root / replace(asked_call, engine=engine).address
+    toy = Toy(lambda *_: reply, engine=engine, model=asked_call.model, **identity)
+    run(asked_call.design, folder, toy, sampling=asked_call.sampling)
+    return folder
+
+
+def change_manifest(folder, **values):
+    """Set some values of a store's manifest."""
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest.update(values)
+    file.write_text(json.dumps(manifest))
+
+
+def shorten(file):
+    """Take the last byte of a file."""
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+# ---- where answers are ---------------------------------------------------------------------------
+
+
+def test_the_folder_names_study_stimuli_model_engine_and_setting(plan):
+    folder = paths.RESPONSES / "empathy_gap" / "sample-12" / "m@vllm" / "P0+choices"
+
+    assert call_of(plan).folder == folder
+    assert call_of(plan, "n").folder.parents[3] == paths.RESPONSES
+    assert call_of(plan, engine="transformers").folder.parent.name == "m@transformers"
+
+
+def test_free_answers_have_a_folder_of_their_own(plan):
+    assert call_of(plan, sampling=FREE).folder.name == "P0"
 
 
 def test_recorded_answers_come_before_those_of_a_run(plan):
-    one = called(plan)
-    assert one.folder == paths.RESPONSES / "empathy_gap" / "sample-12" / "m@vllm" / "P0+choices"
-    made = answered(one, paths.RESPONSES, "vllm")
-    assert one.folder == made
-    recorded = answered(one, paths.RECORDINGS / "m", "vllm")
-    assert one.folder == recorded
-    assert called(plan, "n").folder.parents[3] == paths.RESPONSES
-    assert called(plan, engine="transformers").folder.parent.name == "m@transformers"
-    assert called(plan, sampling=Sampling()).folder.name == "P0"  # what is asked freely is apart
+    scored = call_of(plan)
+
+    of_run = answer(scored, paths.RESPONSES, "vllm")
+    assert scored.folder == of_run
+
+    recorded = answer(scored, paths.RECORDINGS / "m", "vllm")
+    assert scored.folder == recorded
 
 
 def test_the_engine_stored_finds_the_answers_of_any(plan):
-    one = called(plan, engine="stored")
-    assert one.folder == paths.RESPONSES / one.address
-    answered(called(plan, "m-2"), paths.RESPONSES, "transformers")
-    assert one.folder == paths.RESPONSES / one.address  # another model's name begins alike
-    made = answered(one, paths.RESPONSES, "transformers")
-    assert one.folder == made
-    recorded = answered(one, paths.RECORDINGS / "m", "vllm")
-    assert one.folder == recorded
-    assert set(stored(one).read().text) == {"1"}
-    odd = called(plan, "org/[m]*", engine="stored")
-    assert odd.folder.name == "P0+choices"
-    assert odd.folder.parent.name == "org--[m]*@stored"
-    made = answered(odd, paths.RESPONSES, "vllm")
-    assert odd.folder == made
+    scored = call_of(plan, engine="stored")
+    assert scored.folder == paths.RESPONSES / scored.address
+
+    of_run = answer(scored, paths.RESPONSES, "transformers")
+    assert scored.folder == of_run
+
+    recorded = answer(scored, paths.RECORDINGS / "m", "vllm")
+    assert scored.folder == recorded
+    assert set(stored(scored).read().text) == {"1"}
 
 
-def test_answers_under_an_engines_earlier_name_are_read_where_they_are_complete(plan):
-    one = called(plan, engine="inspect", sampling=Sampling())
-    once_failed = lambda chat, before, _: None if chat[0]["content"] == "7" else "yes"  # noqa: E731
-    toy = Toy(once_failed, engine="openai", model="m")
-    former = paths.RESPONSES / replace(one, engine="openai").address
-    run(plan, former, toy, 10, Sampling())
+def test_the_engine_stored_does_not_take_a_model_whose_name_begins_alike(plan):
+    scored = call_of(plan, engine="stored")
+
+    answer(call_of(plan, "m-2"), paths.RESPONSES, "transformers")
+
+    assert scored.folder == paths.RESPONSES / scored.address
+
+
+def test_a_models_name_may_hold_the_signs_of_a_pattern(plan):
+    scored = call_of(plan, "org/[m]*", engine="stored")
+    assert scored.folder.name == "P0+choices"
+    assert scored.folder.parent.name == "org--[m]*@stored"
+
+    of_run = answer(scored, paths.RESPONSES, "vllm")
+
+    assert scored.folder == of_run
+
+
+@pytest.fixture
+def former(plan):
+    """Free answers under an engine's earlier name, of which one failed."""
+
+    def fail_at_7(chat, *_):
+        return None if chat[0]["content"] == "7" else "yes"
+
+    earlier = call_of(plan, engine="openai", sampling=FREE)
+    folder = paths.RESPONSES / earlier.address
+    run(plan, folder, Toy(fail_at_7, engine="openai", model="m"), 10, FREE)
+    return folder
+
+
+def test_complete_answers_under_an_engines_earlier_name_are_read(plan, former):
+    free = call_of(plan, engine="inspect", sampling=FREE)
+
     assert former.parent.name == "m@openai"
-    assert one.folder == former
-    assert ask([one], {}) == [one]  # no engine is made, though one call had failed
-    assert stored(one).read().text.tolist()[:2] == ["yes", "yes"]
+    assert free.folder == former
+    assert ask([free], {}) == [free]  # no engine is made, though one call had failed
+    assert stored(free).read().text.tolist()[:2] == ["yes", "yes"]
 
-    other = called(plan, engine="inspect", sampling=Sampling(seed=1, temperature=0.5))
-    assert other.folder == paths.RESPONSES / other.address
+
+def test_other_or_incomplete_answers_under_an_earlier_name_are_not_read(plan, former):
+    free = call_of(plan, engine="inspect", sampling=FREE)
+    warm = call_of(plan, engine="inspect", sampling=Sampling(seed=1, temperature=0.5))
+    assert warm.folder == paths.RESPONSES / warm.address
+
     next(former.glob("part-00001*")).unlink()
-    assert one.folder == paths.RESPONSES / one.address
+
+    assert free.folder == paths.RESPONSES / free.address
 
 
-def test_a_damaged_file_and_a_supplement_do_not_decide_whose_answers_are_read(plan, capsys):
-    one = called(plan, engine="stored")
-    answered(one, paths.RESPONSES, "vllm")
-    repaired = answered(called(plan), paths.RESPONSES, "vllm")
-    recorded = answered(called(plan), paths.RECORDINGS / "m", "vllm")
+@pytest.fixture
+def repaired_and_recorded(plan):
+    """Two folders of the same answers; the first has a damaged file and a supplement beside."""
+    scored = call_of(plan)
+    repaired = answer(scored, paths.RESPONSES, "vllm")
+    recorded = answer(scored, paths.RECORDINGS / "m", "vllm")
     shard = repaired / "part-00000.parquet"
     copy(shard, repaired / "part-00000.parquet.damaged")
     copy(shard, repaired / "part-00000.again-1.parquet")
+    return repaired, recorded
+
+
+def test_a_damaged_file_and_a_supplement_do_not_decide_whose_answers_are_read(
+    plan, repaired_and_recorded, capsys
+):
+    repaired, recorded = repaired_and_recorded
+    scored = call_of(plan, engine="stored")
     capsys.readouterr()
-    assert one.folder == recorded
-    assert called(plan).folder == recorded
-    assert ask([one], {}) == [one]
+
+    assert scored.folder == recorded
+    assert call_of(plan).folder == recorded
+    assert ask([scored], {}) == [scored]
     said = f"several folders hold answers: {recorded} is read, and not {repaired}\n"
     assert capsys.readouterr().err == said
-    shard.unlink()
+
+
+def test_recorded_answers_are_read_first_though_both_lack_a_shard(plan, repaired_and_recorded):
+    repaired, recorded = repaired_and_recorded
+    scored = call_of(plan, engine="stored")
+
+    (repaired / "part-00000.parquet").unlink()
     (recorded / "part-00000.parquet").rename(recorded / "part-00000.parquet.damaged")
-    assert one.folder == recorded  # of equals
+
+    assert scored.folder == recorded
 
 
 def test_a_recording_that_is_its_own_root_is_one_folder(plan, capsys):
     """``make record`` writes new answers into the folder of recordings."""
     root = paths.RECORDINGS / "m"
-    one = called(plan, root=root)
-    recorded = answered(one, root, "vllm")
+    scored = call_of(plan, root=root)
+    recorded = answer(scored, root, "vllm")
     capsys.readouterr()
-    assert one.folders == [recorded]
-    assert ask([one], {}) == [one]
+
+    assert scored.folders == [recorded]
+    assert ask([scored], {}) == [scored]
     assert "several folders" not in capsys.readouterr().err
 
 
 def test_the_choice_among_several_folders_is_one_line(plan, capsys):
-    calls = [called(plan, f"m{number}") for number in range(5)]
-    for one in calls:
-        answered(one, paths.RESPONSES, "vllm")
-        answered(one, paths.RECORDINGS / one.model, "vllm")
+    calls = [call_of(plan, f"m{number}") for number in range(5)]
+    for scored in calls:
+        answer(scored, paths.RESPONSES, "vllm")
+        answer(scored, paths.RECORDINGS / scored.model, "vllm")
     capsys.readouterr()
+
     ask(calls, {})
+
     said = capsys.readouterr().err
     assert said.count("is read, and not") == 3
     assert said.endswith("; 2 calls more have several, too\n")
 
 
 def test_of_several_stores_the_one_with_most_shards_is_read(plan):
-    one = called(plan, engine="stored")
-    broken = answered(one, paths.RESPONSES, "transformers")
-    whole = answered(one, paths.RESPONSES, "vllm")
-    assert one.folder == broken  # the first by name, of equals
-    next(broken.glob("part-*")).unlink()
-    assert one.folder == whole
+    scored = call_of(plan, engine="stored")
+    first_by_name = answer(scored, paths.RESPONSES, "transformers")
+    second_by_name = answer(scored, paths.RESPONSES, "vllm")
+    assert scored.folder == first_by_name
+
+    next(first_by_name.glob("part-*")).unlink()
+
+    assert scored.folder == second_by_name
+
+
+# ---- who is asked --------------------------------------------------------------------------------
+
+
+def asks(engine, model):
+    """An engine is made, so that something is asked."""
+    return pytest.raises(AssertionError, match=f"an engine {engine} was made of {model}")
 
 
 def test_where_nothing_is_missing_no_engine_is_made(plan):
-    one = called(plan)
-    answered(one, paths.RESPONSES, "vllm", revision="a", bos="template", dtype="float32")
+    scored = call_of(plan)
+    answer(scored, paths.RESPONSES, "vllm", revision="a", bos="template", dtype="float32")
     given = {"BOS": "template", "DTYPE": "auto", "BATCH_SIZE": 64}
-    assert ask([one], given) == [one]
-    with pytest.raises(AssertionError, match="an engine vllm was made of m"):
-        ask([called(plan, sampling=Sampling())], given)
-    shard = next(one.folder.glob("part-00000*"))
-    shard.write_bytes(shard.read_bytes()[:-1])
-    with pytest.raises(AssertionError, match="an engine vllm was made of m"):
-        ask([one], given)
+
+    assert ask([scored], given) == [scored]
+    with asks("vllm", "m"):
+        ask([call_of(plan, sampling=FREE)], given)
+
+    shorten(next(scored.folder.glob("part-00000*")))
+    with asks("vllm", "m"):
+        ask([scored], given)
 
 
 def test_a_server_that_cannot_be_asked_is_said_before_others_are_asked(plan):
-    with pytest.raises(AssertionError, match="an engine inspect was made of n"):
-        ask([called(plan), called(plan, "n", engine="inspect")], {})
+    of_server = call_of(plan, "n", engine="inspect")
+
+    with asks("inspect", "n"):
+        ask([call_of(plan), of_server], {})
 
 
 def test_what_was_kept_on_the_way_is_not_all(plan):
-    one = called(plan)
-    answered(one, paths.RESPONSES, "vllm")
-    (one.folder / "journal.jsonl").write_text("{}")
-    with pytest.raises(AssertionError, match="an engine vllm was made of m"):
-        ask([one], {})
+    scored = call_of(plan)
+    answer(scored, paths.RESPONSES, "vllm")
+    (scored.folder / "journal.jsonl").write_text("{}")
+
+    with asks("vllm", "m"):
+        ask([scored], {})
 
 
 def test_failed_calls_are_a_reason_to_ask_a_server_again_and_no_other(plan):
     failed = Reply(None, "failed", error="no net")
-    for engine in ("vllm", "inspect"):
-        answered(called(plan, engine=engine), paths.RESPONSES, engine, failed)
-    assert len(ask([called(plan)], {})) == 1
-    with pytest.raises(AssertionError, match="an engine inspect was made of m"):
-        ask([called(plan, engine="inspect")], {})
+    of_vllm = call_of(plan, engine="vllm")
+    of_server = call_of(plan, engine="inspect")
+    answer(of_vllm, paths.RESPONSES, "vllm", failed)
+    answer(of_server, paths.RESPONSES, "inspect", failed)
+
+    assert len(ask([of_vllm], {})) == 1
+    with asks("inspect", "m"):
+        ask([of_server], {})
 
 
-def test_answers_that_were_asked_otherwise_are_refused(plan):
-    one = called(plan)
-    answered(one, paths.RESPONSES, "vllm", bos="released", system="keep", dtype="float32")
-    for name, value in {"BOS": "template", "DTYPE": "bfloat16", "SYSTEM": "fold"}.items():
-        with pytest.raises(StoreError, match=f"holds answers with {name.lower()} "):
-            ask([one], {"BOS": "released", name: value})
+@pytest.fixture
+def answered(plan):
+    """A call answered with the released tokens in front, system turns kept, in float32."""
+    scored = call_of(plan)
+    answer(scored, paths.RESPONSES, "vllm", bos="released", system="keep", dtype="float32")
+    return scored
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("BOS", "template"), ("DTYPE", "bfloat16"), ("SYSTEM", "fold")]
+)
+def test_answers_with_other_options_of_the_engine_are_refused(name, value, answered):
+    given = {"BOS": "released"}
+    given[name] = value
+
+    with pytest.raises(StoreError, match=f"holds answers with {name.lower()} "):
+        ask([answered], given)
+
+
+def test_answers_with_other_options_of_the_study_are_refused(answered):
+    folded = replace(answered, options={"system": "fold"})
+
     with pytest.raises(StoreError, match="holds answers with system 'keep', this run asks with"):
-        ask([replace(one, options={"system": "fold"})], {})  # as a study sets it
-    wider = replace(one, sampling=Sampling(choices=("0", "1", "2")))
+        ask([folded], {})
+
+
+def test_answers_over_other_choices_are_refused(answered):
+    wider = replace(answered, sampling=Sampling(choices=("0", "1", "2")))
+
     with pytest.raises(StoreError, match="holds answers with sampling_choices "):
         ask([wider], {})
 
 
 def test_what_is_recorded_with_another_sampling_is_asked_anew_elsewhere(plan):
-    one = called(plan, sampling=Sampling(temperature=1.0, seed=1))
-    recorded = answered(one, paths.RECORDINGS / "m", "vllm")
-    other = replace(one, sampling=replace(one.sampling, seed=2))
-    assert one.folder == recorded
-    assert other.folder == paths.RESPONSES / one.address
-    assert (
-        replace(other, engine="stored").folder
-        == paths.RESPONSES / one.address.parent.with_name("m@stored") / "P0"
-    )
+    first = call_of(plan, sampling=Sampling(temperature=1.0, seed=1))
+    second = call_of(plan, sampling=Sampling(temperature=1.0, seed=2))
+    second_stored = replace(second, engine="stored")
+
+    recorded = answer(first, paths.RECORDINGS / "m", "vllm")
+
+    stimuli = first.address.parent.parent
+    assert first.folder == recorded
+    assert second.folder == paths.RESPONSES / first.address
+    assert second_stored.folder == paths.RESPONSES / stimuli / "m@stored" / "P0"
 
 
-def test_a_model_that_was_trained_anew_is_refused(plan):
-    one = called(plan)
+# ---- whose answers are read ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def trained(plan):
+    """A model of a folder, a call that it answered, and its revision then."""
     folder = paths.MODELS / "m"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     revision = call.models.revision(folder)
-    answered(one, paths.RESPONSES, "vllm", revision=revision)
-    assert ask([one], {}) == [one]
+
+    scored = call_of(plan)
+    answer(scored, paths.RESPONSES, "vllm", revision=revision)
+    assert ask([scored], {}) == [scored]
+    return folder, scored, revision
+
+
+def test_a_model_that_was_trained_anew_is_refused(trained):
+    folder, scored, revision = trained
+
     (folder / "config.json").write_text('{"a": 1}')
+
     with pytest.raises(StoreError, match=f"holds answers with revision '{revision}'"):
-        ask([one], {})
-    answered(one, paths.RECORDINGS / "m", "vllm", revision=revision)
+        ask([scored], {})
+
+    answer(scored, paths.RECORDINGS / "m", "vllm", revision=revision)
     with pytest.raises(StoreError, match=f"RECORDINGS.* holds answers with revision '{revision}'"):
-        ask([one], {})
+        ask([scored], {})
+
+
+def test_weights_that_were_made_here_need_not_be_those_that_answered(trained):
+    folder, scored, revision = trained
+    (folder / "config.json").write_text('{"a": 1}')
+    answer(scored, paths.RECORDINGS / "m", "vllm", revision=revision)
+
     paths.MADE.mkdir()
     folder.rename(paths.MADE / "m")
-    assert ask([one], {}) == [one]  # weights that were made here need not be those that answered
+
+    assert ask([scored], {}) == [scored]
 
 
 def test_stored_answers_of_another_model_are_not_shown_as_its_own(plan, capsys):
-    folder = answered(called(plan), paths.RESPONSES, "vllm")
+    folder = answer(call_of(plan), paths.RESPONSES, "vllm")
     folder.parent.rename(folder.parent.with_name("other@vllm"))
+
     with pytest.raises(StoreError, match=r"^other: scored answers are not stored, and"):
-        ask([called(plan, "other", "stored")], {})
+        ask([call_of(plan, "other", "stored")], {})
+
     said = "other@vllm/P0+choices/manifest.json differs in model from what is asked\n"
     assert capsys.readouterr().err.endswith(said)
 
 
-@pytest.mark.parametrize("root", ["RECORDINGS", "RESPONSES"])
-@pytest.mark.parametrize(
-    ("identity", "name"), [({"model": "other"}, "model"), ({"engine": "transformers"}, "engine")]
-)
-def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, root, identity, name):
-    one = called(plan)
-    place = paths.RECORDINGS / "m" if root == "RECORDINGS" else paths.RESPONSES
-    answered(one, place, "vllm")
-    manifest = one.folder / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | identity))
-    free = called(plan, sampling=Sampling())
-    answered(free, paths.RESPONSES, "vllm", Reply("1", "stop"))
+@pytest.mark.parametrize("recorded", [True, False], ids=["RECORDINGS", "RESPONSES"])
+@pytest.mark.parametrize(("name", "value"), [("model", "other"), ("engine", "transformers")])
+def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, recorded, name, value):
+    scored = call_of(plan)
+    free = call_of(plan, sampling=FREE)
+    root = paths.RECORDINGS / "m" if recorded else paths.RESPONSES
+    answer(scored, root, "vllm")
+    answer(free, paths.RESPONSES, "vllm", Reply("1", "stop"))
 
-    refused = pytest.raises(StoreError, match=f"holds answers of the {name} '{identity[name]}', ")
+    change_manifest(scored.folder, **{name: value})
+
+    refused = pytest.raises(StoreError, match=f"holds answers of the {name} '{value}', ")
     with refused:
-        stored(one)
+        stored(scored)
     with refused:
-        there([one])
+        there([scored])
     with refused:
-        rated_by("m", [one, free])  # as notebook 60 reads
+        rated_by("m", [scored, free])  # as notebook 60 reads
     with refused:
-        ask([one], {})
+        ask([scored], {})
     assert rated_by("m", [free]) == [free]
 
 
-def test_a_change_of_the_code_that_renders_chats_is_refused_by_every_reader(plan):
-    one = called(plan)
-    answered(one, paths.RESPONSES, "vllm")
-    other = replace(one, design=rendered_otherwise(plan))
-    for engine in ("vllm", "stored"):
-        with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
-            stored(replace(other, engine=engine))
-    with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
-        ask([other], {})
-    assert there([one, other]) == [one]
+@pytest.fixture
+def rendered(plan):
+    """A call that is answered, and the same by other code that renders its chats."""
+    scored = call_of(plan)
+    answer(scored, paths.RESPONSES, "vllm")
+    return scored, replace(scored, design=rendered_otherwise(plan))
+
+
+@pytest.mark.parametrize("engine", ["vllm", "stored"])
+def test_answers_to_chats_that_other_code_rendered_are_not_read(engine, rendered):
+    _, otherwise = rendered
+
+    with pytest.raises(StoreError, match=OTHER_CHATS):
+        stored(replace(otherwise, engine=engine))
+
+
+def test_answers_to_chats_that_other_code_rendered_are_not_completed(rendered):
+    scored, otherwise = rendered
+
+    with pytest.raises(StoreError, match=OTHER_CHATS):
+        ask([otherwise], {})
+    assert there([scored, otherwise]) == [scored]
 
 
 def test_recordings_without_the_chats_in_their_manifest_have_them_in_a_table(plan):
     """The table is read once, so this needs a folder of its own."""
-    one = called(plan)
-    answered(one, paths.RECORDINGS / "m", "vllm")
-    file = one.folder / "manifest.json"
+    scored = call_of(plan)
+    answer(scored, paths.RECORDINGS / "m", "vllm")
+    file = scored.folder / "manifest.json"
     manifest = json.loads(file.read_text())
     del manifest["chats"]
     file.write_text(json.dumps(manifest))
-    row = f'"m/{one.address.as_posix()}",{plan.chats_digest}'
+
+    row = f'"m/{scored.address.as_posix()}",{plan.chats_digest}'
     (paths.RECORDINGS / "chats.csv").write_text(f"call,chats\n{row}\n")
-    assert stored(one).manifest == manifest
-    with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
-        stored(replace(one, design=rendered_otherwise(plan)))
+
+    assert stored(scored).manifest == manifest
+    with pytest.raises(StoreError, match=OTHER_CHATS):
+        stored(replace(scored, design=rendered_otherwise(plan)))
 
 
-def test_a_models_own_names_are_one(plan):
-    """A folder, a name on the hub and the registry's name."""
-    for asked, named in (
+@pytest.mark.parametrize(
+    ("asked", "stored_name"),
+    [
         ("/somewhere/mine/", "mine"),
         ("smollm2-135m-instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"),
-    ):
-        one = called(plan, asked)
-        answered(one, paths.RESPONSES, "vllm")
-        manifest = one.folder / "manifest.json"
-        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"model": named}))
-        assert stored(one).manifest["model"] == named
+    ],
+    ids=["folder", "registry"],
+)
+def test_a_folder_a_name_on_the_hub_and_the_registrys_name_are_one_model(asked, stored_name, plan):
+    scored = call_of(plan, asked)
+    folder = answer(scored, paths.RESPONSES, "vllm")
+
+    change_manifest(folder, model=stored_name)
+
+    assert stored(scored).manifest["model"] == stored_name
+
+
+# ---- what is only stored -------------------------------------------------------------------------
 
 
 def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):
-    folder = answered(called(plan), paths.RESPONSES, "vllm")
+    folder = answer(call_of(plan), paths.RESPONSES, "vllm")
     shard = next(folder.glob("part-00000*"))
-    shard.write_bytes(shard.read_bytes()[:-1])
+    shorten(shard)
     capsys.readouterr()
+
     with pytest.raises(StoreError, match="m: scored answers are not stored"):
-        ask([called(plan, engine="stored")], {})
+        ask([call_of(plan, engine="stored")], {})
+
     assert capsys.readouterr().err == f"{shard} is damaged\n"
 
 
-def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
-    here, gone = called(plan, engine="stored"), called(plan, "n", "stored", labels={"setting": "P"})
-    answered(here, paths.RESPONSES, "vllm")
+@pytest.fixture
+def present(plan):
+    """A call to stored answers that are there."""
+    scored = call_of(plan, engine="stored")
+    answer(scored, paths.RESPONSES, "vllm")
+    return scored
+
+
+@pytest.fixture
+def absent(plan):
+    """A call to stored answers that are not there."""
+    return call_of(plan, "n", "stored", labels={"setting": "P"})
+
+
+def test_what_is_only_stored_is_left_out_where_it_is_not_here(present, absent, capsys):
     capsys.readouterr()
-    assert ask([gone, here], {}) == [here]
-    said = "scored answers (P) are not stored, and this run only reads what is stored of this model"
-    assert capsys.readouterr().err == f"n: {said}\n"
-    # Half of them, or those to another question, are none.
-    part = answered(gone, paths.RESPONSES, "vllm")
-    assert ask([gone], {}) == [gone]
-    manifest = json.loads((part / "manifest.json").read_text())
-    (part / "manifest.json").write_text(json.dumps(manifest | {"sampling_choices": ["0", "2"]}))
-    assert ask([gone, here], {}) == [here]
-    next(here.folder.glob("part-00000*")).unlink()
+
+    assert ask([absent, present], {}) == [present]
+    sentence = (
+        "n: scored answers (P) are not stored, and this run only reads what is stored of this model"
+    )
+    assert capsys.readouterr().err == f"{sentence}\n"
+
+
+def test_stored_answers_to_another_question_are_left_out(present, absent):
+    folder = answer(absent, paths.RESPONSES, "vllm")
+    assert ask([absent], {}) == [absent]
+
+    change_manifest(folder, sampling_choices=["0", "2"])
+
+    assert ask([absent, present], {}) == [present]
+
+
+def test_where_nothing_is_stored_whole_the_run_stops(present, absent):
+    next(present.folder.glob("part-00000*")).unlink()
+
     with pytest.raises(StoreError, match=r"n: scored answers \(P\) are not stored"):
-        ask([gone, here], {})
-    five = [called(plan, f"m{number}", engine="stored") for number in range(5)]
+        ask([absent, present], {})
+
+
+def test_each_model_without_stored_answers_has_its_sentence(plan):
+    calls = [call_of(plan, f"m{number}", engine="stored") for number in range(5)]
+
     with pytest.raises(StoreError, match=r"(m\d: scored answers are not stored.*\n?){5}$"):
-        ask(five, {})
+        ask(calls, {})
 
 
-def test_one_that_was_asked_over_choices_is_analysed_by_that(plan):
-    free, chosen = called(plan, sampling=Sampling()), called(plan)
-    other = called(plan, "n", sampling=Sampling())
-    assert rated(iter([free, chosen, other])) == [chosen, other]
-    assert rated([free, other]) == [free, other]
-    assert [one.way for one in (free, chosen)] == ["freely", "over choices"]
+# ---- what a study analyses -----------------------------------------------------------------------
+
+
+def test_a_model_that_was_asked_over_choices_is_analysed_by_that(plan):
+    free = call_of(plan, sampling=FREE)
+    scored = call_of(plan)
+    other_free = call_of(plan, "n", sampling=FREE)
+
+    assert rated(iter([free, scored, other_free])) == [scored, other_free]
+    assert rated([free, other_free]) == [free, other_free]
+    assert free.way == "freely"
+    assert scored.way == "over choices"
 
 
 def test_what_is_stored_costs_what_each_reply_was_bought_at(plan):
-    """Of shards and of a journal; a model on this machine costs nothing, whatever BATCH says."""
+    """In shards and in a journal; a model on this machine costs nothing, whatever BATCH says."""
     given = {"PRICE_IN": 1.0, "PRICE_OUT": 3.0, "BATCH": True}
     single = Reply("1", "stop", 10, 0, 20)
     in_batch = single._replace(price_share=0.5)
-    served = called(plan, "one", "inspect", Sampling())
-    answered(served, paths.RESPONSES, "inspect", single)
-    batched = called(plan, "two", "inspect", Sampling())
-    answered(batched, paths.RESPONSES, "inspect", in_batch)
-    local = called(plan, "three", "vllm", Sampling())
-    answered(local, paths.RESPONSES, "vllm", single)
+    served = call_of(plan, "one", "inspect", FREE)
+    batched = call_of(plan, "two", "inspect", FREE)
+    local = call_of(plan, "three", "vllm", FREE)
+    answer(served, paths.RESPONSES, "inspect", single)
+    answer(batched, paths.RESPONSES, "inspect", in_batch)
+    answer(local, paths.RESPONSES, "vllm", single)
 
-    whole = len(plan) * (10 * 1.0 + 20 * 3.0) / 1e6
-    assert call.cost_stored([served, local], given) == pytest.approx(whole)
-    assert call.cost_stored([served, batched, local], given) == pytest.approx(1.5 * whole)
+    price_of_one = (10 * 1.0 + 20 * 3.0) / 1e6
+    price = len(plan) * price_of_one
+    assert call.cost_stored([served, local], given) == pytest.approx(price)
+    assert call.cost_stored([served, batched, local], given) == pytest.approx(1.5 * price)
 
     store = stored(batched)
     with store.writing():
         store.journal().add(0, in_batch)
-    kept = 0.5 * whole / len(plan)
-    assert call.cost_stored([batched], given) == pytest.approx(0.5 * whole + kept)
+
+    with_journal = call.cost_stored([batched], given)
+    assert with_journal == pytest.approx(0.5 * price + 0.5 * price_of_one)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from ingroup import paths
@@ -16,18 +15,43 @@ from toy import Toy, religion, run
 SCORED = Sampling(choices=("0", "100"))
 
 
-def call(events, design=None, engine="stored", sampling=SCORED, **more):
+def call_of(events, design=None, sampling=SCORED, **more):
+    """A call to stored answers, to the prompts of so many events."""
     return Call(
-        "empathy_gap", f"sample-{events}", "m", engine, "P0", design or religion(events), sampling,
-        {"setting": "P0,S0,T0"}, **more,
-    )  # fmt: skip
+        "empathy_gap",
+        f"sample-{events}",
+        "m",
+        "stored",
+        "P0",
+        design or religion(events),
+        sampling,
+        {"setting": "P0,S0,T0"},
+        **more,
+    )
 
 
-def scored(chat, *_):
+def score_chat(chat, *_):
     """A reply that depends on the chat alone."""
-    share = sum(map(ord, chat[-1]["content"])) % 64 / 64
-    text = "100" if share >= 0.5 else "0"
-    return Reply(text, "stop", 10, probabilities=[1 - share, share], mass=[0.5])
+    characters = sum(map(ord, chat[-1]["content"]))
+    probability = characters % 64 / 64
+    text = "100" if probability >= 0.5 else "0"
+    return Reply(text, "stop", 10, probabilities=[1 - probability, probability], mass=[0.5])
+
+
+def score_0(*_):
+    """Another reply, the same to every chat."""
+    return Reply("0", "stop", 10, probabilities=[0.75, 0.25], mass=[0.5])
+
+
+def answer(scored, folder, say):
+    """Answer a call's prompts into a folder."""
+    engine = Toy(say, engine="vllm", model="m")
+    run(scored.design, folder, engine, 50, SCORED)
+
+
+def contents(folder):
+    """The bytes of every file below a folder."""
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.fixture
@@ -35,92 +59,96 @@ def recorded(tmp_path, monkeypatch):
     """Recorded answers to the prompts of four events."""
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    wide = call(4)
+    wide = call_of(4)
     source = replace(wide, engine="vllm", root=paths.RECORDINGS / "m")
-    run(wide.design, source.folder, Toy(scored, engine="vllm", model="m"), 50, SCORED)
+    answer(wide, source.folder, score_chat)
     return wide
 
 
-def test_fewer_events_have_the_answers_to_their_prompts(recorded):
-    few = call(2, wider=recorded)
+@pytest.fixture
+def few(recorded):
+    """A call to the answers to two of the four events."""
+    return call_of(2, wider=recorded)
+
+
+def test_fewer_events_have_the_answers_to_their_prompts(few):
     assert there([few]) == [few]
     assert ask([few], {}) == [few]
+
     table = stored(few).read()
+
     assert len(table) == 72
     for trial in (0, 1, 35, 71):
-        expected = scored(few.design[trial].messages)
+        expected = score_chat(few.design[trial].messages)
         assert table.text[trial] == expected.text
         assert table.probabilities[trial] == list(expected.probabilities)
     assert "@vllm" in str(few.folder)
     assert kept([few]) == 0
 
 
-def test_the_recordings_stay_as_they_are(recorded):
-    before = {file: file.read_bytes() for file in paths.RECORDINGS.rglob("*") if file.is_file()}
-    ask([call(2, wider=recorded)], {})
-    after = {file: file.read_bytes() for file in paths.RECORDINGS.rglob("*") if file.is_file()}
-    assert after == before
+def test_the_recordings_stay_as_they_are(few):
+    before = contents(paths.RECORDINGS)
+
+    ask([few], {})
+
+    assert contents(paths.RECORDINGS) == before
 
 
-def test_answers_recorded_anew_are_copied_anew(recorded):
-    few = call(2, wider=recorded)
+def test_answers_recorded_anew_are_copied_anew(recorded, few):
     ask([few], {})
     before = stored(few).manifest[SOURCE]
     folder = recorded.folder
     for file in folder.iterdir():
         file.unlink()
+    answer(recorded, folder, score_0)
 
-    def otherwise(chat, *_):
-        return Reply("0", "stop", 10, probabilities=[0.75, 0.25], mass=[0.5])
-
-    toy = Toy(otherwise, engine="vllm", model="m")
-    run(recorded.design, folder, toy, 50, SCORED)
     ask([few], {})
+
     assert stored(few).manifest[SOURCE] != before
     assert stored(few).read().text.eq("0").all()
 
 
-def test_an_excerpt_that_is_there_is_told_without_its_prompts(recorded, monkeypatch):
-    few = call(2, wider=recorded)
+def test_an_excerpt_that_is_there_is_found_without_its_prompts(few, monkeypatch):
     ask([few], {})
 
-    def rendered(*_):
+    def render(*_):
         raise AssertionError("every prompt was rendered again")
 
-    monkeypatch.setattr(excerpts, "_trials", rendered)
+    monkeypatch.setattr(excerpts, "_trials", render)
+
     assert there([few]) == [few]
 
 
-def test_an_excerpt_that_was_killed_half_way_is_copied_anew(recorded):
-    few = call(2, wider=recorded)
+def test_an_excerpt_that_was_killed_half_way_is_copied_anew(few):
     ask([few], {})
     next(few.folder.glob("part-00000*")).unlink()
+
     assert there([few]) == [few]
     assert len(stored(few).read()) == 72
 
 
-def test_nothing_is_copied_where_a_prompt_was_not_recorded(recorded, capsys):
-    more = call(6, wider=recorded)
-    assert there([more]) == []
-    other = call(2, wider=recorded, design=religion(2, "P0,S0,T1"))
-    assert there([other]) == []
-    drawn = call(2, wider=recorded, sampling=replace(SCORED, choices=("0", "50", "100")))
-    assert there([drawn]) == []
+def test_nothing_is_copied_where_a_prompt_was_not_recorded(recorded):
+    more_events = call_of(6, wider=recorded)
+    other_prompts = call_of(2, wider=recorded, design=religion(2, "P0,S0,T1"))
+    other_choices = replace(SCORED, choices=("0", "50", "100"))
+    other_scale = call_of(2, wider=recorded, sampling=other_choices)
+
+    assert there([more_events]) == []
+    assert there([other_prompts]) == []
+    assert there([other_scale]) == []
     assert not (paths.RESPONSES / calling.EXCERPTS).exists()
 
 
-def test_nothing_is_copied_of_half_a_recording(recorded):
+def test_nothing_is_copied_of_half_a_recording(recorded, few):
     next(recorded.folder.glob("part-00001*")).unlink()
-    assert there([call(2, wider=recorded)]) == []
+
+    assert there([few]) == []
 
 
-def test_answers_of_ones_own_are_read_first(recorded):
-    few = call(2, wider=recorded)
-    own = replace(few, engine="vllm", wider=None)
-    toy = Toy(
-        lambda *_: Reply("0", "stop", 10, probabilities=[1, 0], mass=[1]), engine="vllm", model="m"
-    )
-    run(few.design, own.folder, toy, 50, SCORED)
+def test_answers_of_ones_own_are_read_first(few):
+    of_run = replace(few, engine="vllm", wider=None)
+    answer(few, of_run.folder, score_0)
+
     assert ask([few], {}) == [few]
     assert stored(few).read().text.eq("0").all()
 
@@ -134,36 +162,45 @@ SUBSETS = [
 ]
 
 
+def demo_calls(notebook, **given):
+    """The calls of a study's default run, with some parameters changed."""
+    return calls_of(notebook, merged(notebook, "demo", given))
+
+
+def is_wider(call, few):
+    """Whether a call asks the same model in the same way."""
+    same_prompts = call.key == few.key and call.way == few.way
+    return same_prompts and call.sampling.leads == few.sampling.leads
+
+
+@pytest.mark.parametrize("model", ["smollm2-135m-instruct", "calibrant"])
 @pytest.mark.parametrize(("notebook", "given"), SUBSETS)
-def test_each_study_reads_part_of_what_is_recorded(notebook, given, tmp_path, monkeypatch):
+def test_each_study_reads_part_of_what_is_recorded(notebook, given, model, tmp_path, monkeypatch):
     """The first call of the first real model, and of the calibrant: the recorded answers."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    wide = calls_of(notebook, merged(notebook, "demo", {}))
-    asked = calls_of(notebook, merged(notebook, "demo", given))
-    for model in ("smollm2-135m-instruct", "calibrant"):
-        few = next(call for call in asked if call.model == model and call.wider)
-        (same,) = [
-            call
-            for call in wide
-            if (call.key, call.way, call.sampling.leads) == (few.key, few.way, few.sampling.leads)
-        ]
-        assert there([few]) == [few]
-        answers = stored(few).read().text.astype(str)
-        numbers = {json.dumps(trial.messages): trial.index for trial in same.design}
-        trials = [numbers[json.dumps(trial.messages)] for trial in few.design]
-        expected = stored(same).read().text.astype(str).iloc[trials]
-        pd.testing.assert_series_equal(
-            answers.reset_index(drop=True), expected.reset_index(drop=True), check_names=False
-        )
+    few = next(call for call in demo_calls(notebook, **given) if call.model == model and call.wider)
+    wider = [call for call in demo_calls(notebook) if is_wider(call, few)]
+    assert len(wider) == 1
+
+    assert there([few]) == [few]
+    texts = stored(few).read().text.astype(str)
+
+    numbers = {json.dumps(trial.messages): trial.index for trial in wider[0].design}
+    trials = [numbers[json.dumps(trial.messages)] for trial in few.design]
+    expected = stored(wider[0]).read().text.astype(str).iloc[trials]
+    assert texts.tolist() == expected.tolist()
 
 
-def test_the_stimuli_of_the_recordings_are_those_of_the_default_run():
+@pytest.mark.parametrize("notebook", [notebook for notebook, _ in SUBSETS])
+def test_the_stimuli_of_the_recordings_are_those_of_the_default_run(notebook):
     """What `excerpts_of` names in each design is what the demo profile and the notebooks say."""
-    for notebook, _ in SUBSETS:
-        asked = calls_of(notebook, merged(notebook, "demo", {}))
-        assert all(call.wider is None for call in asked)
+    wider = [call.wider for call in demo_calls(notebook)]
+
+    assert wider == [None] * len(wider)
 
 
-def test_more_events_are_not_asked_of_who_is_only_recorded(recorded):
+def test_more_events_are_not_asked_of_a_model_that_is_only_recorded(recorded):
+    more_events = call_of(6, wider=recorded)
+
     with pytest.raises(StoreError, match="are not stored, and this run only reads"):
-        ask([call(6, wider=recorded)], {})
+        ask([more_events], {})

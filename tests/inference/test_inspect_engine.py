@@ -40,11 +40,16 @@ def serve():
         yield lambda server: stack.enter_context(server.running()) + "/v1"
 
 
-def chats(n, system="You are a pirate."):
-    return [
-        [{"role": "system", "content": system}, {"role": "user", "content": f"How, {i}?"}]
-        for i in range(n)
-    ]
+def chats(n):
+    """Chats with the same system turn, whose questions are numbered."""
+    system_turn = {"role": "system", "content": "You are a pirate."}
+    user_turns = [{"role": "user", "content": f"How, {number}?"} for number in range(n)]
+    return [[system_turn, user_turn] for user_turn in user_turns]
+
+
+def number_of(call):
+    """The number of the question that a call asks."""
+    return int(call.prompt[5:-1])
 
 
 def always(*answer):
@@ -77,15 +82,16 @@ def test_a_notebook_needs_no_widgets_and_keeps_its_event_loop(serve, monkeypatch
     monkeypatch.setattr(platform, "have_package", lambda name: False)
     monkeypatch.setattr(platform, "init_nest_asyncio", lambda: pytest.fail("patched"))
     (reply,) = answer(FakeOpenAI(), serve)
+
     assert reply.text == text_of(chats(1)[0])
 
 
 def test_replies_stand_in_order_with_their_tokens(serve):
     engine = InspectEngine(MODEL, serve(FakeOpenAI()))
     replies = engine.answer(chats(40), GREEDY)
-    assert replies == [
-        Reply(text_of(chat), "stop", 6, 3, 1, model="fake") for chat in chats(40)
-    ]  # fmt: skip
+
+    expected = [Reply(text_of(chat), "stop", 6, 3, 1, model="fake") for chat in chats(40)]
+    assert replies == expected
     assert len({reply.text for reply in replies}) > 20
     assert engine.asks_again is True
     assert engine.answer([], GREEDY) == []
@@ -96,8 +102,11 @@ def test_the_request_holds_what_the_sampling_says_and_no_more(serve):
     engine = InspectEngine(MODEL, serve(server))
     engine.answer(chats(1), GREEDY)
     engine.answer(chats(1), DRAWN)
-    greedy, drawn = (call.request for call in server.calls)
+    greedy = server.calls[0].request
+    drawn = server.calls[1].request
+
     assert greedy == {"model": "fake", "messages": chats(1)[0], "temperature": 0, "max_tokens": 8}
+
     seed = Sampling(seed=3).trial_seed(chats(1)[0])
     assert drawn == greedy | {"temperature": 0.7, "max_tokens": 5, "top_p": 0.9, "seed": seed}
 
@@ -110,7 +119,8 @@ def test_each_reply_is_kept_as_it_comes_and_a_loop_may_run_above(serve):
         return engine.answer_each(chats(3), GREEDY, kept.__setitem__)
 
     replies = asyncio.run(cell())
-    assert [kept[place] for place in range(3)] == replies
+
+    assert [kept[number] for number in range(3)] == replies
 
 
 def test_no_more_calls_at_once_than_allowed(serve):
@@ -122,7 +132,8 @@ def test_no_more_calls_at_once_than_allowed(serve):
 def test_a_server_with_one_slot_gets_one_call_at_a_time_and_each_once(serve):
     server = FakeOpenAI()
     answer(server, serve, 64, in_flight=1)
-    assert (server.most_present, len(server.calls)) == (1, 64)
+    assert server.most_present == 1
+    assert len(server.calls) == 64
 
 
 def test_a_slow_call_is_sent_once_and_the_next_run_asks_it(serve):
@@ -131,6 +142,7 @@ def test_a_slow_call_is_sent_once_and_the_next_run_asks_it(serve):
     engine = InspectEngine(MODEL, serve(server), timeout=1)
     (reply,) = engine.answer(chats(1), GREEDY)
     over.set()
+
     assert reply == Reply(None, "failed", error="no answer within 1 s")
     assert len(server.calls) == 1
     assert engine.answer(chats(1), GREEDY)[0].finish_reason == "stop"
@@ -139,10 +151,12 @@ def test_a_slow_call_is_sent_once_and_the_next_run_asks_it(serve):
 # What is read, by family
 
 USAGE = {
-    "prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80,
+    "prompt_tokens": 50,
+    "completion_tokens": 30,
+    "total_tokens": 80,
     "prompt_tokens_details": {"cached_tokens": 32},
     "completion_tokens_details": {"reasoning_tokens": 25},
-}  # fmt: skip
+}
 PARTS = [
     {"type": "thinking", "thinking": [{"type": "text", "text": "99? No."}]},
     {"type": "text", "text": "72"},
@@ -172,9 +186,16 @@ PARTS = [
 def test_reasoning_is_not_the_answer(body, text, finish, reasoning, serve):
     server = always(*ok(body | {"usage": USAGE}))
     (reply,) = answer(server, serve)
-    assert (reply.text, reply.finish_reason, reply.reasoning) == (text, finish, reasoning)
-    assert reply[2:5] == (50, 32, 30)
-    assert (reply.reasoning_tokens, reply.model, reply.error) == (25, "fake", "")
+
+    assert reply.text == text
+    assert reply.finish_reason == finish
+    assert reply.reasoning == reasoning
+    assert reply.prompt_tokens == 50
+    assert reply.cached_tokens == 32
+    assert reply.output_tokens == 30
+    assert reply.reasoning_tokens == 25
+    assert reply.model == "fake"
+    assert reply.error == ""
 
 
 def test_a_refusal_is_text(serve):
@@ -192,7 +213,9 @@ def test_a_filter_that_rejects_the_prompt_is_no_failed_call(serve):
 def test_reasoning_that_a_server_does_not_count_is_counted(serve):
     usage = {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 80}
     (reply,) = answer(always(*ok(completion("72") | {"usage": usage})), serve)
-    assert reply[2:5] == (50, 0, 30)
+    assert reply.prompt_tokens == 50
+    assert reply.cached_tokens == 0
+    assert reply.output_tokens == 30
 
 
 @pytest.mark.parametrize(
@@ -214,6 +237,7 @@ def test_counts_that_the_store_could_not_hold_are_left_out(usage, serve):
 def test_json_that_is_no_object_fails_at_once(body, serve):
     server = always(200, JSON, body)
     (reply,) = answer(server, serve)
+
     assert reply == Reply(
         None, "failed", error=f"the answer is JSON, but no object: {body.decode()}"
     )
@@ -227,33 +251,42 @@ def test_an_argument_that_is_rejected_is_left_out_and_said(serve, capsys):
     said = "Unsupported value: 'temperature' does not support 0 with this model."
     server = rejecting([(lambda request: "temperature" in request, said)])
     engine = InspectEngine(MODEL, serve(server))
+
     assert engine.prepare(chats(1)[0], GREEDY).text == "72"
     assert engine.prepare(chats(1)[0], GREEDY) is None  # it has learnt
+
     error = capsys.readouterr().err
     assert error == f"{MODEL} rejects temperature, which is left out (HTTP 400 - {said})\n"
     assert [reply.text for reply in engine.answer(chats(3), GREEDY)] == ["72"] * 3
     assert ["temperature" in call.request for call in server.calls] == [True] + [False] * 4
-    found = engine.identity()
-    assert (found["left_out"], found["sent_max_tokens"]) == (["temperature"], 8)
-    assert "sent_temperature" not in found
+
+    identity = engine.identity()
+    assert identity["left_out"] == ["temperature"]
+    assert identity["sent_max_tokens"] == 8
+    assert "sent_temperature" not in identity
 
 
 @pytest.mark.parametrize(
-    ("effort", "told"),
+    ("effort", "sentence"),
     [
         ("", ""),
         ("low", ""),  # sent as reasoning_effort
         ("4096", "REASONING=4096 is not sent, as this model has no such argument: it only makes"),
     ],
 )
-def test_reasoning_that_is_not_sent_is_said(effort, told, serve, capsys):
+def test_reasoning_that_is_not_sent_is_said(effort, sentence, serve, capsys):
     server = always(*ok(completion("72")))
     engine = InspectEngine(MODEL, serve(server))
     engine.prepare(chats(1)[0], Sampling(max_tokens=8, reasoning=effort))
     sent = server.calls[-1].request.get("reasoning_effort")
+
     assert sent == ("low" if effort == "low" else None)
+
     said = capsys.readouterr().err
-    assert (told in said) if told else ("REASONING" not in said)
+    if sentence:
+        assert sentence in said
+    else:
+        assert "REASONING" not in said
 
 
 def test_max_tokens_has_another_name(serve):
@@ -262,6 +295,7 @@ def test_max_tokens_has_another_name(serve):
     engine = InspectEngine(MODEL, serve(server))
     engine.prepare(chats(1)[0], GREEDY)
     engine.answer(chats(1), GREEDY)
+
     assert server.calls[-1].request["max_completion_tokens"] == 8
     assert len(server.calls) == 3
 
@@ -274,6 +308,7 @@ def test_one_of_two_that_exclude_each_other_and_a_seed_are_left_out(serve):
     ])  # fmt: skip
     engine = InspectEngine(MODEL, serve(server))
     engine.prepare(chats(1)[0], DRAWN)
+
     assert engine.left_out == ["seed", "top_p"]
     assert server.calls[-1].request["temperature"] == 0.7
 
@@ -287,6 +322,7 @@ def test_a_system_turn_that_is_rejected_goes_before_the_users(said, serve):
     engine.prepare(chats(1)[0], GREEDY)
     engine.answer(chats(1), GREEDY)
     folded = [{"role": "user", "content": "You are a pirate.\n\nHow, 0?"}]
+
     assert server.calls[-1].request["messages"] == folded
     assert engine.identity()["left_out"] == ["system"]
 
@@ -295,6 +331,7 @@ def test_a_prompt_that_is_too_long_teaches_nothing(serve):
     said = "maximum context length is 4096 tokens, however you requested 5000: reduce max_tokens"
     engine = InspectEngine(MODEL, serve(always(*fault(400, said))))
     engine.prepare(chats(1)[0], GREEDY)
+
     assert engine.left_out == []
 
 
@@ -305,11 +342,14 @@ def test_a_run_that_goes_on_sends_what_it_sent_and_pays_nothing_twice(tmp_path, 
     server = rejecting([(lambda request: "temperature" in request, said)], "7")
     url = serve(server)
     first = run(design, tmp_path, InspectEngine(MODEL, url), 50, GREEDY)
+
     assert len(server.calls) == 1 + len(design)
+
     before = (tmp_path / "manifest.json").read_text()
     server.script = lambda call, before: fault(500) if "temperature" in call.request else None
     again = InspectEngine(MODEL, url)
     store = open_store(tmp_path, design, again, GREEDY, 50)
+
     assert len(server.calls) == 1 + len(design)
     assert again.left_out == ["temperature"]
     assert (tmp_path / "manifest.json").read_text() == before
@@ -340,8 +380,10 @@ def test_a_dated_name_of_the_same_model_is_no_other_model(asked, answered, same)
 @pytest.mark.parametrize("n", [1, 300])
 def test_a_cause_common_to_all_prompts_stops_the_run(status, n, serve):
     server = always(*fault(status, "bad key"))
+
     with pytest.raises(EngineError, match=r"does not answer \(HTTP \d+ - bad key\)") as error:
         answer(server, serve, n, in_flight=4)
+
     assert "\n" not in str(error.value)
     assert len(server.calls) <= 16 + 4
 
@@ -349,8 +391,10 @@ def test_a_cause_common_to_all_prompts_stops_the_run(status, n, serve):
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_sixteen_first_calls_that_fail_alike_stop_the_run(status, serve):
     server = always(*fault(status, "nothing goes"))
+
     with pytest.raises(EngineError, match="nothing goes"):
         answer(server, serve, 300, in_flight=1)
+
     assert len(server.calls) == 16
     assert answer(server, serve, 3)[0].finish_reason == "failed"  # a rest may be its prompts' own
 
@@ -360,11 +404,13 @@ def test_a_common_cause_that_meets_one_of_many_is_not_common(serve):
         lambda call, n: fault(403) if call.prompt in ("How, 0?", "How, 15?") else None
     )
     replies = answer(server, serve, 20, in_flight=1)
+
     assert [i for i, reply in enumerate(replies) if reply.finish_reason == "failed"] == [0, 15]
 
 
 def test_a_server_that_is_not_there_stops_the_run():
     engine = InspectEngine(MODEL, "http://127.0.0.1:9/v1")
+
     with pytest.raises(EngineError, match=r"no server is at 127\.0\.0\.1:9/v1"):
         engine.knock()
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:9/v1 does not answer \(ConnectError"):
@@ -374,17 +420,20 @@ def test_a_server_that_is_not_there_stops_the_run():
 def test_what_may_pass_is_tried_again(serve):
     statuses = [408, 429, 500, 502, 503, 529]
     server = FakeOpenAI(
-        lambda call, before: fault(statuses[int(call.prompt[5:-1])]) if before < 2 else None
+        lambda call, before: fault(statuses[number_of(call)]) if before < 2 else None
     )
     replies = answer(server, serve, 6)
+
     assert [reply.text for reply in replies] == [text_of(chat) for chat in chats(6)]
     assert len(server.calls) == 18
 
 
 def test_a_wait_of_hours_is_not_begun(serve):
     server = always(*fault(429, "later", Retry_After="3600"))
+
     with pytest.raises(EngineError, match="HTTP 429 - later"):
         answer(server, serve, 1)
+
     assert len(server.calls) == 1
 
 
@@ -403,6 +452,7 @@ def test_without_a_key_there_is_one_sentence():
         EngineError, match=r"No OPENAI_API_KEY.* defined in the environment"
     ) as error:
         InspectEngine("some")
+
     assert "\n" not in str(error.value)
 
 
@@ -423,16 +473,22 @@ def test_the_key_goes_to_the_server_and_nowhere_else(name, serve, monkeypatch):
         fault(400, "x" * 180 + KEY),
         ok(completion("other-0123456789abcdefghij")),
     ]
-    server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
+    server = FakeOpenAI(lambda call, before: answers[number_of(call)])
     replies = answer(server, serve, len(answers))
+
     assert {call.authorization for call in server.calls} == {f"Bearer {KEY}"}
-    failed = [place for place, reply in enumerate(replies) if reply.finish_reason == "failed"]
+
+    failed = [number for number, reply in enumerate(replies) if reply.finish_reason == "failed"]
     assert failed == [0, 1, 2, 3, 6, 7]
-    assert all(len(reply.error) <= 200 and reply.error.isprintable() for reply in replies)
+    for reply in replies:
+        assert len(reply.error) <= 200
+        assert reply.error.isprintable()
+        assert KEY[3:20] not in repr(reply)
     assert replies[8].text == "[key]"
-    assert not any(KEY[3:20] in text for text in map(repr, replies))
+
     with pytest.raises(EngineError) as error:
         answer(always(*fault(401, echo)), serve, 2)
+
     assert KEY[3:20] not in repr(error.getrepr(style="long", showlocals=False))
 
 
@@ -443,12 +499,14 @@ def test_the_key_is_in_no_file(tmp_path, serve, monkeypatch):
     )
     run(religion(1), tmp_path, InspectEngine(MODEL, serve(server)), 50, GREEDY)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
+
     assert {file.suffix for file in files} >= {".json", ".parquet"}
     assert not any(KEY[3:20].encode() in file.read_bytes() for file in files)
 
 
 def test_identity_names_the_server_and_no_secret(serve):
     url = serve(FakeOpenAI())
+
     assert InspectEngine(MODEL, url + "/").identity() == {
         "engine": "inspect",
         "engine_version": "0.3.285",
@@ -474,7 +532,10 @@ def test_a_redirect_is_not_followed(status, serve):
     other = FakeOpenAI()
     server = always(status, {"Location": f"{serve(other)}/chat/completions"}, b"")
     (reply,) = answer(server, serve)
-    assert (reply.finish_reason, other.calls, len(server.calls)) == ("failed", [], 1)
+
+    assert reply.finish_reason == "failed"
+    assert other.calls == []
+    assert len(server.calls) == 1
 
 
 def test_a_body_without_end_is_given_up(serve):
@@ -484,8 +545,9 @@ def test_a_body_without_end_is_given_up(serve):
         (200, packed, gzip.compress(b" " * 50_000_000)),
         ok(completion("9" * 2**19)),
     ]
-    server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
+    server = FakeOpenAI(lambda call, before: answers[number_of(call)])
     replies = answer(server, serve, 3)
+
     assert [reply.error for reply in replies[:2]] == [
         "the answer is longer than 33,554,432 bytes",
         "the answer is compressed, which was not asked for",
@@ -497,17 +559,29 @@ def test_a_body_without_end_is_given_up(serve):
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"null", b"50", b'"50"', b"\xff\xfe\x00", b'{"choices": [{"message": {"content": "5',
-        b'{"choices": []}', b'{"choices": {"0": 1}}', b'{"choices": [{"message": "50"}]}',
-        b'{"choices": [{"message": null}]}', b'{"error": {"message": "provider down"}}',
-        b"[" * 100_000, b"[" * 700 + b"]" * 700, b"9" * 5000, b"<html>\n\x1b[31mhotel</html>",
+        b"",
+        b"null",
+        b"50",
+        b'"50"',
+        b"\xff\xfe\x00",
+        b'{"choices": [{"message": {"content": "5',
+        b'{"choices": []}',
+        b'{"choices": {"0": 1}}',
+        b'{"choices": [{"message": "50"}]}',
+        b'{"choices": [{"message": null}]}',
+        b'{"error": {"message": "provider down"}}',
+        b"[" * 100_000,
+        b"[" * 700 + b"]" * 700,
+        b"9" * 5000,
+        b"<html>\n\x1b[31mhotel</html>",
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_is_none_fails_by_name_and_costs_no_other(body, serve):
     server = FakeOpenAI(
         lambda call, before: (200, JSON, body) if call.prompt == "How, 1?" else None
     )
     replies = answer(server, serve, 3)
+
     assert [reply.finish_reason for reply in replies] == ["stop", "failed", "stop"]
     assert replies[1].text is None
     assert 0 < len(replies[1].error) <= 200
@@ -567,8 +641,10 @@ LENGTHY = Sampling(max_tokens=8)
 def test_a_model_that_is_not_there_is_asked_sixteen_times_at_most(serve, tmp_path):
     server = always(*fault(404, "no such model"))
     engine = InspectEngine(MODEL, serve(server))
+
     with pytest.raises(EngineError, match="no such model"):
         run(religion(3), tmp_path, engine, 200)
+
     assert len(server.calls) <= 16 + 100  # those in flight
     assert not any(tmp_path.glob("part-*"))
 
@@ -585,11 +661,15 @@ def test_a_first_call_that_failed_for_now_pins_nothing(serve, tmp_path, monkeypa
 
     server = FakeOpenAI(script)
     address = serve(server)
+
     with pytest.raises(EngineError, match="busy"):
         run(religion(1), tmp_path, InspectEngine(MODEL, address))
+
     assert not (tmp_path / "manifest.json").exists()
+
     busy[0] = False
     table = run(religion(1), tmp_path, InspectEngine(MODEL, address))
+
     assert table.text.tolist() == ["72"] * len(table)
 
 
@@ -598,7 +678,10 @@ def test_the_text_of_a_reasoning_model_that_was_cut_without_a_mark_is_reasoning(
     base = serve(FakeOpenAI(lambda call, before: ok(body)))
     engine = InspectEngine("openai-api/local/deepseek-r1", base)
     (reply,) = engine.answer(chats(1), LENGTHY)
-    assert (reply.text, reply.reasoning) == ("", "a first guess is 72. But wait")
+
+    assert reply.text == ""
+    assert reply.reasoning == "a first guess is 72. But wait"
+
     plain = InspectEngine(MODEL, base)
     assert plain.answer(chats(1), LENGTHY)[0].text == "a first guess is 72. But wait"
 
@@ -610,10 +693,17 @@ def test_a_model_that_was_told_not_to_reason_may_do_it_all_the_same(counted, is_
     if counted is not None:
         details = {"completion_tokens_details": {"reasoning_tokens": counted}}
         body["usage"] = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18} | details
+
     base = serve(FakeOpenAI(lambda call, before: ok(body)))
     engine = InspectEngine("openai-api/local/deepseek-r1", base)
     (reply,) = engine.answer(chats(1), Sampling(max_tokens=500, reasoning="none"))
-    assert (reply.text, reply.reasoning) == (("", said) if is_reasoning else (said, ""))
+
+    if is_reasoning:
+        assert reply.text == ""
+        assert reply.reasoning == said
+    else:
+        assert reply.text == said
+        assert reply.reasoning == ""
 
 
 @pytest.mark.parametrize("status", [403, 429])
@@ -621,7 +711,9 @@ def test_one_prompt_that_is_refused_stops_no_run_that_has_answers(status, serve,
     engine = InspectEngine(MODEL, serve(always(*fault(status, "flagged"))))
     engine.answered = True
     (reply,) = engine.answer(chats(1), GREEDY)
+
     assert reply.finish_reason == "failed"
+
     with pytest.raises(EngineError, match="does not answer"):
         engine.answer(chats(16), GREEDY)
 
@@ -640,4 +732,5 @@ def test_what_a_full_disk_says_reaches_the_user_as_it_is(serve):
 def test_parts_of_any_other_kind_are_no_answer(serve, kind):
     content = [{"type": kind, "text": "72?"}, {"type": "output_text", "text": "65"}]
     (reply,) = answer(always(*ok(completion(content))), serve)
-    assert (reply.text, reply.reasoning) == ("65", "72?")
+    assert reply.text == "65"
+    assert reply.reasoning == "72?"

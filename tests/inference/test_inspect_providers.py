@@ -100,6 +100,15 @@ def environment(monkeypatch):
         monkeypatch.setenv(f"{provider}_API_KEY", "key-0123456789abcdef")
 
 
+def streamed_body():
+    """The events of a reply, as a server sends them."""
+    body = ""
+    for event in STREAMED:
+        body += f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
+
+    return body.encode()
+
+
 @pytest.mark.parametrize("rejects", [False, True])
 @pytest.mark.parametrize(
     ("model", "client", "path", "body", "expected"),
@@ -115,14 +124,14 @@ def environment(monkeypatch):
 )
 def test_a_provider_is_asked_and_read(model, client, path, body, expected, rejects):
     pytest.importorskip(client)
-    asked = []
+    requests = []
 
     class Provider(Handler):
         def do_POST(self):
             request = self.body().decode()
             if "count_tokens" in self.path:  # of Anthropic's reasoning
                 return self.reply(200, JSON, b'{"input_tokens": 7}')
-            asked.append(request)
+            requests.append(request)
             if rejects and "temperature" in request:
                 return self.reply(400, JSON, json.dumps({"error": REJECTED}).encode())
             return self.reply(200, JSON, json.dumps(body).encode())
@@ -132,54 +141,67 @@ def test_a_provider_is_asked_and_read(model, client, path, body, expected, rejec
         engine = InspectEngine(model, address + path, timeout=60)
         engine.prepare(CHAT, sampling)
         replies = engine.answer([CHAT, CHAT], sampling)
-    cached, name, reasoning, thinking = expected
-    reply = Reply("72", "stop", 50, cached, 30, model=name, reasoning=reasoning)
-    assert replies == [reply._replace(reasoning_tokens=thinking)] * 2
+
+    cached, name, reasoning, reasoning_tokens = expected
+    reply = Reply(
+        "72",
+        "stop",
+        prompt_tokens=50,
+        cached_tokens=cached,
+        output_tokens=30,
+        model=name,
+        reasoning=reasoning,
+        reasoning_tokens=reasoning_tokens,
+    )
+    assert replies == [reply, reply]
     assert 2000 in engine.sent.values()
-    assert ("temperature" in asked[-1]) <= (not rejects)
+    if rejects:
+        assert "temperature" not in requests[-1]
     assert not any("S." in str(value) for value in engine.sent.values())
 
 
 def test_an_answer_that_comes_in_events_is_read():
     """As inspect_ai asks Anthropic for long answers and for reasoning."""
     pytest.importorskip("anthropic")
-    asked = []
+    requests = []
 
     class Provider(Handler):
         def do_POST(self):
             request = json.loads(self.body())
             if "count_tokens" in self.path:
                 return self.reply(200, JSON, b'{"input_tokens": 7}')
-            asked.append(request)
-            events = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in STREAMED]
-            return self.reply(200, {"Content-Type": "text/event-stream"}, "".join(events).encode())
+            requests.append(request)
+            return self.reply(200, {"Content-Type": "text/event-stream"}, streamed_body())
 
     sampling = Sampling(max_tokens=8_320, reasoning="2000")
     with listening(Provider) as address:
         engine = InspectEngine("anthropic/claude-sonnet-4-5", address, timeout=60)
         (reply,) = engine.answer([CHAT], sampling)
-    assert asked[0]["stream"]
-    assert asked[0]["thinking"]["budget_tokens"] == 2000
+
+    assert requests[0]["stream"]
+    assert requests[0]["thinking"]["budget_tokens"] == 2000
+
     expected = Reply("72", "stop", 50, 32, 30, model="dated", reasoning="99? No.")
     assert reply == expected._replace(reasoning_tokens=7)
 
 
 def test_a_number_of_tokens_that_claude_no_longer_takes_is_left_out(capsys):
     pytest.importorskip("anthropic")
-    asked = []
+    requests = []
 
     class Provider(Handler):
         def do_POST(self):
-            asked.append(json.loads(self.body()))
-            events = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in STREAMED]
-            return self.reply(200, {"Content-Type": "text/event-stream"}, "".join(events).encode())
+            requests.append(json.loads(self.body()))
+            return self.reply(200, {"Content-Type": "text/event-stream"}, streamed_body())
 
     with listening(Provider) as address:
         engine = InspectEngine("anthropic/claude-sonnet-5", address, timeout=60)
         reply = engine.prepare(CHAT, Sampling(max_tokens=8_320, reasoning="2000"))
+
     assert reply.text == "72"
     assert engine.left_out[0] == "reasoning_tokens"
-    assert "budget_tokens" not in json.dumps(asked)
+    assert "budget_tokens" not in json.dumps(requests)
+
     said = capsys.readouterr().err
     assert "anthropic/claude-sonnet-5 rejects reasoning_tokens, which is left out" in said
 
@@ -187,23 +209,25 @@ def test_a_number_of_tokens_that_claude_no_longer_takes_is_left_out(capsys):
 @pytest.mark.parametrize("effort", ["low", "medium", "high"])
 def test_the_budget_of_an_effort_fits_into_what_a_reply_may_have(effort):
     """Anthropic demands more tokens for a reply than its budget for thinking."""
-    sampling = free_sampling(
-        {"REASONING": effort, "MAX_TOKENS": 128, "TEMPERATURE": "", "SEED": 0}, "claude-sonnet-4-5"
-    )
+    given = {"REASONING": effort, "MAX_TOKENS": 128, "TEMPERATURE": "", "SEED": 0}
+
+    sampling = free_sampling(given, "claude-sonnet-4-5")
+
     assert sampling.max_tokens - 128 > effort_to_reasoning_tokens(effort)
 
 
 @pytest.mark.parametrize(("effort", "sent"), [("none", "none"), ("low", "low"), ("", None)])
 def test_ollama_is_told_how_much_to_think(effort, sent):
-    asked = []
+    requests = []
 
     class Ollama(Handler):
         def do_POST(self):
-            asked.append(json.loads(self.body()))
+            requests.append(json.loads(self.body()))
             return self.reply(200, JSON, json.dumps(CHAT_API).encode())
 
     with listening(Ollama) as address:
         engine = InspectEngine("ollama/llama3.2", f"{address}/v1", timeout=60)
         engine.answer([CHAT], Sampling(reasoning=effort))
-    assert asked[0].get("reasoning", {}).get("effort") == sent
-    assert "reasoning_effort" not in asked[0]
+
+    assert requests[0].get("reasoning", {}).get("effort") == sent
+    assert "reasoning_effort" not in requests[0]

@@ -75,7 +75,9 @@ def test_a_mark_that_the_reasoning_mentions_hides_the_answer_only_where_the_repl
 
 def test_a_failed_reply_stays_as_it_is_and_reasoning_of_a_server_is_kept():
     failed = Reply(None, "failed", error="no net")
+
     assert apart(failed) is failed
+
     served = Reply("<think>b</think>65", STOP, reasoning="a")
     assert apart(served) == Reply("65", STOP, reasoning="a\nb")
 
@@ -102,8 +104,10 @@ def test_what_ends_the_reasoning_that_a_prompt_opens(prompt, closed):
 
 
 def test_marks_among_special_tokens():
-    assert [t for t in ("<think>", "</think>", "[THINK]", "<|channel|>") if not is_mark(t)] == []
-    assert not any(map(is_mark, ("<s>", "</s>", "<|im_end|>", "thinking", "[INST]")))
+    for mark in ("<think>", "</think>", "[THINK]", "<|channel|>"):
+        assert is_mark(mark)
+    for other in ("<s>", "</s>", "<|im_end|>", "thinking", "[INST]"):
+        assert not is_mark(other)
 
 
 # ---- 10,000 replies of twelve shapes ---------------------------------------------------------
@@ -113,22 +117,38 @@ INSIDE = {
     "verdict": "[[{letter}]] seems best, but [[{letter}]]. Final verdict: [[{letter}]]",
     "words": "Friendly: {n5}\nSociable: {n5}\n1. greedy: they are\n2. cold: so I hear\n",
 }
-OUTSIDE = {"rating": "The answer is 65.", "verdict": "My verdict: [[B]]", "words": "Friendly: 2"}
+OUTSIDE = {
+    "rating": "The answer is 65.",
+    "verdict": "My verdict: [[B]]",
+    "words": "Friendly: 2",
+}
+VALUES = {
+    "rating": 65,
+    "verdict": "B",
+    "words": 2,
+}
+MARKS = [
+    ("<think>", "</think>"),
+    ("<think>\n", "\n</think>\n\n"),
+    ("<Thinking>", "</Thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<reasoning>", "</reasoning>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("< think >", "</ think >"),
+    ("", "</think>"),
+    ("<|channel|>analysis<|message|>", "<|end|>" + FINAL),
+    ("analysis", "assistantfinal"),
+]
 
 
 def shaped(rng, thought, answer):
     """A reply in one of the shapes of today's models: text, finish reason, whether it answers."""
-    opening, closed = rng.choice([
-        ("<think>", "</think>"), ("<think>\n", "\n</think>\n\n"), ("<Thinking>", "</Thinking>"),
-        ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("<reasoning>", "</reasoning>"),
-        ("<|begin_of_thought|>", "<|end_of_thought|>"), ("< think >", "</ think >"),
-        ("", "</think>"),
-        ("<|channel|>analysis<|message|>", "<|end|>" + FINAL),
-        ("analysis", "assistantfinal"),
-    ])  # fmt: skip
+    opening, closed = rng.choice(MARKS)
     whole = f"{opening}{thought}{closed}{answer}"
     if rng.random() < 0.5 or not opening:
         return whole, STOP, True
+
     # Cut anywhere before the end of the closing mark.
     end = rng.randint(len(opening) + 1, len(whole) - len(answer) - 1)
     return whole[:end], rng.choice([LENGTH, STOP]), False
@@ -138,32 +158,44 @@ def value_of(read, kind):
     """The value that a parser read."""
     if kind == "rating":
         return read.value
-    return read.letter if kind == "verdict" else read.values["Friendly"]
+    if kind == "verdict":
+        return read.letter
+    return read.values["Friendly"]
+
+
+def parser_of(kind):
+    """The function that reads a value out of a text."""
+    if kind == "rating":
+        return lambda text: parse_rating(text, 0, 100)
+    if kind == "verdict":
+        return parse_verdict
+    return lambda text: parse_ratings(text, ("Friendly", "Sociable"))
+
+
+def random_thought(rng, kind):
+    """A reasoning that holds values, in one of three shapes."""
+    values = {"n": rng.randint(0, 64), "n5": rng.randint(3, 5), "letter": rng.choice("ACD")}
+    thought = INSIDE[kind].format(**values)
+    return rng.choice([thought, f"We weigh it.\n{thought}", thought * 3])
 
 
 @pytest.mark.parametrize("kind", INSIDE)
 def test_no_value_is_read_out_of_reasoning(kind):
     rng = random.Random(0)
-    words = ("Friendly", "Sociable")
-    read_of = {
-        "rating": lambda text: parse_rating(text, 0, 100),
-        "verdict": parse_verdict,
-        "words": lambda text: parse_ratings(text, words),
-    }[kind]
+    parse = parser_of(kind)
     outcomes = {"answered": 0, "cut": 0}
+
     for _ in range(10_000):
-        inside = {"n": rng.randint(0, 64), "n5": rng.randint(3, 5), "letter": rng.choice("ACD")}
-        thought = INSIDE[kind].format(**inside)
-        thought = rng.choice([thought, f"We weigh it.\n{thought}", thought * 3])
+        thought = random_thought(rng, kind)
         text, ending, answers = shaped(rng, thought, OUTSIDE[kind])
 
         reply = apart(Reply(text, ending))
-        read = read_of(reply.text)
+        read = parse(reply.text)
         row = pd.DataFrame([reply._asdict()])
         (status,) = final_status(row, [read.status], unread=["unparsable", NO_VERDICT])
 
         if answers:
-            assert value_of(read, kind) == {"rating": 65, "verdict": "B", "words": 2}[kind], text
+            assert value_of(read, kind) == VALUES[kind], text
             assert status in (OK, "incomplete"), text
             outcomes["answered"] += 1
         else:
@@ -171,4 +203,5 @@ def test_no_value_is_read_out_of_reasoning(kind):
             assert reply.text.strip() == "" or read.status != OK, text
             assert parse_keywords(reply.text, 5).words == () or kind != "words", text
             outcomes["cut"] += 1
+
     assert min(outcomes.values()) > 3_000

@@ -22,24 +22,47 @@ def replayed(tmp_path, monkeypatch):
     """A function that asks a study's notebook of recordings."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
 
-    def asked(notebook, place, **given):
-        given = {"MODELS": "somebody", "ENGINE": "replay", "RECORDINGS": str(place)} | given
+    def ask_recordings(notebook, recordings, models="somebody", **given):
+        given["MODELS"] = models
+        given["ENGINE"] = "replay"
+        given["RECORDINGS"] = str(recordings)
         values = merged(notebook, "demo", given)
         return ask(calls_of(notebook, values), values)
 
-    return asked
+    return ask_recordings
 
 
 # ---- Hou et al.: a folder of batches, by category and setting -----------------------------------
 
-OPTIONS = {"ethnicity": "Race or Ethnicity", "nationality": "Nationality", "religion": "Religion"}
-VARIATIONS = {"origin": "P0,S0,T0", "persona-1": "P1,S0,T0"}
+OPTIONS = {
+    "ethnicity": "Race or Ethnicity",
+    "nationality": "Nationality",
+    "religion": "Religion",
+}
+VARIATIONS = {
+    "origin": "P0,S0,T0",
+    "persona-1": "P1,S0,T0",
+}
+
 # As the scripts go through them: another order than ours. One event is told three times.
 EVENTS = [
-    ("fear", "4", "I fell off a roof."), ("fear", "5", "I was lost in a wood."),
-    ("boredom", "7", "I had nothing to do."), ("boredom", "8", "I had nothing to do."),
-    ("boredom", "9", "I was stuck in traffic."), ("boredom", "12", "I had nothing to do."),
-]  # fmt: skip
+    ("fear", "4", "I fell off a roof."),
+    ("fear", "5", "I was lost in a wood."),
+    ("boredom", "7", "I had nothing to do."),
+    ("boredom", "8", "I had nothing to do."),
+    ("boredom", "9", "I was stuck in traffic."),
+    ("boredom", "12", "I had nothing to do."),
+]
+OUR_ORDER_OF_EVENTS = [2, 3, 4, 5, 0, 1]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """The file of the events."""
+    file = tmp_path / "corpus.tsv"
+    table = pd.DataFrame(EVENTS, columns=["emotion", "text_id", "generated_text"])
+    table.to_csv(file, sep="\t", index=False)
+    return str(file)
 
 
 def people_of(category):
@@ -48,199 +71,248 @@ def people_of(category):
     return [*others, first]
 
 
-def batches(folder, drawn, size):
-    """The results of all prompts, several files a category and setting, written by pandas."""
+def batch_rows(category, setting_name, drawn):
+    """A row with a drawn rating per prompt of a category and setting."""
+    setting = stimuli.setting(setting_name)
+    people = people_of(category)
+
+    rows = []
+    for perceiver, experiencer, (emotion, _, text) in product(people, people, EVENTS):
+        turns = setting.messages(perceiver, experiencer, emotion, text)
+        prompts = [turn["content"] for turn in turns]
+        rating = str(drawn.integers(101))
+        rows.append((*prompts, rating))
+
+    return pd.DataFrame(rows, columns=["system_prompt", "user_input", "response"])
+
+
+def write_batches(folder, drawn, size):
+    """Write the results of all prompts, several files per category and setting."""
     folder.mkdir()
     for (option, category), (variation, name) in product(OPTIONS.items(), VARIATIONS.items()):
-        setting = stimuli.setting(name)
-        people = people_of(category)
-        rows = []
-        for perceiver, experiencer, (emotion, _, text) in product(people, people, EVENTS):
-            turns = setting.messages(perceiver, experiencer, emotion, text)
-            prompts = [turn["content"] for turn in turns]
-            rows.append((len(rows), *prompts, str(drawn.integers(101))))
-
-        columns = ["idx", "system_prompt", "user_input", "response"]
-        table = pd.DataFrame(rows, columns=columns)
+        table = batch_rows(category, name, drawn)
         for number, start in enumerate(range(0, len(table), size)):
+            batch = table[start : start + size]
             file = folder / f"{option}_{variation}_batch-{number}.tsv"
-            table[start : start + size].to_csv(file, sep="\t", index=False)
+            batch.to_csv(file, sep="\t", index_label="idx")
 
 
-def cells_of(folder, option, variation, category):
+def cells_of(folder, option, variation):
     """Ratings straight from the files, in our order: identities, then events by emotion."""
     files = sorted(folder.glob(f"{option}_{variation}_batch-*.tsv"))
-    told = pd.concat(pd.read_csv(file, sep="\t") for file in files)
-    n = len(people_of(category))
-    ratings = told.response.to_numpy(float).reshape(n, n, len(EVENTS))
-    people = [n - 1, *range(n - 1)]
-    events = [2, 3, 4, 5, 0, 1]
-    return ratings[np.ix_(people, people, events)]
+    table = pd.concat(pd.read_csv(file, sep="\t") for file in files)
+    number = len(people_of(OPTIONS[option]))
+    ratings = table.response.to_numpy(float).reshape(number, number, len(EVENTS))
+
+    last_first = [number - 1, *range(number - 1)]
+    return ratings[np.ix_(last_first, last_first, OUR_ORDER_OF_EVENTS)]
 
 
-def test_every_cell_of_the_authors_folder_is_that_of_its_file(tmp_path, replayed, capsys):
-    corpus = tmp_path / "corpus.tsv"
-    columns = ["emotion", "text_id", "generated_text"]
-    pd.DataFrame(EVENTS, columns=columns).to_csv(corpus, sep="\t", index=False)
+def test_every_cell_of_the_authors_folder_is_that_of_its_file(tmp_path, corpus, replayed, capsys):
     folder = tmp_path / "exp"
-    batches(folder, np.random.default_rng(1), 60 * len(EVENTS))
+    write_batches(folder, np.random.default_rng(1), 60 * len(EVENTS))
     assert len(list(folder.iterdir())) == 2 * (7 + 9 + 1)
 
     settings = ";".join(VARIATIONS.values())
-    given = {"CORPUS": str(corpus), "N_EVENTS": "0", "SETTINGS": settings}
-    done = replayed("10_empathy_gap", folder, **given)
-    blocks = {(call.labels["setting"], call.labels["category"]): call for call in done}
-    assert len(blocks) == 6
-    persons = []
+    calls = replayed("10_empathy_gap", folder, CORPUS=corpus, N_EVENTS="0", SETTINGS=settings)
+
+    values = {}
+    for call in calls:
+        key = (call.labels["setting"], call.labels["category"])
+        values[key] = answers.load(call).values
+    assert len(values) == 6
     for (option, category), (variation, name) in product(OPTIONS.items(), VARIATIONS.items()):
-        read = answers.load(blocks[name, category])
-        wanted = cells_of(folder, option, variation, category)
-        np.testing.assert_array_equal(read.values, wanted)
-        persons.append(read.values[0, 0].mean())
-    assert len(set(persons)) == 6  # "a person" with "a person" is another cell in each file
+        expected = cells_of(folder, option, variation)
+        np.testing.assert_array_equal(values[name, category], expected)
     assert "answer no prompt" not in capsys.readouterr().err
 
+    # "a person" with "a person" is another cell in each file.
+    persons = {cells[0, 0].mean() for cells in values.values()}
+    assert len(persons) == 6
 
-def test_the_authors_folder_without_its_names_is_refused(tmp_path, replayed):
+
+def test_the_authors_folder_without_its_names_is_refused(tmp_path, corpus, replayed):
     """Nothing else says of which category "a person" with "a person" was recorded."""
     folder = tmp_path / "exp"
-    batches(folder, np.random.default_rng(2), 10_000)
-    for number, file in enumerate(sorted(folder.iterdir())):
-        file.rename(folder / f"{'abcdef'[number]}.tsv")
-    corpus = tmp_path / "corpus.tsv"
-    told = pd.DataFrame(EVENTS, columns=["emotion", "text_id", "generated_text"])
-    told.to_csv(corpus, sep="\t", index=False)
+    write_batches(folder, np.random.default_rng(2), 10_000)
+    for letter, file in zip("abcdef", sorted(folder.iterdir()), strict=True):
+        file.rename(folder / f"{letter}.tsv")
+
     with pytest.raises(EngineError, match=r"a\.tsv, line \d+, and .*c\.tsv, line \d+: found two"):
-        replayed("10_empathy_gap", folder, CORPUS=str(corpus), N_EVENTS="0", SETTINGS="P0,S0,T0")
+        replayed("10_empathy_gap", folder, CORPUS=corpus, N_EVENTS="0", SETTINGS="P0,S0,T0")
+
     assert not paths.RESPONSES.exists()
 
 
 # ---- The Biased Samaritan: 412 prompts of the control in each category ---------------------------
 
+KEY = ["scenario", "wording", "phrasing"]
 
-def helpers(drawn):
-    """A rating of every prompt of every category, twice: rows with their category and run."""
+
+def ratings_of(drawn):
+    """A drawn rating of every prompt of every category, in two runs."""
     table = scenarios.load_scenarios()
-    phrasings = {
-        category: list(scenarios.phrasings(category).itertuples())
-        for category in scenarios.categories()
-    }
-    for run, category in product((1, 2), scenarios.categories()):
-        for row in table.itertuples():
-            for name in phrasings[category]:
-                (turn,) = scenarios.messages(row.text, name.text)
-                number = int(drawn.integers(1, 101))
-                where = (row.scenario, row.wording, name.phrasing)
-                yield (category, run, name.group, *where, turn["content"], str(number))
+    categories = scenarios.categories()
+
+    rows = []
+    for run, category, scenario in product((1, 2), categories, table.itertuples()):
+        for name in scenarios.phrasings(category).itertuples():
+            turns = scenarios.messages(scenario.text, name.text)
+            assert len(turns) == 1
+            row = {
+                "category": category,
+                "run": run,
+                "group": name.group,
+                "scenario": scenario.scenario,
+                "wording": scenario.wording,
+                "phrasing": name.phrasing,
+                "prompt": turns[0]["content"],
+                "response": str(drawn.integers(1, 101)),
+            }
+            rows.append(row)
+
+    return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize("by", ["file", "column"])
-def test_every_control_is_that_of_its_category(by, tmp_path, replayed):
-    columns = ["category", "run", "group", "scenario", "wording", "phrasing", "prompt", "response"]
-    told = pd.DataFrame(helpers(np.random.default_rng(3)), columns=columns)
-    folder = tmp_path / "recorded"
-    folder.mkdir()
-    if by == "column":
-        told.to_csv(folder / "everything.csv", index=False)
-    else:
-        for category, rows in told.groupby("category"):
-            rows.drop(columns="category").to_csv(folder / f"{category.lower()}.csv", index=False)
-
-    done = replayed("20_biased_samaritan", folder, RUNS="2")
-    assert len(done) == 6
-    key = ["scenario", "wording", "phrasing"]
-    controls = []
-    for call in done:
-        own = told[(told.category == call.labels["category"]) & (told.run == call.round)]
-        wanted = own.set_index(key).response.astype(float)
-        read = helpfulness.load(call).set_index(key).rating
-        assert len(read) == len(wanted)
-        pd.testing.assert_series_equal(read, wanted[read.index], check_names=False)
-        controls.append(own[own.group == scenarios.CONTROL].response.tolist())
-    assert [len(ratings) for ratings in controls] == [412] * 6
-    assert len(set(map(tuple, controls))) == 6
+def write_by_category(folder, table):
+    """Write one file per category, which its name says."""
+    for category, rows in table.groupby("category"):
+        file = folder / f"{category.lower()}.csv"
+        rows.drop(columns="category").to_csv(file, index=False)
 
 
 @pytest.fixture
-def of_gender(tmp_path):
-    """A folder with one file of one category and run, and the rows of all."""
-    columns = ["category", "run", "group", "scenario", "wording", "phrasing", "prompt", "response"]
-    told = pd.DataFrame(helpers(np.random.default_rng(4)), columns=columns)
-    told = told[told.run == 1]
+def folder(tmp_path):
+    """A folder for recordings."""
     folder = tmp_path / "recorded"
     folder.mkdir()
-    gender = told[told.category == "Gender"]
+    return folder
+
+
+@pytest.mark.parametrize("by", ["file", "column"])
+def test_every_control_is_that_of_its_category(by, folder, replayed):
+    table = ratings_of(np.random.default_rng(3))
+    if by == "column":
+        table.to_csv(folder / "everything.csv", index=False)
+    else:
+        write_by_category(folder, table)
+
+    calls = replayed("20_biased_samaritan", folder, RUNS="2")
+
+    assert len(calls) == 6
+    controls = set()
+    for call in calls:
+        is_of_call = (table.category == call.labels["category"]) & (table.run == call.round)
+        recorded = table[is_of_call]
+        expected = recorded.set_index(KEY).response.astype(float)
+        ratings = helpfulness.load(call).set_index(KEY).rating
+        assert len(ratings) == len(expected)
+        pd.testing.assert_series_equal(ratings, expected[ratings.index], check_names=False)
+
+        control = recorded[recorded.group == scenarios.CONTROL].response
+        assert len(control) == 412
+        controls.add(tuple(control))
+
+    assert len(controls) == 6
+
+
+@pytest.fixture
+def first_run(folder):
+    """Ratings of all categories in one run, of which a file holds those of gender."""
+    table = ratings_of(np.random.default_rng(4))
+    table = table[table.run == 1]
+    gender = table[table.category == "Gender"]
     gender.drop(columns="category").to_csv(folder / "Gender.csv", index=False)
-    return folder, told
+    return table
 
 
-def test_a_category_without_the_control_borrows_none_of_another(of_gender, replayed):
+def test_a_category_without_the_control_borrows_none_of_another(first_run, folder, replayed):
     """Its own file has no word of the category's in its name, and lacks the control."""
-    folder, told = of_gender
-    race = told[(told.category == "Race") & (told.group != scenarios.CONTROL)]
+    is_race = first_run.category == "Race"
+    race = first_run[is_race & (first_run.group != scenarios.CONTROL)]
     race.drop(columns="category").to_csv(folder / "ethnic2.csv", index=False)
 
-    done = replayed("20_biased_samaritan", folder, RUNS="1")
-    read = {call.labels["category"]: helpfulness.load(call) for call in done}
-    controls = {
-        category: rows[rows.group == scenarios.CONTROL].rating for category, rows in read.items()
-    }
-    assert controls["Gender"].notna().all()
-    assert controls["Race"].isna().all()
-    others = read["Race"][read["Race"].group != scenarios.CONTROL]
-    assert others.rating.notna().all()
+    calls = replayed("20_biased_samaritan", folder, RUNS="1")
+
+    answers_by_category = {call.labels["category"]: helpfulness.load(call) for call in calls}
+    gender_answers = answers_by_category["Gender"]
+    race_answers = answers_by_category["Race"]
+    is_control_of_race = race_answers.group == scenarios.CONTROL
+    assert gender_answers[gender_answers.group == scenarios.CONTROL].rating.notna().all()
+    assert race_answers[is_control_of_race].rating.isna().all()
+    assert race_answers[~is_control_of_race].rating.notna().all()
 
 
+@pytest.mark.usefixtures("first_run")
 def test_a_file_of_one_category_answers_no_other_and_it_is_said_how_to_name_files(
-    of_gender, replayed, capsys
+    folder, replayed, capsys
 ):
-    folder, _ = of_gender
-    done = replayed("20_biased_samaritan", folder, RUNS="1")
-    assert [call.labels["category"] for call in done] == ["Gender"]
+    calls = replayed("20_biased_samaritan", folder, RUNS="1")
+
     said = capsys.readouterr().err
-    assert (
-        "somebody: free text (1 Race; 1 Age) is not stored, as no recording is of that round"
-        in said
-    )
+    assert [call.labels["category"] for call in calls] == ["Gender"]
+    absent = "somebody: free text (1 Race; 1 Age) is not stored, as no recording is of that round"
+    assert absent in said
     assert "files with a word of their category in the name" in said
 
 
-# ---- StereoMap: a file a run, with pandas's index ------------------------------------------------
+# ---- StereoMap: a file per run, with pandas's index ----------------------------------------------
 
 GROUPS = ["Nurses", "Lawyers", "Homeless", "Elderly", "Rich"]
 
 
-def answered(run, group, prompt):
-    """One answer; a call failed now and then, and stands as an empty one."""
-    failed = (run, group, prompt) == (2, "Lawyers", "EXTENDED/Emotion")
-    return None if failed else f"{run} {group} {prompt}"
+def answer_of(run, group, prompt):
+    """One answer; one call failed, and stands as an empty answer."""
+    if (run, group, prompt) == (2, "Lawyers", "EXTENDED/Emotion"):
+        return None
+    return f"{run} {group} {prompt}"
 
 
-def test_a_file_a_run_is_a_round(tmp_path, replayed, capsys):
-    folder = tmp_path / "result"
-    folder.mkdir()
+def write_run(file, run):
+    """Write the answers of one run."""
+    rows = []
+    for prompt, group in product(groups.prompts("EXTENDED"), GROUPS):
+        turns = groups.chats(group, prompt, wording="released")[""]
+        assert len(turns) == 1
+        row = {
+            "Group": group,
+            "Construct": prompt,
+            "Attribute": "",
+            "Questionnaire": turns[0]["content"],
+            "Answer": answer_of(run, group, prompt),
+        }
+        rows.append(row)
+
+    pd.DataFrame(rows).to_csv(file)
+
+
+def test_the_file_of_a_run_is_a_round(folder, replayed, capsys):
     for run in (1, 2, 3):
-        rows = []
-        for prompt, group in product(groups.prompts("EXTENDED"), GROUPS):
-            (turn,) = groups.chats(group, prompt, wording="released")[""]
-            about = {"Group": group, "Construct": prompt, "Attribute": ""}
-            said = {"Questionnaire": turn["content"], "Answer": answered(run, group, prompt)}
-            rows.append(about | said)
-        pd.DataFrame(rows).to_csv(folder / f"gpt35_run{run}.csv")
+        write_run(folder / f"gpt35_run{run}.csv", run)
     assert (folder / "gpt35_run1.csv").read_text("utf8").startswith(",Group,Construct,")
 
-    given = {"GROUPS": ";".join(GROUPS), "WORDING": "released", "ABLATION_ROUNDS": "0"}
-    done = replayed("40_stereomap", folder, ROUNDS="4", **given)
-    own = [call for call in done if call.labels["version"] == "EXTENDED"]
-    assert [call.round for call in own] == [1, 2, 3]
+    calls = replayed(
+        "40_stereomap",
+        folder,
+        GROUPS=";".join(GROUPS),
+        WORDING="released",
+        ROUNDS="4",
+        ABLATION_ROUNDS="0",
+    )
+
+    extended = [call for call in calls if call.labels["version"] == "EXTENDED"]
+    assert [call.round for call in extended] == [1, 2, 3]
     assert "somebody: free text (EXTENDED" in capsys.readouterr().err
-    for call in own:
+    for call in extended:
         texts = stored(call).read().text
         assert len(texts) == 35
         for trial, text in zip(call.design, texts, strict=True):
-            asked = trial.condition["inquiry"]
-            wanted = answered(call.round, asked.group, asked.prompt)
-            assert text == wanted if wanted else pd.isna(text)
+            inquiry = trial.condition["inquiry"]
+            expected = answer_of(call.round, inquiry.group, inquiry.prompt)
+            if expected is None:
+                assert pd.isna(text)
+            else:
+                assert text == expected
 
 
 # ---- GIEBench: two models in one folder ----------------------------------------------------------
@@ -248,37 +320,60 @@ def test_a_file_a_run_is_a_round(tmp_path, replayed, capsys):
 LETTERS = {"GPT-4": "A", "Qwen-1.5-110b": "B"}
 
 
-def results(folder):
-    """Three prompts of two models, as the repository has them."""
-    folder.mkdir()
-    for (model, letter), prompt in product(LETTERS.items(), questions.templates()["prompts"]):
-        told = {}
-        for item in questions.load_questions():
-            (turn,) = questions.messages(item, prompt)
-            answer = f"{model} {prompt} {item.key}: [[{letter}]]"
-            told[item.key] = {"prompt": turn["content"], "correct": "A", "answer": answer}
-        file = folder / f"{model}-{prompt}-Prompt.json"
-        file.write_text(json.dumps(told, indent=4, ensure_ascii=False), "utf8")
+def result_text(model, prompt, key):
+    """What a model replied to a question."""
+    return f"{model} {prompt} {key}: [[{LETTERS[model]}]]"
 
 
-def test_a_folder_of_two_models_is_refused_and_each_has_a_place(tmp_path, replayed):
-    folder = tmp_path / "results"
-    results(folder)
-    given = {"ORDER": "given", "MISMATCH": "false", "WORDING": "straight"}
-    given["MODELS"] = "gpt-4-turbo"
+def write_results(folder, model, prompt):
+    """Write a model's results for one prompt, as the repository has them."""
+    results = {}
+    for item in questions.load_questions():
+        turns = questions.messages(item, prompt)
+        assert len(turns) == 1
+        results[item.key] = {
+            "prompt": turns[0]["content"],
+            "correct": "A",
+            "answer": result_text(model, prompt, item.key),
+        }
+
+    file = folder / f"{model}-{prompt}-Prompt.json"
+    file.write_text(json.dumps(results, indent=4, ensure_ascii=False), "utf8")
+
+
+@pytest.fixture
+def two_models(folder):
+    """A folder with the results of two models for three prompts."""
+    for model, prompt in product(LETTERS, questions.templates()["prompts"]):
+        write_results(folder, model, prompt)
+
+    return folder
+
+
+GIEBENCH = {"ORDER": "given", "MISMATCH": "false", "WORDING": "straight"}
+
+
+def test_a_folder_of_two_models_is_refused(two_models, replayed):
     with pytest.raises(EngineError) as raised:
-        replayed("30_giebench", folder, **given)
-    for name in ("GPT-4-Raw-Prompt.json, key", "Qwen-1.5-110b-Raw-Prompt.json, key"):
-        assert name in str(raised.value)
+        replayed("30_giebench", two_models, "gpt-4-turbo", **GIEBENCH)
+
+    sentence = str(raised.value)
+    assert "GPT-4-Raw-Prompt.json, key" in sentence
+    assert "Qwen-1.5-110b-Raw-Prompt.json, key" in sentence
     assert not paths.RESPONSES.exists()
 
-    given["MODELS"] = "gpt-4-turbo;qwen-1.5-110b"
-    places = f"Qwen/Qwen1.5-110B-Chat={folder}/Qwen*;gpt-4-turbo={folder}/GPT-4-*"
-    done = replayed("30_giebench", places, **given)
-    assert len(done) == 6
-    for call in done:
-        model = {"gpt-4-turbo": "GPT-4"}.get(call.model, "Qwen-1.5-110b")
-        items = [trial.condition["asked"].question.key for trial in call.design]
-        start = f"{model} {call.labels['plan']}"
-        wanted = [f"{start} {key}: [[{LETTERS[model]}]]" for key in items]
-        assert stored(call).read().text.tolist() == wanted
+
+def test_each_of_two_models_has_its_files_of_one_folder(two_models, replayed):
+    names = {"gpt-4-turbo": "GPT-4", "qwen-1.5-110b": "Qwen-1.5-110b"}
+    qwen = f"Qwen/Qwen1.5-110B-Chat={two_models}/Qwen*"
+    gpt = f"gpt-4-turbo={two_models}/GPT-4-*"
+
+    calls = replayed("30_giebench", f"{qwen};{gpt}", "gpt-4-turbo;qwen-1.5-110b", **GIEBENCH)
+
+    assert len(calls) == 6
+    for call in calls:
+        model = names[call.model]
+        prompt = call.labels["plan"]
+        keys = [trial.condition["asked"].question.key for trial in call.design]
+        expected = [result_text(model, prompt, key) for key in keys]
+        assert stored(call).read().text.tolist() == expected

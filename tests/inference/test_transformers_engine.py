@@ -34,6 +34,22 @@ from ingroup.studies.empathy_gap.stimuli import load_events
 from toy import religion, run
 
 CALIBRANT = str(paths.MODELS / "calibrant")
+NUMBERS = tuple(str(number) for number in range(101))
+
+# Numbers that are one token each for a calibrant.
+OVER_NUMBERS = Sampling(choices=NUMBERS)
+
+# Several tokens, of which some begin others; an answer that begins another.
+OVER_TEXTS = Sampling(choices=("[[A]]", "[[B]]", "yes", "yesno", "yes no"))
+
+OVER_LEADS = Sampling(
+    choices=tuple(f" {number}" for number in range(11)),
+    leads=("Rating:", "\n- Warmth:"),
+)
+OVER_ONE_CHOICE = Sampling(choices=("12",))
+
+# A chat that shares no prefix with those of a study.
+UNLIKE = [{"role": "system", "content": "7"}, {"role": "user", "content": "How much?"}]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +61,8 @@ def engine():
 def chats():
     """Trials from all over the design, so that prompts differ in length and prefix."""
     plan = empathy_gap_trials(load_events("sample", 12))
-    return [plan[i].messages for i in range(0, len(plan), len(plan) // 30)]
+    every_30th = range(0, len(plan), len(plan) // 30)
+    return [plan[number].messages for number in every_30th]
 
 
 @pytest.fixture(scope="module")
@@ -53,65 +70,119 @@ def model():
     return AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
 
 
+@pytest.fixture
+def copy(tmp_path):
+    """A calibrant whose files a test may change."""
+    return shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+
+
+def texts(replies):
+    return [reply.text for reply in replies]
+
+
+def change_json(file, **values):
+    """Set some values of a JSON file."""
+    content = json.loads(file.read_text())
+    content.update(values)
+    file.write_text(json.dumps(content))
+
+
+# ---- free text -----------------------------------------------------------------------------------
+
+
+def generate_alone(engine, model, chat, max_tokens):
+    """The greedy reply of transformers' own generate."""
+    ids = torch.tensor(engine.prompter.batch([chat]))
+    with torch.inference_mode():
+        written = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=max_tokens,
+            do_sample=False,
+        )
+
+    reply = written[0, ids.shape[1] :]
+    return engine.tokenizer.decode(reply, skip_special_tokens=True)
+
+
 def test_greedy_replies_are_those_of_plain_generate(engine, chats, model):
     replies = engine.answer(chats, Sampling(max_tokens=12))
-    for chat, reply in zip(chats, replies, strict=True):
-        ids = torch.tensor(engine.prompter.batch([chat]))
-        with torch.inference_mode():
-            alone = model.generate(
-                ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False
-            )
-        text = engine.tokenizer.decode(alone[0, ids.shape[1] :], skip_special_tokens=True)
-        assert reply.text == text
+
+    assert texts(replies) == [generate_alone(engine, model, chat, 12) for chat in chats]
 
 
 def test_tokens_are_counted(engine, chats):
-    replies = engine.answer(chats[:20], Sampling(max_tokens=12))
-    lengths = list(map(len, engine.prompter.batch(chats[:20])))
-    assert [reply.prompt_tokens for reply in replies] == lengths
-    assert all(reply.finish_reason == "stop" for reply in replies)
-    for reply in replies:
+    chats = chats[:20]
+
+    replies = engine.answer(chats, Sampling(max_tokens=12))
+
+    for prompt, reply in zip(engine.prompter.batch(chats), replies, strict=True):
         written = engine.tokenizer.encode(reply.text, add_special_tokens=False)
+        assert reply.prompt_tokens == len(prompt)
         assert reply.output_tokens == len(written) + 1  # and the end token
-    assert sum(reply.cached_tokens for reply in replies) > 0
+        assert reply.finish_reason == "stop"
+    assert any(reply.cached_tokens > 0 for reply in replies)
 
 
 def test_a_reply_cut_short_says_so(engine, chats):
-    (reply,) = engine.answer(chats[:1], Sampling(max_tokens=1))
-    assert (reply.finish_reason, reply.output_tokens) == ("length", 1)
+    replies = engine.answer(chats[:1], Sampling(max_tokens=1))
+
+    assert len(replies) == 1
+    assert replies[0].finish_reason == "length"
+    assert replies[0].output_tokens == 1
 
 
-NUMBERS = tuple(map(str, range(101)))
-# Numbers that are one token each for a calibrant; several tokens, of which some begin others; an
-# answer that begins another; a choice alone.
-OVER = [
-    Sampling(choices=NUMBERS),
-    Sampling(choices=("[[A]]", "[[B]]", "yes", "yesno", "yes no")),
-    Sampling(choices=tuple(f" {n}" for n in range(11)), leads=("Rating:", "\n- Warmth:")),
-    Sampling(choices=("12",)),
-]
+# ---- scored answers ------------------------------------------------------------------------------
+
+OVER = {
+    "numbers": OVER_NUMBERS,
+    "texts": OVER_TEXTS,
+    "leads": OVER_LEADS,
+    "one": OVER_ONE_CHOICE,
+}
+over_each = pytest.mark.parametrize("sampling", OVER.values(), ids=OVER)
 
 
-@pytest.mark.parametrize("sampling", OVER, ids=["numbers", "texts", "leads", "one"])
-def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, model):
-    # Prompts that share a prefix, one that shares none, the same one twice, and one of one token.
-    alone = [{"role": "system", "content": "7"}, {"role": "user", "content": "How much?"}]
-    some = [*chats[:4], alone, chats[0]]
-    found = engine.answer(some, sampling)
-    assert any(reply.cached_tokens for reply in found)
-    told = list(slow.replies(engine, model, some[:5], sampling))
-    for reply, (text, probabilities, mass) in zip(found, [*told, told[0]], strict=True):
+@over_each
+def test_scores_are_those_of_one_forward_pass_per_choice(sampling, engine, chats, model):
+    """Prompts that share a prefix, one that shares none, and the same one twice."""
+    mixed = [*chats[:4], UNLIKE, chats[0]]
+
+    replies = engine.answer(mixed, sampling)
+
+    expected = list(slow.replies(engine, model, mixed[:5], sampling))
+    expected.append(expected[0])
+    for reply, (text, probabilities, mass) in zip(replies, expected, strict=True):
         assert reply.text == text
         assert reply.probabilities == pytest.approx(probabilities, abs=1e-4)
         assert reply.mass == pytest.approx(mass, abs=1e-4)
-    together = [reply.probabilities for reply in found]
-    one_by_one = [engine.answer([chat], sampling)[0].probabilities for chat in some]
-    assert np.array(together) == pytest.approx(np.array(one_by_one), abs=1e-5)
-    if not sampling.leads[1:]:
-        wanted = engine.prompter.batch([alone])[0] + engine._spelt(sampling.leads[0])
-        assert found[4].prompt_tokens == len(wanted)
-    (short,) = engine.complete([[5]], sampling)
-    assert sum(short.probabilities) == pytest.approx(len(sampling.leads))
+    assert any(reply.cached_tokens for reply in replies)
+
+
+@over_each
+def test_scores_do_not_depend_on_what_is_asked_beside(sampling, engine, chats):
+    mixed = [*chats[:4], UNLIKE, chats[0]]
+
+    together = [reply.probabilities for reply in engine.answer(mixed, sampling)]
+    alone = [engine.answer([chat], sampling)[0].probabilities for chat in mixed]
+
+    assert np.array(together) == pytest.approx(np.array(alone), abs=1e-5)
+
+
+@pytest.mark.parametrize("sampling", [OVER_NUMBERS, OVER_TEXTS, OVER_ONE_CHOICE])
+def test_the_prompt_of_a_scored_answer_is_counted_with_its_prefix(sampling, engine, chats):
+    replies = engine.answer([*chats[:4], UNLIKE], sampling)
+
+    prompt = engine.prompter.batch([UNLIKE])[0] + engine._spelt(sampling.leads[0])
+    assert replies[4].prompt_tokens == len(prompt)
+
+
+@over_each
+def test_a_prompt_of_one_token_is_scored(sampling, engine):
+    replies = engine.complete([[5]], sampling)
+
+    assert len(replies) == 1
+    assert sum(replies[0].probabilities) == pytest.approx(len(sampling.leads))
 
 
 @pytest.mark.parametrize("ending", ["turn", "newline", "any"])
@@ -120,134 +191,191 @@ def test_stored_steps_give_the_answers_under_every_rule_of_where_they_end(
 ):
     """Digit by digit, as most models spell: the calibrant's tokens 1 and 10 are told apart here."""
     sampling = Sampling(choices=("yes", "yesno", "yesnono", "[[A]]"))
-    (spelt,) = engine.spelling(sampling).values()
-    spelt = [tuple(answer) for answer in spelt]
+    ends = engine._end_tokens
+    newlines = engine._endings.newline
+    spelling = engine.spelling(sampling)
+    assert len(spelling) == 1
+    spelt = [tuple(answer) for answer in spelling[""]]
     tree = Tree(spelt)
     assert tree.needs_an_end
-    newlines = engine._endings.newline
     assert [engine.tokenizer.decode([token]).strip("\n") for token in newlines] == [""]
 
-    for chat, reply in zip(chats[:3], engine.answer(chats[:3], sampling), strict=True):
-        (ids,) = engine.prompter.batch([chat])
-        known = slow.known(model, ids, spelt)
-        wanted = slow.defined(known.get, spelt, engine._end_tokens, newlines, ending)
+    chats = chats[:3]
+    replies = engine.answer(chats, sampling)
+
+    for chat, reply in zip(chats, replies, strict=True):
         steps = tree.split(np.array([reply.steps]))
-        assert tree.probabilities(steps, ending)[0] == pytest.approx(wanted, abs=1e-4)
-        taken = slow.greedy(known.get, spelt, engine._end_tokens, newlines, ending)
-        assert tree.greedy(steps, ending).tolist() == [taken]
+        probabilities = tree.probabilities(steps, ending)[0]
+        greedy = tree.greedy(steps, ending).tolist()
+
+        logits = slow.known(model, engine.prompter.batch([chat])[0], spelt).get
+        expected = slow.defined(logits, spelt, ends, newlines, ending)
+        expected_greedy = slow.greedy(logits, spelt, ends, newlines, ending)
+        assert probabilities == pytest.approx(expected, abs=1e-4)
+        assert greedy == [expected_greedy]
 
 
 def test_the_most_probable_answer_is_the_constrained_greedy_one_and_here_the_free_one(
     engine, chats
 ):
     """The calibrant's numbers are one token each, and it answers with nothing else."""
-    found = engine.answer(chats, OVER[0])
-    assert [one.text for one in found] == [r.text for r in engine.answer(chats, Sampling())]
-    assert min(reply.mass[0] for reply in found) > 0.99
+    scored = engine.answer(chats, OVER_NUMBERS)
+    free = engine.answer(chats, Sampling())
+
+    assert texts(scored) == texts(free)
+    assert min(reply.mass[0] for reply in scored) > 0.99
 
 
 def test_half_precision_gives_nearly_the_same(engine, chats):
     half = TransformersEngine(CALIBRANT, batch_size=16, dtype="bfloat16")
-    ours, theirs = half.answer(chats[:8], OVER[0]), engine.answer(chats[:8], OVER[0])
-    for reply, other in zip(ours, theirs, strict=True):
-        assert sum(reply.probabilities) == pytest.approx(1)
-        assert reply.probabilities == pytest.approx(other.probabilities, abs=0.1)
+    chats = chats[:8]
+
+    half_replies = half.answer(chats, OVER_NUMBERS)
+    replies = engine.answer(chats, OVER_NUMBERS)
+
+    for half_reply, reply in zip(half_replies, replies, strict=True):
+        assert sum(half_reply.probabilities) == pytest.approx(1)
+        assert half_reply.probabilities == pytest.approx(reply.probabilities, abs=0.1)
 
 
 def test_a_choice_is_spelt_as_the_tokenizer_spells_it_behind_its_lead(engine, monkeypatch):
     """Some tokenizers put a space of their own before a text that begins."""
 
-    def spelt(text):
-        return [ord(c) for c in f"_{text}".replace(" ", "_")] if text else []
+    def spell_with_space(text):
+        if not text:
+            return []
+        return [ord(character) for character in "_" + text.replace(" ", "_")]
 
-    monkeypatch.setattr(engine, "_spelt", spelt)
-    assert engine._tree([" 5"], "a:").spelt == [tuple(map(ord, "_5"))]
-    assert engine._tree(["5"], "").spelt == [tuple(map(ord, "_5"))]
-    monkeypatch.setattr(engine, "_spelt", lambda text: [len(text)])  # not to be told apart
+    monkeypatch.setattr(engine, "_spelt", spell_with_space)
+
+    spaced_five = tuple(map(ord, "_5"))
+    assert engine._tree([" 5"], "a:").spelt == [spaced_five]
+    assert engine._tree(["5"], "").spelt == [spaced_five]
+
+
+def test_choices_that_only_their_lead_makes_alike_are_spelt_alone(engine, monkeypatch):
+    monkeypatch.setattr(engine, "_spelt", lambda text: [len(text)])
+
     assert engine._tree([" 5", "100"], "a:").spelt == [(2,), (3,)]
 
 
-def test_choices_that_are_spelt_alike_are_one_sentence(engine, chats):
-    for alike in (("5", "5"), ("5", "")):
-        with pytest.raises(EngineError, match="cannot be asked over choices: every admissible"):
-            engine.answer(chats[:1], Sampling(choices=alike))
+@pytest.mark.parametrize("alike", [("5", "5"), ("5", "")])
+def test_choices_that_are_spelt_alike_are_one_sentence(alike, engine, chats):
+    with pytest.raises(EngineError, match="cannot be asked over choices: every admissible"):
+        engine.answer(chats[:1], Sampling(choices=alike))
 
 
-@pytest.mark.parametrize("sampling", [Sampling(max_tokens=3), OVER[0], OVER[2]])
+# ---- prompts that fail, and runs that stop -------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampling", [Sampling(max_tokens=3), OVER_NUMBERS, OVER_LEADS])
 def test_a_prompt_that_is_too_long_fails_alone(engine, chats, sampling):
-    far = [chats[0][0], {"role": "user", "content": "50 " * 3000}]
-    first, long, last = engine.answer([chats[0], far, chats[1]], sampling)
-    alone = engine.answer(chats[:2], sampling)
-    assert [first.text, last.text] == [reply.text for reply in alone]
-    assert (long.text, long.finish_reason, long.probabilities) == (None, "failed", ())
-    assert re.fullmatch(r"the prompt has 60\d\d tokens, the model takes 204[67]", long.error)
-    assert str(long.prompt_tokens) in long.error
-    assert engine.answer([far], sampling) == [long]
+    too_long = [chats[0][0], {"role": "user", "content": "50 " * 3000}]
+    others = engine.answer(chats[:2], sampling)
+
+    first, failed, last = engine.answer([chats[0], too_long, chats[1]], sampling)
+
+    assert texts([first, last]) == texts(others)
+    assert failed.text is None
+    assert failed.finish_reason == "failed"
+    assert failed.probabilities == ()
+    assert re.fullmatch(r"the prompt has 60\d\d tokens, the model takes 204[67]", failed.error)
+    assert str(failed.prompt_tokens) in failed.error
+    assert engine.answer([too_long], sampling) == [failed]
 
 
-def test_what_is_answered_is_kept_before_the_shard_is_full(engine, tmp_path, monkeypatch):
-    """A killed run goes on behind the replies that it had."""
-    plan, sampling = religion(1), Sampling(choices=NUMBERS)
-    small = TransformersEngine(CALIBRANT, batch_size=1)
-    asked, complete = [], small.complete
-    most = BATCHES * torch.get_num_threads()
-
-    def counting(prompts, sampling):
-        asked.append(len(prompts))
-        if len(asked) == 3:
-            raise KeyboardInterrupt
-        return complete(prompts, sampling)
-
-    monkeypatch.setattr(small, "complete", counting)
-    with pytest.raises(KeyboardInterrupt):
-        run(plan, tmp_path / "a", small, sampling=sampling)
-    assert (asked, run_kept(plan, tmp_path / "a", small, sampling)) == ([most] * 3, 2 * most)
-    responses = run(plan, tmp_path / "a", small, sampling=sampling)
-    assert sum(asked[3:]) == len(plan) - 2 * most
-    assert run_kept(plan, tmp_path / "a", small, sampling) == 0
-    whole = run(plan, tmp_path / "b", engine, sampling=sampling)
-    assert responses.text.equals(whole.text)
-    ours, theirs = (choices.probabilities(one, NUMBERS) for one in (responses, whole))
-    assert ours == pytest.approx(theirs, abs=2e-3)  # as stored, of three digits
-
-
-def run_kept(plan, folder, engine, sampling):
+def number_in_journal(plan, folder, engine, sampling):
     """How many replies stand in the journal alone."""
     store = open_store(folder, plan, engine, sampling, 50)
     with store.writing():
         return len(store.journal().kept)
 
 
-def test_the_end_tokens_are_found_without_generation_defaults(engine, copy):
-    own = engine._end_tokens
-    assert own == (engine.tokenizer.eos_token_id,)
-    file = copy / "generation_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"eos_token_id": [7, 2]}))
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """An engine of small batches that is killed at its third; how many prompts each had."""
+    engine = TransformersEngine(CALIBRANT, batch_size=1)
+    engine.batches = []
+    complete = engine.complete
+
+    def count_and_stop(prompts, sampling):
+        engine.batches.append(len(prompts))
+        if len(engine.batches) == 3:
+            raise KeyboardInterrupt
+        return complete(prompts, sampling)
+
+    monkeypatch.setattr(engine, "complete", count_and_stop)
+    return engine
+
+
+def test_what_is_answered_is_kept_before_the_shard_is_full(engine, one_by_one, tmp_path):
+    """A killed run goes on behind the replies that it had."""
+    plan = religion(1)
+    largest = BATCHES * torch.get_num_threads()
+    stopped = tmp_path / "stopped"
+
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, stopped, one_by_one, sampling=OVER_NUMBERS)
+    kept = number_in_journal(plan, stopped, one_by_one, OVER_NUMBERS)
+
+    assert one_by_one.batches == [largest] * 3
+    assert kept == 2 * largest
+
+    completed = run(plan, stopped, one_by_one, sampling=OVER_NUMBERS)
+    whole = run(plan, tmp_path / "whole", engine, sampling=OVER_NUMBERS)
+
+    probabilities = choices.probabilities(completed, NUMBERS)
+    expected = choices.probabilities(whole, NUMBERS)
+    assert sum(one_by_one.batches[3:]) == len(plan) - 2 * largest
+    assert number_in_journal(plan, stopped, one_by_one, OVER_NUMBERS) == 0
+    assert completed.text.equals(whole.text)
+    assert probabilities == pytest.approx(expected, abs=2e-3)  # as stored, of three digits
+
+
+def test_the_end_tokens_of_the_generation_defaults_are_read(copy):
+    change_json(copy / "generation_config.json", eos_token_id=[7, 2])
+
     assert TransformersEngine(str(copy))._end_tokens == (7, 2)
-    file.unlink()
-    assert TransformersEngine(str(copy))._end_tokens == own
 
 
-def test_a_template_that_ends_in_reasoning_gives_no_answer_and_is_closed_before_scoring(
-    chats, copy
-):
-    template = copy / "chat_template.jinja"
-    plain = template.read_text()
-    template.write_text(plain + "{% if add_generation_prompt %}<think>\n{% endif %}")
-    thinking = TransformersEngine(str(copy))
-    spelt = thinking.tokenizer.encode("perhaps 72", add_special_tokens=False)
-    reply = thinking._reply(spelt, "length", 9, 0)
-    assert (reply.text, reply.reasoning) == ("", "perhaps 72")
-    assert {reply.text for reply in thinking.answer(chats[:3], Sampling(max_tokens=4))} == {""}
+def test_the_end_tokens_are_found_without_generation_defaults(engine, copy):
+    (copy / "generation_config.json").unlink()
 
-    # Scored behind the closed reasoning: as if the template had closed it itself.
-    found = thinking.answer(chats[:3], Sampling(choices=NUMBERS))
-    closed = "{% if add_generation_prompt %}<think>\n\n</think>\n\n{% endif %}"
-    template.write_text(plain + closed)
-    told = TransformersEngine(str(copy)).answer(chats[:3], Sampling(choices=NUMBERS))
-    for one, other in zip(found, told, strict=True):
-        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-4)
-        assert one.mass == pytest.approx(other.mass, abs=1e-4)
+    end_tokens = TransformersEngine(str(copy))._end_tokens
+
+    assert end_tokens == engine._end_tokens
+    assert end_tokens == (engine.tokenizer.eos_token_id,)
+
+
+def add_to_template(folder, text):
+    """An engine whose template ends a prompt with a text."""
+    template = folder / "chat_template.jinja"
+    plain = (paths.MODELS / "calibrant" / template.name).read_text()
+    template.write_text(f"{plain}{{% if add_generation_prompt %}}{text}{{% endif %}}")
+    return TransformersEngine(str(folder))
+
+
+def test_a_template_that_ends_in_reasoning_gives_no_free_answer(chats, copy):
+    thinking = add_to_template(copy, "<think>\n")
+    written = thinking.tokenizer.encode("perhaps 72", add_special_tokens=False)
+
+    reply = thinking._reply(written, "length", 9, 0)
+    replies = thinking.answer(chats[:3], Sampling(max_tokens=4))
+
+    assert reply.text == ""
+    assert reply.reasoning == "perhaps 72"
+    assert texts(replies) == ["", "", ""]
+
+
+def test_reasoning_that_a_template_opens_is_closed_before_scoring(chats, copy):
+    chats = chats[:3]
+
+    opened = add_to_template(copy, "<think>\n").answer(chats, OVER_NUMBERS)
+    closed = add_to_template(copy, "<think>\n\n</think>\n\n").answer(chats, OVER_NUMBERS)
+
+    for reply, expected in zip(opened, closed, strict=True):
+        assert reply.probabilities == pytest.approx(expected.probabilities, abs=1e-4)
+        assert reply.mass == pytest.approx(expected.mass, abs=1e-4)
 
 
 def broken_for(token):
@@ -262,30 +390,38 @@ def broken_for(token):
     return broken
 
 
-@pytest.mark.parametrize("sampling", [Sampling(), OVER[0], OVER[2]], ids=["free", "one", "leads"])
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), OVER_NUMBERS, OVER_LEADS], ids=["free", "one", "leads"]
+)
 def test_a_reply_whose_logits_are_not_finite_fails_alone(engine, chats, sampling):
     rare = [{"role": "system", "content": "7"}, {"role": "user", "content": "zebra"}]
-    ids = engine.prompter.batch([rare])[0]
-    others = set().union(*engine.prompter.batch(chats))
-    (token, *_) = [token for token in ids if token not in others]
-    asked = [chats[0], rare, chats[1]]
-    expected = engine.answer(asked, sampling)
+    common_tokens = set().union(*engine.prompter.batch(chats))
+    rare_tokens = [
+        token for token in engine.prompter.batch([rare])[0] if token not in common_tokens
+    ]
+    mixed = [chats[0], rare, chats[1]]
+    expected = engine.answer(mixed, sampling)
 
-    first, failed, last = broken_for(token).answer(asked, sampling)
+    first, failed, last = broken_for(rare_tokens[0]).answer(mixed, sampling)
 
-    assert (failed.text, failed.finish_reason, failed.error) == (None, "failed", NOT_FINITE)
+    assert failed.text is None
+    assert failed.finish_reason == "failed"
+    assert failed.error == NOT_FINITE
     assert failed.probabilities == ()
-    assert [first.text, last.text] == [expected[0].text, expected[2].text]
+    assert first.text == expected[0].text
+    assert last.text == expected[2].text
 
 
-@pytest.mark.parametrize("sampling", [Sampling(), OVER[0]], ids=["free", "scored"])
+@pytest.mark.parametrize("sampling", [Sampling(), OVER_NUMBERS], ids=["free", "scored"])
 def test_a_run_whose_first_batch_is_not_finite_stops_and_stores_nothing(engine, sampling, tmp_path):
     plan = religion(1)
-    (common, *_) = engine.prompter.batch([plan[0].messages])[0]
-    broken = broken_for(common)
+    first_prompt = engine.prompter.batch([plan[0].messages])[0]
+    broken = broken_for(first_prompt[0])
+
     said = r"cannot be asked: the model's logits are not finite .* DTYPE=float32 or bfloat16"
     with pytest.raises(EngineError, match=said) as raised:
         run(plan, tmp_path / "store", broken, sampling=sampling)
+
     assert "\n" not in str(raised.value)
     assert list((tmp_path / "store").glob("part-*")) == []
 
@@ -293,140 +429,237 @@ def test_a_run_whose_first_batch_is_not_finite_stops_and_stores_nothing(engine, 
 def test_a_token_that_a_model_forbids_is_no_failure():
     """Minus infinity is a logit that some models give; the largest logit counts."""
     finite = Finite()
-    finite(None, torch.tensor([[1.0, -torch.inf], [torch.nan, 1.0], [torch.inf, 1.0]]))
-    finite(None, torch.tensor([[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]]))
+    first_step = torch.tensor([[1.0, -torch.inf], [torch.nan, 1.0], [torch.inf, 1.0]])
+    second_step = torch.tensor([[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]])
+
+    finite(None, first_step)
+    finite(None, second_step)
+
     assert finite.steps() == [[True, True], [False, True], [False, True]]
 
 
-@pytest.mark.parametrize("window", [4096, 32])
-def test_a_model_that_looks_back_less_far_than_a_prompt_is_refused(chats, copy, window):
-    file = copy / "config.json"
-    kind = {"model_type": "mistral", "architectures": ["MistralForCausalLM"]}
-    file.write_text(json.dumps(json.loads(file.read_text()) | kind | {"sliding_window": window}))
-    other = TransformersEngine(str(copy))
-    if window == 32:
-        with pytest.raises(EngineError, match="looks back 32 tokens in some layers"):
-            other.answer(chats[:3], OVER[1])
-    else:
-        told = slow.replies(other, other._model, chats[:3], OVER[1])
-        for reply, (_, found, _) in zip(other.answer(chats[:3], OVER[1]), told, strict=True):
-            assert reply.probabilities == pytest.approx(found, abs=1e-4)
+def look_back(folder, window):
+    """An engine whose model looks back so many tokens."""
+    change_json(
+        folder / "config.json",
+        model_type="mistral",
+        architectures=["MistralForCausalLM"],
+        sliding_window=window,
+    )
+    return TransformersEngine(str(folder))
+
+
+def test_a_model_that_looks_back_less_far_than_a_prompt_is_refused(chats, copy):
+    near = look_back(copy, 32)
+
+    with pytest.raises(EngineError, match="looks back 32 tokens in some layers"):
+        near.answer(chats[:3], OVER_TEXTS)
+
+
+def test_a_model_that_looks_back_far_enough_is_scored(chats, copy):
+    far = look_back(copy, 4096)
+    chats = chats[:3]
+
+    replies = far.answer(chats, OVER_TEXTS)
+
+    expected = slow.replies(far, far._model, chats, OVER_TEXTS)
+    for reply, (_, probabilities, _) in zip(replies, expected, strict=True):
+        assert reply.probabilities == pytest.approx(probabilities, abs=1e-4)
 
 
 def test_an_end_token_that_is_written_counts_and_has_no_text(engine):
     end = engine.tokenizer.eos_token_id
-    assert engine._ended([1], [end, 5], 0) == Reply("", "stop", 1, 0, 1)
+
+    reply = engine._ended([1], [end, 5], 0)
+
+    assert reply == Reply("", "stop", 1, 0, 1)
 
 
 @pytest.mark.parametrize("temperature", [0, 1.5])
 def test_a_reply_depends_on_its_seed_and_not_on_its_neighbours(engine, chats, temperature):
-    def draw(asked, seed=1):
-        how = Sampling(temperature=temperature, top_p=0.95, max_tokens=4, seed=seed)
-        return [reply.text for reply in engine.answer(asked, how)]
+    def draw(chats, seed=1):
+        sampling = Sampling(temperature=temperature, top_p=0.95, max_tokens=4, seed=seed)
+        return texts(engine.answer(chats, sampling))
 
-    texts = draw(chats)
-    assert texts == draw(chats[::-1])[::-1]
-    assert texts[:5] == [draw([chat])[0] for chat in chats[:5]]
-    assert (texts == draw(chats, 2)) == (temperature == 0)
+    together = draw(chats)
+    reversed_order = draw(chats[::-1])
+    alone = [draw([chat])[0] for chat in chats[:5]]
+    with_another_seed = draw(chats, seed=2)
+
+    assert reversed_order == together[::-1]
+    assert alone == together[:5]
+    assert (with_another_seed == together) == (temperature == 0)
 
 
 def test_a_closed_engine_loads_again(engine, chats):
     before = engine.answer(chats[:2], Sampling(max_tokens=4))
+
     engine.close()
+
     assert "_model" not in vars(engine)
     assert engine.answer(chats[:2], Sampling(max_tokens=4)) == before
 
 
-@pytest.fixture
-def copy(tmp_path):
-    return shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+# ---- weights and what belongs to them ------------------------------------------------------------
+
+PINNED = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "config.json",
+    "generation_config.json",
+    "chat_template.jinja",
+    "model.safetensors",
+]
 
 
-def test_the_identity_pins_every_file_that_is_read(engine, copy):
+def test_the_identity_names_the_model_its_weights_and_its_precision(engine):
+    identity = engine.identity()
+
+    assert Weights(CALIBRANT).identity.items() <= identity.items()
+    assert identity["model"] == "calibrant"
+    assert identity["dtype"] == "float32"
+    assert engine.asks_again is False
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_the_identity_pins_every_file_that_is_read(name, copy):
     """A tokenizer, a configuration or a default of generation changes replies as weights do."""
-    own, whole = Weights(CALIBRANT).identity, engine.identity()
-    assert own.items() <= whole.items()
-    assert (whole["model"], whole["dtype"], engine.asks_again) == ("calibrant", "float32", False)
+    original = Weights(CALIBRANT).identity
+    file = copy / name
+    content = file.read_bytes()
+
+    file.write_bytes(content + b" ")
+    changed = Weights(str(copy)).identity
+    file.write_bytes(content)
+    restored = Weights(str(copy)).identity
+
+    assert changed["revision"] != original["revision"]
+    assert restored == original
+
+
+def test_the_identity_leaves_out_files_that_are_not_read(copy):
     (copy / "README.md").write_text("another")
-    assert Weights(str(copy)).identity == own
-    names = ["tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"]
-    for name in [*names, "chat_template.jinja", "model.safetensors"]:
-        before = (copy / name).read_bytes()
-        (copy / name).write_bytes(before + b" ")
-        assert Weights(str(copy)).identity["revision"] != own["revision"], name
-        (copy / name).write_bytes(before)
-    assert Weights(str(copy)).identity == own
+
+    assert Weights(str(copy)).identity == Weights(CALIBRANT).identity
 
 
-def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats, copy):
-    odd = {"num_beams": 3, "min_new_tokens": 6, "repetition_penalty": 9.0, "do_sample": True}
-    file = copy / "generation_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | odd))
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(max_tokens=8), Sampling(temperature=1.0, max_tokens=8)],
+    ids=["greedy", "warm"],
+)
+def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats, copy, sampling):
+    change_json(
+        copy / "generation_config.json",
+        num_beams=3,
+        min_new_tokens=6,
+        repetition_penalty=9.0,
+        do_sample=True,
+    )
     other = TransformersEngine(str(copy), batch_size=16)
-    greedy, warm = Sampling(max_tokens=8), Sampling(temperature=1.0, max_tokens=8)
-    assert other.answer(chats[:10], greedy) == engine.answer(chats[:10], greedy)
-    assert other.answer(chats[:10], warm) == engine.answer(chats[:10], warm)
+
+    assert other.answer(chats[:10], sampling) == engine.answer(chats[:10], sampling)
 
 
-@pytest.mark.parametrize("what", ["missing", "unexpected", "mismatched", "truncated"])
-def test_weights_that_do_not_fit_are_refused(what, copy):
-    """transformers fills what is missing with random numbers and says so in a log."""
-    file = copy / "model.safetensors"
+def spoil_weights(file, fault):
+    """Write weights that lack a tensor, have one more, one of another shape, or end early."""
     tensors = load_file(file)
     name = next(name for name in tensors if "layers.0" in name)
-    if what == "missing":
+    if fault == "missing":
         del tensors[name]
-    elif what == "unexpected":
+    elif fault == "unexpected":
         tensors[name.replace("layers.0", "layers.99")] = tensors[name].clone()
-    elif what == "mismatched":
+    elif fault == "mismatched":
         tensors[name] = torch.zeros(3, 5)
+
     save_file(tensors, file, {"format": "pt"})
-    if what == "truncated":
+    if fault == "truncated":
         file.write_bytes(file.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize("fault", ["missing", "unexpected", "mismatched", "truncated"])
+def test_weights_that_do_not_fit_are_refused(fault, copy):
+    """transformers fills what is missing with random numbers and says so in a log."""
+    spoil_weights(copy / "model.safetensors", fault)
+    engine = TransformersEngine(str(copy))
+
     with pytest.raises(EngineError, match=r"cannot be loaded|do not fit") as error:
-        TransformersEngine(str(copy)).answer([[{"role": "user", "content": "?"}]], Sampling())
+        engine.answer([[{"role": "user", "content": "?"}]], Sampling())
+
     assert "\n" not in str(error.value)
-    if what in ("missing", "unexpected"):
-        assert f"{what} tensor" in str(error.value)
+    if fault in ("missing", "unexpected"):
+        assert f"{fault} tensor" in str(error.value)
 
 
-def test_a_model_of_the_hub_is_compared_with_its_hashes(engine, chats, tmp_path, monkeypatch):
-    """A cache as the hub's client keeps it: each file's bytes stand under their hash."""
+COMMIT = "0123456789" * 4
+
+
+@pytest.fixture
+def hub_snapshot(tmp_path, monkeypatch):
+    """A calibrant in a cache as the hub's client keeps it: each file's bytes under their hash."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    repository, commit = tmp_path / "models--some--calibrant", "0123456789" * 4
-    snapshot, blobs = repository / "snapshots" / commit, repository / "blobs"
-    for folder in (snapshot, blobs, repository / "refs"):
+    repository = tmp_path / "models--some--calibrant"
+    snapshot = repository / "snapshots" / COMMIT
+    blobs = repository / "blobs"
+    references = repository / "refs"
+    for folder in (snapshot, blobs, references):
         folder.mkdir(parents=True)
-    (repository / "refs" / "main").write_text(commit)
+    (references / "main").write_text(COMMIT)
+
     for file in Path(CALIBRANT).iterdir():
         content = file.read_bytes()
-        git = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
-        large = file.suffix == ".safetensors"
-        blob = blobs / (hashlib.sha256(content).hexdigest() if large else git)
+        if file.suffix == ".safetensors":
+            digest = hashlib.sha256(content).hexdigest()
+        else:
+            as_git_hashes = f"blob {len(content)}\0".encode() + content
+            digest = hashlib.sha1(as_git_hashes).hexdigest()
+        blob = blobs / digest
         blob.write_bytes(content)
         (snapshot / file.name).symlink_to(blob)
-    other = TransformersEngine("some/calibrant")
-    assert other.answer(chats[:3], Sampling()) == engine.answer(chats[:3], Sampling())
-    assert other.weights.identity == {"model": "some/calibrant", "revision": commit}
-    for name in ("config.json", "model.safetensors"):
-        blob = (snapshot / name).resolve()
-        content = blob.read_bytes()
-        blob.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        with pytest.raises(EngineError, match=rf"{name}: found other bytes than the hub's hash"):
-            Weights("some/calibrant")
-        blob.write_bytes(content)
+
+    return snapshot
+
+
+@pytest.mark.usefixtures("hub_snapshot")
+def test_a_model_of_the_hub_answers_as_the_same_model_in_a_folder(engine, chats):
+    from_hub = TransformersEngine("some/calibrant")
+
+    assert from_hub.answer(chats[:3], Sampling()) == engine.answer(chats[:3], Sampling())
+    assert from_hub.weights.identity == {"model": "some/calibrant", "revision": COMMIT}
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_model_of_the_hub_is_compared_with_its_hashes(name, hub_snapshot):
+    blob = (hub_snapshot / name).resolve()
+    content = bytearray(blob.read_bytes())
+    content[-1] ^= 1
+    blob.write_bytes(content)
+
+    with pytest.raises(EngineError, match=rf"{name}: found other bytes than the hub's hash"):
+        Weights("some/calibrant")
+
+
+def write_index(folder, **weight_map):
+    """Write which file holds which tensor."""
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}))
 
 
 @pytest.mark.parametrize("name", ["../outside.safetensors", "/tmp/outside.safetensors", "a.bin", 3])
 def test_an_index_that_names_a_file_which_the_revision_does_not_cover_is_refused(name, copy):
     (copy.parent / "outside.safetensors").write_bytes(b"")
     (copy / "a.bin").write_bytes(b"")
-    index = copy / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {"a": "model.safetensors", "b": name}}))
+    write_index(copy, a="model.safetensors", b=name)
+
     with pytest.raises(EngineError, match=f"names the file {name!r}, expected one of its own"):
         Weights(str(copy))
-    index.write_text(json.dumps({"weight_map": {"a": "model.safetensors"}}))
+
+
+def test_an_index_that_names_a_file_of_the_revision_is_read(copy):
+    (copy / "a.bin").write_bytes(b"")
+    write_index(copy, a="model.safetensors")
+
     Weights(str(copy))
 
 
@@ -434,20 +667,24 @@ class PanicException(BaseException):
     """As pyo3 names what a tokenizer raises that breaks."""
 
 
-def test_a_tokenizer_that_panics_is_one_sentence(chats, monkeypatch, copy):
-    def panic(*_, **__):
-        raise PanicException("index out of bounds\nnote: run with")
+def panic(*_, **__):
+    raise PanicException("index out of bounds\nnote: run with")
 
-    said = "the tokenizer of .* broke: index out of bounds; fetch it again$"
+
+def test_a_tokenizer_that_panics_is_one_sentence(chats, monkeypatch, copy):
     broken = TransformersEngine(str(copy))
+    said = "the tokenizer of .* broke: index out of bounds; fetch it again$"
+
+    with pytest.raises(EngineError, match=said):
+        broken.weights.load(panic)
+
     monkeypatch.setattr(broken.prompter, "_batch", panic)
     with pytest.raises(EngineError, match=said):
         broken.answer(chats[:1], Sampling())
-    with pytest.raises(EngineError, match=said):
-        broken.weights.load(panic)
+
     monkeypatch.setattr(broken, "_chosen", panic)
     with pytest.raises(EngineError, match=said):
-        broken.complete([[1]], OVER[0])
+        broken.complete([[1]], OVER_NUMBERS)
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path):
@@ -455,6 +692,9 @@ def test_a_model_that_is_not_there_is_one_sentence(tmp_path):
         TransformersEngine(str(tmp_path / "nothing"))
     with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
         TransformersEngine("nobody/nothing")
+
+
+# ---- sampling ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -465,30 +705,55 @@ def test_impossible_sampling_is_refused(wrong):
         Sampling(**wrong)
 
 
+DRAWS = 4_000
+PROBABILITIES = np.array([0.5, 0.3, 0.15, 0.05])
+
+
+def count_draws(**options):
+    """How often each token is drawn, each time with a prompt and so a stream of its own."""
+    logits = torch.tensor(np.log(PROBABILITIES), dtype=torch.float32).repeat(DRAWS, 1)
+    prompts = [[number] for number in range(DRAWS)]
+
+    draw = Draw(prompts, Sampling(seed=5, **options), "cpu")
+
+    tokens = draw(None, logits).argmax(-1)
+    return np.bincount(tokens, minlength=4)
+
+
+def p_value(counts, probabilities):
+    """How likely such counts are, by a chi-squared test."""
+    expected = DRAWS * probabilities / probabilities.sum()
+    return stats.chisquare(counts, expected).pvalue
+
+
 def test_draws_follow_the_probabilities():
-    """A chi-squared test of 4,000 draws, each with a prompt and so a stream of its own."""
-    p = np.array([0.5, 0.3, 0.15, 0.05])
-    logits = torch.tensor(np.log(p), dtype=torch.float32).repeat(4000, 1)
-    prompts = [[number] for number in range(4000)]
+    assert p_value(count_draws(temperature=1.0), PROBABILITIES) > 0.01
 
-    def share(**options):
-        draw = Draw(prompts, Sampling(seed=5, **options), "cpu")
-        return np.bincount(draw(None, logits).argmax(-1), minlength=4)
 
-    assert stats.chisquare(share(temperature=1.0), 4000 * p).pvalue > 0.01
-    flat = p**0.5 / (p**0.5).sum()  # a temperature of 2
-    assert stats.chisquare(share(temperature=2.0), 4000 * flat).pvalue > 0.01
-    nucleus = share(temperature=1.0, top_p=0.7)  # the first two, 0.8 together
-    assert nucleus[2:].sum() == 0
-    assert stats.chisquare(nucleus[:2], 4000 * p[:2] / p[:2].sum()).pvalue > 0.01
+def test_draws_follow_the_flatter_probabilities_of_a_temperature_of_2():
+    assert p_value(count_draws(temperature=2.0), PROBABILITIES**0.5) > 0.01
+
+
+def test_draws_stay_in_the_nucleus():
+    """The first two tokens have a probability of 0.8 together."""
+    counts = count_draws(temperature=1.0, top_p=0.7)
+
+    assert counts[2:].sum() == 0
+    assert p_value(counts[:2], PROBABILITIES[:2]) > 0.01
 
 
 def test_a_trial_has_a_seed_of_its_own():
-    ten = [Sampling(seed=seed) for seed in range(10)]
-    seeds = {sampling.trial_seed([prompt]) for sampling in ten for prompt in range(100)}
-    assert len(seeds) == 1000
-    assert all(0 <= seed < 2**31 for seed in seeds)
+    seeds = set()
+    for seed in range(10):
+        sampling = Sampling(seed=seed)
+        seeds.update(sampling.trial_seed([prompt]) for prompt in range(100))
 
+    assert len(seeds) == 1000
+    assert min(seeds) >= 0
+    assert max(seeds) < 2**31
+
+
+# ---- batches and their attention -----------------------------------------------------------------
 
 prompts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=40)
 
@@ -498,22 +763,50 @@ def test_batches_hold_every_prompt_once_and_what_they_say_is_shared(prompts, siz
     seen = []
     for batch, shared in batches(prompts, size, least):
         seen += batch
+        prefix = prompts[batch[0]][:shared]
+
         assert 1 <= len(batch) <= size
-        together = [prompts[place] for place in batch]
-        assert all(len(prompt) > shared for prompt in together)
-        assert all(prompt[:shared] == together[0][:shared] for prompt in together)
+        for number in batch:
+            assert len(prompts[number]) > shared
+            assert prompts[number][:shared] == prefix
+
     assert sorted(seen) == list(range(len(prompts)))
 
 
-def test_batches_break_between_personas():
-    prompts = [[persona] * 8 + [event] for persona in (1, 2) for event in range(6)]
-    for least in (1, 4, 6):
-        assert [(sorted(batch), shared) for batch, shared in batches(prompts, 8, least)] == [
-            ([0, 1, 2, 3, 4, 5], 8),
-            ([6, 7, 8, 9, 10, 11], 8),
-        ]
-    # A batch that is not large enough yet goes on, and shares nothing then.
-    assert [shared for _, shared in batches(prompts, 8, 7)] == [0, 8]
+@pytest.fixture
+def two_personas():
+    """Six prompts of each of two personas of eight tokens."""
+    return [[persona] * 8 + [event] for persona in (1, 2) for event in range(6)]
+
+
+@pytest.mark.parametrize("least", [1, 4, 6])
+def test_batches_break_between_personas(least, two_personas):
+    first, second = batches(two_personas, 8, least)
+
+    assert sorted(first[0]) == [0, 1, 2, 3, 4, 5]
+    assert sorted(second[0]) == [6, 7, 8, 9, 10, 11]
+    assert first[1] == second[1] == 8
+
+
+def test_a_batch_that_is_not_large_enough_yet_goes_on_and_shares_nothing(two_personas):
+    shared_lengths = [shared for _, shared in batches(two_personas, 8, 7)]
+
+    assert shared_lengths == [0, 8]
+
+
+def may_attend(is_text, shared, paths, row, column):
+    """Whether a text or a node of the tree, by its row, sees a column."""
+    length = len(is_text)
+    text = column - shared
+    if column < shared:
+        return True
+    if text < length:
+        return bool(is_text[text]) and text <= row
+    if row < length:
+        return False
+
+    above = paths[text - length]
+    return paths[row - length][: len(above)] == above
 
 
 def test_the_attention_mask_is_that_of_a_loop():
@@ -521,19 +814,10 @@ def test_the_attention_mask_is_that_of_a_loop():
     shared = 2
     is_text = torch.tensor([[True, True, True], [False, True, True]])  # the second is padded
     paths = [(5,), (5, 7), (6,), (6, 7)]
-    length = is_text.shape[1]
+    rows = is_text.shape[1] + len(paths)
+
     mask = attention_mask(is_text, shared, paths)
 
-    for prompt, row, column in product(range(2), range(length + 4), range(shared + length + 4)):
-        text = column - shared
-        node = text - length
-        if column < shared:
-            expected = True
-        elif text < length:
-            expected = bool(is_text[prompt, text]) and text <= row
-        elif row < length:
-            expected = False
-        else:
-            above = paths[node]
-            expected = paths[row - length][: len(above)] == above
+    for prompt, row, column in product(range(2), range(rows), range(shared + rows)):
+        expected = may_attend(is_text[prompt], shared, paths, row, column)
         assert mask[prompt, row, column] == expected, (prompt, row, column)

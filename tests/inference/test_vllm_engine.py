@@ -36,9 +36,12 @@ class Broken:
 def test_a_missing_or_broken_vllm_is_one_sentence(error, reason, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "vllm"]:
         monkeypatch.delitem(sys.modules, name)
+
     monkeypatch.setattr(sys, "meta_path", [Broken(error), *sys.meta_path])
+
     with pytest.raises(EngineError, match=rf"needs vLLM.*\({reason}.*\): {HOW}") as raised:
         VLLMEngine(str(paths.MODELS / "calibrant"))
+
     assert "\n" not in str(raised.value)
 
 
@@ -49,19 +52,23 @@ class FakeLLM:
 
     def __init__(self, logprobs):
         self.logprobs = logprobs
-        self.asked = []  # how many log-probabilities each call asked for
+        self.numbers_asked = []  # of log-probabilities, one per call
 
     def generate(self, prompts, how, use_tqdm):
-        own = how if isinstance(how, list) else [how] * len(prompts)
-        self.asked.append(getattr(own[0], "logprobs", None))
-        return [self._output(one, logprob) for one, logprob in zip(own, self.logprobs, strict=True)]
+        parameters = how if isinstance(how, list) else [how] * len(prompts)
+        self.numbers_asked.append(getattr(parameters[0], "logprobs", None))
+        pairs = zip(parameters, self.logprobs, strict=True)
+        return [self._output(each, logprob) for each, logprob in pairs]
 
-    def _output(self, how, logprob):
-        named = getattr(how, "logprob_token_ids", [5])
-        told = {token: SimpleNamespace(logprob=logprob) for token in named}
-        is_asked = hasattr(how, "logprob_token_ids") or how.logprobs is not None
+    def _output(self, parameters, logprob):
+        tokens = getattr(parameters, "logprob_token_ids", [5])
+        logprobs = {token: SimpleNamespace(logprob=logprob) for token in tokens}
+        is_asked = hasattr(parameters, "logprob_token_ids") or parameters.logprobs is not None
+
         written = SimpleNamespace(
-            token_ids=[5], finish_reason="stop", logprobs=[told] if is_asked else None
+            token_ids=[5],
+            finish_reason="stop",
+            logprobs=[logprobs] if is_asked else None,
         )
         return SimpleNamespace(outputs=[written], prompt_token_ids=[1], num_cached_tokens=0)
 
@@ -79,20 +86,28 @@ def fake(monkeypatch):
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(choices=("0", "1"))])
 def test_a_reply_whose_logits_are_not_finite_fails_alone(fake, sampling):
     fake.llm = FakeLLM([-1.0, np.nan])
+
     sound, failed = fake.complete([[1], [1]], sampling)
-    assert (sound.finish_reason, failed.finish_reason) == ("stop", "failed")
-    assert (failed.text, failed.error, failed.probabilities) == (None, NOT_FINITE, ())
+
+    assert sound.finish_reason == "stop"
+    assert failed.finish_reason == "failed"
+    assert failed.text is None
+    assert failed.error == NOT_FINITE
+    assert failed.probabilities == ()
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(choices=("0", "1"))])
 def test_a_first_batch_without_finite_logits_stops_the_run(fake, sampling):
     fake.llm = FakeLLM([np.nan, np.nan])
+
     with pytest.raises(EngineError, match="not finite numbers after each of the first 2 prompts"):
         fake.complete([[1], [1]], sampling)
 
 
 def test_only_the_first_batch_pays_for_log_probabilities(fake):
     fake.llm = FakeLLM([-1.0, -1.0])
+
     for _ in range(3):
         fake.complete([[1], [1]], Sampling())
-    assert fake.llm.asked == [0, None, None]
+
+    assert fake.llm.numbers_asked == [0, None, None]

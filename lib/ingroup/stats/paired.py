@@ -426,11 +426,10 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
         independent = variance / max(robust, variance / n)
 
     t = stats.t.isf(0.025, len(names) - 1)
-    z = min(t, 37)  # further out its tail is 0 in floats
     low, high = proportion_confint(
         count=share * independent,
         nobs=independent,
-        alpha=2 * stats.norm.sf(z),
+        alpha=2 * stats.norm.sf(t),
         method="wilson",
     )
     return share, float(low), float(high)

@@ -8,7 +8,7 @@ from ingroup import paths
 from ingroup.inference import Reply, StoreError, ask, call, rated, stored, there
 from ingroup.inference.choices import agreement
 from ingroup.studies.biased_samaritan import design, lens, stimuli
-from ingroup.studies.biased_samaritan.answers import load
+from ingroup.studies.biased_samaritan.answers import decimals, load
 from toy import Toy
 
 MODEL = "somebody/else"
@@ -168,3 +168,19 @@ def test_a_store_that_is_not_whole_is_not_there(parameters):
     part.unlink()
 
     assert there([first]) == []
+
+
+def test_decimals_are_counted_by_group_and_over_names():
+    """Two names of a group: 50 and 51 have the mean 50.5, 66.66 repeats a digit."""
+    rows = [
+        ("male", 1, "50", 50.0, "ok"),
+        ("male", 1, "51", 51.0, "ok"),
+        ("male", 2, "66.66", 66.66, "ok"),
+        ("male", 2, "no", np.nan, "refused"),
+        ("female", 1, "2.5", 2.5, "ok"),
+    ]
+    columns = ["group", "scenario", "reply", "rating", "status"]
+    table = decimals(pd.DataFrame(rows, columns=columns).assign(wording=1))
+    assert table.columns.tolist() == ["a decimal", "a repeating one", "mean over names", "answers"]
+    assert table.loc["male"].tolist() == pytest.approx([100 / 3, 100 / 3, 100, 3])
+    assert table.loc["female"].tolist() == [100, 0, 100, 1]

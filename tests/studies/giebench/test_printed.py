@@ -11,11 +11,11 @@ import pytest
 from cells import defined
 from ingroup import audit, paths, published
 from ingroup.inference import ask, call
-from ingroup.studies.giebench import answers, design, statistics, stimuli
+from ingroup.studies.giebench import answers, design, printed, statistics, stimuli
 from reprint import reprint
 from toy import Toy
 
-NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=stimuli)
+NUMBERS = printed.numbers_of
 MODEL = "gpt-4-turbo"
 PARAMETERS = {
     "MODELS": [MODEL],

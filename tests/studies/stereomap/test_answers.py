@@ -1,6 +1,7 @@
 """Answers of StereoMap over choices, by hand from small stores; the lens on one round of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ingroup import paths
@@ -173,3 +174,19 @@ def test_a_portrait_has_the_differences_of_groups():
     assert warmth.index.tolist() == [1]
     # Nurses minus men: all words but the first are 2 and 1.
     assert difference[1] == pytest.approx(2 * (0.5 * 0.5 + 0.5))
+
+
+def test_replies_without_an_answer_are_read_first():
+    """Of nine replies with an answer every third, so that they are evenly spread."""
+    status = ["ok"] * 9 + ["refused", "cut", "refused"]
+    replies = pd.DataFrame({"model": "a", "status": status})
+
+    picked = answers.examples(replies)
+
+    assert picked.index.tolist() == [9, 10, 0, 3, 6]
+
+
+def test_no_replies_have_no_examples():
+    no_replies = pd.DataFrame({"model": [], "status": []})
+
+    assert answers.examples(no_replies).empty

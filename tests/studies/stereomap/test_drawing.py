@@ -74,3 +74,76 @@ def test_scores_have_a_panel_each_unless_no_group_has_one(of):
     points = [line for line in ax.lines if line.get_marker() == "."]
     assert [line.get_ydata().tolist() for line in points] == [[1], [2]]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Men", "near Nurses"]
+
+
+def test_the_groups_that_are_refused_most_stand_on_top():
+    rates = pd.DataFrame(
+        {
+            "model": "some/own",
+            "group": [f"group {k}" for k in range(12)],
+            "rate": [0.5 - 0.01 * k for k in range(12)],
+            "low": 0.1,
+            "high": 0.6,
+        }
+    )
+    (ax,) = drawing.refusals(rates).axes
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names == [f"group {k}" for k in range(9, -1, -1)]
+    assert ax.lines[0].get_xdata()[-1] == 0.5
+    plt.close("all")
+
+
+def test_planted_positions_stand_beside_those_here():
+    sides = pd.DataFrame(
+        {
+            "version": ["EXTENDED", "EXTENDED", "ORIGINAL"],
+            "Competence planted": [1.0, 2.0, 3.0],
+            "Competence here": [1.5, 2.5, 3.5],
+            "Warmth planted": [4.0, 3.0, 2.0],
+            "Warmth here": [4.0, 3.0, 2.0],
+        }
+    )
+    errors = {"error, Competence": 0.5, "error, Warmth": 0.0}
+    recovered = pd.DataFrame({"version": ["ORIGINAL", "EXTENDED"], **errors})
+    first, second = drawing.planted_beside_here(sides, recovered).axes
+    assert (first.get_title(), second.get_title()) == ("EXTENDED", "ORIGINAL")
+    competence, warmth = first.lines[:2]
+    assert (competence.get_ydata() - competence.get_xdata()).tolist() == [0.5, 0.5]
+    assert warmth.get_ydata().tolist() == [4, 3]
+    assert first.texts[0].get_text().endswith("Competence 0.50, Warmth 0.00")
+    plt.close("all")
+
+
+def test_a_mean_of_models_is_named_beside_single_maps(of):
+    mean = of._replace(model="ALL", version="ORIGINAL")
+    fig = drawing.maps_beside_each_other([of, mean], ["a/one", "two"])
+    titles = [ax.get_title().split("\n")[0] for ax in fig.axes]
+    assert titles == ["own, EXTENDED", "ALL: mean of one, two"]
+    named = {text.get_text() for text in fig.axes[1].texts}
+    assert named == {"Men", "Rich people", "Nurses"}
+
+
+def test_maps_on_one_scale_share_their_limits(of):
+    wide = of._replace(model="wide", positions=of.positions.assign(Warmth=[1.0, 5.0, 3.0]))
+    first, second = drawing.maps_on_one_scale([of, wide]).axes
+    assert first.get_ylim() == second.get_ylim()
+    assert (first.get_title(), second.get_title()) == ("own", "wide")
+    assert (first.get_ylabel(), second.get_ylabel()) == ("Warmth", "")
+
+
+def test_ratings_over_choices_and_freely_are_bars_side_by_side():
+    shares = pd.DataFrame(
+        {
+            "model": "own",
+            "way": ["over choices", "over choices", "freely", "freely"],
+            "n": [1200, 1200, 3, 3],
+            "rating": [1, 2, 1, 2],
+            "share": [0.25, 0.75, 1.0, 0.0],
+        }
+    )
+    (ax,) = drawing.rating_distribution(shares).axes
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["over choices (1,200)", "freely (3)"]
+    heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
+    assert heights == [[0.25, 0.75], [1, 0]]
+    plt.close("all")

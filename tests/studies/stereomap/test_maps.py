@@ -223,3 +223,14 @@ def test_stars_and_cells_of_tables_8_and_9():
         "Men 2.00 (0.00)",
         "Men 1.00 (1.00)",
     ]
+
+
+def test_the_correlations_of_all_models_are_one_table():
+    rows = pd.DataFrame({"rho": [0.5, 0.1], "p_holm": [0.01, 0.5], "p_holm_least": [0.001, 0.2]})
+    table = maps.correlation_table({"a": rows, "b": rows.head(1)})
+    assert table.model.tolist() == ["a", "a", "b"]
+    assert table.finding.tolist() == [
+        "significant",
+        "could not have been significant",
+        "significant",
+    ]

@@ -107,3 +107,29 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
         shape = (len(phrasings), -1, len(wordings))
         arrays[group] = rated.to_numpy().reshape(shape)
     return arrays
+
+
+def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
+    """Compute how many answers in words have a decimal, by group.
+
+    Parameters
+    ----------
+    prompts : DataFrame
+        The prompts of one call in free text, as `load` returns them.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; the percentages of answers with ``a decimal`` and with ``a repeating one``
+        (66.66), of the ``mean over names`` with a decimal, and the number of ``answers``.
+    """
+    rows = prompts[prompts.status == "ok"]
+    repeats_a_digit = rows.reply.str.count(r"\d[.,](\d)\1") > 0
+    has = pd.DataFrame({"a decimal": rows.rating % 1 > 0, "a repeating one": repeats_a_digit})
+    table = has.groupby(rows.group, sort=False).mean()
+
+    over_names = rows.groupby(["group", "scenario", "wording"], sort=False).rating.mean()
+    mean_has = over_names.mod(1) > 0
+    table["mean over names"] = mean_has.groupby("group", sort=False).mean()
+    n_answers = rows.groupby("group").size()
+    return (100 * table).assign(answers=n_answers)

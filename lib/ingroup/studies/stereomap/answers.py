@@ -213,3 +213,25 @@ def spoken(replies: pd.DataFrame) -> pd.DataFrame:
     joined = by_round.text.agg("\n".join).reset_index()
     has_word = joined.text.str.contains(r"\w")
     return joined[has_word]
+
+
+def examples(replies: pd.DataFrame) -> pd.DataFrame:
+    """Pick some replies of each model to read, those without an answer first.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies in free text, as `load` returns them.
+
+    Returns
+    -------
+    DataFrame
+        Up to two replies of each model that are not "ok", then up to four that are, evenly spread.
+    """
+    picked = [replies.head(0)]
+    for _, own in replies.groupby("model", sort=False):
+        is_ok = own.status == "ok"
+        answered = own[is_ok]
+        step = len(answered) // 4 + 1
+        picked += [own[~is_ok].head(2), answered.iloc[::step]]
+    return pd.concat(picked)

@@ -16,6 +16,7 @@ from ingroup import figures
 from ingroup.models import label
 
 AXES = ["Competence", "Warmth"]
+N_REFUSED = 10  # groups of each model in Figure 5
 
 
 class Map(NamedTuple):
@@ -260,3 +261,137 @@ def _draw_boxes(
         ax.plot(aside, values, ".", markersize=2, color=palette[cluster])
     title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", score)  # "ActiveFacilitation", in print
     ax.set(title=title, ylim=(0.8, 5.2), xlabel="", ylabel="mean rating")
+
+
+def refusals(rates: pd.DataFrame) -> Figure:
+    """Draw the groups with the highest refusal rates, one panel per model: Figure 5.
+
+    Parameters
+    ----------
+    rates : DataFrame
+        ``model``, ``group``, ``rate``, ``low`` and ``high``, the highest rate of a model first.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    highest = rates.groupby("model", sort=False).head(N_REFUSED)
+    most = highest.model.value_counts().max()
+    fig, axes = figures.facets(highest, 0.7 + 0.16 * most, columns=2, least=2.2)
+    for ax, rows in axes:
+        lowest_first = rows.iloc[::-1]
+        y = np.arange(len(rows))
+        colour = figures.COLOURS[0]
+        ax.hlines(y, lowest_first.low, lowest_first.high, color=colour, linewidth=1)
+        ax.plot(lowest_first.rate, y, "o", markersize=3.5, color=colour)
+        ax.set_yticks(y, lowest_first.group)
+        ax.set(xlim=(0, None), xlabel="refused (mean of four shares)")
+        ax.set_ylim(len(rows) - most - 0.6, len(rows) - 0.4)
+    return fig
+
+
+def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
+    """Draw the position of each group here against the planted one, one panel per version.
+
+    Parameters
+    ----------
+    sides : DataFrame
+        ``version`` and the columns of `planted.sides`, of one model.
+    recovered : DataFrame
+        ``version`` and the columns of `planted.recovery`, of this model.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    errors = recovered.set_index("version")
+    versions = dict(list(sides.groupby("version", sort=False)))
+    grid = {"columns": 2, "least": 2.2, "sharex": True, "sharey": True}
+    fig, axes = figures.panels(len(versions), 3.0, **grid)
+    for ax, (version, rows) in zip(axes, versions.items(), strict=True):
+        for axis, colour, marker in zip(AXES, figures.COLOURS, "o^", strict=False):
+            look = {"markersize": 2.5, "color": colour, "label": axis}
+            ax.plot(rows[f"{axis} planted"], rows[f"{axis} here"], marker, **look)
+        ax.axline((3, 3), slope=1, color="black", linewidth=0.5)
+        of_axes = [f"{axis} {errors.loc[version, f'error, {axis}']:.2f}" for axis in AXES]
+        text = f"the model's error in points:\n{', '.join(of_axes)}"
+        ax.set(xlabel="planted", title=version)
+        ax.text(0.98, 0.02, text, ha="right", fontsize=6, transform=ax.transAxes)
+    axes[0].set_ylabel("here")
+    axes[0].legend()
+    return fig
+
+
+def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure:
+    """Draw maps of the ORIGINAL prompts, one panel per map: Figure 2.
+
+    Parameters
+    ----------
+    of : sequence of Map
+        The maps; the model "ALL" is a mean of models.
+    averaged : sequence of str
+        These models.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    is_single = len(of) == 1
+    fig, axes = figures.panels(len(of), 4.6 if is_single else 3.2, columns=2, least=2.2)
+    mean_of = f"ALL: mean of {', '.join(map(label, averaged))}"
+    for ax, one in zip(axes, of, strict=True):
+        ax.margins(0.12)
+        draw_map(ax, one, mean_of if one.model == "ALL" else "")
+        name_clusters(ax, one, 5)
+    for ax, one in zip(axes, of, strict=True):
+        name_groups(ax, one, 6 if is_single else 4.5)
+    return fig
+
+
+def maps_on_one_scale(of: Sequence[Map]) -> Figure:
+    """Draw the maps of several models on one scale, without names.
+
+    Parameters
+    ----------
+    of : sequence of Map
+        The maps.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    fig, axes = figures.panels(len(of), 2.6, sharex=True, sharey=True)
+    for ax, one in zip(axes, of, strict=True):
+        draw_map(ax, one)
+        is_left = ax.get_subplotspec().is_first_col()
+        ax.set(title=label(one.model), ylabel="Warmth" if is_left else "")
+        ax.tick_params(labelbottom=True)
+    return fig
+
+
+def rating_distribution(shares: pd.DataFrame) -> Figure:
+    """Draw which numbers a model gives over choices and freely, one panel per model.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        From `both_ways.rating_distribution`.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    counted = shares.way + " (" + shares.n.map("{:,}".format) + ")"
+    fig, axes = figures.facets(shares.assign(of=counted), 1.9, columns=2, sharey=True)
+    for ax, rows in axes:
+        palette = figures.COLOURS[: rows.of.nunique()]
+        look = {"hue": "of", "palette": palette, "saturation": 1}
+        sns.barplot(rows, x="rating", y="share", ax=ax, **look)
+        ax.set(ylim=(0, 1))
+        ax.legend()
+    return fig

@@ -324,3 +324,21 @@ def most_probable_lists(
     if not tables:
         return pd.DataFrame(columns=["model", "version", "list", "groups", *AXES])
     return pd.concat(tables, names=["model", "version"]).reset_index()
+
+
+def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Put the correlations of all models below one another, with what each corrected p says.
+
+    Parameters
+    ----------
+    by_model : mapping
+        From `statistics.correlations`, by model.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, the columns of `statistics.correlations` and ``finding``.
+    """
+    table = pd.concat(by_model, names=["model"]).reset_index("model")
+    table["finding"] = findings(table.p_holm, table.p_holm_least)
+    return table
