@@ -233,7 +233,7 @@ def test_a_last_sentence_decides(text, letter):
 
 
 @settings(max_examples=100)
-@given(st.text(st.characters(exclude_characters="[]", exclude_categories=["Cs"]), max_size=20))
+@given(st.text(st.characters(exclude_characters="[]", exclude_categories=["Cs", "L"]), max_size=20))
 def test_both_rules_read_a_single_verdict_the_same(noise):
     text = f"{noise} [[C]] is best. {noise}"
     assert parse_verdict(text) == ("C", OK)
