@@ -778,7 +778,7 @@ def test_the_first_page_has_a_word_on_each_paper_for_each_real_model(project):
     ]
     assert '<td data-label="m"><span class="verdict does-not-hold">' in table
     assert 'class="overview"' not in above
-    assert plain(below).startswith("A paper holds if most of its claims stand, does not hold if")
+    assert plain(below).startswith("A paper holds if most of its claims stand on every path")
 
 
 def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):

@@ -12,7 +12,8 @@ from ingroup.stats.multiverse import of_paper
         ({"stands": 1}, "holds"),
         ({"stands": 7, "depends": 5}, "holds"),  # 7 of 12
         ({"stands": 6, "depends": 6}, "mixed"),  # half is not more than half
-        ({"depends": 12}, "mixed"),
+        ({"depends": 11, "mostly reversed": 1}, "depends"),
+        ({"depends": 1, "not shown": 1}, "mixed"),
         ({"stands": 1, "not shown": 1}, "mixed"),
         ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "does not hold"),
         ({"not shown": 1, "differs": 1, "mostly differs": 1, "stands": 2}, "does not hold"),

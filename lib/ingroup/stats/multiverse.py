@@ -23,6 +23,7 @@ from ingroup.stats.paired import adjust
 # What is said of a paper if more than half of its claims have one of these verdicts.
 PAPER_WORDS = {
     "holds": {"stands"},
+    "depends": {"depends"},
     "does not hold": {
         "not shown",
         "reversed",
@@ -310,9 +311,10 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
     Returns
     -------
     str
-        "holds" if more than half of the claims stand. "does not hold" if more than half are not
-        shown, or find the opposite on every path or most. "cannot be told" if more than half
-        cannot be told or are undefined. "mixed" otherwise, and "not asked" without a claim.
+        "holds" if more than half of the claims stand. "depends" if more than half are borne out by
+        some paths. "does not hold" if more than half are not shown, or find the opposite on every
+        path or most. "cannot be told" if more than half cannot be told or are undefined. "mixed"
+        otherwise, and "not asked" without a claim.
     """
     n_claims = len(verdict_of_claim)
     if n_claims == 0:
