@@ -72,6 +72,22 @@ def test_the_end_of_the_turn_is_the_default_rule():
     assert np.array_equal(tree.probabilities(steps), tree.probabilities(steps, "turn"))
 
 
+@pytest.mark.parametrize(
+    ("first_digit", "behind_1", "expected"),
+    [
+        ((0.4, 0.4), (0.1, 0.3, 0.0), True),  # 1 and 2
+        ((0.5, 0.4), (0.2, 0.2, 0.0), True),  # 10 and the end behind 1
+        ((0.4, 0.5), (0.2, 0.2, 0.0), False),  # the answer is 2, and that tie is behind 1
+        ((0.5, 0.4), (0.3, 0.2, 0.2), False),  # a newline ends no number here
+    ],
+)
+def test_a_tie_counts_on_the_way_of_the_greedy_answer_alone(first_digit, behind_1, expected):
+    tree = Tree(DIGITS)
+    steps = [logs(*first_digit), np.log([np.maximum(behind_1, 1e-30)])]
+
+    assert tree.is_tied(steps).tolist() == [expected]
+
+
 def test_the_greedy_answer_need_not_be_the_most_probable():
     """1 is the likelier digit, but what follows it is shared by 1 and 10."""
     tree = Tree(DIGITS)

@@ -489,6 +489,38 @@ class Tree:
             is_greedy.append(follows)
         return np.argmax(is_greedy, axis=0)
 
+    def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
+        """Find out whether a tie decides the greedy answer.
+
+        `greedy` takes the first of equally probable ways, as a text does. In 16 bits, logits are
+        often equal.
+
+        Parameters
+        ----------
+        steps : sequence of array
+            As in :meth:`probabilities`.
+        ending : {"turn", "newline", "any"}
+            As in :meth:`probabilities`.
+
+        Returns
+        -------
+        array of bool, shape (prompts,)
+            Whether two ways are equally probable at some place of the greedy answer, and no other
+            way is more probable there.
+        """
+        has_tie = {}
+        for path, logs in self._ways(steps, ending).items():
+            is_largest = logs == logs.max(axis=1, keepdims=True)
+            has_tie[path] = is_largest.sum(axis=1) > 1
+
+        greedy = self.greedy(steps, ending)
+        tied = np.zeros(len(greedy), dtype=bool)
+        for answer, way_to_answer in enumerate(self._ways_to):
+            is_answer = greedy == answer
+            for place, _ in way_to_answer:
+                tied |= is_answer & has_tie[place.path]
+        return tied
+
     def _ways(self, steps: Steps, ending: Ending, temperature: float = 1.0) -> dict[Tokens, Floats]:
         """Log-probabilities of the ways on, by the path of their place."""
         ways = {}

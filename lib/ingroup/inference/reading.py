@@ -12,7 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference.choices import Ending, Tree, expected, numbers_of, probabilities
+from ingroup.inference.choices import (
+    Ending,
+    Steps,
+    Tree,
+    expected,
+    numbers_of,
+    probabilities,
+)
 from ingroup.inference.engine import Sampling
 from ingroup.inference.store import SPELLING, Store, StoreError
 from ingroup.tables import InputError
@@ -120,6 +127,58 @@ def numbers(
         raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
     if reading == STORED_MEAN:
         return expected(responses, sampling.choices, len(sampling.leads))
+    columns = {}
+    points = _points(sampling)
+    is_answered, of_leads = _steps_of_leads(responses, store, sampling, reading)
+    for number, (tree, steps) in enumerate(of_leads):
+        if reading.how == "greedy":
+            values = points[tree.greedy(steps, reading.ending)]
+        elif reading.how == "expected":
+            values = tree.probabilities(steps, reading.ending) @ points
+        else:
+            chances = tree.probabilities(steps, reading.ending, sampling.temperature)
+            drawn = _drawn(chances, responses["trial"], sampling.seed + number)
+            values = points[drawn]
+        columns[number] = np.where(is_answered, values, np.nan)
+    return pd.DataFrame(columns, responses.index)
+
+
+def ties(
+    responses: pd.DataFrame, store: Store, sampling: Sampling, ending: Ending = "turn"
+) -> pd.Series:
+    """Find the greedy answers to one lead that a tie of two tokens decides.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        As in :func:`numbers`, with ``steps``.
+    store : Store
+        As in :func:`numbers`.
+    sampling : Sampling
+        As in :func:`numbers`.
+    ending : {"turn", "newline", "any"}
+        What ends a number.
+
+    Returns
+    -------
+    Series of bool
+        With the index of the responses; without those to calls that failed.
+
+    Raises
+    ------
+    StoreError
+        The answers were stored before steps were kept.
+    """
+    reading = Reading("greedy", ending)
+    is_answered, ((tree, steps), *_) = _steps_of_leads(responses, store, sampling, reading)
+    tied = pd.Series(tree.is_tied(steps, ending), responses.index)
+    return tied[is_answered]
+
+
+def _steps_of_leads(
+    responses: pd.DataFrame, store: Store, sampling: Sampling, reading: Reading
+) -> tuple[NDArray[np.bool_], list[tuple[Tree, Steps]]]:
+    """Which calls did not fail, and the tree of each lead with the steps in it."""
     if SPELLING not in store.manifest:
         raise StoreError(
             f"{store.folder} holds scored answers without their steps, which {reading} is read "
@@ -131,24 +190,14 @@ def numbers(
     stored = numbers_of(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
     all_steps = np.nan_to_num(stored)  # rows of failed calls are left out in the end
-    points = _points(sampling)
 
-    columns = {}
+    of_leads = []
     begin = 0
-    for number, tree in enumerate(trees):
+    for tree in trees:
         end = begin + tree.size
-        steps = tree.split(all_steps[:, begin:end])
+        of_leads.append((tree, tree.split(all_steps[:, begin:end])))
         begin = end
-        if reading.how == "greedy":
-            values = points[tree.greedy(steps, reading.ending)]
-        elif reading.how == "expected":
-            values = tree.probabilities(steps, reading.ending) @ points
-        else:
-            chances = tree.probabilities(steps, reading.ending, sampling.temperature)
-            drawn = _drawn(chances, responses["trial"], sampling.seed + number)
-            values = points[drawn]
-        columns[number] = np.where(is_answered, values, np.nan)
-    return pd.DataFrame(columns, responses.index)
+    return is_answered, of_leads
 
 
 def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:

@@ -29,6 +29,7 @@ def test_a_change_by_hand():
 
     assert change["answers"] == 27
     assert change["changed"] == pytest.approx(7 / 27)
+    assert change["lower"] == pytest.approx(1 / 27)
     assert change["largest"] == 10
     assert (change["gap_float32"], change["gap_bfloat16"]) == (0, 2)
     interval = stats.ttest_1samp([3, 1, 2], 0).confidence_interval()

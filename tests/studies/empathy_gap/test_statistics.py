@@ -769,6 +769,26 @@ def test_a_gap_in_points_has_the_delta_and_p_of_table_2():
         assert row[name] == of_table_2[name]
 
 
+def test_two_readings_differ_by_the_difference_of_their_gaps_in_each_event():
+    first = noisy(own=3, seed=5)
+    second = noisy(own=1, seed=6)
+    second[2, 2, 0] = NAN  # so the first event counts in neither
+    same = np.eye(4, dtype=bool)
+
+    row = statistics.difference_of_gaps(first, second, same, "listwise")
+
+    gap_of_event = []
+    for values in (first[1:, 1:, 1:], second[1:, 1:, 1:]):
+        gap_of_event.append(values[same].mean(axis=0) - values[~same].mean(axis=0))
+    expected = stats.ttest_rel(*gap_of_event)
+    interval = expected.confidence_interval()
+    assert row["difference"] == pytest.approx(np.mean(gap_of_event[0] - gap_of_event[1]))
+    assert row["p"] == pytest.approx(expected.pvalue)
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+    nothing = np.full_like(first, NAN)
+    assert statistics.difference_of_gaps(first, nothing, same, "listwise") == {}
+
+
 def test_a_gap_in_points_of_no_ratings_has_no_events():
     nothing = np.full((5, 5, 8), NAN)
     same = np.eye(4, dtype=bool)

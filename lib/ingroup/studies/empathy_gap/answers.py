@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, parts, stored
-from ingroup.inference.choices import agreement, beginnings, probabilities
-from ingroup.inference.reading import Reading, numbers, summaries
+from ingroup.inference.choices import Ending, agreement, beginnings, probabilities
+from ingroup.inference.reading import Reading, numbers, summaries, ties
 from ingroup.inference.store import Store
 from ingroup.parsing import (
     CUT,
@@ -112,6 +112,29 @@ def _from_scores(
         values[part["trial"]] = rated.where(settled == OK)
         status[part["trial"]] = pd.Categorical(settled, STATUSES).codes
     return Ratings(values.reshape(shape), status.reshape(shape))
+
+
+def share_tied(calls: Iterable[Call], ending: Ending) -> float:
+    """Compute the share of greedy answers that a tie of two tokens decides.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls with scored answers and their steps.
+    ending : {"turn", "newline", "any"}
+        What ends a number.
+
+    Returns
+    -------
+    float
+        From 0 to 1; see :meth:`ingroup.inference.choices.Tree.is_tied`.
+    """
+    tied = []
+    for call in calls:
+        store = stored(call)
+        for part in parts(store, columns=["steps"]):
+            tied.append(ties(part, store, call.sampling, ending))
+    return float(pd.concat(tied).mean())
 
 
 def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

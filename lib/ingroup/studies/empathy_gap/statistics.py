@@ -999,6 +999,43 @@ def gap_in_points(
     }
 
 
+def difference_of_gaps(
+    first: np.ndarray, second: np.ndarray, same: np.ndarray, exclusion: Exclusion
+) -> dict[str, float]:
+    """Test whether the gaps of two readings of the same answers differ, events being a sample.
+
+    That one interval holds 0 and another does not is no test of their difference.
+
+    Parameters
+    ----------
+    first, second : ndarray, (1 + n, 1 + n, events)
+        Ratings of the same block before exclusion, "a person" first.
+    same : ndarray of bool, (n, n)
+        From `same_group`, without "a person".
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`; an event is left out of both readings.
+
+    Returns
+    -------
+    dict
+        ``difference`` of the gaps in points, the first minus the second, with ``low``, ``high`` and
+        ``p`` of a paired t-test over events. Empty where no event is left.
+    """
+    try:
+        kept = exclude(first - second, exclusion)
+    except ValueError:
+        return {}
+
+    named = kept[1:, 1:]
+    tested = paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
+    return {
+        "difference": tested.difference,
+        "low": tested.low,
+        "high": tested.high,
+        "p": tested.pvalue,
+    }
+
+
 def scopes(
     values: np.ndarray, groups: Sequence[str], clusters: Sequence[str] | None = None
 ) -> dict[str, Any]:
