@@ -39,7 +39,8 @@ def unlike(call: Call) -> Iterator[tuple[Kind, int]]:
     Yields
     ------
     Kind, int
-        The kind and number of a trial; a trial may be of both kinds. Failed calls are left out.
+        The kind and number of a trial; a trial may be of two kinds. A status is a kind, and
+        "missing" trials, which were not asked, are left out.
     """
     read = notebook.read(call)
     answers = zip(read.status, read.otherwise, strict=True)

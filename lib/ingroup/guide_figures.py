@@ -81,7 +81,7 @@ def span(points: pd.Series) -> str:
     if low >= 0:
         return f"{low:.1f} to {high:.1f} more"
     if high <= 0:
-        return f"{-high:.1f} to {-low:.1f} less"
+        return f"{abs(high):.1f} to {abs(low):.1f} less"
     return f"{-low:.1f} less to {high:.1f} more"
 
 
