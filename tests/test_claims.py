@@ -61,6 +61,18 @@ def test_a_rule_is_applied_to_the_rows_that_it_names():
         claims.holds(claim._replace(rows="model == 'c'"), table)
 
 
+def test_only_claims_that_follow_from_the_tables_of_a_run_are_listed(tmp_path):
+    (tmp_path / "s").mkdir()
+    pd.DataFrame({"model": ["a"], "points": [0.2]}).to_csv(tmp_path / "s" / "t.csv")
+    true = claims.Claim(1, "true", "s/t", "model == 'a'", "(t.points > 0).all()", "", "")
+    others = [
+        true._replace(sentence="false", rule="(t.points < 0).all()"),
+        true._replace(sentence="without rows", rows="model == 'b'"),
+        true._replace(sentence="without a table", table="s/other"),
+    ]
+    assert claims.listed(tmp_path, [*others, true]) == [true]
+
+
 def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text("- {finding: 1, sentence: x}\n", "utf8")

@@ -29,7 +29,16 @@ FLOORS = [
         "parameters",
         "claims",
     },
-    {"notebook", "synthesis", "synthesis_figures"},
+    {
+        "notebook",
+        "synthesis",
+        "synthesis_figures",
+        "guide_figures",
+        "found",
+        "places",
+        "examples",
+        "extent",
+    },
     {"studies"},
     {"appendix", "commands"},
 ]

@@ -4,6 +4,7 @@
 against newly made tables.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,6 +134,34 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
         "__builtins__": {},
     }
     return bool(eval(claim.rule, names))
+
+
+def listed(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
+    """Select the claims that follow from the tables of a run.
+
+    Parameters
+    ----------
+    tables : Path
+        The folder of the run's tables.
+    claims : sequence of Claim
+        The claims to check.
+
+    Returns
+    -------
+    list of Claim
+        Those whose rule is true. A claim whose table or rows are not there is left out.
+    """
+    true = []
+    for claim in claims:
+        file = tables / f"{claim.table}.csv"
+        if not file.exists():
+            continue
+        try:
+            if holds(claim, pd.read_csv(file)):
+                true.append(claim)
+        except ValueError:
+            continue  # the table lacks its rows
+    return true
 
 
 def span(values: pd.Series, decimals: int) -> tuple[float, float]:

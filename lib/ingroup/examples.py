@@ -1,0 +1,134 @@
+"""Examples behind the counts: trials without an answer, and those of the extreme cells."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ingroup import notebook
+from ingroup.inference import Call, stored
+
+SHOWN = 3  # trials of an excerpt
+OTHERWISE = "read otherwise by the released rule"
+
+
+class Kind(NamedTuple):
+    """A kind of trials.
+
+    Attributes
+    ----------
+    name : str
+        What the trials have in common.
+    filter : str
+        What shows them in the viewer of ``make view``.
+    """
+
+    name: str
+    filter: str
+
+
+def unlike(call: Call) -> Iterator[tuple[Kind, int]]:
+    """Find trials whose reply has no answer, or another by the released parsing rule.
+
+    Parameters
+    ----------
+    call : Call
+        A call with stored answers.
+
+    Yields
+    ------
+    Kind, int
+        The kind and number of a trial; a trial may be of two kinds. A status is a kind, and
+        "missing" trials, which were not asked, are left out.
+    """
+    read = notebook.read(call)
+    answers = zip(read.status, read.otherwise, strict=True)
+    for trial, (status, otherwise) in enumerate(answers):
+        if status not in ("ok", "missing"):
+            yield Kind(status, f'status == "{status}"'), trial
+        if otherwise == "yes":
+            yield Kind(OTHERWISE, 'metadata.otherwise == "yes"'), trial
+
+
+def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
+    """Find the lowest and the highest cell of a call in a study's matrix.
+
+    Parameters
+    ----------
+    matrix : DataFrame
+        ``model``, labels of calls, and ``z``, one row per cell.
+    call : Call
+        Its model and labels say which cells are its own.
+
+    Returns
+    -------
+    list of tuple
+        "lowest" and "highest" with the row of each cell. Empty where no cell has a number.
+    """
+    is_own = matrix.model == call.model
+    for name, value in call.labels.items():
+        if name in matrix:
+            is_own &= matrix[name] == value
+
+    ordered = matrix[is_own & matrix.z.notna()].sort_values("z", kind="stable")
+    if ordered.empty:
+        return []
+    return [("lowest", ordered.iloc[0]), ("highest", ordered.iloc[-1])]
+
+
+def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
+    """Find the trials of the lowest and the highest cell of a study's matrix.
+
+    Parameters
+    ----------
+    call : Call
+        A call of one block.
+    matrix : DataFrame
+        That of `ends`, with ``mean`` and the factors that name a cell.
+
+    Yields
+    ------
+    Kind, int
+        The kind and number of a trial.
+    """
+    (block,) = call.design.blocks
+    keys = [name for name in block.factors if name in matrix]
+    for which, cell in ends(matrix, call):
+        named = " of ".join(cell[keys])
+        shows = " and ".join(f'metadata.{key} == "{cell[key]}"' for key in keys)
+        kind = Kind(f"the {which} cell, {named}, mean {cell['mean']:.1f}", shows)
+
+        levels = dict(block.factors)
+        for key in keys:
+            levels[key] = [cell[key]]
+        for condition in product(*levels.values()):
+            yield kind, block.index(dict(zip(levels, condition, strict=True)))
+
+
+def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
+    """Show what was asked and said in some trials of one kind.
+
+    Parameters
+    ----------
+    trials : sequence of tuple
+        Calls with stored answers, each with the number of a trial.
+
+    Yields
+    ------
+    dict
+        ``call``, ``trial``, ``excerpt`` (from 1), ``prompt``, ``reasoning`` and ``reply``, for at
+        most `SHOWN` trials, evenly through all.
+    """
+    step = -(-len(trials) // SHOWN)  # rounded up
+    for number, (call, trial) in enumerate(trials[::step], start=1):
+        row = stored(call).read(trial, trial + 1, ["text", "reasoning"]).iloc[0]
+        turns = [turn["content"] for turn in call.design[trial].messages]
+        yield {
+            "call": call.title,
+            "trial": trial,
+            "excerpt": number,
+            "prompt": "\n\n".join(turns),
+            "reasoning": row.reasoning,
+            "reply": row.text,
+        }

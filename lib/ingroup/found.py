@@ -1,0 +1,193 @@
+"""What a run found about the papers' claims: verdicts by model, and sentences about all claims."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from ingroup import models, paths, published
+from ingroup.figures import read_table
+from ingroup.stats import multiverse
+
+REAL = "real"
+POSITIVE = "positive control: biases were planted"
+NEGATIVE = "negative control: nothing was planted"
+_IN_A_SENTENCE = {
+    REAL: "a real model",
+    POSITIVE: "planted biases",
+    NEGATIVE: "nothing was planted",
+}
+
+
+def role(model: str) -> str:
+    """Say whether a model is real, or which control it is.
+
+    Parameters
+    ----------
+    model : str
+        Its name.
+
+    Returns
+    -------
+    str
+        `REAL`, `POSITIVE` or `NEGATIVE`.
+    """
+    known = models.find(model)
+    if known and known.control:
+        return NEGATIVE
+    if models.is_calibrant(model):
+        return POSITIVE
+    return REAL
+
+
+def printed_range(study: str, table: str, rows: str, number: str) -> str:
+    """Write the smallest and the largest number that a paper prints for its models.
+
+    Parameters
+    ----------
+    study : str
+        The study of the paper.
+    table : str
+        The number of the printed table.
+    rows : str
+        A pandas query: the rows that a claim is about.
+    number : str
+        The column, or an expression over columns.
+
+    Returns
+    -------
+    str
+        For example "0.20 to 0.45, 4 models (Table 2)".
+    """
+    numbers = published.load(study, int(table)).query(rows).eval(number)
+    low = numbers.min()
+    high = numbers.max()
+    return f"{low:.2f} to {high:.2f}, {len(numbers)} models (Table {table})"
+
+
+def estimates(paths_walked: pd.DataFrame) -> pd.DataFrame:
+    """Sum up the estimates of all paths.
+
+    Parameters
+    ----------
+    paths_walked : DataFrame
+        ``model``, ``claim``, ``estimate`` and ``reason``, one row per path.
+
+    Returns
+    -------
+    DataFrame
+        For each model and claim the median (``estimate``), the smallest (``low``) and the largest
+        (``high``), and the first ``reason`` why a path has none.
+    """
+    every = paths_walked.groupby(["model", "claim"], sort=False)
+    summary = every.agg(
+        estimate=("estimate", "median"),
+        low=("estimate", "min"),
+        high=("estimate", "max"),
+        reason=("reason", "first"),
+    )
+    return summary.reset_index()
+
+
+def by_claim(folder: Path) -> pd.DataFrame:
+    """Judge the papers' sentences by the paths of the synthesis.
+
+    Parameters
+    ----------
+    folder : Path
+        The tables of ``60_synthesis``.
+
+    Returns
+    -------
+    DataFrame
+        One row per claim and model, with its sentence, verdict, share of paths and estimates. No
+        rows where the synthesis has not run.
+    """
+    if not (folder / "multiverse_shares.csv").exists():
+        return pd.DataFrame()
+
+    shares = read_table(folder, "multiverse_shares")
+    summaries = []
+    for study in shares.study.unique():
+        summary = estimates(read_table(folder, f"multiverse_{study}"))
+        summaries.append(summary.assign(study=study))
+    table = shares.merge(pd.concat(summaries), on=["model", "study", "claim"])
+
+    headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv", dtype=str)
+    headlines = headlines.rename(columns={"paper": "study"})
+    table = table.merge(headlines, "left", on=["study", "claim"])
+    table["name"] = table.name.fillna(table.claim.str.replace("_", " "))
+    table["way"] = table.way.fillna("above")
+    table["printed"] = [
+        printed_range(row.study, row.table, row.rows, row.number) if pd.notna(row.table) else ""
+        for row in table.itertuples()
+    ]
+    table["source"] = "multiverse_shares.csv, line " + (table.index + 2).astype(str)
+    verdicts = multiverse.verdicts(table, table.way)
+    return table.join(verdicts).drop(columns=["table", "number", "rows"])
+
+
+def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:
+    """Set the verdicts of all models side by side.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        The table of `by_claim`.
+
+    Returns
+    -------
+    DataFrame
+        One row per claim: ``study``, ``name``, and for each model its verdict, with the share of
+        paths where any path counts.
+    """
+    share = claims.share.map(", on {:.0f} %".format)
+    told = claims.assign(
+        model=claims.model.map(models.label),
+        told=claims.verdict + share.where(claims.counted > 0, ""),
+    )
+    order = pd.MultiIndex.from_frame(claims[["study", "name"]].drop_duplicates())
+    wide = told.pivot(index=["study", "name"], columns="model", values="told")
+    return wide.loc[order].fillna("not asked").reset_index()
+
+
+def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
+    """Name the slips of the papers that change a claim.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``paper``, ``items`` and ``changes``, as the audit writes them.
+    titles : mapping
+        The name of each paper, by its study.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    own = table[table.changes == "a claim"]
+    named = [f"{titles[row.paper]}, {row.items}" for row in own.itertuples()]
+    return f"{len(own)} slips of the papers change a claim: {'; '.join(named)}."
+
+
+def of_model(model: str, verdicts: pd.Series) -> str:
+    """Count the papers' sentences by their verdict on one model.
+
+    Parameters
+    ----------
+    model : str
+        Its name.
+    verdicts : Series
+        The verdict of each sentence.
+
+    Returns
+    -------
+    str
+        A sentence; the most frequent verdict comes first.
+    """
+    kind = _IN_A_SENTENCE[role(model)]
+    counts = verdicts.value_counts()
+    listed = ", ".join(f"{verdict} {number}" for verdict, number in counts.items())
+    n = len(verdicts)
+    return f"{models.label(model)} ({kind}), of {n} sentences of the papers: {listed}."

@@ -1,0 +1,421 @@
+"""Figures of the guide: the own group's lead, and made-up data that explain a statistic."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from ingroup import figures
+from ingroup.models import label
+from ingroup.stats.permutation import PermutationTest
+
+Numbers = NDArray[np.float64]
+
+GREY = "#777777"
+BAND = "#E3E3E3"
+MORE = "the own group gets more"
+LESS = "others get more"
+SAME = "no difference"
+DIRECTIONS = {MORE: figures.COLOURS[0], LESS: figures.COLOURS[1], SAME: GREY}
+# The place of each corner and each edge of the Stereotype Content Model, and a corner's tint.
+CORNERS = {
+    "Pity": (1, 3, "#EAF3FA"),
+    "Admire": (3, 3, "#EAF6F0"),
+    "Contempt": (1, 1, "#F2F2F2"),
+    "Envy": (3, 1, "#FBF1E6"),
+}
+EDGES = {
+    "ActiveFacilitation": ("warm", 3, 4.95),
+    "Active Harm": ("cold", 3, 1.05),
+    "PassiveFacilitation": ("competent", 4.95, 3),
+    "Passive Harm": ("not competent", 1.05, 3),
+}
+_CENTRED = {"ha": "center", "va": "center"}
+
+
+def direction(points: float) -> str:
+    """Say who gets more.
+
+    Parameters
+    ----------
+    points : float
+        The own group's lead.
+
+    Returns
+    -------
+    str
+        A key of `DIRECTIONS`.
+    """
+    if points > 0:
+        return MORE
+    if points < 0:
+        return LESS
+    return SAME
+
+
+def span(points: pd.Series) -> str:
+    """Write the smallest and the largest lead in words.
+
+    Parameters
+    ----------
+    points : Series
+        Leads of the own group, at least one.
+
+    Returns
+    -------
+    str
+        For example "0.5 less to 1.2 more".
+    """
+    low = points.min()
+    high = points.max()
+    if low == high == 0:
+        return SAME
+    if low >= 0:
+        return f"{low:.1f} to {high:.1f} more"
+    if high <= 0:
+        return f"{abs(high):.1f} to {abs(low):.1f} less"
+    return f"{-low:.1f} less to {high:.1f} more"
+
+
+def headline(lead: pd.DataFrame, kind: str) -> str:
+    """Write the question of the first study and what the leads answer.
+
+    Parameters
+    ----------
+    lead : DataFrame
+        ``model`` and ``points``, one row per wording and reading.
+    kind : str
+        What groups are of, for example "religion".
+
+    Returns
+    -------
+    str
+        The question, broken into lines, and a last line with the answer.
+    """
+    names = [label(model) for model in lead.model.unique()]
+    who = names[0] if len(names) == 1 else "a model"
+    asked = f"Told to be somebody, does {who} rate the feelings of people of its own {kind} higher?"
+
+    ways = lead.points.map(direction).unique()
+    if len(ways) == 1:
+        answer = f"In every wording, {ways[0]}."
+    elif len(names) == 1:
+        answer = "That depends on the wording, and on how its answer is read."
+    else:
+        answer = "That depends on the model, and on how its answer is read."
+    return f"{textwrap.fill(asked, 95)}\n{answer}"
+
+
+def own_group(lead: pd.DataFrame, kind: str) -> Figure:
+    """Draw the own group's lead, one line per model and reading, one dot per wording.
+
+    Parameters
+    ----------
+    lead : DataFrame
+        ``model``, ``read``, ``points`` and ``p``. A dot with a p from 0.05 is pale.
+    kind : str
+        What groups are of, for example "religion".
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    rows = lead.assign(
+        line=lead.model.map(label) + ", " + lead.read,
+        way=lead.points.map(direction),
+    )
+    lines = list(rows.line.unique())
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.3 + 0.38 * len(lines)))
+
+    may_be_chance = rows.p >= 0.05
+    for part, alpha in ((rows[may_be_chance], 0.35), (rows[~may_be_chance], 0.9)):
+        sns.swarmplot(
+            part,
+            x="points",
+            y="line",
+            order=lines,
+            hue="way",
+            palette=DIRECTIONS,
+            size=3.6,
+            legend=False,
+            alpha=alpha,
+            ax=ax,
+        )
+    ax.axvline(0, color="black", linewidth=0.7, zorder=0)
+    for y, line in enumerate(lines):
+        text = span(rows.points[rows.line == line])
+        ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center")
+
+    lowest = 1.1 * min(rows.points.min(), -1)
+    highest = 1.15 * max(rows.points.max(), 1)
+    ax.set(xlim=(lowest, highest), ylim=(len(lines) - 0.5, -0.5), ylabel="")
+    ax.set_xlabel(f"points of 100 for the own {kind}, minus points for others")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+    colours = DIRECTIONS | {"pale: may be chance": "#CCCCCC"}
+    dot = {"linestyle": "", "marker": "o", "markersize": 4}
+    key = [plt.Line2D([], [], color=colour, **dot) for colour in colours.values()]
+    fig.legend(key, colours, loc="outside lower center", ncols=4)
+    fig.suptitle(headline(rows, kind), fontsize=9, x=0.01, ha="left")
+    return fig
+
+
+def delta(
+    points: Numbers,
+    z: Numbers,
+    same: NDArray[np.bool_],
+    groups: Sequence[str],
+    names: Sequence[str],
+) -> Figure:
+    """Draw a matrix in points, its z-scores, and delta as the distance of two means.
+
+    Parameters
+    ----------
+    points, z : array, (perceiver, experiencer)
+        Mean ratings, and the same as z-scores.
+    same : array of bool
+        The in-group cells.
+    groups, names : sequence of str
+        The group and the name of each identity.
+
+    Returns
+    -------
+    Figure
+        Two columns wide, with three panels.
+    """
+    fig, axes = plt.subplots(
+        1, 3, figsize=(figures.TWO_COLUMNS, 2.5), gridspec_kw={"width_ratios": [1, 1, 0.75]}
+    )
+    _number_cells(axes[0], points, "{:.0f}", same, groups, names)
+    axes[0].set(title="mean ratings, points", xlabel="experiencer")
+    rounded = z.round(1) + 0.0  # no minus before a zero
+    _number_cells(axes[1], rounded, "{:.1f}", same, groups, names)
+    axes[1].set(title="the same as z-scores", xlabel="experiencer")
+    axes[0].set_ylabel("perceiver")
+    _draw_distance(axes[2], z[same], z[~same])
+    return fig
+
+
+def _number_cells(
+    ax: Axes,
+    cells: Numbers,
+    form: str,
+    same: NDArray[np.bool_],
+    groups: Sequence[str],
+    names: Sequence[str],
+) -> None:
+    """A heatmap with a number in each cell, bold within groups."""
+    image = figures.heatmap(ax, cells, None, groups, names)
+    for (row, column), value in np.ndenumerate(cells):
+        ax.text(
+            column + 0.5,
+            row + 0.5,
+            form.format(value),
+            fontsize=5.5,
+            color="white" if image.norm(value) > 0.5 else "black",
+            fontweight="bold" if same[row, column] else "normal",
+            **_CENTRED,
+        )
+
+
+def _draw_distance(ax: Axes, within: Numbers, between: Numbers) -> None:
+    """Cells within and between groups as dots, their means, and the distance of the means."""
+    for place, values, colour in (
+        (0, within, figures.COLOURS[1]),
+        (1, between, figures.COLOURS[0]),
+    ):
+        aside = place + np.linspace(-0.17, 0.17, len(values))
+        ax.plot(aside, values, ".", color=colour, alpha=0.45, markersize=4)
+        mean = values.mean()
+        ax.plot(place, mean, "o", color=colour, markersize=8, markeredgecolor="black")
+
+    means = [within.mean(), between.mean()]
+    ax.hlines(means, [0, 1], 1.45, color=GREY, linewidth=0.5, linestyle=":")
+    ax.annotate("", (1.4, means[0]), (1.4, means[1]), arrowprops={"arrowstyle": "<->", "lw": 0.8})
+    distance = means[0] - means[1]
+    ax.text(1.47, np.mean(means), rf"$\delta$ = {distance:.2f}", va="center")
+    ax.set(xlim=(-0.5, 2.3), ylabel="z-score", title="and their means")
+    ax.set_xticks([0, 1], ["in-group\n(bold)", "out-group"])
+
+
+def null_intervals(tests: Mapping[str, PermutationTest]) -> Figure:
+    """Draw null distributions with their intervals and the observed deltas.
+
+    Parameters
+    ----------
+    tests : mapping of str to PermutationTest
+        The test of each panel, by its title.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    fig, axes = plt.subplots(
+        1, len(tests), figsize=(figures.TWO_COLUMNS, 2.2), sharex=True, sharey=True
+    )
+    bins = np.arange(-2, 2, 0.05)
+    for ax, (name, test) in zip(axes, tests.items(), strict=True):
+        low, high = test.null_interval
+        ax.axvspan(low, high, color=BAND, zorder=0, label="null interval")
+        shuffled = "rows and columns shuffled"
+        ax.hist(test.null_distribution, bins, color=figures.COLOURS[5], label=shuffled)
+        ax.axvline(test.statistic, color=figures.COLOURS[1], linewidth=1.5, label="observed delta")
+        where = "inside" if low <= test.statistic <= high else "outside"
+        ax.set_title(f"{name}: {where}, p = {test.pvalue:.4f}")
+        ax.set(xlabel=r"$\delta$", xlim=(-1.6, 1.6))
+
+    axes[0].set_ylabel("shuffles")
+    handles, names = axes[0].get_legend_handles_labels()
+    figures.legend(fig, handles, names, loc="lower")
+    return fig
+
+
+def biases(name: str, group: Numbers, control: Numbers, scores: pd.DataFrame) -> Figure:
+    """Draw the ratings of a group and of the control, and the biases of several groups.
+
+    Parameters
+    ----------
+    name : str
+        The group of the left panel.
+    group, control : array, (scenario, wording)
+        The ratings of the left panel.
+    scores : DataFrame
+        ``bias``, ``low``, ``high`` and ``brittleness``, by group, from the top.
+
+    Returns
+    -------
+    Figure
+        Two columns wide, with two panels.
+    """
+    fig, axes = plt.subplots(1, 2, figsize=(figures.TWO_COLUMNS, 2.5))
+    _draw_scenarios(axes[0], name, group, control)
+    _draw_biases(axes[1], scores)
+    handles = []
+    names = []
+    for ax in axes:
+        of_panel = ax.get_legend_handles_labels()
+        handles += of_panel[0]
+        names += of_panel[1]
+    figures.legend(fig, handles, names, loc="lower")
+    return fig
+
+
+def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> None:
+    """The ratings in six scenarios as dots, and their means as strokes."""
+    sides = (
+        (-0.14, control, GREY),
+        (0.14, group, figures.COLOURS[0]),
+    )
+    for scenario in range(6):
+        for aside, ratings, colour in sides:
+            own = ratings[scenario]
+            place = scenario + 1 + aside
+            ax.plot(own, np.full_like(own, place), ".", color=colour)
+            ax.plot(own.mean(), place, "|", color=colour, markersize=8)
+
+    ax.plot([], [], ".", color=figures.COLOURS[0], label=f"{name}, four wordings")
+    ax.plot([], [], ".", color=GREY, label="control, four wordings")
+    ax.set(xlabel="rating", ylabel="scenario", title="six of the scenarios", ylim=(6.6, 0.4))
+
+
+def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
+    """Each bias with its interval, before a bar as long as the brittleness."""
+    upwards = scores[::-1]
+    blue = figures.COLOURS[0]
+    for y, row in enumerate(upwards.itertuples()):
+        ax.barh(y, 2 * row.brittleness, left=-row.brittleness, height=0.55, color=BAND, zorder=0)
+        ax.hlines(y, row.low, row.high, color=blue, linewidth=1.4)
+        ax.plot(row.bias, y, "o", color=blue, markersize=4)
+        ax.text(row.bias, y + 0.16, f"{row.bias:+.1f}", ha="center", va="bottom", fontsize=6)
+
+    ax.axvline(0, color="black", linewidth=0.5)
+    ax.use_sticky_edges = False
+    ax.set_yticks(range(len(upwards)), list(upwards.index))
+    ax.set(xlabel="bias: points above the control", title="all scenarios")
+    ax.set_ylim(-0.6, len(upwards) - 0.4)
+    ax.bar(0, 0, color=BAND, label="plus and minus the brittleness")
+    ax.plot([], [], "o-", color=blue, markersize=4, label="bias, 95 % interval")
+
+
+def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+    """Draw groups on the map of the Stereotype Content Model, with what it expects where.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        ``group``, ``Competence`` and ``Warmth``, one row per group and round.
+    words : mapping
+        The words of each corner and of each edge, by its name in Table 4 of the paper.
+
+    Returns
+    -------
+    Figure
+        One panel.
+    """
+    fig, ax = plt.subplots(figsize=(4.2, 3.9))
+    for name, (x, y, tint) in CORNERS.items():
+        ax.fill_between([x, x + 2], y, y + 2, color=tint, zorder=0)
+        ax.text(x + 1, y + 1.7, words[name], fontsize=7, fontweight="bold", **_CENTRED)
+    for name, (kind, x, y) in EDGES.items():
+        look: dict[str, Any] = {"fontsize": 6, "style": "italic"} | _CENTRED
+        ax.text(x, y, f"{kind}: {words[name]}", rotation=0 if x == 3 else 90, **look)
+
+    by_group = scores.groupby("group", sort=False)
+    means = by_group[["Competence", "Warmth"]].mean()
+    for (group, rows), colour in zip(by_group, figures.COLOURS, strict=False):
+        ax.plot(rows.Competence, rows.Warmth, ".", color=colour, alpha=0.5, markersize=3)
+        mean = means.loc[group]
+        ax.plot(mean.Competence, mean.Warmth, "o", color=colour, markersize=6)
+    ax.axline((1, 1), slope=1, color="#999999", linewidth=0.6, zorder=1)
+    ax.set(xlim=(0.9, 5.1), ylim=(0.9, 5.1), xlabel="Competence", ylabel="Warmth")
+    ax.set(aspect="equal", xticks=range(1, 6), yticks=range(1, 6))
+    return fig
+
+
+def name_means(ax: Axes, scores: pd.DataFrame) -> None:
+    """Write the name of each group beside its mean; to be called last.
+
+    Parameters
+    ----------
+    ax : Axes
+        The panel of `warmth_and_competence`.
+    scores : DataFrame
+        Those of that panel.
+    """
+    axes = ["Competence", "Warmth"]
+    means = scores.groupby("group", sort=False)[axes].mean()
+    rounds = scores[axes].to_numpy()
+    names = list(means.index)
+    figures.label_points(ax, means.Competence, means.Warmth, names, keep_free=rounds)
+
+
+def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
+    """Make an image smaller.
+
+    Parameters
+    ----------
+    pixels : array, (row, column, colour)
+        An image; transparency is left out.
+    factor : int
+        How many pixels of each side become one.
+
+    Returns
+    -------
+    array, (row, column, colour)
+        The mean of each square of pixels. Incomplete squares at the ends are left out.
+    """
+    n_rows = len(pixels) // factor
+    n_columns = pixels.shape[1] // factor
+    whole = pixels[: n_rows * factor, : n_columns * factor, :3]
+    squares = whole.reshape(n_rows, factor, n_columns, factor, 3)
+    return squares.mean(axis=(1, 3))

@@ -1,0 +1,92 @@
+"""Where in the notebooks a table and a figure are made."""
+
+import re
+from collections.abc import Mapping
+
+from nbformat import NotebookNode
+
+HEADING = re.compile(r"^(?:#+ |\*\*)([^*\n]+)", re.MULTILINE)
+SAVES = re.compile(r"\b(out|figures)\.save\(")
+
+
+def heading_of(notebook: NotebookNode, figure: str) -> str:
+    """Find the heading or bold words above the cell that saves a figure.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        A notebook.
+    figure : str
+        The name of the figure's files, without a suffix.
+
+    Returns
+    -------
+    str
+        The last heading above the cell. A cell that has the whole name comes first, then one that
+        makes it of a number (``f"figure{number}"``), then one whose name is followed by a model's
+        (``figure5_<model>``). "" if no cell saves the figure.
+    """
+    saving = _saving_cells(notebook)
+    for names in (_has_name, _has_pattern, _has_beginning):
+        for heading, code in saving:
+            if names(code, figure):
+                return heading
+    return ""
+
+
+def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
+    """The heading above each cell that saves a figure, and its code without tables it reads."""
+    saving = []
+    heading = ""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            headings = HEADING.findall(cell.source)
+            if headings:
+                heading = headings[-1].strip(" .:")
+        elif SAVES.search(cell.source):
+            code = re.sub(r'read\("\w+"\)', "", cell.source)
+            saving.append((heading, code))
+    return saving
+
+
+def _has_name(code: str, figure: str) -> bool:
+    """Whether code has the whole name."""
+    return f'"{figure}"' in code
+
+
+def _has_pattern(code: str, figure: str) -> bool:
+    """Whether code makes the name of a text and values."""
+    for pattern in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
+        any_value = re.sub(r"\{.*?\}", ".+", pattern)
+        if re.fullmatch(any_value, figure):
+            return True
+    return False
+
+
+def _has_beginning(code: str, figure: str) -> bool:
+    """Whether code has a name that the figure's name begins with, before another model's."""
+    beginnings = tuple(f"{name}_" for name in re.findall(r'"(\w+)"', code))
+    return figure.startswith(beginnings)
+
+
+def writer_of(notebooks: Mapping[str, NotebookNode], table: str) -> str:
+    """Find the notebook that writes a table.
+
+    Parameters
+    ----------
+    notebooks : mapping
+        The notebooks of one study by name, at least one.
+    table : str
+        The table's name, without a suffix.
+
+    Returns
+    -------
+    str
+        The name of the first notebook that names the table; the first of all, if none does.
+    """
+    writes = re.compile(rf'out\.write\([^\n]*"{table}"')
+    for name, notebook in notebooks.items():
+        code = [cell.source for cell in notebook.cells]
+        if writes.search("\n".join(code)):
+            return name
+    return next(iter(notebooks))

@@ -1,0 +1,100 @@
+"""Examples behind the counts: which trials are found, from answers made by hand."""
+
+import pandas as pd
+import pytest
+
+from ingroup import examples, paths
+from ingroup.inference import Call, Reply, Sampling
+from toy import Toy, religion, run
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """72 trials: the first is refused, the second failed, all others say 50."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    plan = religion(2)
+    labels = {"setting": "P0,S0,T0", "category": "Religion"}
+    answers = iter([Reply("I cannot say.", "stop"), Reply(None, "failed")])
+    usual = Reply("50", "stop", reasoning="why")
+    toy = Toy(lambda *_: next(answers, usual), engine="toy", model="m")
+    asked = Call("empathy_gap", "sample-2", "m", "toy", "P0", plan, Sampling(), labels)
+    run(plan, asked.folder, toy)
+    return asked
+
+
+def test_trials_without_an_answer_are_found_by_their_status(call):
+    assert list(examples.unlike(call)) == [
+        (("refused", 'status == "refused"'), 0),
+        (("failed", 'status == "failed"'), 1),
+    ]
+
+
+def test_a_trial_that_was_not_asked_is_left_out(call, monkeypatch):
+    read = pd.DataFrame({"status": ["missing", "unclear"], "otherwise": ["no", "no"]})
+    monkeypatch.setattr(examples.notebook, "read", lambda _: read)
+    assert [(kind.name, trial) for kind, trial in examples.unlike(call)] == [("unclear", 1)]
+
+
+def test_a_trial_that_the_released_rule_reads_otherwise_is_found(call, monkeypatch):
+    read = pd.DataFrame({"status": ["ok", "ok", "refused"], "otherwise": ["no", "yes", "yes"]})
+    monkeypatch.setattr(examples.notebook, "read", lambda _: read)
+    found = [(kind.name, trial) for kind, trial in examples.unlike(call)]
+    otherwise = "read otherwise by the released rule"
+    assert found == [(otherwise, 1), ("refused", 2), (otherwise, 2)]
+
+
+@pytest.fixture
+def matrix(call):
+    """Three cells of the call, one of another model and one of another setting."""
+    perceivers = call.design.blocks[0].factors["perceiver"]
+    first, second, third, *_ = perceivers
+    rows = [
+        ("m", "P0,S0,T0", first, second, 1.5, 61.25),
+        ("m", "P0,S0,T0", second, second, None, 50.0),
+        ("m", "P0,S0,T0", third, first, -2.5, 40.0),
+        ("other", "P0,S0,T0", first, first, 9.0, 99.0),
+        ("m", "P1,S0,T0", first, first, 9.0, 99.0),
+    ]
+    columns = ["model", "setting", "perceiver", "experiencer", "z", "mean"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_the_ends_are_of_the_call_alone(call, matrix):
+    lowest, highest = examples.ends(matrix, call)
+    assert (lowest[0], lowest[1].z) == ("lowest", -2.5)
+    assert (highest[0], highest[1].z) == ("highest", 1.5)
+    assert examples.ends(matrix[matrix.z.isna()], call) == []
+
+
+def test_the_trials_of_an_extreme_cell_are_one_per_event(call, matrix):
+    found = list(examples.extremes(call, matrix))
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    assert [kind.name.split(",")[0] for kind in kinds] == ["the lowest cell", "the highest cell"]
+    assert kinds[0].name.endswith("mean 40.0")
+
+    of_lowest = [trial for kind, trial in found if kind == kinds[0]]
+    assert len(of_lowest) == 2
+    cell = matrix.iloc[2]
+    for trial in of_lowest:
+        condition = call.design[trial].condition
+        assert condition["perceiver"] == cell.perceiver
+        assert condition["experiencer"] == cell.experiencer
+    shows = f'metadata.perceiver == "{cell.perceiver}" and metadata.experiencer == '
+    assert kinds[0].filter == f'{shows}"{cell.experiencer}"'
+
+
+@pytest.mark.parametrize(
+    ("n", "shown"),
+    [(1, [0]), (3, [0, 1, 2]), (4, [0, 2]), (7, [0, 3, 6])],
+)
+def test_an_excerpt_has_at_most_three_trials_evenly_through_all(call, n, shown):
+    rows = list(examples.excerpt([(call, trial) for trial in range(n)]))
+    assert [row["trial"] for row in rows] == shown
+    assert [row["excerpt"] for row in rows] == list(range(1, len(shown) + 1))
+
+
+def test_an_excerpt_shows_prompt_reasoning_and_reply(call):
+    (row,) = examples.excerpt([(call, 5)])
+    assert (row["reply"], row["reasoning"]) == ("50", "why")
+    assert row["prompt"] == "\n\n".join(turn["content"] for turn in call.design[5].messages)
+    assert row["call"] == call.title

@@ -1,0 +1,121 @@
+"""What was found: ranges, estimates and sentences, from tables made by hand."""
+
+import pandas as pd
+import pytest
+
+from ingroup import figures, found
+from ingroup.models import label
+
+
+@pytest.mark.parametrize(
+    ("model", "role"),
+    [
+        ("some/own", "real"),
+        ("calibrant", "positive control: biases were planted"),
+        ("calibrant-null", "negative control: nothing was planted"),
+    ],
+)
+def test_a_model_is_real_or_a_control(model, role):
+    assert found.role(model) == role
+
+
+def test_the_printed_range_is_that_of_the_rows_of_the_claim():
+    """Table 2 prints 1.97, 0.46, 1.26 and -0.19 for religion."""
+    rows = "category == 'Religion' and prompt_setting == 'P0,S0,T0'"
+    text = found.printed_range("empathy_gap", "2", rows, "delta")
+    assert text == "-0.19 to 1.97, 4 models (Table 2)"
+
+
+def paths_walked():
+    return pd.DataFrame(
+        {
+            "model": ["m", "m", "m", "n"],
+            "claim": ["Religion"] * 4,
+            "estimate": [1.0, 5.0, 2.0, None],
+            "reason": [None, None, None, "no answers"],
+        }
+    )
+
+
+def test_estimates_are_the_median_and_the_ends():
+    m, n = found.estimates(paths_walked()).itertuples()
+    assert (m.estimate, m.low, m.high) == (2, 1, 5)
+    assert pd.isna(n.estimate)
+    assert n.reason == "no answers"
+
+
+def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
+    shares = pd.DataFrame(
+        {
+            "model": ["m", "m"],
+            "study": ["empathy_gap"] * 2,
+            "claim": ["Religion", "an_own_claim"],
+            "listed": [4, 4],
+            "paths": [4, 4],
+            "undefined": [0, 0],
+            "could": [4, 4],
+            "stands": [100, 25],
+            "reversed": [0, 75],
+        }
+    )
+    figures.write_table(shares, tmp_path, "multiverse_shares")
+    other = paths_walked().assign(claim="an_own_claim", estimate=-1.0)
+    walked = pd.concat([paths_walked(), other])
+    figures.write_table(walked, tmp_path, "multiverse_empathy_gap")
+
+    religion, own = found.by_claim(tmp_path).itertuples()
+    assert religion.verdict == "stands"
+    assert religion.estimate == 2
+    assert religion.printed == "-0.19 to 1.97, 4 models (Table 2)"
+    assert religion.source == "multiverse_shares.csv, line 2"
+    assert "robust positive intergroup gap" in religion.sentence
+    assert (own.name, own.way, own.printed) == ("an own claim", "above", "")
+    assert own.verdict == "depends"
+    assert own.estimate == -1
+
+
+def test_without_the_synthesis_there_is_no_claim(tmp_path):
+    assert found.by_claim(tmp_path).empty
+
+
+def test_verdicts_of_all_models_stand_side_by_side_in_the_order_of_claims():
+    claims = pd.DataFrame(
+        [
+            ("some/z", "s", "Late", "depends", 33.4, 3),
+            ("some/z", "s", "Early", "undefined", None, 0),
+            ("some/a", "s", "Late", "stands", 100.0, 2),
+        ],
+        columns=["model", "study", "name", "verdict", "share", "counted"],
+    )
+    table = found.side_by_side(claims)
+    assert table.columns.tolist() == ["study", "name", "a", "z"]
+    assert table.name.tolist() == ["Late", "Early"]
+    assert table.z.tolist() == ["depends, on 33 %", "undefined"]
+    assert table.a.tolist() == ["stands, on 100 %", "not asked"]
+
+
+def test_only_slips_that_change_a_claim_are_named():
+    slips = pd.DataFrame(
+        {
+            "paper": ["a", "b", "a"],
+            "items": ["Table 1", "Table 2", "Figure 3"],
+            "changes": ["a claim", "a number", "a claim"],
+        }
+    )
+    sentence = found.slips(slips, {"a": "Paper A", "b": "Paper B"})
+    assert sentence == "2 slips of the papers change a claim: Paper A, Table 1; Paper A, Figure 3."
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("some/own", "a real model"),
+        ("calibrant", "planted biases"),
+        ("calibrant-null", "nothing was planted"),
+    ],
+)
+def test_a_sentence_counts_the_verdicts_of_a_model(model, kind):
+    verdicts = pd.Series(["depends", "stands", "depends"])
+    sentence = found.of_model(model, verdicts)
+    counts = "of 3 sentences of the papers: depends 2, stands 1."
+    assert sentence == f"{label(model)} ({kind}), {counts}"
