@@ -70,11 +70,12 @@ def change(rated: pd.DataFrame) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``answers`` is the number of prompts, ``changed`` the share of ratings that differ, ``lower``
-        the share that is lower in bfloat16, and ``largest`` the largest difference in points. ``gap_float32`` and ``gap_bfloat16`` are the
-        own-group gaps in points, ``difference`` is the second minus the first, and ``low`` and
-        ``high`` are its 95 % interval over events. The gap of an event is the mean rating of its
-        pairs of one name minus that of its other pairs, without "a person".
+        ``answers`` is the number of prompts, ``changed`` the share of ratings that differ,
+        ``lower`` the share that is lower in bfloat16, and ``largest`` the largest difference in
+        points. ``gap_float32`` and ``gap_bfloat16`` are the own-group gaps in points,
+        ``difference`` is the second minus the first, and ``low`` and ``high`` are its 95 % interval
+        over events. The gap of an event is the mean rating of its pairs of one name minus that of
+        its other pairs, without "a person".
     """
     differences = rated["bfloat16"] - rated["float32"]
     in_float32 = _gap_by_event(rated, "float32")
