@@ -35,7 +35,10 @@ def heading_of(notebook: NotebookNode, figure: str) -> str:
 
 
 def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """The heading above each cell that saves a figure, and its code without tables it reads."""
+    """The heading above each cell that saves a figure, and the cell's code.
+
+    A table may have the name of a figure, so the names of tables that the code reads are taken out.
+    """
     saving = []
     heading = ""
     for cell in notebook.cells:

@@ -252,7 +252,7 @@ class Run:
             return {}
 
     def summary(self, notebook: str) -> list[str]:
-        """Read what a notebook's run ended with.
+        """Read the summary of a notebook's run: its seconds, and the parameters that it changed.
 
         Parameters
         ----------

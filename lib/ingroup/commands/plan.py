@@ -177,7 +177,7 @@ def _line_name(notebook: str, calls: list[Call]) -> str:
             words.append(str(label[1]))
 
     if first.over_choices:
-        words.append(first.way)
+        words.append("over choices")
     if len(calls) > 1:
         words.append(f"x {len(calls)}")
     return " ".join(words)

@@ -354,6 +354,8 @@ def cut(text: str, marks: re.Pattern) -> list[str]:
 def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
     """List the added tokens inside a text before which it can be cut without a change of its ids.
 
+    Such a token usually begins a turn. Turns that many chats share are then encoded once.
+
     A tokenizer first takes its added tokens out of the raw text, from the left, the longest first.
     It then normalizes, splits and merges each stretch between them by itself. A cut before an added
     token therefore changes nothing, provided that
@@ -361,7 +363,8 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
     - the token is taken out of the raw text (``normalized`` is false);
     - no other reaches over the cut: none holds this one, or ends as this one begins;
     - nothing looks over the cut: ``lstrip`` and ``single_word`` look back, ``rstrip`` and
-      ``single_word`` of a token before the cut look ahead, though at no ``<`` or ``[``.
+      ``single_word`` of a token before the cut look ahead, but never at ``<`` or ``[``, with which
+      these tokens begin.
 
     Parameters
     ----------

@@ -133,7 +133,8 @@ def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
     Parameters
     ----------
     tables : sequence of int
-        Printed tables: the tuples of the first, then what each further one has besides.
+        Printed tables. The tuples of the first come first. Each further table adds those that the
+        ones before it lack.
 
     Returns
     -------

@@ -94,6 +94,8 @@ def keyword_pairs(
 ) -> Figure:
     """Draw the keywords of pairs of groups, and the dimensions that they belong to: Figure 7.
 
+    The keywords of a pair stand in two overlapping circles, and shared ones in the overlap.
+
     Parameters
     ----------
     pairs : sequence of tuple
@@ -105,7 +107,7 @@ def keyword_pairs(
     value : str
         The column of `dimensions` that the bars have.
     xlabel : str
-        What it is.
+        What the bars show.
 
     Returns
     -------
