@@ -31,17 +31,15 @@ def paths_walked():
         {
             "model": ["m", "m", "m", "n"],
             "claim": ["Religion"] * 4,
-            "estimate": [1.0, 5.0, 2.0, None],
-            "reason": [None, None, None, "no answers"],
+            "reason": [None, "too few", "flat", None],
         }
     )
 
 
-def test_estimates_are_the_median_and_the_ends():
-    m, n = found.estimates(paths_walked()).itertuples()
-    assert (m.estimate, m.low, m.high) == (2, 1, 5)
-    assert pd.isna(n.estimate)
-    assert n.reason == "no answers"
+def test_a_reason_is_the_first_of_the_paths_without_an_estimate():
+    m, n = found.reasons(paths_walked()).itertuples()
+    assert m.reason == "too few"
+    assert pd.isna(n.reason)
 
 
 def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
@@ -56,16 +54,19 @@ def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
             "could": [4, 4],
             "stands": [100, 25],
             "reversed": [0, 75],
+            "median": [2, -1],
+            "lowest": [1, -3],
+            "highest": [5, 0],
         }
     )
     figures.write_table(shares, tmp_path, "multiverse_shares")
-    other = paths_walked().assign(claim="an_own_claim", estimate=-1.0)
+    other = paths_walked().assign(claim="an_own_claim")
     walked = pd.concat([paths_walked(), other])
     figures.write_table(walked, tmp_path, "multiverse_empathy_gap")
 
     religion, own = found.by_claim(tmp_path).itertuples()
     assert religion.verdict == "stands"
-    assert religion.estimate == 2
+    assert (religion.estimate, religion.low, religion.high) == (2, 1, 5)
     assert religion.printed == "-0.19 to 1.97, 4 models (Table 2)"
     assert religion.source == "multiverse_shares.csv, line 2"
     assert "robust positive intergroup gap" in religion.sentence

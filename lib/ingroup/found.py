@@ -65,28 +65,21 @@ def printed_range(study: str, table: str, rows: str, number: str) -> str:
     return f"{low:.2f} to {high:.2f}, {len(numbers)} models (Table {table})"
 
 
-def estimates(paths_walked: pd.DataFrame) -> pd.DataFrame:
-    """Sum up the estimates of all paths.
+def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
+    """Say why a claim has no estimate.
 
     Parameters
     ----------
     paths_walked : DataFrame
-        ``model``, ``claim``, ``estimate`` and ``reason``, one row per path.
+        ``model``, ``claim`` and ``reason``, one row per path.
 
     Returns
     -------
     DataFrame
-        For each model and claim the median (``estimate``), the smallest (``low``) and the largest
-        (``high``), and the first ``reason`` why a path has none.
+        For each model and claim, the first ``reason`` why a path has no estimate.
     """
     every = paths_walked.groupby(["model", "claim"], sort=False)
-    summary = every.agg(
-        estimate=("estimate", "median"),
-        low=("estimate", "min"),
-        high=("estimate", "max"),
-        reason=("reason", "first"),
-    )
-    return summary.reset_index()
+    return every.agg(reason=("reason", "first")).reset_index()
 
 
 def by_claim(folder: Path) -> pd.DataFrame:
@@ -100,18 +93,20 @@ def by_claim(folder: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per claim and model, with its sentence, verdict, share of paths and estimates. No
-        rows where the synthesis has not run.
+        One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
+        ``low`` and ``high`` are the median and the ends over paths with different results. No rows
+        where the synthesis has not run.
     """
     if not (folder / "multiverse_shares.csv").exists():
         return pd.DataFrame()
 
     shares = read_table(folder, "multiverse_shares")
-    summaries = []
+    shares = shares.rename(columns={"median": "estimate", "lowest": "low", "highest": "high"})
+    reasons_of_studies = []
     for study in shares.study.unique():
-        summary = estimates(read_table(folder, f"multiverse_{study}"))
-        summaries.append(summary.assign(study=study))
-    table = shares.merge(pd.concat(summaries), on=["model", "study", "claim"])
+        walked = read_table(folder, f"multiverse_{study}")
+        reasons_of_studies.append(reasons(walked).assign(study=study))
+    table = shares.merge(pd.concat(reasons_of_studies), on=["model", "study", "claim"])
 
     headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv", dtype=str)
     headlines = headlines.rename(columns={"paper": "study"})

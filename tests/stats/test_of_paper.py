@@ -16,7 +16,9 @@ from ingroup.stats.multiverse import of_paper
         ({"depends": 1, "not shown": 1}, "mixed"),
         ({"stands": 1, "not shown": 1}, "mixed"),
         ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "does not hold"),
-        ({"not shown": 1, "differs": 1, "mostly differs": 1, "stands": 2}, "does not hold"),
+        ({"differs": 2, "mostly differs": 1, "stands": 2}, "does not hold"),
+        ({"not shown": 1, "reversed": 1, "stands": 1}, "mixed"),  # nothing is not the opposite
+        ({"not shown": 2, "stands": 1}, "not shown"),
         ({"not shown": 2, "stands": 2}, "mixed"),
         ({"cannot be told": 2, "stands": 1}, "cannot be told"),
         ({"cannot be told": 1, "undefined": 1, "not shown": 1}, "cannot be told"),

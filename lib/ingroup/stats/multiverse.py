@@ -24,13 +24,8 @@ from ingroup.stats.paired import adjust
 PAPER_WORDS = {
     "holds": {"stands"},
     "depends": {"depends"},
-    "does not hold": {
-        "not shown",
-        "reversed",
-        "differs",
-        "mostly reversed",
-        "mostly differs",
-    },
+    "does not hold": {"reversed", "differs", "mostly reversed", "mostly differs"},
+    "not shown": {"not shown"},
     "cannot be told": {"cannot be told", "undefined"},
 }
 CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
@@ -272,13 +267,13 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     share = np.select(
         [above, below],
         [table["stands"], table["reversed"]],
-        default=calm.round(9),  # of a difference, rounding leaves dust beside 0
-    )
+        default=calm,
+    ).round(6)  # of ten stored digits, sums and differences leave dust beside 0
     against = np.select(
         [above, below],
         [table["reversed"], table["stands"]],
         default=significant,
-    )
+    ).round(6)
 
     opposite = np.where(above | below, "reversed", "differs")
     mostly = np.char.add("mostly ", opposite)
@@ -312,9 +307,9 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
     -------
     str
         "holds" if more than half of the claims stand. "depends" if more than half are borne out by
-        some paths. "does not hold" if more than half are not shown, or find the opposite on every
-        path or most. "cannot be told" if more than half cannot be told or are undefined. "mixed"
-        otherwise, and "not asked" without a claim.
+        some paths. "does not hold" if more than half find the opposite, on every path or most. "not
+        shown" if more than half show nothing. "cannot be told" if more than half cannot be told or
+        are undefined. "mixed" otherwise, and "not asked" without a claim.
     """
     n_claims = len(verdict_of_claim)
     if n_claims == 0:
