@@ -184,8 +184,8 @@ def test_the_first_page_runs_claim_by_claim(project):
     table = page_of("index").partition('class="claims"')[2]
     cells = re.findall(r"<td[^>]*>(<span class=.verdict.*?|not asked)</td>", table)
     assert [plain(cell) for cell in cells] == [
-        "depends 1.77 (1.75 to 1.78) stands on 90 % of 1,120 paths",
-        "reversed -2 (-3 to -1) stands on 0 % of 1,120 paths, against it on 100 %",
+        "depends median 1.77, from 1.75 to 1.78 stands on 90 % of 1,120 paths",
+        "reversed median -2, from -3 to -1 stands on 0 % of 1,120 paths, against it on 100 %",
         "not shown no gap stands on 0 % of 1,120 paths, against it on 0.469 %",
         "not asked",
     ]
