@@ -28,6 +28,8 @@ NOTEBOOKS = ROOT / "notebooks"
 PROFILES = NOTEBOOKS / "profiles"
 
 DEFAULT_RUN = "default"
+LAB_RUN = "lab"
+IN_LAB = "INGROUP_LAB"  # set for the kernels of `make lab`
 
 
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
@@ -86,16 +88,19 @@ def figure_folder(run: str) -> Path:
     Returns
     -------
     Path
-        For the default run ``figures/``, which is committed.
+        For the default run ``figures/``, which is committed. In JupyterLab, where its parameters
+        may have been changed, the figures of the run "lab".
 
     Raises
     ------
     InputError
         As `run_folder`.
     """
-    if run == DEFAULT_RUN:
-        return FIGURES
-    return run_folder(run) / "figures"
+    if run != DEFAULT_RUN:
+        return run_folder(run) / "figures"
+    if os.environ.get(IN_LAB):
+        return run_folder(LAB_RUN) / "figures"
+    return FIGURES
 
 
 def run_folder(run: str) -> Path:

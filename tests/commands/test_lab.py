@@ -67,6 +67,7 @@ def test_jupyterlab_has_the_repository_as_its_root(user, monkeypatch, capsys):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     commands = []
     monkeypatch.setattr(os, "execv", lambda program, options: commands.append((program, options)))
+    monkeypatch.setenv(paths.IN_LAB, "")
 
     lab.main()
 
@@ -122,3 +123,15 @@ def test_a_notebook_about_a_run_keeps_the_run_that_it_reports_on(tmp_path):
     lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
     copy = tmp_path / "lab" / "60_synthesis.ipynb"
     assert copy.read_bytes() == (paths.NOTEBOOKS / "60_synthesis.ipynb").read_bytes()
+
+
+def test_figures_of_the_default_run_are_not_written_from_jupyterlab(monkeypatch):
+    """A copy that reports on the default run may have another SEED; its figures are committed."""
+    assert paths.figure_folder("default") == paths.FIGURES
+
+    monkeypatch.setattr(lab, "copy_notebooks", lambda: [])
+    monkeypatch.setattr(os, "execv", lambda program, options: None)
+    monkeypatch.setenv(paths.IN_LAB, "")
+    lab.main()
+
+    assert paths.figure_folder("default") == paths.run_folder("lab") / "figures"

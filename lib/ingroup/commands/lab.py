@@ -3,6 +3,7 @@
 JupyterLab saves on its own, and a notebook's parameters are those of the default run. So the copies
 in ``lab/``, which git ignores, are opened in the place of the notebooks. Their links work, as the
 folder stands beside ``notebooks/``. A copy names its run by the parameters that were changed in it.
+Copies that read the tables of the default run write their figures below ``build/runs/lab``.
 """
 
 import os
@@ -96,7 +97,7 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
         value = names.get(name)
         entries = value if isinstance(value, list) else [value]
         changed[name] = ";".join(map(str, entries))
-    return settings.name_of("lab", changed)
+    return settings.name_of(paths.LAB_RUN, changed)
 
 
 def main() -> None:
@@ -112,6 +113,7 @@ def main() -> None:
     if os.geteuid() == 0:
         print("JupyterLab runs as root here, as you are root")
         options.append("--ServerApp.allow_root=True")
+    os.environ[paths.IN_LAB] = "1"
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
 
 
