@@ -67,7 +67,7 @@ data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> i
 lab: $(READY)  ## open copies of the notebooks in JupyterLab
 	@"$$PY" -m ingroup.commands.lab
 # ---- work ----------------------------------------------------------------------------------------
-test: $(VENV)/.providers  ## the tests, about eight minutes on two cores
+test: $(VENV)/.providers  ## the tests, about ten minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium
