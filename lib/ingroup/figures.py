@@ -141,7 +141,8 @@ def _without_places(table: pd.DataFrame) -> pd.DataFrame:
     named = table.copy()
     for column in NAMING_MODELS:
         if column in named:
-            named[column] = named[column].map(_without_place)
+            of_cell = {cell: _without_place(cell) for cell in named[column].unique()}
+            named[column] = named[column].map(of_cell)
         if column in named.index.names:
             named = named.rename(index=_without_place, level=column)
     return named

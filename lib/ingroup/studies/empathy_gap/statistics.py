@@ -986,9 +986,8 @@ def gap_in_points(
         return {"events": 0}
 
     tested = gap(values, same, exclusion, n_resamples, rng)
-    named = kept[1:, 1:]
     means = cell_means(kept)[1:, 1:]
-    by_event = paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
+    by_event = _gap_over_events(kept, same)
     return {
         "points": means[same].mean() - means[~same].mean(),
         "low": by_event.low,
@@ -997,6 +996,12 @@ def gap_in_points(
         "p_two_sided": tested["p_two_sided"],
         "events": tested["events"],
     }
+
+
+def _gap_over_events(values: np.ndarray, same: np.ndarray) -> PairedTest:
+    """The test of the gap in points of each event, without "a person"."""
+    named = values[1:, 1:]
+    return paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
 
 
 def difference_of_gaps(
@@ -1026,8 +1031,7 @@ def difference_of_gaps(
     except ValueError:
         return {}
 
-    named = kept[1:, 1:]
-    tested = paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
+    tested = _gap_over_events(kept, same)
     return {
         "difference": tested.difference,
         "low": tested.low,
