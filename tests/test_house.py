@@ -8,12 +8,14 @@ import pytest
 import yaml
 
 from ingroup import models, paths
+from ingroup.commands import settings
+from ingroup.commands.parameters import study_of
 from plainness import Plainness
 
 LIB = paths.ROOT / "lib"
 FILES = sorted((LIB / "ingroup").rglob("*.py"))
 STUDIES = sorted(file.parent.name for file in LIB.glob("ingroup/studies/*/design.py"))
-NOTEBOOKS = sorted(file.stem for file in paths.NOTEBOOKS.glob("[1-4]*.ipynb"))
+NOTEBOOKS = [notebook for notebook in settings.notebooks() if study_of(notebook)]
 # The rooms, from the ground up: a module imports from its own floor or from below.
 FLOORS = [
     {"paths", "tables"},

@@ -12,10 +12,10 @@ import pytest
 
 import clone
 from ingroup import paths
+from ingroup.commands.parameters import study_of
 
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 LAST = ["00_map", "60_synthesis", "61_comparison"]  # read all studies
-MAKEFILE = (paths.ROOT / "Makefile").read_text("utf8")
 NOTEBOOKS_AND_REPORT = sorted([*NAMES, "report"])
 
 
@@ -224,7 +224,7 @@ def test_a_run_of_all_goes_from_studies_to_synthesis_to_map(done):
     assert sorted(order) == NOTEBOOKS_AND_REPORT
     assert order[-2:] == ["00_map", "report"]
 
-    studies = [name for name in NAMES if re.match("[1-4]", name)]
+    studies = [name for name in NAMES if study_of(name)]
     for name in studies:
         (first,) = [other for other in studies if other.startswith(f"{name[0]}0_")]
         if name != first:
@@ -489,30 +489,3 @@ def test_the_package_of_another_clone_does_not_run(done, tmp_path):
 
     assert make.stderr.count("PYTHONPATH is not used: make runs ") == 1
     assert f"{done}/lib" in make.stderr
-
-
-# ---- the file itself
-
-
-def test_the_makefile_is_short_and_plain():
-    lines = MAKEFILE.splitlines()
-    assert len(lines) <= 100
-    assert "$(if" not in MAKEFILE
-    assert "awk" not in MAKEFILE
-
-    function = (
-        r"\$\((?:if|foreach|shell|call|eval|filter|filter-out|patsubst|subst|wildcard|or|and) "
-    )
-    for line in lines:
-        assert len(line) <= 100, line
-        assert not re.search(rf"{function}[^)]*{function}", line), line
-
-
-def test_help_lists_every_target(finished):
-    text = clone.make(finished, "help").stdout
-    listed = set(re.findall(r"^  make (\S+)  ", text, re.MULTILINE))
-    assert {name[:2] for name in NAMES} < listed
-
-    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)) - {"check"}
-    assert targets < listed
-    assert not re.search("^#", text, re.MULTILINE)

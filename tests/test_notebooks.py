@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands import parameters, run
+from ingroup.commands import parameters, run, settings
 from ingroup.notebook import ran as parameters_of_run
 from ingroup.studies.biased_samaritan import design as samaritan
 from ingroup.studies.biased_samaritan import lens as samaritan_lens
@@ -33,7 +33,7 @@ HEADINGS = [
     "Limits",
 ]
 ALL = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-STUDIES = [file for file in ALL if re.match("[1-4]0_", file.name)]
+STUDIES = [file for file in ALL if file.stem in settings.first_notebooks()]
 
 
 def read(file):

@@ -11,11 +11,14 @@ A study's ``lens.py`` has:
     from the answers of a model that was asked with other parameters (``recorded``).
 ``effects``
     Its headline numbers item by item, in which two models are `compared`.
+``items``, ``extent``
+    What an item of its design is, and how many prompts and items the paper has
+    (:mod:`ingroup.extent`).
 
-These functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`), one
-``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the
-synthesis. With ``planted`` (a ``planted.yaml``) they take its answers instead of the stored ones.
-They raise StoreError if there are no stored answers.
+The first functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`),
+one ``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the
+synthesis. With ``file`` (a ``planted.yaml``) ``portrait`` takes its answers instead of the stored
+ones. They raise StoreError if there are no stored answers.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from ingroup import models, paths
-from ingroup.commands import parameters
+from ingroup.commands import parameters, settings
 from ingroup.commands.parameters import merged
 from ingroup.tables import InputError
 
@@ -26,7 +26,7 @@ def test_profiles_name_only_parameters_that_exist():
             assert set(values) <= set(merged(notebook, "demo", {}))
 
 
-@pytest.mark.parametrize("notebook", [file.stem for file in paths.NOTEBOOKS.glob("[1-4]*.ipynb")])
+@pytest.mark.parametrize("notebook", list(filter(parameters.study_of, settings.notebooks())))
 def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     """By name: what only a notebook knows would have a type and no range."""
     study = parameters.study_of(notebook)

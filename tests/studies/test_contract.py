@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ingroup import paths, published
+from ingroup.commands import settings
 from ingroup.commands.parameters import merged
 from ingroup.design import Design
 from ingroup.inference import Engine, Reply, ask, call, stored
@@ -104,6 +105,10 @@ class Hostile(Engine):
         pass
 
 
+def test_every_study_is_here():
+    assert list(SMALL) == settings.first_notebooks()
+
+
 @pytest.mark.parametrize("notebook", SMALL)
 def test_calls_are_counted_and_indexed_without_being_written_out(notebook):
     """Of the default run: every address once, a trial for every number, the same prompts again."""
@@ -160,10 +165,12 @@ def check_planted(study, planted, block):
         assert len(planted.answers(block)) == len(block)
     elif study == "giebench":
         assert set(planted.letters(block)) <= {"A", "B", "C", "D", ""}
-    else:
+    elif study == "stereomap":
         for inquiry in block.factors["inquiry"]:
             for word in stereomap.expected(inquiry.prompt, inquiry.part).words:
                 assert 1 <= planted.rating(inquiry.group, inquiry.prompt, word) <= 5
+    else:
+        raise NotImplementedError(f"{study}: say here what its calibrant is built to answer")
 
 
 @pytest.mark.parametrize("model", calibrants())
@@ -181,7 +188,7 @@ def test_every_printed_table_loads(notebook):
     study = notebook[3:]
     files = sorted((paths.PUBLISHED / study).glob("*.csv"))
 
-    assert len(files) >= 8
+    assert files
     for file in files:
         start = file.stem.split("_")[0]
         table = int(start.removeprefix("table")) if start.startswith("table") else file.stem

@@ -1,7 +1,7 @@
 """The second study as a lens: who is rated more helpful than "a person", and on which paths."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Call, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
@@ -267,3 +268,44 @@ def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) ->
     if run is None:
         return calls
     return [call for call in calls if call.round == run]
+
+
+def items(block: Block) -> list[Hashable]:
+    """List the items of a block of the design, its scenarios.
+
+    Parameters
+    ----------
+    block : Block
+        A block of the study's design.
+
+    Returns
+    -------
+    list of hashable
+        The scenario of each prompt.
+    """
+    return [prompt.scenario for prompt in block.factors["prompt"]]
+
+
+def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+    """Count the paper's prompts for a model, and its scenarios.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        All calls of the whole design, for one model.
+    printed : mapping
+        The numbers in the paper's text, by their names in ``data/published/claims.csv``.
+
+    Returns
+    -------
+    tuple of int
+        The prompts and the items.
+    """
+    n_asked = 0
+    for kind in ("races", "genders", "ages"):
+        n_asked += int(printed[f"prompts for {kind}"])
+
+    # The paper prints how many texts it has, and each scenario has one text per wording.
+    levels = calls[0].design.blocks[0].factors["prompt"]
+    n_wordings = len({prompt.wording for prompt in levels})
+    return n_asked, int(printed["prompts in the data set"]) // n_wordings

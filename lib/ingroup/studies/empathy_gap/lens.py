@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ingroup.design import Block
+from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
 from ingroup.inference import Call, rated_by
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
@@ -398,3 +400,39 @@ def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
         setting = call.labels["setting"]
         by_setting[setting].append(call)
     return dict(by_setting)
+
+
+def items(block: Block) -> list[tuple[str, str]]:
+    """List the items of a block of the design, its events.
+
+    Parameters
+    ----------
+    block : Block
+        A block of the study's design.
+
+    Returns
+    -------
+    list of tuple
+        Emotion and number of each event.
+    """
+    return [(event.emotion, event.text_id) for event in block.factors["event"]]
+
+
+def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+    """Count the paper's prompts for a model: for its events, as many per event as here.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        All calls of the whole design, for one model.
+    printed : mapping
+        The numbers in the paper's text, by their names in ``data/published/claims.csv``.
+
+    Returns
+    -------
+    tuple of int
+        The prompts and the items.
+    """
+    n_events = int(printed["events used"])
+    n_per_event = n_prompts(calls) // n_items(calls)
+    return n_per_event * n_events, n_events

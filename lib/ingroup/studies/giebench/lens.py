@@ -1,11 +1,12 @@
 """The third study as a lens: what naming an identity gains, and on which paths it does."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Call, StoreError, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
@@ -311,3 +312,40 @@ def _result(test: PairedTest) -> Result:
         p=float(test.pvalue),
         least=float(test.least),
     )
+
+
+def items(block: Block) -> list[Hashable]:
+    """List the items of a block of the design, its questions.
+
+    Parameters
+    ----------
+    block : Block
+        A block of the study's design.
+
+    Returns
+    -------
+    list of hashable
+        The key of each question.
+    """
+    return [asked.question.key for asked in block.factors["asked"]]
+
+
+def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+    """Count the paper's prompts for a model, and its questions.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        All calls of the whole design, for one model.
+    printed : mapping
+        The numbers in the paper's text, by their names in ``data/published/claims.csv``.
+
+    Returns
+    -------
+    tuple of int
+        The prompts and the items.
+    """
+    # The paper prints no number for questions about another identity.
+    n_questions = int(printed["questions"])
+    matching = [call for call in calls if "mismatch" not in call.labels["plan"]]
+    return n_questions * len(matching), n_questions

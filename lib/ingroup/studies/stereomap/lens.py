@@ -1,6 +1,6 @@
 """The fourth study as a lens: how warm and able groups are, and which clusters on which paths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup import published
+from ingroup.design import Block
+from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
 from ingroup.inference import Call, rated_by
 from ingroup.inference.reading import Reading
@@ -410,3 +412,40 @@ def _ratings(
     calls = _calls(parameters, model)
     tables = [load(call, parameters["PARSING"], reading) for call in calls]
     return rating_table(pd.concat(tables))
+
+
+def items(block: Block) -> list[Hashable]:
+    """List the items of a block of the design, its groups.
+
+    Parameters
+    ----------
+    block : Block
+        A block of the study's design.
+
+    Returns
+    -------
+    list of hashable
+        The group of each prompt.
+    """
+    return [inquiry.group for inquiry in block.factors["inquiry"]]
+
+
+def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+    """Count the paper's prompts for a model, and its groups.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        All calls of the whole design, for one model.
+    printed : mapping
+        The numbers in the paper's text, by their names in ``data/published/claims.csv``.
+
+    Returns
+    -------
+    tuple of int
+        The prompts and the items.
+    """
+    # The ablation and later rounds repeat the paper's own prompts.
+    first = [call for call in calls if call.labels["round"] == 1]
+    paper = [call for call in first if "paper" in call.labels["ablation"]]
+    return n_prompts(paper) * int(printed["runs"]), n_items(calls)

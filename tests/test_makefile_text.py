@@ -1,0 +1,31 @@
+"""The text of the Makefile, and what `make help` makes of it: seconds, as nothing runs."""
+
+import re
+
+import clone
+from ingroup import paths
+from ingroup.commands import settings
+
+MAKEFILE = (paths.ROOT / "Makefile").read_text("utf8")
+FUNCTION = r"\$\((?:if|foreach|shell|call|eval|filter|filter-out|patsubst|subst|wildcard|or|and) "
+
+
+def test_the_makefile_is_short_and_plain():
+    lines = MAKEFILE.splitlines()
+    assert len(lines) <= 100
+    assert "$(if" not in MAKEFILE
+    assert "awk" not in MAKEFILE
+
+    for line in lines:
+        assert len(line) <= 100, line
+        assert not re.search(rf"{FUNCTION}[^)]*{FUNCTION}", line), line
+
+
+def test_help_lists_every_target_and_notebook():
+    text = clone.make(paths.ROOT, "help").stdout
+    listed = set(re.findall(r"^  make (\S+)  ", text, re.MULTILINE))
+    assert {notebook[:2] for notebook in settings.notebooks()} < listed
+
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)) - {"check"}
+    assert targets < listed
+    assert not re.search("^#", text, re.MULTILINE)
