@@ -133,6 +133,7 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
     has = pd.DataFrame({"a decimal": rows.rating % 1 > 0, "a repeating one": repeats_a_digit})
     table = has.groupby(rows.group, sort=False).mean()
 
+    # The phrasings of one prompt are averaged, as a mean of names has decimals of its own.
     over_names = rows.groupby(["group", "scenario", "wording"], sort=False).rating.mean()
     mean_has = over_names.mod(1) > 0
     table["mean over names"] = mean_has.groupby("group", sort=False).mean()
