@@ -43,6 +43,7 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
         ax.scatter(own.share, own.helpfulness, s=18, color=f"C{number}", zorder=3)
         line = {"color": "#999999", "linewidth": 0.8, "linestyle": "--", "zorder": 0}
         ax.axhline(own.control.mean(), label='the control: "a person"', **line)
+        # The control's line is among the values, so that it is always in view.
         middle = (min(values[number]) + max(values[number])) / 2
         ax.set(xlim=(-0.2, 1.2), ylim=(middle - reach, middle + reach))
         if own.models.max() == 1:
