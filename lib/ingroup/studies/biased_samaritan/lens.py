@@ -59,6 +59,7 @@ def portrait(
             (block,) = call.design.blocks
             prompts["rating"] = Planted(file).answers(block)
 
+        # The unit of all groups is the SD of the control's single ratings.
         of_control = prompts.rating[prompts.group == stimuli.CONTROL]
         items = above_control(prompts, groups)
         views.append(View(measure, items, of_control.std()))
@@ -236,6 +237,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         }
         return groups, controls
 
+    # Where a model was stopped halfway, its categories differ in their stored runs.
     runs = defaultdict(list)
     for call in calls:
         runs[call.labels["category"]].append(call.labels["run"])
