@@ -361,6 +361,7 @@ def excess_over_brittleness(
     """
     differences = _units(group) - _units(control)
     spreads = _spreads(group, ddof, phrasings)
+    # The sign is that of the scenarios that the mean below is over.
     has_both = ~np.isnan(differences - spreads)
     total = differences[has_both].sum()
     sign = -1 if total < -TINY else 1
@@ -403,6 +404,7 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
 
 def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
     """Correct the rows as one family, and count its `tests` in ``family``, e.g. "5 groups"."""
+    # A pair of cells without a shared scenario has no p and is no test.
     tested = table["p"].notna().sum()
     return in_family(table.assign(family=f"{tested} {tests}"), level)
 
