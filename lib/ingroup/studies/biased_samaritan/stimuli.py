@@ -85,6 +85,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
     once(file, table[["scenario", "wording"]])
     texts = table[["text"]]
+    # Two texts that differ in capitals or spaces alone count as one.
     once(file, texts, texts.map(_folded))
     _check_titles(file, table)
 
