@@ -55,7 +55,8 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
 
     scale = stimuli.request()
 
-    @cache  # many replies are equal
+    # Many replies are equal.
+    @cache
     def parse(text: str | None) -> Parsed:
         return parse_rating(text, scale.low, scale.high, rule)
 
