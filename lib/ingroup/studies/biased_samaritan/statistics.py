@@ -404,7 +404,7 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
 
 def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
     """Correct the rows as one family, and count its `tests` in ``family``, e.g. "5 groups"."""
-    # A pair of cells without a shared scenario has no p and is no test.
+    # A pair of cells that shares fewer than 2 scenarios has no p and is no test.
     tested = table["p"].notna().sum()
     return in_family(table.assign(family=f"{tested} {tests}"), level)
 
