@@ -249,7 +249,8 @@ def from_parts(
     """
     values, status = _unanswered(shape)
 
-    @cache  # many replies are equal
+    # Many replies are equal.
+    @cache
     def parse(text: str) -> Parsed:
         return parse_rating(text, low, high, rule)
 
