@@ -108,7 +108,8 @@ def calls(
             part=f"{part}-{draw}",
             design=design,
             sampling=replace(sampling, seed=draw),
-            options={"system": "fold"},  # no prompt has a system turn
+            # No prompt has a system turn.
+            options={"system": "fold"},
         )
         planned.append(call)
     return planned
