@@ -213,10 +213,11 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     if parameters["ORDER"] != "rotate":
         choices["order"] = ["0"]
 
-    def read(parsing, reading):  # why a reply has no verdict changes no claim
+    # Only `VERDICTS`: why a reply has no verdict changes no claim.
+    def read(parsing, reading):
         return _read(parameters, model, parsing)[VERDICTS]
 
-    # The released shares change a test over categories only, and only of one order.
+    # Only a test over categories, in one order of the answers, changes with the released shares.
     def applies(unit, shares, order, **_):
         return shares == "paper" or (unit == "category" and order != "mean")
 
