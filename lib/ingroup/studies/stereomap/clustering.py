@@ -646,7 +646,7 @@ def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Gene
     inertia = inertia.reshape(n_maps, n_init)
     least = inertia.min(axis=1, keepdims=True)
     is_least = inertia <= least + TINY
-    # Of equally good starts argmax takes the first.
+    # Among equally good starts argmax takes the first.
     best_start = is_least.argmax(axis=1)
     by_start = labels.reshape(n_maps, n_init, n_points)
     best = by_start[np.arange(n_maps), best_start]
