@@ -662,7 +662,7 @@ def _design_effect(answered: pd.DataFrame) -> float:
 
     # A group with a single prompt shows no variance between prompts and is in neither sum.
     total = by_chance[observed.notna()].sum()
-    # Every group refuses always or never, so there is nothing to compare.
+    # Nothing varies by chance, as where every group refuses always or never.
     if total == 0:
         return 1.0
     return max(1.0, observed.sum() / total)
