@@ -307,7 +307,8 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     factors = {
         "none": 1,
         "bonferroni": n,
-        "holm": n - np.arange(n),  # for the smallest p all tests count, for the largest one
+        # For the smallest p all tests count, for the largest p one.
+        "holm": n - np.arange(n),
     }
     order = np.argsort(tested)
     multiplied = tested[order] * factors[method]
