@@ -265,7 +265,6 @@ def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cl
     # As the model has one parameter, the small-sample factor is the G / (G - 1) of the docstring.
     robust = {"groups": codes, "df_correction": True}
     fit = OLS(values, constant).fit(cov_type="cluster", cov_kwds=robust, use_t=True)
-    # Only the standard error is read here; the t-test is the one of all effects, `_student`.
     (error,) = fit.bse
     return _student(estimate, error**2, len(labels) - 1)
 
@@ -298,7 +297,6 @@ def relations(matrix: ArrayLike) -> Relations:
     if matrices > 1 or n < 3:
         found = f"{n} groups and {matrices} matrices"
         raise ValueError(f"found {found}, expected one matrix of at least 3 groups")
-    # `_cube` has checked the matrix and flattened it to one column.
     values = cells.reshape(n, n)
     apart = ~np.eye(n, dtype=bool)
 
@@ -310,7 +308,6 @@ def relations(matrix: ArrayLike) -> Relations:
     # The diagonal was not fitted, so what is left there is the effect of the own group.
     rest = values - perceivers[:, None] - targets
 
-    # Each half of the mean goes from the levels into the mean of the model.
     giving = perceivers.mean()
     getting = targets.mean()
     return Relations(
@@ -552,7 +549,6 @@ def _cross(name: str, numbers: ArrayLike) -> _Crossing:
     """
     values = np.asarray(numbers, dtype=float)
     there = ~np.isnan(values)
-    # A level or an item without any number would be a parameter that nothing tells.
     values = values[there.any(axis=1)]
     values = values[:, there.any(axis=0)]
     if not values.size:

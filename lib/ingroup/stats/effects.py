@@ -238,7 +238,6 @@ def _drawn_apart(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
     """Means (draw, column) where each column of `values` (item, column) draws its own items."""
     drawn = np.full((n_resamples, values.shape[1]), np.nan)
     for column, numbers in enumerate(values.T):
-        # Missing items are dropped first, so that every draw has n numbers of this group.
         numbers = numbers[~np.isnan(numbers)]
         n = len(numbers)
         if n:
@@ -444,7 +443,6 @@ def spearman(
     x = np.asarray(x, dtype=float)
     y = np.asarray(y, dtype=float)
     has_both = ~np.isnan(x + y)
-    # Ranks are taken after incomplete pairs have gone, else the ranks would have holes.
     x = stats.rankdata(x[has_both])
     y = stats.rankdata(y[has_both])
     undefined = (np.nan, np.nan, np.nan)

@@ -266,7 +266,6 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     above = way == "above"
     below = way == "below"
     counted = table["could"] + table["undefined"]
-    # Without a counted path this spares a 0 / 0; the verdict does not read it then.
     without = 100 * table["undefined"] / counted.clip(lower=1)
     # Paths whose result is not significant, in percent of those counted.
     calm = 100 - significant - without

@@ -94,7 +94,6 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
         high=np.where(same, mean, high),
         effect_size=np.where(same, same_effect_size, effect_size),
         n=n,
-        # Where p is that of the sign test, so is its least.
         least=np.where(same, 2.0 ** (1 - n), least),
     )
     # The index () turns an array without axes, of one row of pairs, into a number.
@@ -432,7 +431,6 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes})
     robust = float(fit.bse[0]) ** 2
     variance = share * (1 - share)
-    # Where all hits are the same there is no variance, and each cluster counts once.
     independent = len(names)
     if variance:
         independent = variance / max(robust, variance / n)

@@ -164,7 +164,6 @@ def permutation_test(
         cells = centred[rows[..., same_rows], columns]
         return cells.sum(axis=axis)
 
-    # With one in-group cell per row and column, permuting rows would repeat each delta.
     one_per_row = (same.sum(axis=1) == 1).all()
     one_per_column = (same.sum(axis=0) == 1).all()
     permuted = (order,) if one_per_row and one_per_column else (order, order)
