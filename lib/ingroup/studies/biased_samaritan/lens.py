@@ -172,6 +172,7 @@ def claims(
     groups, controls = answers
     results = {}
     for group, ratings in groups.items():
+        # The phrasings stand in the order of Table 4.
         ours = ratings[:1] if phrasing == "first" else ratings
         theirs = controls[control]
         if rounding == "whole numbers":
