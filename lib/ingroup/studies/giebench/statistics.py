@@ -319,6 +319,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
             p=_any_right(part[CHANCES].dropna().to_numpy()),
         )
         if prompt != "Raw":
+            # Where Raw was not asked, no pair is complete and the gain is NaN.
             gain = paired_test(right, raw.reindex(right.index))
             row = row._replace(
                 gain=gain.difference,
@@ -355,6 +356,7 @@ def _any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
     off = np.abs(picked.mean(axis=1) - CHANCE)
     observed = abs(chances[:, 0].mean() - CHANCE)
     n_as_far = (off >= observed - TINY).sum()
+    # The right answers themselves count as one more draw.
     return float((1 + n_as_far) / (n_resamples + 1))
 
 
@@ -565,6 +567,7 @@ def _over_rotations(answers: pd.DataFrame) -> pd.DataFrame:
     rotated["answer"] = (position - right_position) % 4
 
     by_item = rotated.groupby(["prompt", "key"], sort=False)
+    # Both are needed: nunique passes over an order without a verdict.
     has_all = by_item["answer"].count().eq(4)
     has_one = by_item["answer"].nunique().eq(1)
     # One row per item, with its category; what all four rotations say is added to it.
