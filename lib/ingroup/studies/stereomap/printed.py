@@ -52,6 +52,7 @@ def cluster_lists(
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
     """The groups of one map by cluster, those that the paper's table has first."""
     model, version = key
+    # Print and groups.csv differ in the capitals of some names.
     in_print = published.load("stereomap", TABLES[version]).group.str.casefold()
     rows = labels.rename("cluster").rename_axis("group").reset_index()
     rows["printed"] = rows.group.str.casefold().isin(in_print)
