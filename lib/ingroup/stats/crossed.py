@@ -133,6 +133,7 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
     squares = 0.0
     rest_freedom = 0
     rest_squares = 0.0
+    # The variances of levels and of the rest are pooled over all groups, so they come first.
     for name, numbers in cells.items():
         crossing = _cross(name, numbers)
         crossings[name] = crossing
@@ -140,6 +141,7 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
         squares += crossing.levels @ crossing.levels
         rest_freedom += crossing.rest_freedom
         rest_squares += crossing.rest_squares
+    # Where the degrees of freedom are 0 so are the squares, and the 1 spares a 0 / 0.
     between = squares / max(freedom, 1)
     rest = rest_squares / max(rest_freedom, 1)
 
@@ -151,6 +153,7 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
         count = len(items)
 
         if freedom < LEAST_FREEDOM:
+            # Below 2 degrees of freedom, one more is the number of levels of the largest group.
             reason = _too_few(freedom + 1, factor)
             effects[name] = Effect(estimate, reason=reason)
         elif count < 2:
@@ -200,6 +203,7 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
     items = [side.shape[1] for side in sides]
     if items[0] != items[1]:
         raise ValueError(f"found {items[0]} and {items[1]} items, expected the same items twice")
+    # Both sides must be means over the same items, so an item that one side lacks is dropped.
     rated = np.isfinite(sides[0]).any(axis=0) & np.isfinite(sides[1]).any(axis=0)
     crossings = [_cross("levels", side[:, rated]) for side in sides]
 
@@ -258,6 +262,7 @@ def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cl
         return Effect(estimate, reason=_too_few(len(labels), factor))
 
     constant = np.ones_like(values)
+    # As the model has one parameter, the small-sample factor is the G / (G - 1) of the docstring.
     robust = {"groups": codes, "df_correction": True}
     fit = OLS(values, constant).fit(cov_type="cluster", cov_kwds=robust, use_t=True)
     (error,) = fit.bse
@@ -300,6 +305,7 @@ def relations(matrix: ArrayLike) -> Relations:
     levels, *_ = np.linalg.lstsq(design, values[apart])
     perceivers = levels[:n]
     targets = levels[n:]
+    # The diagonal was not fitted, so what is left there is the effect of the own group.
     rest = values - perceivers[:, None] - targets
 
     giving = perceivers.mean()
@@ -357,18 +363,21 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     design = _own_design(n)
     if similarity is not None:
         alike, _ = _cube(similarity)
+        # `_fit` takes the first column for the effect, so similarity goes last.
         design = np.hstack([design, alike])
     fit = _fit(design)
 
     if fit.freedom < LEAST_FREEDOM:
         reason = _too_few(n, "group")
         return Effect(np.nan, reason=reason)
+    # With one similarity for all pairs of two groups, it cannot be told apart from own cells.
     if not fit.tells_first:
         return Effect(np.nan, reason="cannot be told: no two groups are alike")
 
     means = nan_mean(cells, axis=1)
     residuals = fit.residuals(means)
     relationship = residuals @ residuals / fit.freedom
+    # The first row of the pseudo-inverse weighs the cells into the own-group effect.
     weights = fit.solve[0]
     variance = weights @ weights * relationship
     error = _Part(variance, fit.freedom)
@@ -405,6 +414,7 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
     variance = own.var(ddof=1) / n
     error = _Part(variance, n - 1)
 
+    # The mean of the own effects is the same weighted sum of cells as in `own_group`.
     fit = _fit(_own_design(n))
     weights = fit.solve[0]
     return _over_events(cells, fit, weights, [error])
@@ -467,6 +477,7 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
         untold = Effect(np.nan, reason=reason)
         return dict.fromkeys((*KINDS, ONE_BEYOND_TWO), untold)
 
+    # The functions below are cached, so they take a tuple in place of an array.
     key = tuple(places)
     fit = _name_fit(key)
     one_name, two_names = _name_weights(key)
@@ -479,11 +490,13 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
 
     effects = {}
     for kind, of_kind in weights.items():
+        # Row 0 has all names; row 1 + i has all but name i.
         without = of_kind[1:] @ means
         errors = []
         for group, size in enumerate(sizes):
             own = without[places == group]
             freedom = size - 1
+            # As var() divides by n_g, this is (n_g - 1) / n_g times the sum of squares.
             error = _Part(freedom * own.var(), freedom)
             errors.append(error)
         effects[kind] = _over_events(cells, fit, of_kind[0], errors)
@@ -544,17 +557,22 @@ def _cross(name: str, numbers: ArrayLike) -> _Crossing:
     levels, items = values.shape
 
     means = nan_mean(values, axis=0)
+    # From here on each number is less the mean of its item, and missing ones are gone.
     within = values - means
     within = within[there]
+    # A level's effect also moves the mean of each of its items, by its share in that mean.
     shares = there / there.sum(axis=0)
     is_level = np.eye(levels)
+    # The shape is (levels, items, levels): the number's level, its item, and the effect.
     design = is_level[:, None] - shares.T
     design = design[there]
 
     effects, _, rank, _ = np.linalg.lstsq(design, within)
     rest = within - design @ effects
+    # The means of the items have taken one degree of freedom each.
     freedom = len(within) - items - rank
     return _Crossing(
+        # Numbers within items tell differences of levels only, so the effects are centred.
         levels=effects - effects.mean(),
         items=means,
         rest_squares=float(rest @ rest),
@@ -613,6 +631,7 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
     Its variance is the sum of the `parts`, which hold for means over events, and of what the effect
     varies by event beyond the noise of the cells. Its degrees of freedom are Satterthwaite's.
     """
+    # The estimate takes every rating, the variance by event only complete events.
     means = nan_mean(cells, axis=1)
     estimate = weights @ means
     lacking = np.isnan(cells)
@@ -625,6 +644,7 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
             reason = _too_few(count, "complete event")
             return Effect(float(estimate), reason=reason)
         residuals = fit.residuals(events)
+        # Residuals vary around their mean over events by what cell and event leave, S_rest.
         rest = residuals.var(axis=1, ddof=1)
         rest = rest.sum() / fit.freedom
         effects = weights @ events
@@ -639,6 +659,7 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
     for part in parts:
         variance += part.variance
         squares += part.variance**2 / part.freedom
+    # TINY**4 guards against 0 / 0: where nothing varies, `_student` gives a reason instead.
     df = variance**2 / max(squares, TINY**4)
     return _student(estimate, variance, df)
 
@@ -672,6 +693,7 @@ def _name_weights(places: tuple[int, ...]) -> Array:
         kept = np.delete(every, name)
         own = np.take(places, kept)
         rows = kept[:, None]
+        # The name that is left out keeps the weight 0 in its row and its column.
         weights[:, 1 + name, rows, kept] = _block_weights(own)
     return weights.reshape(2, 1 + n, n * n)
 
@@ -681,13 +703,16 @@ def _block_weights(places: ArrayLike) -> Array:
     places = np.asarray(places)
     sizes = np.bincount(places)
     groups = len(sizes)
+    # The equation of `own_group_of_names` as a weight for each pair of groups, (G, G).
     of_pair = np.eye(groups) - 1 / groups
     of_pair = of_pair / (groups - 1)
     of_cell = of_pair / np.outer(sizes, sizes)
     one, two = _kinds(places)
 
+    # Own blocks are cleared, as their weight belongs to cells of one kind alone.
     outside = of_cell[np.ix_(places, places)]
     outside[one | two] = 0.0
+    # A group of s names has s cells of one name and s (s - 1) of two names.
     own = of_pair[0, 0] / sizes[places]
     others = sizes[places] - 1
     of_one = outside + one * own

@@ -62,6 +62,7 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
     """
     n = table.notna().sum(axis=1)
     total = table.sum(axis=1)
+    # `rsub` is the total less the number itself, which leaves n - 1 numbers.
     others = table.rsub(total, axis=0).div(n - 1, axis=0)
     return table - others.where(n > 1, axis=0)
 
@@ -119,6 +120,7 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
     narrowing = np.sqrt((n - 1) / n)
     quantile = stats.norm.ppf(share) * narrowing
     p = 2 * stats.t.cdf(quantile, n - 1)
+    # Draws that are 0 count on both sides, so p can come out above 1.
     return min(1.0, p)
 
 
@@ -202,6 +204,7 @@ def measure(
     """
     if not sd >= 0:
         raise ValueError(f"sd is {sd!r}, expected a number of at least 0")
+    # An SD of 0 would turn effects of 0 into NaN.
     unit = sd if sd > 0 else 1.0
     values = items.to_numpy(dtype=float)
     if together:
@@ -307,6 +310,7 @@ def bootstrap_interval(
     inside = np.pad(same, unspecified).ravel()
     outside = np.pad(~same, unspecified).ravel()
     n_events = ratings.shape[2]
+    # Events come first, as they are what is drawn: (event, cell).
     cells = ratings.reshape(-1, n_events).T
     # The events as they are, as if they were the only draw.
     means = nan_mean(cells)[None]
@@ -392,7 +396,8 @@ def agreement(
             ranks = stats.rankdata(draws[one][both.index], axis=1)
             other_ranks = stats.rankdata(draws[other][both.index], axis=1)
             drawn = pd.Series(_correlation(ranks, other_ranks))
-            low, high = drawn.quantile(ENDS)  # of the draws that have a correlation
+            # A draw in which a measure is constant has no correlation; `quantile` skips its NaN.
+            low, high = drawn.quantile(ENDS)
         row = {
             "one": one,
             "other": other,
@@ -455,6 +460,7 @@ def spearman(
         rng=rng,
         batch=1000,
     )
+    # SciPy adds the observed order to random ones, and doubles the smaller tail: at least 2 / n.
     n_orders = math.factorial(len(x))
     if n_orders > n_permutations:
         n_orders = n_permutations + 1
@@ -468,6 +474,7 @@ def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
     n = len(values)
     is_number = ~np.isnan(values)
     is_whole = is_number.all()
+    # A 0 adds nothing to a sum, and `counted` keeps it out of the mean.
     filled = np.where(is_number, values, 0.0)
     counted = is_number.astype(float)
 
@@ -481,6 +488,7 @@ def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
         times = times.reshape(size, n).astype(float)
         # Without NaN every mean is over n, and the second product can be spared.
         counts = n if is_whole else times @ counted
+        # A draw without any number of a column divides 0 by 0, and its mean is NaN.
         with np.errstate(invalid="ignore"):
             means = times @ filled / counts
         yield means

@@ -14,6 +14,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
+# Gauss-Legendre points on (-1, 1), with which `_low` averages over T.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 Numbers = NDArray[np.float64]
@@ -216,6 +217,7 @@ def paired_cells(ratings: Numbers, test: str = "t") -> Numbers:
         For a comparison of fewer than 2 pairs; the sentence names the cell and the reference.
     """
     own = ratings[np.diag_indices(len(ratings))]
+    # Own cells are (n, events): the new axis pairs them with rows, else they pair with columns.
     perceiver = _against(ratings, own[:, None], "perceiver", test)
     experiencer = _against(ratings, own, "experiencer", test)
     larger = np.maximum(perceiver, experiencer)
@@ -233,6 +235,7 @@ def _against(ratings: Numbers, reference: Numbers, name: str, test: str) -> Numb
         raise ValueError(f"{found} events with a rating, expected at least 2 for a paired test")
 
     if test == "t":
+        # `paired_test` gives the sign test's p where all differences are the same.
         is_same = np.isinf(tests.statistic)
         return np.where(is_same, 0.0, tests.pvalue)
     return sign_test(ratings, reference)
@@ -303,7 +306,8 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     factors = {
         "none": 1,
         "bonferroni": n,
-        "holm": n - np.arange(n),  # for the smallest p all tests count, for the largest one
+        # For the smallest p all tests count, for the largest p one.
+        "holm": n - np.arange(n),
     }
     order = np.argsort(tested)
     multiplied = tested[order] * factors[method]
@@ -353,17 +357,21 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
 def _low(gained: int, lost: int, n: int) -> float:
     """Where `mcnemar`'s interval begins."""
     m = gained + lost
-    is_above = betainc(gained, lost + 1, 0.5) < 0.025  # one-sided: B above 1/2
+    # The one-sided p that B is at most 1/2. Where it is small, low is above 0.
+    is_above = betainc(gained, lost + 1, 0.5) < 0.025
     if is_above:
+        # The smaller T makes a positive product less, the larger T a negative one.
         beta = (m, n - m + 1)
         bracket = (0, 1)
     else:
         beta = (m + 1, n - m)
         bracket = (-1, 0)
 
-    if gained == 0 and m == n:  # B is 0 and T is 1
+    # Without a gained pair B is 0, and where all pairs changed T is 1.
+    if gained == 0 and m == n:
         return -1.0
     if gained == 0:
+        # With B = 0 the product is -T, whose 0.025 quantile is minus T's 0.975 quantile.
         return -float(betaincinv(*beta, 0.975))
 
     # Quantiles of T: 1 where all pairs changed. The nodes are on (-1, 1).
@@ -373,8 +381,10 @@ def _low(gained: int, lost: int, n: int) -> float:
 
     def beyond(change: float) -> float:
         """The chance that T (2 B - 1) is below a change, by quadrature over T, less 0.025."""
+        # T (2 B - 1) is below the change where B is below 1/2 + change / (2 T).
         limits = 0.5 + change / shares / 2
         chances = betainc(gained, lost + 1, np.clip(limits, 0, 1))
+        # The weights sum to 2, the length of (-1, 1).
         chance = WEIGHTS @ chances / 2
         return chance - 0.025
 
@@ -429,6 +439,7 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     low, high = proportion_confint(
         count=share * independent,
         nobs=independent,
+        # statsmodels' interval takes a normal quantile: at this level it is Student's t.
         alpha=2 * stats.norm.sf(t),
         method="wilson",
     )

@@ -79,7 +79,8 @@ class PermutationTest(NamedTuple):
         """
         low, high = self.null_interval
         variance = 2 * 0.025 * 0.975 / n_resamples
-        error = 300 * math.sqrt(variance)  # in percentiles
+        # Three standard errors of the share, in percentiles.
+        error = 300 * math.sqrt(variance)
         low_spread = self._reach(low, 2.5, error)
         high_spread = self._reach(high, 97.5, error)
         return low_spread, high_spread
@@ -87,6 +88,7 @@ class PermutationTest(NamedTuple):
     def _reach(self, end: float, percentile: float, error: float) -> float:
         """How far the null goes from an end within an error of its percentile."""
         percentiles = np.clip([percentile - error, percentile + error], 0, 100)
+        # This method gives a delta of the null, and none between two of them.
         ends = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
         return float(np.abs(ends - end).max())
 
@@ -171,6 +173,7 @@ def permutation_test(
         permutation_type="pairings",
         vectorized=True,
         n_resamples=n_resamples,
+        # By default SciPy would hold the cells of all arrangements at once.
         batch=1000,
         rng=rng,
     )

@@ -73,7 +73,8 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     if groups < 3:
         raise ValueError(f"found {groups} groups, expected at least 3")
     if effect == 0:
-        return level  # SciPy's noncentral F fails here
+        # SciPy's noncentral F is no probability here, where the power is the level.
+        return level
     df = groups**2 - 2 * groups
     critical = stats.t.isf(level / 2, df)
     # The square of noncentral t is noncentral F, which SciPy computes further out.

@@ -49,12 +49,14 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     (block,) = call.design.blocks
     store = stored(call)
     responses = store.read()
+    # A failed call has a missing text, which `parse_rating` takes as None.
     has_text = responses.text.notna()
     texts = responses.text.astype(object).where(has_text, None)
 
     scale = stimuli.request()
 
-    @cache  # many replies are equal
+    # Many replies are equal.
+    @cache
     def parse(text: str | None) -> Parsed:
         return parse_rating(text, scale.low, scale.high, rule)
 
@@ -62,11 +64,13 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     if call.over_choices:
         reading = reading or call.reading
         scored = numbers(responses, store, call.sampling, reading)[0]
+        # The text of a scored answer is its greedy number; only its status is needed here.
         status = final_status(responses, parsed.status)
         # A server's most probable tokens may hold no admissible answer.
         status[(status == OK) & scored.isna()] = UNPARSABLE
         ratings = scored.where(status == OK)
     else:
+        # These replies are at their limit, so `final_status` makes them "cut".
         parsed.loc[ends_in_cut_number(responses), "status"] = UNPARSABLE
         status = final_status(responses, parsed.status)
         ratings = parsed.rating.where(status == OK)
@@ -89,6 +93,7 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
         Groups, the control among them, and phrasings in the order of Table 4. NaN where a rating is
         missing, or where the crossing "totals" does not ask.
     """
+    # A run with LATINO has phrasings beyond those of Table 4.
     tables = [stimuli.phrasings(category, latino=True) for category in stimuli.categories()]
     printed = pd.concat(tables).phrasing.unique()
     order = pd.Index(printed)
@@ -103,6 +108,7 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
             values="rating",
         )
         phrasings = list(rows.phrasing.unique())
+        # `pivot` sorts phrasings by name and lacks wordings that "totals" does not ask.
         rated = rated.reindex(columns=wordings).loc[phrasings]
         shape = (len(phrasings), -1, len(wordings))
         arrays[group] = rated.to_numpy().reshape(shape)
@@ -128,6 +134,7 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
     has = pd.DataFrame({"a decimal": rows.rating % 1 > 0, "a repeating one": repeats_a_digit})
     table = has.groupby(rows.group, sort=False).mean()
 
+    # The phrasings of one prompt are averaged, as a mean of names has decimals of its own.
     over_names = rows.groupby(["group", "scenario", "wording"], sort=False).rating.mean()
     mean_has = over_names.mod(1) > 0
     table["mean over names"] = mean_has.groupby("group", sort=False).mean()

@@ -132,11 +132,13 @@ def trials(
     """
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
+    # A user's scenarios may have gaps in their numbers; turns need them from 0 on.
     scenario_indices, _ = pd.factorize(table.scenario)
 
     prompts = []
     for scenario_index, row in zip(scenario_indices, table.itertuples(), strict=True):
         for phrasing_index, phrasing in enumerate(phrasings):
+            # The next phrasing, and the same phrasing in the next scenario, take the next wording.
             turn = (scenario_index + phrasing_index) % len(wordings)
             if crossing == "totals" and row.wording != wordings[turn]:
                 continue
@@ -159,6 +161,7 @@ def trials(
         labels={"category": category, "crossing": _STORED_AS[crossing]},
         factors={"prompt": tuple(prompts)},
         render=render,
+        # Scenarios and phrases are levels of the factor: only what ends a prompt is a template.
         templates=request.join + request.text,
     )
     return Design([block])
@@ -193,7 +196,8 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     asked_freely = tenth(numbers)
     table["freely"] = table.scenario.isin(asked_freely)
 
-    n = parameters.get("N_SCENARIOS")  # a run of an earlier version has none
+    # A run of an earlier version has none.
+    n = parameters.get("N_SCENARIOS")
     if not n:
         return table
 
@@ -225,7 +229,8 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     for name, printed in published.sampling("biased_samaritan", model).items():
         given = parameters[name.upper()]
         if given == "":
-            continue  # an empty temperature is not sent
+            # An empty temperature is not sent.
+            continue
         usual[name] = float(printed if given == -1 else given)
     return free_sampling(parameters, model, **usual)
 
@@ -259,6 +264,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     every_question = _Questions(source, _designs(table, parameters))
     few_questions = _Questions(f"{source}-tenth", _designs(few, parameters))
 
+    # Every request has the same scale.
     scale = stimuli.request()
     numbers = tuple(map(str, range(scale.low, scale.high + 1)))
 
@@ -305,6 +311,7 @@ def _run(
     for number, (category, design) in enumerate(questions.designs.items()):
         part = f"{category}-{crossing}"
         if parameters["REQUEST"] != "sample":
+            # A user's request has no short name, so a fingerprint tells its answers from others.
             part = f"{part}+{design.fingerprint[:12]}"
         call = Call(
             study="biased_samaritan",
@@ -313,8 +320,10 @@ def _run(
             engine=model.engine,
             part=f"{part}-run{run}",
             design=design,
+            # With three categories, 3 * run + number differs for every run and category.
             sampling=replace(sampling, seed=sampling.seed + 1000 * (3 * run + number)),
             labels={"run": run, "category": category},
+            # No prompt has a system turn, so that answers do not depend on SYSTEM.
             options={"system": "fold"},
             reading=Reading(model.reading, model.ending),
         )

@@ -32,7 +32,8 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     """
     panels = [own for _, own in rows.groupby("shown", sort=False)]
     values = [[*own.helpfulness, own.control.mean()] for own in panels]
-    reach = max(0.75 * max(map(np.ptp, values)), 0.1)  # of every panel: equal effects look equal
+    # All panels have one height, so that equal effects look equal.
+    reach = max(0.75 * max(map(np.ptp, values)), 0.1)
     fig, axes = figures.panels(len(panels), 2.6, len(panels), least=1.7)
     if len(panels) == 1:
         fig.set_figwidth(figures.ONE_COLUMN)
@@ -42,6 +43,7 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
         ax.scatter(own.share, own.helpfulness, s=18, color=f"C{number}", zorder=3)
         line = {"color": "#999999", "linewidth": 0.8, "linestyle": "--", "zorder": 0}
         ax.axhline(own.control.mean(), label='the control: "a person"', **line)
+        # The control's line is among the values, so that it is always in view.
         middle = (min(values[number]) + max(values[number])) / 2
         ax.set(xlim=(-0.2, 1.2), ylim=(middle - reach, middle + reach))
         if own.models.max() == 1:
@@ -65,6 +67,7 @@ def _name_points(ax: Axes, own: pd.DataFrame, gap: float) -> None:
     labels = group_labels()
     own = own.sort_values("helpfulness", kind="stable")
     steps = gap * np.arange(len(own))
+    # Names are moved as little as possible, in least squares, to lie a gap apart.
     heights = isotonic_regression(own.helpfulness - steps).x + steps
     thin = {
         "arrowstyle": "-",
@@ -75,6 +78,7 @@ def _name_points(ax: Axes, own: pd.DataFrame, gap: float) -> None:
     }
     look = {"va": "center", "fontsize": 6, "arrowprops": thin, "annotation_clip": False}
     for row, height in zip(own.itertuples(), heights, strict=True):
+        # The panel ends at 1.2, and the names begin behind it.
         ax.annotate(labels[row.group], (row.share, row.helpfulness), (1.25, height), **look)
 
 
@@ -100,7 +104,8 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     spread = brittleness[[*keys, "mean"]].rename(columns={"mean": "brittleness"})
     both = biases.merge(spread, on=keys)
     both = both[both.run == 1].assign(line=both.group.map(group_labels()))
-    lines = both.drop_duplicates("group")  # a model may lack some
+    # Each group has one line, also one that some models lack.
+    lines = both.drop_duplicates("group")
     names = list(lines.line)
     reach = 1.05 * both[["brittleness", "low", "high"]].abs().to_numpy().max()
     fig = figures.intervals(
@@ -114,6 +119,7 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
         step=0.2,
     )
 
+    # The last line of each category, below which a rule is drawn.
     ends = np.flatnonzero(lines.category != lines.category.shift(-1))
     for ax, (_, rows) in zip(fig.axes, both.groupby("model", sort=False), strict=True):
         y = rows.line.map(names.index)

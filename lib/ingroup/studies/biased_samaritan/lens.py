@@ -60,6 +60,7 @@ def portrait(
             (block,) = call.design.blocks
             prompts["rating"] = Planted(file).answers(block)
 
+        # The unit of all groups is the SD of the control's single ratings.
         of_control = prompts.rating[prompts.group == stimuli.CONTROL]
         items = above_control(prompts, groups)
         views.append(View(measure, items, of_control.std()))
@@ -83,6 +84,7 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
     DataFrame
         Scenarios by groups, in points.
     """
+    # `groups` may hold the control's phrase; it stays the control.
     is_control = prompts.group == stimuli.CONTROL
     shared = prompts.phrase.map(groups).mask(is_control, stimuli.CONTROL)
     rows = prompts.assign(shared=shared).dropna(subset="shared")
@@ -171,6 +173,7 @@ def claims(
     groups, controls = answers
     results = {}
     for group, ratings in groups.items():
+        # The phrasings stand in the order of Table 4.
         ours = ratings[:1] if phrasing == "first" else ratings
         theirs = controls[control]
         if rounding == "whole numbers":
@@ -178,6 +181,7 @@ def claims(
             theirs = np.rint(theirs)
 
         if exclusion == "listwise":
+            # Axes 0 and 2 are phrasings and wordings: one missing rating loses the scenario.
             lost = np.isnan(ours).any(axis=(0, 2)) | np.isnan(theirs).any(axis=(0, 2))
             # A scenario counts only where both have it, so that the control loses it as well.
             ours = np.where(lost[:, None], np.nan, ours)
@@ -225,14 +229,17 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
                 prompts = load(call, parsing, readings[reading])
                 ratings[call.labels["category"]] = cubes(prompts)
 
+        # Collected before the category's own control is taken out of its groups.
         all_three = [groups[stimuli.CONTROL] for groups in ratings.values()]
         groups = ratings[category]
         controls = {
             "its own": groups.pop(stimuli.CONTROL),
+            # Stacked as phrasings, which `bias` averages first.
             "all three": np.concatenate(all_three),
         }
         return groups, controls
 
+    # Where a model was stopped halfway, its categories differ in their stored runs.
     runs = defaultdict(list)
     for call in calls:
         runs[call.labels["category"]].append(call.labels["run"])

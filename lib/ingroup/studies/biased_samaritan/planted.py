@@ -49,6 +49,7 @@ class Planted:
         value = self.table["base"] + of_words
 
         tilting = self.table["tilt"]
+        # By its words a scenario is tilted up, down or, with words of both kinds, not at all.
         tilt = 0
         if not set(tilting["up"]).isdisjoint(held):
             tilt += 1

@@ -47,7 +47,8 @@ def numbers_of(
         score = _first_run(mean)
         control = score.get(stimuli.CONTROL, np.nan)
         difference = score.drop(stimuli.CONTROL, errors="ignore") - control
-        if category != "Gender":  # Table 9 alone has two runs
+        # Among the tables of brittleness, Table 9 alone prints both runs.
+        if category != "Gender":
             sd = _first_run(sd)
         yield from zip(tables, COLUMNS, (difference, score, sd, mean), strict=True)
 

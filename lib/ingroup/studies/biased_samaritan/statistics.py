@@ -157,6 +157,7 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     theirs = _units(control)
     differences = {}
     for name, ratings in groups.items():
+        # The mean over wordings leaves levels by items: (phrasing, scenario).
         by_phrasing = nan_mean(_phrased(ratings), axis=2)
         differences[name] = by_phrasing - theirs
     return over_levels(differences, "phrasing")
@@ -202,10 +203,12 @@ def bias_table(
     table["significant"] = table["p"] < alpha
     table["significant_holm"] = table["p_holm"] < level
 
+    # The paper does not say what it pairs, so the other unit stands beside.
     other = "prompt" if unit == "scenario" else "scenario"
     theirs = _units(control, other)
     pvalues = []
     for ratings in groups.values():
+        # Unlike `bias`, this gives NaN where group and control share no prompt.
         test = paired_test(_units(ratings, other), theirs)
         pvalues.append(test.pvalue)
     table[f"p_{other}"] = pvalues
@@ -236,6 +239,7 @@ def repeatability(
         ``p_least``, ``d_z``, ``n``, ``left_out`` and the columns of `in_family` over the cells.
         ``largest`` is the largest unsigned difference of one scenario.
     """
+    # The first run takes the control's place, so that the bias is what has changed since.
     pairs = {cell: (second[cell], first[cell]) for cell in first}
     table = _rows(pairs, lambda pair: bias(*pair))
     names = {
@@ -305,6 +309,7 @@ def brittleness_between(
         averages. Their numbers are NaN where a pair shares fewer than 2 scenarios.
     """
     names = pd.Index(cells)
+    # Cells by scenarios.
     spreads = np.array([_spreads(ratings, ddof, phrasings) for ratings in cells.values()])
     # Every pair once: the cells above the diagonal of cells by cells.
     one, other = np.triu_indices(len(names), k=1)
@@ -356,6 +361,7 @@ def excess_over_brittleness(
     """
     differences = _units(group) - _units(control)
     spreads = _spreads(group, ddof, phrasings)
+    # The sign is that of the scenarios that the mean below is over.
     has_both = ~np.isnan(differences - spreads)
     total = differences[has_both].sum()
     sign = -1 if total < -TINY else 1
@@ -398,6 +404,7 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
 
 def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
     """Correct the rows as one family, and count its `tests` in ``family``, e.g. "5 groups"."""
+    # A pair of cells that shares fewer than 2 scenarios has no p and is no test.
     tested = table["p"].notna().sum()
     return in_family(table.assign(family=f"{tested} {tests}"), level)
 
@@ -405,6 +412,7 @@ def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
 def _phrased(ratings: ArrayLike) -> Array:
     """Ratings as (phrasing, scenario, wording)."""
     ratings = np.asarray(ratings, dtype=float)
+    # Without an axis of phrasings, there is one phrasing.
     return ratings.reshape((-1, *ratings.shape[-2:]))
 
 
@@ -420,12 +428,15 @@ def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
     """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
     ratings = _phrased(ratings)
     if phrasings == "averaged":
+        # The axis of phrasings stays, with a length of 1.
         ratings = nan_mean(ratings)[None]
 
     counts = (~np.isnan(ratings)).sum(axis=2, dtype=float)
+    # One rating has no spread, though with a ddof of 0 it would come out as 0.
     counts[counts < 2] = np.nan
     means = nan_mean(ratings, axis=2)
     deviations = ratings - means[:, :, None]
+    # The mean of squares divides by the count, which becomes count - ddof.
     variances = nan_mean(deviations**2, axis=2) * counts / (counts - ddof)
     return nan_mean(np.sqrt(variances))
 

@@ -77,6 +77,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
         check(file, cells, cells != "", "a value")
     for column in ("scenario", "wording"):
         cells = table[column]
+        # Nine digits at most fit every type of whole number.
         is_whole = cells.str.fullmatch("[1-9][0-9]{0,8}")
         check(file, cells, is_whole, "a whole number from 1")
     for line, text in table.text.items():
@@ -84,6 +85,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
     once(file, table[["scenario", "wording"]])
     texts = table[["text"]]
+    # Two texts that differ in capitals or spaces alone count as one.
     once(file, texts, texts.map(_folded))
     _check_titles(file, table)
 
@@ -171,6 +173,7 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
     InputError
         For an unknown category.
     """
+    # The file is read as text, so "true" is a word.
     is_shown = (_PHRASINGS.default == "true") | latino
     is_asked = _PHRASINGS.category == category
     rows = _PHRASINGS[is_shown & is_asked]
@@ -224,6 +227,7 @@ def request(text: str = "sample") -> Request:
     file = _FOLDER / "prompts.yaml"
     prompts = yaml.safe_load(file.read_text("utf8"))
     endings = {"sample": prompts["request"], "none": ""}
+    # Any other text is a user's own question.
     ending = endings.get(text, text)
     return Request(
         text=ending,
@@ -257,6 +261,7 @@ def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
     """
     ending = request(asking)
     scenario = render(text, phrase)
+    # A request need not have the slot, which `render` would refuse.
     question = ending.text.replace(SLOT, phrase)
     content = f"{scenario}{ending.join}{question}"
     return [{"role": "user", "content": content}]

@@ -105,6 +105,7 @@ def _from_scores(
     """Read the scored answers of one block, of this shape."""
     values, status = _unanswered(shape)
     for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
+        # There is a column for each lead, and this study's answers have one, the empty lead.
         rated = numbers(part, store, call.sampling, reading)[0]
         # A server's most probable tokens may hold no admissible answer.
         read = np.where(rated.isna(), UNPARSABLE, OK)
@@ -160,7 +161,8 @@ def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
     """
     blocks = defaultdict(list)
     for call in calls:
-        key = call.key[:3]  # without the round
+        # A key has model, setting and category, then the round where a block has several.
+        key = call.key[:3]
         blocks[key].append(call)
     return dict(blocks)
 
@@ -247,7 +249,8 @@ def from_parts(
     """
     values, status = _unanswered(shape)
 
-    @cache  # many replies are equal
+    # Many replies are equal.
+    @cache
     def parse(text: str) -> Parsed:
         return parse_rating(text, low, high, rule)
 
@@ -257,6 +260,7 @@ def from_parts(
         parsed = [*map(parse, texts), (np.nan, FAILED)]
         ratings, statuses = zip(*parsed, strict=True)
         read = np.array(statuses, dtype=object)[codes]
+        # They are at their limit, so `final_status` makes them "cut".
         read[ends_in_cut_number(responses)] = UNPARSABLE
         settled = final_status(responses, read)
 
@@ -280,16 +284,19 @@ def read_by_both_rules(calls: Sequence[Call]) -> pd.DataFrame:
         ``model``, ``text``, the number of ``replies``; its rating on a scale of 0 to 100 by the
         rules ``sound`` and ``released``; whether these ``differ``.
     """
+    # Without a call, the empty table still has the columns.
     tables = [pd.DataFrame(columns=["model", "text", "replies"])]
     for call in calls:
         for part in parts(stored(call), columns=["text"]):
             counts = part.text.astype(object).value_counts().reset_index(name="replies")
             tables.append(counts.assign(model=call.model))
     together = pd.concat(tables[1:] or tables)
+    # A reply may come in several parts and calls of a model.
     said = together.groupby(["model", "text"], sort=False, as_index=False).replies.sum()
 
     for rule in ("sound", "released"):
         said[rule] = [parse_rating(text, 0, 100, rule).value for text in said.text]
+    # NaN differs from NaN, so replies that neither rule rates are set aside.
     is_rated = said.sound.notna() | said.released.notna()
     return said.assign(differ=is_rated & (said.sound != said.released))
 
@@ -315,11 +322,13 @@ def free_beside_scored(scored: Call, free: Call, values: np.ndarray) -> dict[str
     summed = []
     for part in parts(store, columns=["probabilities", "steps", "mass"]):
         table = summaries(part, store, scored.sampling)
+        # A list of masses has one for each lead, here the only one.
         summed.append(table.assign(mass=part.mass.list[0].astype(float)))
     answers = pd.concat(summed)
 
     events = list(scored.design.blocks[0].factors["event"])
     shared = [events.index(event) for event in free.design.blocks[0].factors["event"]]
+    # Events are the fastest factor, so each row here is a pair of identities.
     trials = np.arange(len(answers)).reshape(-1, len(events))[:, shared]
     answers = answers.iloc[trials.ravel()]
 
@@ -351,6 +360,7 @@ def mean_distribution(call: Call) -> pd.DataFrame:
     choices = call.sampling.choices
     total = np.zeros(len(choices))
     for part in parts(stored(call), columns=["probabilities"]):
+        # A failed call has NaN, which adds nothing; the last line divides by what there is.
         total += np.nansum(probabilities(part, choices)[:, 0], axis=0)
     numbers_of_scale = list(map(int, choices))
     return pd.DataFrame({"rating": numbers_of_scale, "probability": total / total.sum()})

@@ -58,6 +58,7 @@ class Parameters(shared.Parameters):
     @model_validator(mode="after")
     def _corpus_suffices(self) -> Self:
         try:
+            # The parameter says 0 for all events, `load_events` None.
             stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
         except InputError as error:
             given = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
@@ -114,6 +115,7 @@ def trials(
     """
     wordings = [stimuli.setting(name) for name in settings or stimuli.prompts()["settings"]]
     categories = list(categories or stimuli.categories())
+    # Settings that show the same form of the narrative share their events.
     levels = {}
     for wording in wordings:
         if wording.narrative not in levels:
@@ -155,6 +157,7 @@ def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
         labels={"setting": setting.name, "category": category},
         factors={"perceiver": people, "experiencer": people, "event": events},
         render=render,
+        # The fingerprint of a design hashes these texts; \0 keeps their borders.
         templates="\0".join([setting.persona, setting.scale, setting.task, setting.join]),
     )
 
@@ -222,8 +225,10 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         Where a reply of the ``REWRITER`` holds no text.
     """
     events = stimuli.load_events(parameters["CORPUS"], parameters["N_EVENTS"] or None)
+    # The source names the folder of answers, so another number of events has another.
     source = f"{Path(parameters['CORPUS']).stem}-{len(events)}"
     names = parameters["SETTINGS"] or stimuli.prompts()["settings"]
+    # A setting or category that is given twice is asked once.
     settings = [stimuli.setting(name) for name in dict.fromkeys(names)]
 
     unwritten = []
@@ -260,6 +265,7 @@ def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) ->
     """The call that asks ``REWRITER`` for the events in the third person."""
     model, engine = models.split(parameters["REWRITER"], parameters["ENGINE"])
     tokens = parameters["REWRITE_TOKENS"]
+    # The texts must not vary, whatever TEMPERATURE the study has.
     greedy = {**parameters, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}
 
     return Call(
@@ -299,6 +305,7 @@ def _parts(
         corpus = parameters["CORPUS"]
         raise InputError(f"the corpus {corpus} lacks the form that SETTINGS show ({forms})")
 
+    # Paired tests need two events, also among the few.
     few_events = events.iloc[tenth(range(len(events)), least=2)]
     categories = parameters["CATEGORIES"] or stimuli.categories()
     parts = []
@@ -313,6 +320,7 @@ def _parts(
                 source=source,
                 design=trials(events, [setting.name], [category]),
                 free_design=free_design,
+                # Only settings that show the rewritten form wait for it.
                 settled=settled or setting.narrative != _THIRD_PERSON,
             )
             parts.append(part)
@@ -323,6 +331,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
     """The calls that ask one model about one category in one setting."""
     free = free_sampling(parameters, model.name)
     setting = part.setting
+    # The category is a part of the folder's name.
     category = "-".join(part.category.lower().split())
     rounds = parameters.get("ROUNDS", 1)
     labels = {"setting": setting.name, "category": part.category}
@@ -347,6 +356,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
         scored = replace(first_round, sampling=replace(free, choices=numbers))
         if part.free_design is None:
             return [scored]
+        # Another source gives these answers a folder of their own.
         source = f"{part.source}-tenth"
         return [scored, replace(first_round, source=source, design=part.free_design)]
 
@@ -390,10 +400,12 @@ def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame
     texts = []
     for event, reply in zip(events.itertuples(), responses.itertuples(), strict=True):
         name = f"event {event.emotion} {event.text_id}"
+        # A failed call has no text.
         text = stimuli.rewritten(reply.text) if isinstance(reply.text, str) else ""
         if not text:
             reason = f": {reply.error}" if reply.error else ""
             raise EngineError(f"{name} has no third-person text in its reply{reason}")
+        # Where no brace closes the first line is taken, so a cut text would pass for a whole one.
         if reply.finish_reason == LENGTH and "}" not in reply.text:
             raise EngineError(f"{name} has a rewritten text that was cut; give more REWRITE_TOKENS")
         texts.append(text)

@@ -86,7 +86,8 @@ def heatmaps(
     n_columns = len({setting for _, setting in places})
     n_categories = len({category for category, _ in places})
     if n_columns * n_categories > len(places):
-        n_columns = min(5, len(places))  # some settings have some categories: no empty panels
+        # Where some settings lack a category, a row for each category would have empty panels.
+        n_columns = min(5, len(places))
     n_rows = math.ceil(len(places) / n_columns)
     width = min(figures.TWO_COLUMNS, 1.3 + 0.85 * n_columns)
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False)
@@ -107,6 +108,7 @@ def heatmaps(
     extend = "both" if shared else "neither"
     bar = fig.colorbar(image, ax=axes, shrink=0.6, pad=0.01, extend=extend)
     bar.set_label("z-score" if shared else "z-score, each panel in its own range")
+    # The bar belongs to the last panel, so its numbers would be wrong for the others.
     if not shared:
         bar.set_ticks([z.min(), z.max()], labels=["lowest", "highest"])
     sides = "perceiver (rows) by experiencer (columns); wording of P persona, S scale, T task"
@@ -134,6 +136,7 @@ def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
     about = cells.iloc[0]
     z = square(cells, "z")
     shown = square(cells, "shown_released").astype(bool)
+    # "A person from Canada" is the name in the prompt, too long for a label.
     names = stimuli.identities(about.category).identity.str.replace("a person from ", "")
     limits = (z.min(), z.max()) if drawn == "released" else None
 
@@ -143,6 +146,7 @@ def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
     title = f"{label(about.model)}, setting {about.setting}"
     ax.set(xlabel="experiencer", ylabel="perceiver", title=title)
     if not shown.all():
+        # An inch holds about 22 letters of this size.
         fig.suptitle(textwrap.fill(WHITE, int(22 * width)), fontsize=5.5)
     bar = fig.colorbar(image, ax=ax, shrink=0.7, pad=0.01, extend="neither" if limits else "both")
     bar.set_label("z-score" if limits else "z-score, 1st to 99th percentile")
@@ -247,17 +251,20 @@ def _draw_gaps(ax: Axes, table: pd.DataFrame, lines: pd.MultiIndex, colours: Seq
     key = {}
     asides = np.linspace(-0.27, 0.27, table.model.nunique())
     models = table.groupby("model", sort=False)
+    # Each model has its own height within a line, so that their intervals do not overlap.
     for aside, colour, (model, rows) in zip(asides, colours, models, strict=False):
         y = lines.get_indexer(pd.MultiIndex.from_frame(rows[["category", "setting"]])) + aside
         ax.hlines(y, rows.null_low, rows.null_high, zorder=1, **_NULL)
         look = _DOT | {"color": colour, "zorder": 3}
         ax.plot(rows.delta, y, **look)
-        if "low" in rows:  # print has no interval over events
+        # Only a run has intervals over events; the printed table has none.
+        if "low" in rows:
             ax.hlines(y, rows.low, rows.high, color=colour, linewidth=0.9, zorder=2)
             is_small = rows.points.abs() < 0.1
             is_weak = rows.p_groups >= 0.05
             ax.plot(rows.delta[is_small], y[is_small], **look, **_HOLLOW)
             ax.plot(rows.delta[is_weak], y[is_weak], zorder=4, **_CROSS)
+            # The dot in the legend is hollow where all dots of a model are.
             if is_small[rows.delta.notna()].all():
                 look |= _HOLLOW
         name = label(model)
@@ -266,6 +273,7 @@ def _draw_gaps(ax: Axes, table: pd.DataFrame, lines: pd.MultiIndex, colours: Seq
         key[name] = plt.Line2D([], [], **look)
 
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+    # Upside down: the first line is at the top.
     ax.set_ylim(len(lines) - 0.4, -0.6)
     ax.set_xlabel(r"empathy gap $\delta$")
     ax.set_yticks(range(len(lines)), lines.get_level_values(1))
@@ -322,6 +330,7 @@ def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
     sns.stripplot(gaps[gaps.common], palette=palette, size=3, alpha=0.8, **lines)
     sns.stripplot(gaps[~gaps.common], palette=palette, size=3, alpha=0.25, **lines)
     small = gaps[gaps.points.abs() < 0.1]
+    # White centres on top make the dots of small gaps hollow.
     sns.stripplot(small, palette=["white"] * len(categories), size=1.6, zorder=4, **lines)
     means = gaps[gaps.common].groupby("model").delta.mean().reindex(names)
     ax.plot(means, names, "|", color="black", markersize=11, markeredgewidth=1.6)
@@ -380,6 +389,7 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
     for (name, mask), colour in zip(kinds.items(), figures.COLOURS, strict=False):
         look = {"markersize": 2, "markeredgewidth": 0, "alpha": 0.6, "color": colour}
         ax.plot(cells.planted[mask], cells["mean"][mask], "o", label=name, **look)
+    # On the diagonal, here equals planted.
     ax.axline([cells.planted.mean()] * 2, slope=1, color="black", linewidth=0.5)
     ax.set_title(category)
     ax.set_xlabel("planted mean rating")

@@ -72,8 +72,10 @@ def portrait(
         people = stimuli.identities(category)
         is_named = people.group != stimuli.UNSPECIFIED
         shared = people.identity.map(groups).fillna(people.group)
+        # `empathy` leaves out the group "".
         tables = empathy(values, list(shared.where(is_named, "")))
         sd = float(np.nanstd(values[is_named][:, is_named]))
+        # Both measures of a category take the same draws of events.
         for measure, items in zip(MEASURES, tables, strict=True):
             views.append(View(measure, items, sd, draw=category))
     return views
@@ -116,6 +118,7 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
             block = values[np.ix_(perceivers, experiencers)]
             pair_means[row, column] = nan_mean(block.reshape(-1, n_events))
 
+    # The mean over perceivers is what a group receives; after turning, rows are events.
     received = pd.DataFrame(nan_mean(pair_means, axis=0).T, columns=names)
     given = pd.DataFrame(nan_mean(pair_means, axis=1).T, columns=names)
     return relative(received), relative(given)
@@ -138,11 +141,13 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """
     columns = {}
     for category, rounds in _first_setting(parameters, model).items():
+        # The first perceiver and experiencer is "a person", who is in no group.
         values = load_rounds(rounds, parameters["PARSING"]).values[1:, 1:]
         groups = stimuli.identities(category).group[1:]
         by_event = statistics.own_by_event(values, groups)
 
         events = rounds[0].design.blocks[0].factors["event"]
+        # By these names two models are compared over the events that both have.
         names = [f"{event.emotion} {event.text_id}" for event in events]
         columns[category] = pd.Series(by_event, names)
     return pd.DataFrame(columns)
@@ -172,6 +177,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     for category, rounds in _first_setting(recorded, model).items():
         values = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
         same = statistics.same_group(stimuli.identities(category).group[1:])
+        # One gap per event, in points: the pairs are averaged over.
         gaps = nan_mean(values[same]) - nan_mean(values[~same])
         ratings[category] = values
         variances.append(np.nanvar(gaps, ddof=1))
@@ -191,6 +197,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     tests = [over_events]
     categories = planned["CATEGORIES"] or stimuli.categories()
     for category in categories:
+        # A category that was not recorded has no spread to plan with.
         if category in ratings:
             tests.append(_own_group(category, ratings[category], len(categories)))
     return tests
@@ -277,11 +284,13 @@ def gap(
         As `exclude`, `gap_matrix` and :func:`ingroup.stats.effects.bootstrap_interval`.
     """
     separate = matrix == "without"
+    # As released, "a person" goes first, so that no event is lost for lack of their ratings.
     rated = values[1:, 1:] if separate else values
     kept = statistics.exclude(rated, exclusion)
     interval = _drawn(kept.tobytes(), len(kept), same.tobytes(), seed)
     if unit == "events":
         n_events = kept.shape[2]
+        # Draws that are all on one side of 0 give the smallest p.
         all_above_zero = np.ones_like(interval.draws)
         return Result(
             estimate=interval.statistic,
@@ -295,6 +304,7 @@ def gap(
     z = statistics.gap_matrix(values, exclusion, decimals, separate)
     if unit == "groups":
         by_group = statistics.by_group(z, same)
+        # Among means by group, the in-group cells are the diagonal.
         test = permutation_test(by_group, np.eye(len(by_group)), n_resamples, seed)
     else:
         test = permutation_test(z, same, n_resamples, seed)
@@ -394,6 +404,7 @@ def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[
 
 def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
     """The calls that this model's ratings are read from, by setting: one per category and round."""
+    # Replies of the rewriter are texts of the design, not ratings.
     asked = [call for call in design.calls(parameters) if call.labels["setting"] != "rewrite"]
     by_setting = defaultdict(list)
     for call in rated_by(model, asked):

@@ -28,6 +28,7 @@ class Planted:
         self.group_of = {}
         for category in stimuli.categories():
             people = stimuli.identities(category)
+            # "A person" gets no group, so that it shares none with itself.
             named = people[people.group != stimuli.UNSPECIFIED]
             for row in named.itertuples():
                 self.group_of[category, row.identity] = row.group
@@ -65,6 +66,7 @@ class Planted:
         value += of_experiencers.get(experiencer, 0.0)
 
         group = self.group_of.get((category, perceiver))
+        # Two identities without a group have None, which they do not share.
         if group is not None and group == self.group_of.get((category, experiencer)):
             bonus = self.table["same_group"]
             factor = bonus["setting"].get(setting, 1.0)
@@ -135,6 +137,7 @@ class Planted:
                 event.emotion,
                 event.narrative,
             )
+            # Points are on 0 to 100, the scale may end at 10.
             ratings[index] = round(value * high / 100)
         return ratings.reshape(block.shape)
 
@@ -157,6 +160,7 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: str) -> float:
         The gap, by pandas alone; NaN where no cell differs.
     """
     sides = list(block.factors)
+    # A trial's number counts in C order, so row i has the places of trial i on each factor.
     places = np.indices(block.shape).reshape(3, -1).T
     said = pd.DataFrame(places, columns=sides)
     numbers = texts.apply(pd.to_numeric, errors="coerce")
@@ -169,10 +173,13 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: str) -> float:
     if np.ptp(means.points) == 0:
         return np.nan
 
-    named = means[(means[sides[:2]] > 0).all(axis=1)]  # 0 is "a person"
+    # Place 0 is "a person" on both sides.
+    named = means[(means[sides[:2]] > 0).all(axis=1)]
+    # A place is the row of the identity in this table, by which the design is built.
     group = stimuli.identities(block.labels["category"]).group.to_numpy()
     is_own = group[named.perceiver] == group[named.experiencer]
     gap = named.points[is_own].mean() - named.points[~is_own].mean()
+    # As in the paper, "a person" counts in the standard deviation and not in the gap.
     return gap / means.points.std(ddof=0)
 
 
@@ -202,6 +209,7 @@ def recovery(
     wanted = statistics.cell_means(statistics.exclude(planted, exclusion))
     here = statistics.cell_means(statistics.exclude(found.values, exclusion))
     is_flat = statistics.is_flat(wanted)
+    # The null calibrant is planted flat, which has no z-scores: its gap is 0.
     delta = 0.0
     correlation = np.nan
     if not is_flat:

@@ -80,6 +80,7 @@ def change(rated: pd.DataFrame) -> dict[str, float]:
     differences = rated["bfloat16"] - rated["float32"]
     in_float32 = _gap_by_event(rated, "float32")
     in_bfloat16 = _gap_by_event(rated, "bfloat16")
+    # Both precisions had the same prompts, so their gaps are paired by event.
     of_gap = paired_test((in_bfloat16 - in_float32).to_numpy())
 
     return {

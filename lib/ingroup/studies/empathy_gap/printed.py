@@ -56,12 +56,14 @@ def table2(gaps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     colours : DataFrame
         The style of each of these cells, as CSS.
     """
+    # A flat block has NaN here, and its text is replaced below.
     bounds = gaps[["null_low", "null_high"]].map("{:.3f}".format)
     text = gaps.delta.map("{:.2f}".format) + " [" + bounds.null_low + ", " + bounds.null_high + "]"
     colour = "background-color: " + gaps.highlight.map(BANDS).fillna("white")
     cells = gaps.assign(text=text.where(gaps.delta.notna(), "flat"), colour=colour)
 
     keys = ["model", "category"]
+    # `pivot` sorts, so rows and columns are put back into the order of the tables.
     rows = cells.set_index(keys).index.unique()
     settings = cells.setting.unique()
     wide = cells.pivot(index=keys, columns="setting", values=["text", "colour"]).loc[rows]

@@ -372,13 +372,16 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
     full_rank = terms.shape[1] - 1
 
     effects = []
+    # One row per event, with the cells in the order of the terms.
     for ratings in np.moveaxis(values, 2, 0).reshape(-1, n * n):
         rated = ~np.isnan(ratings)
         weights, _, rank, _ = np.linalg.lstsq(terms[rated], ratings[rated])
+        # Below full rank, least squares would share out what cannot be told apart.
         if rank < full_rank:
             weights = np.full_like(weights, np.nan)
         effects.append(weights[: len(kinds)])
 
+    # The effects are (events, kinds); turned, each kind has its numbers by event.
     by_event = dict(zip(kinds, np.transpose(effects), strict=True))
     if two_names.any():
         by_event[ONE_BEYOND_TWO] = by_event["one name"] - by_event["two names"]
@@ -394,6 +397,7 @@ def _unless_alike(by_event: np.ndarray) -> PairedTest:
     spread = np.nanmax(by_event) - np.nanmin(by_event)
     if spread > TINY:
         return test
+    # `paired_test` gives these the p of a sign test, as if the events were a sample.
     return test._replace(statistic=np.nan, pvalue=np.nan, low=np.nan, high=np.nan, least=np.nan)
 
 
@@ -443,6 +447,7 @@ def own_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     """
     means = _pair_means(values, groups)
     by_event = np.full(means.shape[2], np.nan)
+    # An event that lacks a pair of groups would make `own_group` refuse its matrix.
     complete = np.isfinite(means).all(axis=(0, 1))
     for event in np.flatnonzero(complete):
         by_event[event] = own_group(means[..., event]).estimate
@@ -485,7 +490,9 @@ def gap_like_these(
         "own group, by group": own_group_by_group(means),
     }
     if clusters is not None:
+        # Each group has one identity here, so that clusters of identities are those of groups.
         effects["beyond clusters"] = own_group(means, same_group(clusters))
+    # Otherwise each group has one name, and there are no pairs of two names.
     if len(means) < len(values):
         effects |= own_group_of_names(values, groups)
     return effects
@@ -523,6 +530,7 @@ def relationship_sd(values: np.ndarray, groups: Sequence[str]) -> float:
 def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     """Mean rating of each pair of groups in each event: (groups, groups, events)."""
     groups = np.asarray(groups, dtype=object)
+    # In the order of the identities, unlike `by_group`, which sorts.
     labels = pd.unique(groups)
     members = [np.flatnonzero(groups == label) for label in labels]
 
@@ -740,8 +748,10 @@ def with_corrections(gaps: pd.DataFrame) -> pd.DataFrame:
         "p_holm": ("p_two_sided", "p_least"),
         "p_groups_holm": ("p_groups", "p_groups_least"),
     }
+    # Both p are NaN in the same rows, so the families of both tests are of one size.
     for name, (p, least) in tests.items():
         family = corrected(differing, "empathy_gap", p, least)
+        # Flat blocks are not among these and stay NaN, as pandas assigns by index.
         table[name] = family.holm
         table[f"{name}_least"] = family.least
         table["holm_tests"] = family.tests
@@ -782,6 +792,7 @@ def finding(gaps: pd.DataFrame) -> np.ndarray:
     level = families()["empathy_gap"].level
     is_found = gaps.p_holm < level
     is_beyond_events = (gaps.low > 0) | (gaps.high < 0)
+    # The first that holds is taken: a gap is "significant" once it passes all before it.
     conditions = {
         "no cell differs": gaps.flat,
         "not beyond its events": is_found & ~is_beyond_events,
@@ -856,6 +867,7 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
         ``bonferroni`` and ``holm`` of the t-test; ``sign`` of a sign test after Holm; ``could``,
         after Holm, if all events of every cell had the same sign.
     """
+    # The diagonal is NaN; the first row and column are those of "a person".
     is_tested = ~np.isnan(pvalues)
     is_tested[0] = False
     is_tested[:, 0] = False
@@ -867,6 +879,7 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
 
     n_events = values.shape[2]
+    # The least p of a sign test, where all events differ to one side: 2 times 0.5 ** n.
     smallest = np.where(np.isnan(signs), np.nan, 0.5 ** (n_events - 1))
     shares["could"] = significant_cells(smallest, "holm")[is_tested].mean()
     return shares
@@ -889,6 +902,7 @@ def named_cells(cells: pd.DataFrame) -> pd.DataFrame:
         Without "a person", and without blocks whose cells are all the same.
     """
     z = cells.groupby(["model", "category"]).z
+    # `cells` gives a flat block z-scores of 0.
     is_varied = (z.transform("max") - z.transform("min")) > 0
     is_named = (cells.perceiver != "a person") & (cells.experiencer != "a person")
     return cells[is_varied & is_named]
@@ -913,6 +927,7 @@ def standing(
         ``spread`` (standard deviation) of the z-scores of the name's cells.
     """
     columns = ["side", "model", "category", "name", "mean", "spread"]
+    # Without a cell, the empty table still has the columns.
     tables = [pd.DataFrame(columns=columns)]
     for side in SIDES:
         for (model, category), rows in cells.groupby(["model", "category"], sort=False):
@@ -939,6 +954,7 @@ def extremes(standings: pd.DataFrame) -> pd.DataFrame:
         Index ``model``, ``side``, ``category``; ``darkest`` and ``lightest``, the names with the
         ``highest`` and ``lowest`` mean z-score, and ``evenest``, the one with the least spread.
     """
+    # With the names as index, idxmax gives a name.
     by_name = standings.set_index("name")
     blocks = by_name.groupby(["model", "side", "category"], sort=False)
     return pd.DataFrame(
@@ -1027,6 +1043,7 @@ def difference_of_gaps(
         ``p`` of a paired t-test over events. Empty where no event is left.
     """
     try:
+        # What one reading lacks is NaN in the difference, so both readings lose the event.
         kept = exclude(first - second, exclusion)
     except ValueError:
         return {}
@@ -1080,6 +1097,8 @@ def scopes(
         "reason": own.reason,
         "by_group_p": like.pop("own group, by group").p,
     }
+    # What is left depends on the category: clusters of nationality, kinds of pairs where groups
+    # have several names.
     for name, effect in like.items():
         column = name.replace(" ", "_")
         row[column] = effect.estimate
@@ -1110,9 +1129,11 @@ def over_settings(
         reason alone.
     """
     try:
+        # Settings may have scales of different length, so their z-scores are compared.
         matrices = [gap_matrix(values, exclusion) for values in ratings]
         if len(matrices) < 2:
             return {"settings": len(matrices), "reason": "cannot be told: one setting"}
+        # The settings take the place of events, the last axis.
         like = gap_like_these(np.stack(matrices, axis=-1), groups)["own group"]
     except ValueError as error:
         return {"reason": str(error)}

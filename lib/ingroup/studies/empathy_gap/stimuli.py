@@ -68,6 +68,7 @@ def identities(category: str) -> pd.DataFrame:
 
     rows = rows[["group", "identity"]].reset_index(drop=True)
     unspecified = rows.index[rows.group == UNSPECIFIED]
+    # The whole study relies on row 0 being "a person": matrices drop it by [1:, 1:].
     if unspecified.tolist() != [0]:
         raise InputError(f"{file}: {category!r} must begin with its one {UNSPECIFIED!r} identity")
     return rows
@@ -95,6 +96,7 @@ def clusters(category: str) -> list[str] | None:
     table = read_table(FOLDER / "clusters.csv", ["identity", "cluster"])
     of_identity = table.set_index("identity").cluster
     named = identities(category).identity[1:]
+    # Only nationality has clusters: identities of other categories are not in the file.
     if not named.isin(of_identity.index).all():
         return None
     return of_identity[named].to_list()
@@ -153,6 +155,8 @@ class Setting:
             "Narrative": narrative,
         }
         return [
+            # How the paper joins the two texts is not printed; prompts.yaml says how they are
+            # joined here.
             {"role": "system", "content": self.join.join([persona, self.scale])},
             {"role": "user", "content": filled(self.task, event)},
         ]
@@ -191,6 +195,7 @@ def setting(name: str) -> Setting:
         For another name. The message lists the known personas, scales and tasks.
     """
     texts = prompts()
+    # A wrong number of commas is a ValueError, an unknown part a KeyError.
     try:
         persona, scale, task = name.split(",")
         persona_text = texts["persona"][persona]
@@ -289,9 +294,11 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     events = pd.concat(map(_read, _files(corpus)))
     names = events.emotion + " " + events.text_id
     for line in names.index[names.duplicated()]:
+        # `_read` made the index of files and lines, which the message names.
         first = names.index[names == names[line]][0]
         raise wrong(line, f"{names[line]}, which is there already, in {first}", "it once")
 
+    # A form that the corpus lacks becomes a column of NaN, which the type "str" keeps.
     events = events.reindex(columns=COLUMNS).astype("str")
     events = events.sort_values("emotion", kind="stable", ignore_index=True)
     if n_events is None:
@@ -304,6 +311,7 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
         )
     # How many events of its emotion come before each: all with 0 first, then all with 1.
     turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
+    # Sorted, so that the events go back into the order of the corpus.
     dealt = turn.index[:n_events].sort_values()
     return events.loc[dealt].reset_index(drop=True)
 
@@ -327,10 +335,12 @@ def _files(corpus: str) -> list[Path]:
         return [corpora.file(corpus, name) for name in names]
 
     given = Path(corpus).expanduser()
+    # The order of glob differs between systems, and events keep the order of files.
     files = sorted(given.glob("*.tsv")) if os.path.isdir(given) else [given]
     if not files:
         raise InputError(f"The folder {corpus!r} holds no .tsv file.")
-    if not os.path.isfile(files[0]):  # nor where its name is too long
+    # Path.is_file may raise for a name that is too long; this is False.
+    if not os.path.isfile(files[0]):
         known = "neither sample nor crowd-envent nor a file or folder that exists"
         raise InputError(f"The corpus {corpus!r} is {known}.")
     return files

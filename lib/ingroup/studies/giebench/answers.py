@@ -79,6 +79,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     trials = block.factors["asked"]
     replies = stored(call).read()
     verdicts = _verdicts(call, replies, rule)
+    # Several verdicts are an answer of a kind: at its limit such a reply is not "cut".
     statuses = final_status(replies, [v.status for v in verdicts], unread=[NO_VERDICT])
     if call.over_choices:
         chances = probabilities(replies, call.sampling.choices)[:, 0]
@@ -89,6 +90,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     responses = zip(trials, replies.text, verdicts, statuses, chances, strict=True)
     for trial, text, verdict, status, by_letter in responses:
         item = stimuli.rotate(trial.question, trial.shift)
+        # From the order of the letters to that of `CHANCES`, the right answer first.
         from_right = np.roll(by_letter, -stimuli.LETTERS.index(item.correct))
         row = {
             "model": call.model,
@@ -110,6 +112,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 
 def _verdicts(call: Call, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
     """The verdict of each reply; none where the reply was cut in the sentence of its verdict."""
+    # A scored verdict is never cut, and the released code does not look at the ending.
     may_be_cut = rule == "sound" and not call.over_choices
     verdicts = []
     for text, ending in zip(replies.text, replies.finish_reason, strict=True):
@@ -274,6 +277,7 @@ def _sound(text: str) -> Verdict:
 
     gaps = _gaps(text, tags)
     letters = _last_letters(tags, gaps)
+    # The last tag is only mentioned, so a letter that was called the verdict stands beside it.
     if not _has_claim(gaps[-1]):
         letters |= _called_letters(tags, gaps)
     if len(letters) > 1:
@@ -311,6 +315,7 @@ def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
     kept = []
     is_denied = False
     for tag, gap in zip(tags, _gaps(text, tags), strict=True):
+        # In "not [[A]] or [[B]]", the denial of A reaches B.
         is_joined = is_denied and _ALSO_DENIED.fullmatch(gap)
         is_denied = bool(is_joined or _DENIAL.search(gap[-_SIGN_LENGTH:]))
         if not is_denied:
@@ -355,6 +360,7 @@ def _called_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
 def _last_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
     """The last letter, and those before it that have the same claim to be final."""
     letters = {_letter(tags[-1])}
+    # Backwards from the last tag, as long as the text leaves open which of two is meant.
     for index in range(len(tags) - 1, 0, -1):
         if not _same_claim(gaps[index - 1], gaps[index]):
             break

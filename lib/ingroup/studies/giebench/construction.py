@@ -95,8 +95,10 @@ def calls(
 
     block = Block({"prompt": prompt}, {"values": values}, render, template)
     design = Design([block])
+    # The fingerprint tells the replies about these topics from those about others.
     part = f"{prompt}-{design.fingerprint[:12]}"
     planned = []
+    # The draws of two SEEDs have no number in common.
     for draw in range(seed * draws, (seed + 1) * draws):
         call = Call(
             study="giebench",
@@ -106,7 +108,8 @@ def calls(
             part=f"{part}-{draw}",
             design=design,
             sampling=replace(sampling, seed=draw),
-            options={"system": "fold"},  # no prompt has a system turn
+            # No prompt has a system turn.
+            options={"system": "fold"},
         )
         planned.append(call)
     return planned
@@ -153,6 +156,7 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     for name, column in table.items():
         table[name] = _checked(file, column, words.get(name))
 
+    # A topic that differs from another in capitals alone is the same.
     topics = table[["identity", "topic"]]
     once(file, topics, topics.map(str.casefold))
     if annotated:
@@ -176,6 +180,7 @@ def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.S
 def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> None:
     """InputError where a discussed stance differs from that of annotators who all concur."""
     for line, row in table.iterrows():
+        # All blank concur as well: a topic without marks cannot have been discussed.
         all_concur = row[marks].nunique() == 1
         mark = row[marks[0]]
         if all_concur and row.discussed not in ("", mark):
@@ -251,6 +256,7 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
     counts, used = aggregate_raters(given)
+    # With one mark in use, chance agreement is certain, and kappa 0 / 0.
     if len(used) < 2:
         return np.nan, len(given)
     return float(fleiss_kappa(counts)), len(given)
@@ -294,6 +300,7 @@ def items(
 
         fitting, *opposite = answers
         position = int(rng.integers(len(stimuli.LETTERS)))
+        # From here on the list holds all four answers, in the order of their letters.
         opposite.insert(position, fitting)
         made[str(len(made))] = {
             "category": topic.category,
@@ -347,6 +354,7 @@ def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
         parsed = parse(text)
         if row.finish_reason == FAILED:
             parsed = parsed._replace(missing=f"the call failed ({row.error})")
+        # A cut list still has whole topics; a cut dialog lacks the end of its answer.
         elif row.finish_reason == LENGTH and (parse is parse_dialog or not row.text):
             parsed = parsed._replace(missing="the reply was cut off; a larger MAX_TOKENS helps")
         read.append(parsed)
@@ -360,6 +368,7 @@ def _four_answers(dialogs: Sequence[Found]) -> Found:
     for dialog in dialogs:
         if dialog.missing:
             return dialog
+        # The second text is the assistant's turn.
         answer = dialog.texts[1]
         answers.append(answer)
         # Answers that differ in a mark or a capital say the same.
@@ -443,6 +452,7 @@ def parse_dialog(text: str) -> Found:
     if rounds > 1:
         return Found([], f"{rounds} rounds in the reply, expected one")
 
+    # From here on there is one turn of each speaker, in either order.
     first, second = speakers
     between = text[first.end() : second.start()]
     behind = text[second.end() :]
@@ -452,6 +462,7 @@ def parse_dialog(text: str) -> Found:
     }
 
     missing = ""
+    # Backwards, so that the first empty turn is the one that is named.
     for name in reversed(names):
         if not turns[name]:
             missing = f'nothing after "{name}":'
@@ -463,12 +474,14 @@ def parse_dialog(text: str) -> Found:
 
 def _turn(text: str) -> str:
     """What is said, without its quotation marks and what stands in the lines behind them."""
+    # The braces, commas and fences are what is left of JSON and Markdown around a turn.
     said = text.strip(" \t\r\n*`{},")
     closing = _CLOSING.get(said[:1])
     if not closing:
         return one_line(said)
 
     quoted = said[1:]
+    # A quotation ends where its mark ends a line: within the turn, marks may quote somebody.
     end = re.search(rf"(?<!\\){closing}[ \t`,}}]*(?:[\r\n]|\Z)", quoted)
     if end:
         said = quoted[: end.start()]
@@ -476,7 +489,8 @@ def _turn(text: str) -> str:
         said = quoted
 
     try:
-        said = json.loads(f'"{said}"', strict=False)  # with JSON's escapes
+        # JSON's escapes are undone; a line break as such is let pass (strict=False).
+        said = json.loads(f'"{said}"', strict=False)
     except ValueError:
         said = said.replace('\\"', '"')
     return one_line(said)

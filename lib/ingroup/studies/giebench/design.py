@@ -232,6 +232,7 @@ def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Pl
         plans.append(_Plan(prompt, part, trials(items, prompt, order, wording)))
 
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
+    # A user's items may have no two identities of one tuple.
     if len(pairs):
         for prompt in ("COT", "ID"):
             part = _part(parameters, prompt, "mismatch")

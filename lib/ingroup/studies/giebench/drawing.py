@@ -28,6 +28,7 @@ def shares_of_items(share: pd.DataFrame) -> Figure:
         One column wide. A hollow dot is what the numbers of other categories leave.
     """
     fig, ax = plt.subplots(figsize=(figures.ONE_COLUMN, 2.6))
+    # The first category is at the top.
     y = np.arange(len(share))[::-1]
     is_listed = share["in Table 8"].to_numpy(bool)
     columns = ("items here", "questions of the paper")
@@ -75,21 +76,25 @@ def radars(accuracy: pd.DataFrame, categories: Sequence[str]) -> Figure:
 
 def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None:
     """A closed line for each model, broken in print, and a dotted one for guessing."""
-    angles = np.linspace(0, 2 * np.pi, len(categories) + 1)  # back again at the end
+    # One angle more than spokes: the line ends where it began.
+    angles = np.linspace(0, 2 * np.pi, len(categories) + 1)
     closed = [*categories, categories[0]]
     for name, colour in zip(rows.model.unique(), figures.COLOURS, strict=False):
         own = rows[rows.model == name].set_index("category").reindex(closed)
         for column, style, suffix in (("accuracy", "-", ""), ("in_print", "--", ", in print")):
             line = {"color": colour, "linestyle": style, "linewidth": 0.9}
+            # A model that is not in print has no broken line.
             if own[column].notna().any():
                 ax.plot(angles, own[column], label=label(name) + suffix, **line)
     guess = np.full(len(angles), 100 * statistics.CHANCE)
     ax.plot(angles, guess, ":", color="#777777", linewidth=0.8, label="by chance")
 
+    # The spokes begin at the top and go clockwise.
     ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100), yticks=[50, 100])
     ax.set_xticks(angles[:-1], categories, fontsize=5)
     ax.set_yticklabels(["50 %", "100 %"], fontsize=4.5, color="#777777")
-    ax.set_rlabel_position(180)  # between two spokes
+    # Eleven spokes leave a place for the numbers at the bottom, between two of them.
+    ax.set_rlabel_position(180)
     ax.grid(linewidth=0.4, color="#DDDDDD")
     ax.spines["polar"].set_linewidth(0.5)
     small = {"fontsize": 5, "handlelength": 1, "columnspacing": 1, "ncols": 2}

@@ -61,11 +61,13 @@ def portrait(
         return []
 
     answers = _read(parameters, model, parameters["PARSING"], file)
+    # The gain is that of ID over Raw, so its unit is the SD of verdicts under these two.
     both = answers[answers.prompt != "COT"]
     view = View(
         *MEASURES,
         items=gained(answers, groups),
         sd=both.letter.eq(both.correct).std(),
+        # Every group has items of its own.
         together=False,
     )
     return [view]
@@ -170,6 +172,7 @@ def claims(
         "ID over Raw" and "COT over Raw". The reason of a result says where so few items could not
         have been significant.
     """
+    # Before one order is chosen: silence in any order or prompt loses the item.
     if silence == "listwise":
         answers = _without_silent(answers)
     if order != "mean":
@@ -211,14 +214,17 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     if parameters["ORDER"] != "rotate":
         choices["order"] = ["0"]
 
-    def read(parsing, reading):  # why a reply has no verdict changes no claim
+    # Only `VERDICTS`: why a reply has no verdict changes no claim.
+    def read(parsing, reading):
         return _read(parameters, model, parsing)[VERDICTS]
 
+    # Only a test over categories, in one order of the answers, changes with the released shares.
     def applies(unit, shares, order, **_):
         return shares == "paper" or (unit == "category" and order != "mean")
 
     calls = _calls(parameters, model)
-    first_reading = next(iter(ways_to_read(calls)))  # letters are the same under every reading
+    # Letters are the same under every reading.
+    first_reading = next(iter(ways_to_read(calls)))
     readings = {"parsing": rules(calls), "reading": [first_reading]}
     level = families()["giebench"].level
     return evaluate(readings, read, choices, claims, level, applies)
@@ -261,6 +267,7 @@ def _without_silent(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _item_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
     """The change in one order, by McNemar's test of the items."""
+    # Only Overall is read, so the items are taken as one category.
     overall = _changes(pair.assign(category="all"), prompt, shares).loc[OVERALL]
     reason = ""
     if overall.finding.startswith("could not"):
@@ -288,6 +295,7 @@ def _changes(pair: pd.DataFrame, prompt: str, shares: str) -> pd.DataFrame:
     """By category, the `changes` from Raw to another prompt."""
     if pair.empty:
         raise ValueError("no item has a verdict under both prompts")
+    # The released code rounds shares to three decimals.
     decimals = 3 if shares == "released" else None
     return changes(pair, "Raw", prompt, shares, decimals).set_index("category")
 

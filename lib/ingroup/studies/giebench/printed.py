@@ -30,6 +30,7 @@ def numbers_of(
     tuple
         A table, its column and the numbers, as :func:`ingroup.published.beside` takes them.
     """
+    # The printed shares are met only with the n + 1 and the rounding of the released code.
     accuracy = statistics.accuracy(answers, "released", 3)
     shares = accuracy.set_index(["prompt", "category"]).accuracy
     for table, prompt in _ACCURACY.items():
@@ -51,7 +52,8 @@ def _mismatch(
     """Accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
     own = swapped.set_index(swapped[_SIDES].agg(frozenset, axis=1))[_CONDITIONS]
     tuples = stimuli.tuples((table,)).set_index("identity_tuple")
-    names = tuples[_SIDES].agg(frozenset, axis=1)  # a tuple is the same in either order
+    # A tuple is the same in either order, so both tables are matched by sets.
+    names = tuples[_SIDES].agg(frozenset, axis=1)
     here = own.reindex(names).set_index(names.index).rename_axis(columns="condition")
 
     # (Male, Female) are a whole category: without a mismatch the paper prints Table 1's share.

@@ -154,6 +154,7 @@ def changes(
     """
     pairs = _paired(_once(answers), before, after)
     rows = []
+    # `_parts` goes by prompt, so the pairs get one.
     for _, category, part in _parts(pairs.assign(prompt=after)):
         n = len(part)
         is_before = part["before"]
@@ -177,6 +178,7 @@ def changes(
             gained=gained,
             lost=lost,
             p=p,
+            # The exact p where all n items change to one side.
             p_least=2.0 ** (1 - n),
         )
         rows.append(row)
@@ -299,6 +301,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make calibration``).
     """
     by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
+    # One failed call makes its item NaN, rather than a mean over fewer orders.
     by_item = by_item.mean(skipna=False).reset_index()
     raw = by_item[by_item.prompt == "Raw"].set_index("key").p_right
 
@@ -316,6 +319,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
             p=_any_right(part[CHANCES].dropna().to_numpy()),
         )
         if prompt != "Raw":
+            # Where Raw was not asked, no pair is complete and the gain is NaN.
             gain = paired_test(right, raw.reindex(right.index))
             row = row._replace(
                 gain=gain.difference,
@@ -328,6 +332,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=_RightLetter._fields)
     is_category = table.category != OVERALL
     for name in ("p", "gain_p"):
+        # Overall is a test of its own: as NaN it counts in no family.
         by_prompt = table[name].where(is_category).groupby(table.prompt, sort=False)
         table[f"{name}_holm"] = by_prompt.transform(adjust, "holm")
     return table
@@ -344,11 +349,14 @@ def _any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
     if n == 0:
         return np.nan
 
+    # A fixed seed, so that p depends on the answers alone.
     picks = np.random.default_rng(0).integers(4, size=(n_resamples, n))
+    # One answer for each item in each draw: (draw, item).
     picked = chances[np.arange(n), picks]
     off = np.abs(picked.mean(axis=1) - CHANCE)
     observed = abs(chances[:, 0].mean() - CHANCE)
     n_as_far = (off >= observed - TINY).sum()
+    # The right answers themselves count as one more draw.
     return float((1 + n_as_far) / (n_resamples + 1))
 
 
@@ -404,6 +412,7 @@ def by_position(answers: pd.DataFrame) -> pd.DataFrame:
                 low=low,
                 high=high,
                 chosen=chosen,
+                # In percent of all 4 n verdicts.
                 chosen_percent=25 * chosen / n,
             )
             rows.append(row)
@@ -468,6 +477,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
             statistic=statistic,
             df=3,
             p=p,
+            # Q is at most 3 n.
             p_least=chi2.sf(3 * n, 3),
         )
         rows.append(row)
@@ -553,11 +563,14 @@ def _over_rotations(answers: pd.DataFrame) -> pd.DataFrame:
     position_of = {letter: position for position, letter in enumerate(LETTERS)}
     position = rotated["letter"].map(position_of)
     right_position = rotated["correct"].map(position_of)
-    rotated["answer"] = (position - right_position) % 4  # NaN without a verdict
+    # It is NaN without a verdict, which `count` below misses.
+    rotated["answer"] = (position - right_position) % 4
 
     by_item = rotated.groupby(["prompt", "key"], sort=False)
+    # Both are needed: nunique passes over an order without a verdict.
     has_all = by_item["answer"].count().eq(4)
     has_one = by_item["answer"].nunique().eq(1)
+    # One row per item, with its category; what all four rotations say is added to it.
     items = rotated[rotated["shift"] == 0].set_index(["prompt", "key"])
     items["consistent"] = has_all & has_one
     items["accuracy"] = by_item["right"].mean()
@@ -612,13 +625,16 @@ def _mismatch_changes(
     answers: pd.DataFrame, pairs: Sequence[tuple[str, str]], prompt: str
 ) -> pd.DataFrame:
     """`changes` overall from the own identity to the other one: a row for each pair."""
+    # The columns of an empty table serve a run without pairs.
     columns = changes(answers[:0], "own", "other").columns
     rows = []
     for pair in pairs:
         is_of_pair = answers["identity"].isin(pair) & answers["told"].isin(pair)
         asked = answers[is_of_pair & (answers["prompt"] == prompt)]
         is_own = asked["told"] == asked["identity"]
+        # `changes` compares prompts, so own and other identity stand in the place of prompts.
         by_identity = asked.assign(prompt=np.where(is_own, "own", "other"))
+        # Overall is the last row.
         overall = changes(by_identity, "own", "other").iloc[-1]
         rows.append(overall)
 
@@ -647,6 +663,7 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
     for prompt, asked in answers.groupby("prompt", sort=False):
         asked = asked.assign(right=100.0 * (asked.letter == asked.correct))
         is_own = asked.told == asked.identity
+        # An item has the mean over all other identities that it was asked with.
         with_other = asked[~is_own].groupby("key").right.mean()
         own = asked[is_own].set_index("key").loc[with_other.index]
         change = _change_over_items(own.right, with_other, own.identity)

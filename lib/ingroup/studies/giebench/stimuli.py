@@ -94,7 +94,8 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
         several; answers that are not four, or not different; files that disagree.
     """
     path = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
-    if source != "giebench" and not os.path.isdir(path):  # False where the name is too long
+    # Path.is_dir may raise for a name that is too long; this is False.
+    if source != "giebench" and not os.path.isdir(path):
         return list(_load(path).values())
 
     items_by_file = {}
@@ -188,6 +189,7 @@ def rotate(question: Question, shift: int) -> Question:
     position = LETTERS.index(question.correct) + shift
     prompts = question.prompts
     if prompts:
+        # Only the answers move: a released prompt stays as it is in all else.
         prompts = {name: _rotated(text, shift) for name, text in prompts.items()}
     return question._replace(
         answers=question.answers[-shift:] + question.answers[:-shift],
@@ -234,6 +236,7 @@ def messages(
         text = _written(question, prompt, wording, identity or question.identity)
     else:
         text = question.prompts[prompt]
+        # Raw names no identity that another could replace.
         if prompt != "Raw" and identity not in (None, question.identity):
             text = _renamed(question.key, text, identity)
     return [{"role": "user", "content": text}]
@@ -272,6 +275,7 @@ def _rotated(text: str, shift: int) -> str:
     for index in range(len(LETTERS)):
         # The first group is the question, the next four are the answers.
         start, stop = tags.span(index + 2)
+        # The answer that comes here stood `shift` places higher.
         moved = (index - shift) % len(LETTERS)
         pieces.append(text[end:start])
         pieces.append(tags[moved + 2])
@@ -294,6 +298,7 @@ def templates(wording: str = "straight") -> dict:
     dict
         The parts as in ``prompts.yaml``, those that the wording changes replaced.
     """
+    # Read anew for each wording, as the changes below are made in place.
     texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
     for part, changed in texts["wordings"][wording].items():
         if isinstance(changed, dict):
@@ -464,6 +469,7 @@ def _released(key: str, category: str, prompt: str, text: str, correct: str) -> 
 
 def _check_agreement(file: Path, items: dict, other_file: Path, others: dict) -> None:
     """InputError where two released files differ in their keys, categories or right answers."""
+    # Sorted, so that every run names the same key: the order of a set changes.
     for key in sorted(items.keys() ^ others.keys()):
         lacking, full = (other_file, file) if key in items else (file, other_file)
         where = f"{lacking}, key {key!r}"
@@ -484,6 +490,7 @@ def _merged(versions: Sequence[Question]) -> Question:
     answers = versions[0].answers
     prompts = {}
     for version in versions:
+        # The Raw prompt names no identity, the two others do.
         identity = identity or version.identity
         if version.answers is None:
             answers = None

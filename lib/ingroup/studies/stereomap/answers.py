@@ -49,7 +49,8 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     store = stored(call)
     table = store.read()
     is_filtered = table.finish_reason == FILTERED
-    texts = table.text.astype(object).mask(is_filtered, "")  # half a reply is no answer
+    # What a content filter cut off is half a reply, and no answer.
+    texts = table.text.astype(object).mask(is_filtered, "")
 
     ablation = call.labels["ablation"]
     if call.over_choices:
@@ -68,6 +69,7 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
             "prompt": inquiry.prompt.split("/")[1],
             "part": inquiry.part,
             "reply": text,
+            # A part that asks for keywords alone has no status of ratings.
             "status": ratings.status or keywords.status,
             "values": ratings.values,
             "keywords": keywords.words,
@@ -77,6 +79,7 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
         rows.append(row)
     replies = pd.DataFrame(rows)
 
+    # Noted first: where no list is asked the status stays "", whatever the ending.
     has_list = replies.list != ""
     replies["status"] = final_status(table, replies.status)
     replies["list"] = np.where(has_list, final_status(table, replies.list), "")
@@ -149,6 +152,7 @@ def weighed(call: Call) -> pd.DataFrame:
     choices = call.sampling.choices
     n_words = len(call.sampling.leads)
     by_reply = probabilities(table, choices, n_words)
+    # From (reply, word, choice) to one row per word, in the order of the index.
     wide = pd.DataFrame(
         by_reply.reshape(len(index), -1),
         index=pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"]),
@@ -156,6 +160,7 @@ def weighed(call: Call) -> pd.DataFrame:
     )
 
     answered = wide.notna().all(axis=1)
+    # idxmax fails on a row of NaN, so it gets zeros here and is masked below.
     most_probable = wide.fillna(0).idxmax(axis=1)
     return wide.assign(
         chosen=most_probable.where(answered),
@@ -186,6 +191,7 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
                 column = "Overall" if reply.prompt == "Warmth-Competence" else reply.prompt
             ratings[column] = rating
 
+    # Keys of two parts become an index of two levels.
     table = pd.DataFrame.from_dict(cells, orient="index")
     return table.rename_axis(["group", "round"]).reset_index()
 
@@ -206,6 +212,7 @@ def spoken(replies: pd.DataFrame) -> pd.DataFrame:
     """
     words = stimuli.prompts("EXTENDED")[FIRST].words
     any_word = "|".join(map(re.escape, words))
+    # Lines such as "- Friendly: 4", or a row of a table, are no words of the reply's own.
     rated_line = re.compile(rf"(?im)^[ \-*|]*(?:{any_word})(?:[ *|]*:.*|[ \-*|]*)$")
 
     texts = replies.reply.str.replace(rated_line, "", regex=True)

@@ -138,14 +138,17 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
         probability of the number, over n words; that of "freely" is over n ratings.
     """
     columns = ["model", "way", "n", "rating", "share"]
+    # The columns of the scale have numbers as names.
     numbers = sorted(column for column in both if isinstance(column, float))
     tables = [pd.DataFrame(columns=columns)]
     for model, part in both.groupby("model", sort=False):
         scored = pd.DataFrame({"rating": numbers, "share": part[numbers].mean().to_numpy()})
         tables.append(scored.assign(model=model, way="over choices", n=len(part)))
 
+        # 3.5 is no number of the scale, nor is 85, which the released rule lets pass.
         given = part.free[part.free.isin(numbers)]
         counts = given.value_counts().reindex(numbers, fill_value=0).to_numpy()
         written = pd.DataFrame({"rating": numbers, "share": counts / max(len(given), 1)})
         tables.append(written.assign(model=model, way="freely", n=len(given)))
+    # Without a model, the empty table still has the columns.
     return pd.concat(tables[1:] or tables)[columns]

@@ -68,7 +68,9 @@ def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
         raise ValueError("no group has 2 rounds with both axes, expected at least one to halve")
 
     shuffled = complete.iloc[rng.permutation(len(complete))]
+    # The place of a round among those of its group is random now: even ones go to one half.
     is_even = shuffled.groupby("group").cumcount() % 2 == 0
+    # Back in the order of the scores.
     in_first = is_even.reindex(complete.index)
     return complete[in_first], complete[~in_first]
 
@@ -151,7 +153,8 @@ def _anchored(partition: pd.Series, anchors: Sequence[str]) -> dict[int, str]:
     anchor_of = {}
     numbered = set()
     for number, anchor in enumerate(anchors):
-        if anchor not in partition.index:  # it has no position
+        # A group without a mean on both axes has no position.
+        if anchor not in partition.index:
             continue
         cluster = partition[anchor]
         if cluster not in numbered:
@@ -168,6 +171,7 @@ def _numbers(
     """The number of each cluster of a partition: its anchor's, or the next that is free."""
     numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
     height = points.groupby(partition).mean().sum(axis=1)
+    # Rounded, as sums that differ by the error of floats are ties.
     lowest_first = height.round(9).sort_values(kind="stable").index
 
     next_number = 0
@@ -341,17 +345,20 @@ def exchange_null(
     """
     points = means[AXES].dropna().to_numpy()
     exchanged = rng.random((n_draws, len(points))) < 0.5
+    # With the columns reversed, the axes are exchanged.
     maps = np.where(exchanged[..., np.newaxis], points[:, ::-1], points)
     labels = _partitions(maps, n_clusters, n_init, rng)
 
     # The last axis is the cluster; d counts as 0 in the clusters of which a group is no member.
     numbers = np.arange(n_clusters)
     is_member = labels[..., np.newaxis] == numbers
+    # Slices keep the last axis, along which the clusters are broadcast.
     competence = maps[..., :1]
     warmth = maps[..., 1:]
     d = competence - warmth
     sums = (is_member * d).sum(axis=1)
     squares = (is_member * d**2).sum(axis=1)
+    # A cluster whose groups all lie on the diagonal has z = 0, and not 0 / 0.
     lengths = np.maximum(np.sqrt(squares), TINY)
     z = np.abs(sums) / lengths
     return z.max(axis=1)
@@ -359,6 +366,7 @@ def exchange_null(
 
 def _exchange_p(null: Sequence[float], z: ArrayLike) -> Numbers:
     """p of each z: the share of the draws, the observed map among them, that are as large."""
+    # The observed map is one of the draws, and as large as itself: infinity stands for it.
     draws = np.append(null, np.inf)
     lowest = np.expand_dims(z, -1) - TINY
     is_as_large = draws >= lowest
@@ -447,6 +455,7 @@ def smallest_difference(
     if n < 2 or exchange_floor(null, n) >= level:
         return np.inf
 
+    # The same noise for every mean, so that power is one function of it.
     noise = np.random.default_rng(0).standard_normal((2_000, n))
 
     def excess_power(mean: float) -> float:
@@ -595,6 +604,7 @@ def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
     for axis in AXES:
         names = words.loc[words["family"] == axis, "word"]
         means = by_group[list(names)].mean()
+        # Turned to words by groups, which are levels by items.
         word_means.append(means.to_numpy().T)
     return difference_of_levels(*word_means)
 
@@ -623,6 +633,7 @@ def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Gene
     # Sorted points make the result independent of the order of the groups.
     order = np.lexsort(np.moveaxis(maps, 2, 0))
     sorted_maps = np.take_along_axis(maps, order[..., np.newaxis], axis=1)
+    # A row for each start: every map stands here n_init times.
     points = np.repeat(sorted_maps, n_init, axis=0)
 
     # The positions of the smallest random numbers are a draw of points without replacement.
@@ -635,7 +646,8 @@ def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Gene
     inertia = inertia.reshape(n_maps, n_init)
     least = inertia.min(axis=1, keepdims=True)
     is_least = inertia <= least + TINY
-    best_start = is_least.argmax(axis=1)  # the first
+    # Among equally good starts argmax takes the first.
+    best_start = is_least.argmax(axis=1)
     by_start = labels.reshape(n_maps, n_init, n_points)
     best = by_start[np.arange(n_maps), best_start]
 
@@ -660,6 +672,7 @@ def _lloyd(points: Numbers, centres: Numbers, n_clusters: int) -> tuple[Labels, 
         distances = squares[:, np.newaxis] - products
 
         previous = labels
+        # Rounded, so that a point midway between two centres goes to the first of them.
         labels = distances.round(9).argmin(axis=2)
         if np.array_equal(previous, labels):
             break

@@ -105,11 +105,13 @@ def trials(
         for group in groups:
             chats[group] = stimuli.chats(group, prompt, ablation, form, wording, calls)
 
+        # All groups are asked the same parts.
         for part in chats[groups[0]]:
             for group in groups:
                 inquiry = Inquiry(group, prompt, part)
                 messages[inquiry] = chats[group][part]
 
+    # The prompts themselves stand for the templates, so that every change shows in the fingerprint.
     texts = [chat[0]["content"] for chat in messages.values()]
     block = Block(
         labels={"ablation": ablation, "form": form, "calls": calls},
@@ -153,10 +155,12 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         )
         sampling = _sampling(parameters, model.name)
         for number, section in enumerate(sections):
+            # Without ABLATION_ROUNDS, the ablations have no rounds.
             if model.over_choices and section.rounds:
                 every_call += _scored_calls(section, parameters, sampling, make_call)
             # Sections have seeds of their own.
             seeded = replace(sampling, seed=parameters["SEED"] + number)
+            # Models asked over choices are asked for free text too: keywords can only be written.
             every_call += _text_calls(section, parameters, seeded, make_call)
     return every_call
 
@@ -205,6 +209,7 @@ def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
 
 def _part_name(section: _Section, parameters: Mapping[str, Any]) -> str:
     """The name of the stores of a section, but for their round or prompt."""
+    # The name becomes part of a folder's, without slashes and blanks.
     ablation = section.ablation.replace("/", "").split()
     name = [section.version, *ablation, parameters["FORM"], parameters["CALLS"]]
     if parameters["WORDING"] != "paper":
@@ -223,6 +228,7 @@ def _scored_calls(
     calls = []
     for words, same in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
         prompts = list(same)
+        # A batch bears the name of its first prompt.
         first_name = prompts[0].split("/")[1]
         prompt_name = "-".join(first_name.lower().split())
 
@@ -293,10 +299,13 @@ def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
     numbers = range(stimuli.LOW, stimuli.HIGH + 1)
     leads = []
     for word in words:
+        # The overall rating is not an item of the list.
         line = f"{word}:" if word == "Rating" else f"- {word}:"
+        # From the second word on, a lead also ends the line before it.
         leads.append(f"\n{line}" if leads else line)
     return replace(
         free,
+        # With the blank that follows a colon.
         choices=tuple(f" {number}" for number in numbers),
         leads=tuple(leads),
     )

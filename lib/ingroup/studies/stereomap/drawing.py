@@ -100,6 +100,7 @@ def draw_map(ax: Axes, of: Map, name: str = "") -> None:
     sns.scatterplot(of.centroids, s=22, marker="x", linewidth=1, zorder=4, **look)
 
     points = of.positions[AXES]
+    # On the grey diagonal competence equals warmth.
     middle = points.mean().mean()
     ax.axline((middle, middle), slope=1, color="#CCCCCC", linewidth=0.6, zorder=0)
     widest = np.ptp(points.to_numpy(), axis=0).max()
@@ -124,6 +125,7 @@ def name_groups(ax: Axes, of: Map, size: float, some: Collection[str] | None = N
     named = of.positions
     if some is not None:
         named = named[named.group.isin(some)]
+    # The names also keep clear of the crosses of the centroids.
     taken = pd.concat([of.positions[AXES], of.centroids[AXES]]).to_numpy()
     figures.label_points(ax, named.Competence, named.Warmth, list(named.group), size, taken)
 
@@ -180,6 +182,7 @@ def map_with_list(of: Map) -> Figure:
     _list_groups(beside, of)
 
     points = of.positions.set_index("group")[AXES]
+    # A cluster without an anchor is called "near" a group, which the map then names.
     anchors = of.centroids.name.str.removeprefix("near ")
     name_groups(ax, of, 5.5, {*anchors, *points.idxmin(), *points.idxmax()})
     return fig
@@ -191,12 +194,14 @@ def _list_groups(ax: Axes, of: Map) -> None:
     lines = 0
     for centre in of.centroids.itertuples():
         groups = by_competence.group[by_competence.cluster == centre.cluster]
+        # No name is broken over two lines.
         unbroken = groups.str.replace(" ", "\N{NO-BREAK SPACE}")
         text = textwrap.fill(", ".join(unbroken), 52, break_on_hyphens=False)
         (colour,) = colours_of([centre.cluster])
         head = f"{centre.name} ({len(groups)} groups)"
         ax.text(0, -lines, head, va="top", color=colour, fontsize=6.5, weight="bold")
         ax.text(0, -lines - 1.2, text, fontsize=5, linespacing=1.25, va="top")
+        # A head, the lines of the list, and a gap.
         lines += 2.4 + text.count("\n") + 1
     ax.set(xlim=(0, 1), ylim=(-max(lines, 34), 0))
     ax.axis("off")
@@ -259,7 +264,8 @@ def _draw_boxes(
         values = positions[score][positions.cluster == cluster].dropna()
         aside = place + rng.uniform(-0.15, 0.15, len(values))
         ax.plot(aside, values, ".", markersize=2, color=palette[cluster])
-    title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", score)  # "ActiveFacilitation", in print
+    # Table 4 prints "ActiveFacilitation" as one word.
+    title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", score)
     ax.set(title=title, ylim=(0.8, 5.2), xlabel="", ylabel="mean rating")
 
 
@@ -287,6 +293,7 @@ def refusals(rates: pd.DataFrame) -> Figure:
         ax.plot(lowest_first.rate, y, "o", markersize=3.5, color=colour)
         ax.set_yticks(y, lowest_first.group)
         ax.set(xlim=(0, None), xlabel="refused (mean of four shares)")
+        # Fewer groups leave room below, so that lines are as far apart in all panels.
         ax.set_ylim(len(rows) - most - 0.6, len(rows) - 0.4)
     return fig
 
@@ -346,6 +353,7 @@ def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure
         ax.margins(0.12)
         draw_map(ax, one, mean_of if one.model == "ALL" else "")
         name_clusters(ax, one, 5)
+    # Names come last: they are placed around all that is drawn.
     for ax, one in zip(axes, of, strict=True):
         name_groups(ax, one, 6 if is_single else 4.5)
     return fig

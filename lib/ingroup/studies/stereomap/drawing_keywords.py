@@ -75,6 +75,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
     ax.barh(y, rows.score, color=colour, height=0.65)
     ax.axvline(0, color="black", linewidth=0.5)
     ax.set_yticks(y, rows.dimension.map(dimension_name))
+    # Room for the five bars of `top`, also where a cluster has fewer.
     ax.set_ylim(-0.6, 4.6)
     ax.locator_params(axis="x", nbins=3)
     ax.xaxis.set_major_formatter(_short_number)
@@ -130,13 +131,16 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], left: pd.Series, right: pd.Se
     """Two overlapping circles with the most frequent keywords of each part."""
     only_left = left.drop(right.index, errors="ignore")
     only_right = right.drop(left.index, errors="ignore")
+    # pandas adds by keyword; what only one group has becomes NaN.
     shared = (left + right).dropna().sort_values(ascending=False, kind="stable")
 
     for x, colour in ((-0.45, figures.COLOURS[0]), (0.45, figures.COLOURS[1])):
         ax.add_patch(Circle((x, 0), 0.85, facecolor=colour, alpha=0.15, edgecolor=colour))
     for x, part in ((-0.87, only_left), (0, shared), (0.87, only_right)):
         for place, (word, count) in enumerate(part.head(5).items()):
-            text = word.replace("$", r"\$")  # nothing that a model wrote is read as a formula
+            # Nothing that a model wrote is read as a formula.
+            text = word.replace("$", r"\$")
+            # Frequent words are larger, long ones smaller, to fit into the circle.
             size = 4.5 + min(count, 5) * 0.25 - 0.6 * (len(word) > 12)
             ax.text(x, 0.38 - 0.19 * place, text, ha="center", va="center", fontsize=size)
     for x, group in ((-0.95, pair[0]), (0.95, pair[1])):
@@ -149,8 +153,10 @@ def _draw_pair_of_bars(
     ax: Axes, pair: tuple[str, str], dimensions: pd.DataFrame, value: str
 ) -> None:
     """The strongest dimensions of two groups, a bar for each group."""
+    # `top` goes by the first column, which is now the group.
     both = dimensions[dimensions.group.isin(pair)].drop(columns="model")
     strongest = keywords.top(both).sort_values("rank", kind="stable")
+    # By rank, the strongest of either group come first.
     shown = list(dict.fromkeys(strongest.dimension))[:N_DIMENSIONS]
     y = np.arange(len(shown))[::-1]
     for group, shift, colour in zip(pair, (0.18, -0.18), figures.COLOURS, strict=False):

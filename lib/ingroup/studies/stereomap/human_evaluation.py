@@ -76,6 +76,7 @@ def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
 
 def _listed(values: Mapping[str, float]) -> str:
     """Ratings as a text, without words that have none."""
+    # NaN is not equal to itself.
     return ", ".join(f"{word} {rating:g}" for word, rating in values.items() if rating == rating)
 
 
@@ -128,6 +129,7 @@ def sheet(
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
 
     drawn = []
+    # Sorted, so that a seed draws the same replies in whatever order they come.
     ordered = usable.sort_values(["group", "prompt", "round"])
     for _, group_replies in ordered.groupby("group"):
         drawn.append(_draw(group_replies, rng, per_group))
@@ -136,6 +138,7 @@ def sheet(
     table = table[list(SHOWN)].astype(object).fillna("").astype(str)
     table = table.map(harmless)
 
+    # The id is that of the row as people see it.
     table.insert(0, "id", [_row_id(row) for row in table.to_numpy()])
     is_last = ~table.group.duplicated(keep="last")
     return table.assign(
@@ -153,6 +156,7 @@ def _draw(
     """Up to `n` replies of one group, those of a prompt with `n` or the most first."""
     shuffled = replies.iloc[rng.permutation(len(replies))]
     counts = shuffled.prompt.value_counts().sort_index()
+    # Beyond n, no prompt is better than another.
     counts = counts.clip(upper=n)
 
     # Prompts with as many replies stay in random order.
@@ -190,6 +194,7 @@ def write(table: pd.DataFrame, file: Path) -> None:
         judgements = _read(file)[list(CRITERIA)]
         if judgements.notna().any(axis=None):
             raise InputError(f"{file} holds judgements already, expected none; move it")
+    # With the mark in front, spreadsheets read the file as UTF-8.
     file.write_text(table.to_csv(index=False), "utf-8-sig")
 
 
@@ -284,6 +289,7 @@ def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
     unit = "group" if criterion == "coherence" else "id"
     columns = {}
     for person, table in sheets.items():
+        # Coherence has one mark in a group and is NaN in its other rows; the largest is that mark.
         columns[person] = table.groupby(unit)[criterion].max()
     marks = pd.DataFrame(columns).dropna(how="all")
 
@@ -341,6 +347,7 @@ def agreement(marks: ArrayLike) -> tuple[float, float]:
     shares = equal_pairs / (counts * (counts - 1))
     percentage = float(100 * np.average(shares, weights=counts))
 
+    # Where all marks are the same, alpha is 0 / 0.
     if np.nanmin(values) == np.nanmax(values):
         return np.nan, percentage
     alpha = krippendorff.alpha(values.T, level_of_measurement="interval")
@@ -354,6 +361,7 @@ def _read(file: Path) -> pd.DataFrame:
     once(file, table[["id"]])
 
     is_judged_here = table.coherence.str.lower() != BELOW
+    # "below" refers to a later row and is no judgement.
     table["coherence"] = table.coherence.where(is_judged_here, "")
     for criterion in CRITERIA:
         cells = table[criterion]

@@ -65,6 +65,7 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     chosen = _choose(lists, n)
     keywords = [item.keyword for item in chosen]
     reasons = dict.fromkeys(keywords, "")
+    # The chosen list comes first, so that its own reasons win.
     for item in chain(chosen, *lists):
         if item.keyword in reasons:
             reasons[item.keyword] = reasons[item.keyword] or item.reason
@@ -225,17 +226,20 @@ def _classify(line: _Line, current: _List) -> _Kind:
     if line.loose and current.marker == "bullet" and _is_rating(line.text):
         return _Kind.RATING
 
+    # "Reason: poor, old, weak" below an item is its reason, not a list.
     inline = line.inline and not (line.labelled_reason and current.items)
     if inline:
         return _Kind.INLINE
 
     # A loose sentence or table cell is no item, whatever it begins with.
     begins_item = line.item.keyword and not (line.loose and line.item.sign in (".", "|"))
+    # Below a marked list only a colon makes a heading: a plain word goes on with an item.
     if line.loose and current.marker:
         is_heading = line.text.endswith(":")
     else:
         is_heading = line.item.sign and not line.item.keyword
 
+    # A loose line goes on with the last item, unless it may be the next one of a loose list.
     continues = line.loose and not is_heading and (current.marker or not begins_item)
     if current.items and (line.labelled_reason or _is_below(line, current) or continues):
         return _Kind.REASON
@@ -304,6 +308,7 @@ def _numbered_parts(line: str) -> list[str]:
                 parts.append(line[start:position].rstrip(" ,;"))
             start = position
             expected += 1
+        # A line that begins with any number is counted on from there.
         elif position < 20 and not line[:position].strip():
             expected = count + 1
 
@@ -347,6 +352,7 @@ def _item(text: str) -> _Item:
     reason = text[match.end() :]
     is_heading = _NO_KEYWORD.fullmatch(head)
     if is_heading and _EITHER.fullmatch(head):
+        # Such a word is a heading with a colon and nothing behind it.
         is_heading = sign == ":" and not reason.strip()
     if is_heading or _RATED.match(reason):
         return _Item("", sign or ":", "")
@@ -361,6 +367,7 @@ def _inline(text: str) -> list[_Item]:
     """Keywords with commas or semicolons between them, up to the end of the sentence."""
     introduction = _INTRODUCED.match(text)
     listed = text[introduction.end() :] if introduction else text
+    # `_SENTENCE_END` has the semicolon as well, which may separate keywords here.
     if ";" not in text:
         listed = _SENTENCE_END.split(listed, maxsplit=1)[0]
     listed = listed.rstrip(" .")
@@ -369,6 +376,7 @@ def _inline(text: str) -> list[_Item]:
     # "kind, brave, because of history": keywords end where a reason begins.
     others = takewhile(lambda part: not _WHY.match(part.strip()), parts[1:])
     items = [_item(_AND.sub("", part).strip()) for part in (*parts[:1], *others)]
+    # Two parts without an introduction may be any sentence with a comma.
     least = 2 if introduction else 3
     if len(items) < least or not all(item.keyword for item in items):
         return []
@@ -379,6 +387,7 @@ def _between_commas(text: str) -> list[str]:
     """Parts between commas; commas in brackets do not count."""
     parts = [""]
     for number, piece in enumerate(_BRACKET.split(text)):
+        # re.split gives the brackets themselves as every second piece.
         is_bracket = number % 2 == 1
         first, *others = [piece] if is_bracket else _COMMA.split(piece)
         parts[-1] += first
@@ -392,6 +401,7 @@ def _numbered(lines: Sequence[_Line], count: int) -> list[str]:
     for line in lines:
         if len(sentences) == count:
             break
+        # Another 1 begins another numbering.
         if line.count == "1":
             sentences = []
 
@@ -409,6 +419,7 @@ def _sentences_by_start(text: str) -> dict[str, str]:
         mark = _MARK.match(part)
         sentence = part[mark.end() :].strip()
         words = sentence.split(" ", 4)
+        # A sentence of fewer than five words is hardly a reason.
         if len(words) < 5:
             continue
 

@@ -94,6 +94,7 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
     table = relative(by_round)
     present = [name for name in groups if name in table]
     renamed = table[present].rename(columns=groups)
+    # Turned, as pandas averages groups of rows, and turned back.
     return renamed.T.groupby(level=0, sort=False).mean().T
 
 
@@ -143,6 +144,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     n = len(groups) // clusters
 
     level = families()["stereomap"].level
+    # A fixed seed, so that a plan stays the same.
     null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
     least = clustering.exchange_floor(null, n)
     floor = f"On the stored map {n} groups cannot give a p below {least:.2g}."
@@ -252,6 +254,7 @@ def claims(
         group or round.
     """
     scores, labels = answers
+    # A sentence in place of labels is the reason of every claim.
     if isinstance(labels, str):
         return dict.fromkeys(anchors, Result(reason=labels))
 
@@ -260,6 +263,7 @@ def claims(
     inside = scores[has_cluster].dropna(subset=AXES)
     cluster = inside.group.map(labels)
     repeated = inside["round"] if unit == "rounds" else inside.group
+    # What is paired within a cluster: its groups, or its rounds.
     means = inside.groupby([cluster, repeated])[AXES].mean()
 
     tests = _tests(means, test, n_clusters, seed)
@@ -270,7 +274,8 @@ def _tests(means: pd.DataFrame, test: str, n_clusters: int, seed: int) -> pd.Dat
     """The fields of a `Result` by cluster; `means` have the cluster, then a group or round."""
     clusters = pd.Series(means.index.get_level_values(0), index=means.index)
     if test == EXCHANGED:
-        points = means.droplevel(0).sort_index().to_numpy()  # labels change no draw
+        # Without labels and in one order, equal maps find their null in the cache.
+        points = means.droplevel(0).sort_index().to_numpy()
         null = _null(points.tobytes(), len(points), n_clusters, seed)
         tests = clustering.axis_tests(means, clusters, null=null)
         p = tests.p_exchanged
@@ -372,19 +377,22 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
+    # Two tables, as the two kinds of test have other rounds, levels and corrections.
     exchanged = evaluate(
         choices,
         read,
         {"test": [EXCHANGED]},
         tested,
         alpha=families()["stereomap"].level,
+        # This p is of all clusters together already.
         corrections=["none"],
     )
     exchanged["correction"] = "all clusters together"
 
     choices["rounds"] = paired_rounds
     paired = evaluate(choices, read, {"test": paired_tests}, tested, parameters["ALPHA"])
-    paired["result"] += exchanged.result.max() + 1  # no path shares a result with the other table
+    # No path shares a result with the other table.
+    paired["result"] += exchanged.result.max() + 1
 
     table = pd.concat([exchanged, paired], ignore_index=True)
     return table.assign(claim=table.claim + " (EXTENDED)")

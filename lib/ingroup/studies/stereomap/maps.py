@@ -139,6 +139,7 @@ def whole_map(
         ``high_like``, ``p_like`` and ``reason``.
     """
     placed = means[AXES].dropna()
+    # All groups are one cluster, which k-means has not chosen.
     one_cluster = pd.Series(0, placed.index)
     null = exchange_null(placed, 1, rng)
     test = axis_tests(placed, one_cluster, null=null).loc[0]
@@ -237,6 +238,7 @@ def beside_people(
     if same_name:
         named = named[named.index.str.casefold() == means.index.str.casefold()]
     named = named[named.index.isin(human.index)].dropna(subset=AXES)
+    # Any two points have the same shape as any two others.
     if len(named[AXES].drop_duplicates()) < 3:
         raise ValueError("it shares fewer than three different positions with people's map")
     return statistics.agreement(named, human, rng)

@@ -59,6 +59,7 @@ class Planted:
         KeyError
             For a group of ``groups.csv`` that is not planted, except in the control.
         """
+        # A planted.yaml names groups in the form that reads right.
         people = stimuli.text(group, form="grammatical")
         if people not in self._positions and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
@@ -84,6 +85,7 @@ class Planted:
         rule = self._rule(prompt, word)
         position = self.position(group)
         value = rule["base"]
+        # A rule's slopes are about 3, the middle of the scale.
         value += rule["warmth"] * (position.warmth - 3)
         value += rule["competence"] * (position.competence - 3)
 
@@ -149,6 +151,7 @@ def planted_map(
     own = ratings[["group", "round"]].copy()
     for word in words.word:
         prompt = FIRST if version == "EXTENDED" else f"ORIGINAL/{word}"
+        # In ORIGINAL a word is the name of a prompt, whose rating has no word.
         name = word if version == "EXTENDED" else "Rating"
         own[word] = [planted.rating(group, prompt, name) for group in ratings.group]
     own = own.where(ratings[own.columns].notna())
@@ -180,6 +183,7 @@ def recovery(
         ``r``, all in points but for r; ``adjusted Rand`` of the planted clusters and those here;
         ``clusters that differ`` significantly. NaN where only one position or cluster is planted.
     """
+    # Both sides get the same columns, as pandas subtracts by name.
     planted_axes = both[[f"{axis} planted" for axis in AXES]].set_axis(AXES, axis=1)
     row = {"pipeline": (through - planted_axes).abs().max(axis=None)}
     difference = both[[f"{axis} here" for axis in AXES]].set_axis(AXES, axis=1) - planted_axes
@@ -188,6 +192,7 @@ def recovery(
     for axis in AXES:
         row[f"largest difference, {axis}"] = difference[axis].abs().max()
     for axis in AXES:
+        # The null calibrant's map is one point, with which nothing correlates.
         varies = planted_axes[axis].nunique() > 1
         r = planted_axes[axis].corr(both[f"{axis} here"]) if varies else np.nan
         row[f"r of {axis}"] = r

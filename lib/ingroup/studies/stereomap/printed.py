@@ -52,6 +52,7 @@ def cluster_lists(
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
     """The groups of one map by cluster, those that the paper's table has first."""
     model, version = key
+    # Print and groups.csv differ in the capitals of some names.
     in_print = published.load("stereomap", TABLES[version]).group.str.casefold()
     rows = labels.rename("cluster").rename_axis("group").reset_index()
     rows["printed"] = rows.group.str.casefold().isin(in_print)
@@ -97,6 +98,7 @@ def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
     own = lists[lists.printed]
     own = own.assign(row=own.groupby("source").cumcount() + 1)
     wide = own.pivot(index="row", columns="source", values=CELLS).swaplevel(axis=1)
+    # `pivot` sorts: sources and cells go back into the order of print.
     columns = pd.MultiIndex.from_product([own.source.unique(), CELLS])
     return wide.reindex(columns=columns).fillna("")
 
@@ -167,6 +169,7 @@ def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -
     whose = "source" if "source" in table else "model"
     in_print = table[column][table[whose] == source]
     known = {}
+    # The printed names come last, so that their spelling wins.
     for name in [*names, *in_print]:
         known[name.replace(" ", "").lower()] = name
     spelt = [known[name.replace(" ", "").lower()] for name in names]
@@ -184,6 +187,7 @@ def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -
     """Centroids by group, as Tables 2 and 5 spell groups, with the slip of the released code."""
     labels = clusters.labels
     own = clusters.centroids[AXES].reindex(labels).set_axis(labels.index)
+    # The columns of Table 5 do not agree on the names of these two groups.
     second_names = {"Elderly": "Elderly people", "Women": "Woman"} if number == 5 else {}
     again = own[own.index.isin(list(second_names))].rename(second_names)
     own = pd.concat([own, again])
@@ -226,6 +230,7 @@ def numbers_of(
             sources += [(number, axis.lower(), own[axis]) for axis in AXES]
 
     if model in correlations:
+        # Table 8 has another word for this feeling.
         table = correlations[model].replace({"predictor": {"Admire": "Admiration"}})
         outcome = _spelt(table.outcome, 8, "behavior", source)
         sources.append((8, "spearman_rho", table.set_index(["predictor", outcome]).rho))

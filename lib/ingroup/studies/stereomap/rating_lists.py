@@ -81,6 +81,7 @@ def parse_ratings(
 
     reply = _plain(text)
     ratings = defaultdict(set)
+    # Without the mentions of the scale (rule 2), whose numbers are no ratings.
     for reading in _readings(_SCALE.sub(" ", reply), words):
         ratings[reading.word, reading.tier].add(reading.rating)
 
@@ -108,6 +109,7 @@ def _decide(word: str, tiers: Sequence[int], ratings: Mapping) -> float | str:
         different = ratings[word, tier]
         if len(different) > 1:
             return SEVERAL_NUMBERS
+        # The set has one rating, or none, and then the next tier decides.
         for rating in different:
             return rating
     return NOT_RATED
@@ -158,14 +160,17 @@ def _released_list(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]
         first = len(lines)
 
     ratings = {}
+    # Without an overall rating (None) the slice goes on to the last line.
     for line in lines[first:overall]:
         match = _first_match(_CODE["rated"], line)
         if match:
             name = match[1].strip()
             if words[0] == "Help":
-                name = name.split(" ")[0]  # "Help nurses: 4"
+                # The prompt has the group behind each of these words, as in "Help nurses: 4".
+                name = name.split(" ")[0]
             ratings[name] = match[2]
 
+    # A reply may say "Pride", which the code takes for "Proud".
     for name, word in _CODE["names"].items():
         if name in ratings:
             ratings[word] = ratings[name]
@@ -307,9 +312,11 @@ def _readings(text: str, words: Sequence[str]) -> list[_Reading]:
 
         if line.labels and not line.numbers:
             waiting = _wait(line)
+        # Any words end the wait; a blank line, or a rule of a table, does not.
         elif line.numbers or _WORD_CHARACTER.search(line.text):
             waiting = _Waiting()
 
+    # Numbers before words may number a list, which only all of them together show.
     number_first = [reading for reading in readings if reading.tier == _NUMBER_FIRST]
     if not _number_a_list(number_first):
         for reading in number_first:
@@ -335,6 +342,7 @@ def _number_a_list(readings: Sequence[_Reading]) -> bool:
 
 def _wait(line: _Line) -> _Waiting:
     """The labels of a line without a number that lines below may rate."""
+    # In a table, the numbers stand in a row below their labels.
     header = line.labels if "|" in line.text else ()
     first = line.labels[0]
     behind = line.text[first.end :]
@@ -358,6 +366,7 @@ def _without_label(
     first = line.numbers[0]
     if waiting.label and first.start == 0:
         return [_Reading(waiting.label.word, _LABEL, first.rating)]
+    # A bare number is a rating only where one word is asked about (rule 4).
     if len(words) > 1:
         return []
 
@@ -421,11 +430,13 @@ def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
     label_starts = {label.start for label in labels}
     numbers = []
     for match in _NUMBER.finditer(line):
+        # "out of 5" with no number before it, or a number such as "4th".
         if match["value"] is None or match["glue"]:
             continue
 
         end = match.end()
         following = end + 1 if line.startswith(" ", end) else end
+        # "4 friendly" is a rating, while "4 million" counts something.
         is_before_label = following in label_starts
         if match["of"] or is_before_label or _CLOSED.match(line, end):
             numbers.append(_Number(*match.span(), _rating(match)))
@@ -439,6 +450,7 @@ def _rating(match: re.Match[str]) -> float | str:
         return RANGE
     if "," in value or value.count(".") > 1:
         return SEVERAL_NUMBERS
+    # A per cent sign has no top, and so is another scale.
     if match["of"] and match["top"] not in (f"{HIGH}", f"{HIGH}.0"):
         return OTHER_SCALE
     number = float(value)
@@ -486,6 +498,7 @@ def _labels_with_numbers(line: _Line) -> list[tuple]:
         if not behind_colon and not _DIRECT.fullmatch(gap):
             continue
 
+        # In "Friendly: -4" the dash is a minus.
         if _MINUS.search(gap):
             number = number._replace(rating=OUTSIDE)
         pairs.append((label, number))
@@ -519,6 +532,7 @@ def _in_sentence(sentence: _Line) -> list[_Reading]:
     readings = []
     begins_with_number = numbers[0].start < labels[0].start
     ends_with_label = numbers[-1].start < labels[-1].start
+    # As in "4 for friendly and 3 for sociable".
     if begins_with_number and ends_with_label:
         for number, label in _neighbours(numbers, labels):
             gap = text[number.end : label.start]

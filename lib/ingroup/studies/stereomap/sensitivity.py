@@ -93,6 +93,7 @@ def table14_row(
     if all_rounds:
         for name, number in variation(rated, all_rounds, incomplete).items():
             row[f"{name}, all rounds"] = number
+    # A refusal has words as well, but they are no reasons.
     has_no_answer = written.status.isin(["refused", "cut", "failed"])
     texts = spoken(written[~has_no_answer])
     row |= statistics.reason_diversity(texts, per_group=rounds)

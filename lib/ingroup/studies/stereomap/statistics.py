@@ -60,8 +60,10 @@ def round_scores(
     prompt = words.family.mask(of_axes, AXES[0])
     columns = {}
     for _, prompt_words in words.groupby(prompt, sort=False):
-        rated = ratings.reindex(columns=prompt_words["word"])  # a prompt may not have been asked
+        # A prompt that was not asked has no columns, which become NaN.
+        rated = ratings.reindex(columns=prompt_words["word"])
         if incomplete == "drop":
+            # A round that lacks one word loses all words of the prompt.
             rated = rated.dropna().reindex(ratings.index)
         for dimension, names in prompt_words.groupby("dimension", sort=False)["word"]:
             columns[dimension] = rated[list(names)].mean(axis=1)
@@ -162,6 +164,7 @@ def correlations(
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
     """Interval (95 %) of Spearman's correlation of n pairs; NaN where it is 1, -1 or NaN."""
+    # Not written as >=, so that NaN ends here, too.
     if not abs(rho) < 1 - TINY:
         return np.nan, np.nan
 
@@ -193,7 +196,8 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     """
     by_group = ratings.dropna(subset=word).groupby("group", sort=False)[word]
     groups = by_group.agg(mean="mean", variance="var", rounds="size")
-    groups["mean"] = groups["mean"].round(9)  # so that equal means are tied in spite of rounding
+    # Rounded, as means that differ by the error of floats are ties.
+    groups["mean"] = groups["mean"].round(9)
     by_mean = groups.groupby("mean")
     groups["tied"] = by_mean["mean"].transform("size").astype(int)
 
@@ -279,11 +283,13 @@ def agreement(
         right_index=True,
         suffixes=("", " human"),
     ).dropna()
+    # The first two columns are the model's axes, the others people's.
     model_map, human_map = np.split(both.to_numpy(), 2, axis=1)
 
     # Each group takes the position of the centroid that an order gives to its cluster.
     centroids, cluster = np.unique(human_map, axis=0, return_inverse=True)
     orders_of_centroids = _orders(len(centroids), n_permutations, rng)
+    # Shape (order, centroid, axis).
     permuted_centroids = centroids[orders_of_centroids]
     orders_of_groups = _orders(len(both), n_permutations, rng)
     nulls = [
@@ -299,6 +305,7 @@ def agreement(
 
     model_values = _by_axis(model_map)
     orders_of_values = _by_axis(permuted_centroids[:, cluster.ravel()])
+    # A map that knows only good and bad has its valence on both axes.
     valence = np.stack([model_values["Valence"]] * 2, axis=-1)
     distance_of_valence = _distances(valence, human_map[None])[0]
 
@@ -312,9 +319,11 @@ def agreement(
     numbers = rhos | ps
     numbers["r of the axes"] = both.Competence.corr(both.Warmth)
     numbers["groups"] = len(both)
+    # 1 - fit**2 may come out just below 0; np.maximum lets NaN pass.
     numbers["Procrustes distance"] = float(np.maximum(observed, 0.0))
     numbers["distance of Valence"] = float(np.maximum(distance_of_valence, 0.0))
     numbers["p"] = float(p)
+    # The larger of two p is at least the larger of both floors.
     numbers["p_least"] = 1 / min(map(len, nulls))
     return numbers
 
@@ -347,6 +356,7 @@ def _standardised(ranks: NDArray) -> NDArray:
 def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
     """Orders of n things, (order, n): all or `n_permutations` random ones, the identity first."""
     if factorial(n) <= n_permutations:
+        # itertools gives the identity first.
         return np.array(list(permutations(range(n))))
 
     # Sorting random numbers gives a random order.
@@ -409,7 +419,8 @@ def variation(scores: pd.DataFrame, columns: Sequence[str], rounds: int) -> pd.D
     """
     first_rounds = scores[scores["round"] <= rounds]
     by_group = first_rounds.groupby("group", sort=False)[list(columns)]
-    cv = by_group.std() / by_group.mean()  # NaN below 2 rounds
+    # A group with one round has no standard deviation: NaN.
+    cv = by_group.std() / by_group.mean()
     for score in columns:
         if cv[score].isna().all():
             raise ValueError(f"no group has 2 rounds with {score!r}, expected at least one")
@@ -458,6 +469,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         return np.nan
 
     split_texts = [extract_all_word_ngrams(SPLIT(text.lower()), 1, order) for text in texts]
+    # Counted once over all texts, rather than over the others of every text.
     largest = _two_largest_counts(ngrams for ngrams, _ in split_texts)
     lengths = Counter(length for _, length in split_texts)
 
@@ -484,7 +496,8 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
             effective_order=True,
             max_ngram_order=order,
         )
-        scores.append(min(bleu.score / 100, 1.0))  # the same text comes out as 1 + 2e-16
+        # The same text comes out as 1 + 2e-16.
+        scores.append(min(bleu.score / 100, 1.0))
     return float(np.mean(scores))
 
 
@@ -500,6 +513,7 @@ def _two_largest_counts(counts: Iterable[Counter[tuple]]) -> dict[tuple, list[in
 
 def _closest_length(length: int, lengths: Counter[int]) -> int:
     """The length of another text that is closest to that of a text, the shorter of two as close."""
+    # One text of this length is the text itself.
     others = lengths - Counter([length])
     return min(others, key=lambda other: (abs(other - length), other))
 
@@ -612,6 +626,7 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
 
     worth = _worth(by_construct.size()) / _design_effect(answered)
     worth = worth.reindex(table.index)
+    # A mean of shares is worth a number of replies that need not be whole.
     table["low"], table["high"] = proportion_confint(table.rate * worth, worth, method="wilson")
 
     table = table.sort_values("rate", ascending=False, kind="stable").reset_index()
@@ -645,7 +660,9 @@ def _design_effect(answered: pd.DataFrame) -> float:
     variance_of_replies = answered.groupby("group").refused.var()
     by_chance = variance_of_replies / mean_size
 
+    # A group with a single prompt shows no variance between prompts and is in neither sum.
     total = by_chance[observed.notna()].sum()
+    # Nothing varies by chance, as where every group refuses always or never.
     if total == 0:
         return 1.0
     return max(1.0, observed.sum() / total)

@@ -142,6 +142,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
         for name in entry["names"]:
             parts = {}
             for part, template in entry["parts"].items():
+                # Not str.format: the template's {group} is filled later.
                 parts[part] = template.replace("{attribute}", name)
 
             by_name[f"{version}/{name}"] = Prompt(
@@ -169,6 +170,7 @@ def words(version: str = "EXTENDED") -> pd.DataFrame:
     if version == "EXTENDED":
         return published.load("stereomap", 4)
 
+    # ORIGINAL asks for each word in a prompt of its own, which has the word as its name.
     rows = []
     for name, prompt in prompts(version).items():
         if prompt.construct in ("Competence", "Warmth"):
@@ -233,6 +235,7 @@ def chats(
         changes |= _TEXTS["separate"]
     if form == "grammatical":
         changes |= _TEXTS["grammatical"]
+    # The group comes last, so that no other change is made in its name.
     people = text(group, prompt, form)
     changes |= {"{group}": people, "{people}": people}
 
@@ -250,6 +253,7 @@ def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, 
     parts = dict(prompts(version)[prompt].parts)
     left_out = _TEXTS["ablations"][ablation]
     instructions = _TEXTS["instructions"]
+    # The code's texts are known for whole prompts only.
     if not left_out and wording == "released":
         return dict(_TEXTS["released"][calls].get(prompt, parts))
 
@@ -262,6 +266,7 @@ def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, 
 
     if "instructions" in left_out:
         for name, part in parts.items():
+            # With a blank in front, a sentence at the very start is found as well.
             shortened = f" {part}"
             for sentence in instructions:
                 shortened = shortened.replace(f" {sentence}", "")
