@@ -691,6 +691,18 @@ def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
     assert shares["sign"] == 0
 
 
+def test_a_cell_could_be_shown_by_the_events_that_it_has(two_names):
+    """Holm's first limit is 0.05 / 6, for six cells: 1/128 is below, of 8 events; 1/32 is not."""
+    values = two_names[..., :6].copy()
+    assert statistics.shares_shown(values, paired_cells(values))["could"] == 0
+
+    values = two_names[..., :8].copy()
+    assert statistics.shares_shown(values, paired_cells(values))["could"] == 1
+
+    values[1, 2, :3] = np.nan  # five events are left to this cell
+    assert statistics.shares_shown(values, paired_cells(values))["could"] == 0.5
+
+
 @pytest.fixture
 def named():
     """Z-scores of two names, x and y; those of "a person" are 9, and another model is flat."""

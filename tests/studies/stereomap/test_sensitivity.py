@@ -47,7 +47,8 @@ def test_variation_over_the_first_rounds_by_hand():
 def test_a_row_of_table_14_has_variation_diversity_and_refusals():
     rated = replies((2.0, 3.0), (4.0, 3.0), (5.0, 1.0))
     refused = replies((2.0, 3.0), status="refused").assign(round=4)
-    written = pd.concat([rated, refused], ignore_index=True)
+    cut = replies((2.0, 3.0), status="cut").assign(round=5)
+    written = pd.concat([rated, refused, cut], ignore_index=True)
     row = sensitivity.table14_row(written, rated, 2, "drop", all_rounds=3)
     assert row["refuse to answer"] == 25
     assert row["Warmth CV mean"] == 0

@@ -865,7 +865,7 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     dict
         Shares of the cells that are neither on the diagonal nor of "a person". ``released``,
         ``bonferroni`` and ``holm`` of the t-test; ``sign`` of a sign test after Holm; ``could``,
-        after Holm, if all events of every cell had the same sign.
+        after Holm, if all rated events of every cell had the same sign.
     """
     # The diagonal is NaN; the first row and column are those of "a person".
     is_tested = ~np.isnan(pvalues)
@@ -878,9 +878,11 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     signs = paired_cells(values, "sign")
     shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
 
-    n_events = values.shape[2]
-    # The least p of a sign test, where all events differ to one side: 2 times 0.5 ** n.
-    smallest = np.where(np.isnan(signs), np.nan, 0.5 ** (n_events - 1))
+    # The least p of a sign test: every rating outside the diagonal is above every in-group rating.
+    # Missing ratings stay missing, as fewer events give a larger least p.
+    is_own = np.eye(len(values), dtype=bool)[..., None]
+    one_sided = np.where(np.isnan(values), np.nan, ~is_own)
+    smallest = paired_cells(one_sided, "sign")
     shares["could"] = significant_cells(smallest, "holm")[is_tested].mean()
     return shares
 

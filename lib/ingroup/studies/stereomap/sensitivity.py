@@ -87,7 +87,8 @@ def table14_row(
     -------
     dict
         The numbers of `variation`, also over ``all rounds``; those of
-        `statistics.reason_diversity`; the percentage of replies that ``refuse to answer``.
+        `statistics.reason_diversity`; the percentage of replies that ``refuse to answer``, of those
+        that are neither cut nor failed.
     """
     row = variation(rated, rounds, incomplete)
     if all_rounds:
@@ -97,7 +98,9 @@ def table14_row(
     has_no_answer = written.status.isin(["refused", "cut", "failed"])
     texts = spoken(written[~has_no_answer])
     row |= statistics.reason_diversity(texts, per_group=rounds)
-    refused = written.status.eq("refused")
+    # A reply that was cut or failed may have been a refusal: it is in no share, as in Figure 5.
+    is_known = ~written.status.isin(["cut", "failed"])
+    refused = written.status[is_known].eq("refused")
     return row | {"refuse to answer": 100 * refused.mean()}
 
 
