@@ -251,7 +251,8 @@ def _breakable(text: str, room: int) -> str:
 def _width(letter: str) -> float:
     """How wide a letter is printed, in letters of the usual width."""
     if not letter.isascii() and letter not in latex.LETTERS + latex.SIGNS:
-        return 9.0  # as [U+4E2D]
+        # As [U+4E2D].
+        return 9.0
     if letter in "MW@%\\":
         return 2.0
     return 1.5 if letter.isupper() else 1.0

@@ -122,7 +122,8 @@ def pandoc() -> str | None:
         The path of the program, None where there is none.
     """
     try:
-        import pypandoc  # optional (locks/word.lock)
+        # Optional (locks/word.lock).
+        import pypandoc
 
         return pypandoc.get_pandoc_path()
     except (ImportError, OSError):

@@ -369,7 +369,8 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
     """Become the program that answers a target."""
     if target == "report":
         become("report", "--run", settings.run_name())
-    if target in ("appendix", "word"):  # make adds pandoc for the second
+    # Make adds pandoc for the second.
+    if target in ("appendix", "word"):
         become("appendix", "--run", settings.run_name())
     if target == "plan":
         plan(values)

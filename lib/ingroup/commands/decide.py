@@ -125,5 +125,6 @@ class Kept(JsonDB):
         """
         super().set(task_id, dependency, value)
         if dependency == "deps:":
-            with contextlib.suppress(OSError):  # a full disk: the end of the run says so
+            # A full disk: the end of the run says so.
+            with contextlib.suppress(OSError):
                 self.dump()

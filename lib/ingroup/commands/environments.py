@@ -45,7 +45,8 @@ def engines(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values and "ENGINE" not in values:
         return set()
 
-    from ingroup import models  # takes seconds to import
+    # Takes seconds to import.
+    from ingroup import models
 
     typed = values.get("ENGINE", "")
     engine = models.FORMER.get(typed, typed)
@@ -72,7 +73,8 @@ def providers(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values:
         return set()
 
-    from ingroup import models  # takes seconds to import
+    # Takes seconds to import.
+    from ingroup import models
 
     used = set()
     for entry in _models_of(values):
@@ -128,7 +130,8 @@ def prepare(values: Mapping[str, str]) -> None:
     Refused
         If make failed, and has said why.
     """
-    if "PY" in values:  # an environment of conda, or of the user's own
+    # An environment of conda, or of the user's own.
+    if "PY" in values:
         return
 
     default_folder = os.environ.get("VENV", ".venv")

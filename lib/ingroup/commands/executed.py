@@ -142,7 +142,8 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     parameters : mapping
         The parameters that it ran with.
     """
-    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # takes a second to import
+    # Takes a second to import.
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
     # Each state of a bar is an output of its own until they are joined.
     CoalesceStreamsPreprocessor().preprocess(book, {})
@@ -151,7 +152,8 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
         if PARAMETERS in cell.metadata.get("tags", ()):
             cell.source = _named(cell.source, labels)
         for output in cell.get("outputs", ()):
-            if output.get("name") == "stderr":  # bars that moved for hours are no log
+            # Bars that moved for hours are no log.
+            if output.get("name") == "stderr":
                 output.text = re.sub(r"[^\n]*\r", "", output.text)
             if "text" in output:
                 output.text = _named(output.text, labels)
@@ -165,7 +167,8 @@ def _named(text: str, labels: Mapping[str, str]) -> str:
     for folder, label in labels.items():
         for written, shown in ((folder, label), (html.escape(folder), html.escape(label))):
             place = re.escape(written.rstrip("/"))
-            alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"  # no part of a longer path
+            # No part of a longer path.
+            alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"
             text = re.sub(alone, lambda _, shown=shown: shown, text)
     return text
 

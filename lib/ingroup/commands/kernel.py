@@ -26,7 +26,8 @@ def manager(notes: Path) -> type:
     type
         A subclass of `jupyter_client.AsyncKernelManager`.
     """
-    from jupyter_client import AsyncKernelManager  # a wrong parameter does not wait for it
+    # A wrong parameter does not wait for it.
+    from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec
 
     command = [sys.executable, "-m", "ingroup.commands.kernel", "-f", "{connection_file}"]

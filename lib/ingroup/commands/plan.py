@@ -206,7 +206,8 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
 
-    from transformers import AutoTokenizer  # takes seconds to import
+    # Takes seconds to import.
+    from transformers import AutoTokenizer
 
     from ingroup.inference.weights import Weights
 
@@ -249,7 +250,8 @@ def load_counter(model: str) -> Prompter | Characters:
     if folder is None:
         return Characters()
 
-    from transformers import AutoTokenizer  # takes seconds to import
+    # Takes seconds to import.
+    from transformers import AutoTokenizer
 
     from ingroup.inference.weights import Weights
 
@@ -283,7 +285,8 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     expected = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and call.engine not in models.SERVERS:
         expected |= prompter.identity()
-    if not call.settled:  # its prompts still hold stand-ins
+    # Its prompts still hold stand-ins.
+    if not call.settled:
         del expected["prompts"]
 
     file = call.folder / "manifest.json"
@@ -388,7 +391,8 @@ def table(lines: pd.DataFrame, rate: float) -> str:
         A header, the lines and their total. Tokens are unknown where those of any line are.
     """
     total = lines.sum(skipna=False).rename("total")
-    total["error"] = math.hypot(*lines.error)  # independent errors add as squares
+    # Independent errors add as squares.
+    total["error"] = math.hypot(*lines.error)
     rows = pd.concat([lines, total.to_frame().T])
 
     per_prompt = rows[["tokens", "error"]].div(rows.trials, axis=0).map("{:,.1f}".format)
@@ -535,7 +539,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
     notes += lacking
-    parts += dict.fromkeys(notes)  # each sentence once, in the order of its first line
+    # Each sentence once, in the order of its first line.
+    parts += dict.fromkeys(notes)
     return "\n".join(parts)
 
 
@@ -632,7 +637,8 @@ def _print_plan(names: list[str], options: argparse.Namespace) -> None:
         values = {}
         for name in names:
             values[name] = parameters_of(name, options, instead=instead)
-            budget_of(values[name])  # refuses a cost limit without prices
+            # Refuses a cost limit without prices.
+            budget_of(values[name])
         print(plan(values, rate))
         for name, parameters in values.items():
             print(*power(name, parameters), sep="\n")

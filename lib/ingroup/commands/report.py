@@ -191,7 +191,8 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
     for verdict, rows in given.groupby(given, sort=False):
         count = f"{len(rows)} of {total} {verdict}"
         if len(rows) <= FEW < total:
-            lines = map(str, rows.index + 2)  # line 1 is the header
+            # Line 1 is the header.
+            lines = map(str, rows.index + 2)
             count += f" ({file.name}, line {', '.join(lines)})"
         counts.append(count)
     return counts
@@ -225,7 +226,8 @@ def claims(tables: Path) -> dict[str, Any] | None:
         row["cells"] = claim.set_index("model").to_dict("index")
         rows.append(row)
 
-    names = sorted(table.model.unique(), key=models.is_calibrant)  # real models first
+    # Real models first.
+    names = sorted(table.model.unique(), key=models.is_calibrant)
     counts = {}
     papers = {}
     for study, of_study in table.groupby("study", sort=False):

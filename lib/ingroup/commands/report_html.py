@@ -56,7 +56,8 @@ def _visible_characters() -> dict[int, str]:
     shown = {}
     for code in range(32):
         if chr(code) not in "\n\t":
-            shown[code] = chr(0x2400 + code)  # the picture of a control character
+            # The picture of a control character.
+            shown[code] = chr(0x2400 + code)
 
     # These turn the direction of the text behind them.
     for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)):
@@ -138,7 +139,8 @@ def formula(latex: str, display: bool = False) -> str:
         return readable
 
     for node in nodes:
-        if node.text and node.text.startswith("\\"):  # a command that the converter does not know
+        # A command that the converter does not know.
+        if node.text and node.text.startswith("\\"):
             return readable
     return mathml
 
@@ -267,9 +269,11 @@ def _write_cell(cell: Tag, column: str) -> None:
 
     text = cell.string.strip()
     is_name = column == "model" and text not in _WORDS
-    text = models.label(text) if is_name else said(text)  # a name keeps its underscores
+    # A name keeps its underscores.
+    text = models.label(text) if is_name else said(text)
     is_p = re.match(r"p\b|p_", column)
-    if is_p and re.fullmatch(r"0\.0+", text):  # no p is 0
+    # No p is 0.
+    if is_p and re.fullmatch(r"0\.0+", text):
         text = f"<{text[:-1]}1"
     cell.string = text
 

@@ -215,7 +215,8 @@ def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> d
     shown = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():
-        cell.source = "shown"  # myst-nb passes a cell without a source by
+        # myst-nb passes a cell without a source by.
+        cell.source = "shown"
         tag = "remove-input"
     elif is_solution:
         tag = "hide-cell"

@@ -67,8 +67,10 @@ class Progress(io.TextIOBase):
     def __init__(self, head: str, alone: bool):
         self.head = head
         self.moving = alone and sys.stderr.isatty()
-        seconds = "1" if self.moving else "10"  # from one state of a bar to the next
-        os.environ.setdefault("TQDM_MININTERVAL", seconds)  # the kernel inherits it
+        # From one state of a bar to the next.
+        seconds = "1" if self.moving else "10"
+        # The kernel inherits it.
+        os.environ.setdefault("TQDM_MININTERVAL", seconds)
 
     def line(self, text: str) -> None:
         """Write a line to standard error.
@@ -233,7 +235,8 @@ def execute(
     run = parameters["RUN"]
     target = paths.executed(notebook, run)
     folder = target.parent.parent
-    is_new = folder != paths.BUILD and not folder.exists()  # answers are in build/, too
+    # Answers are in build/, too.
+    is_new = folder != paths.BUILD and not folder.exists()
     target.parent.mkdir(parents=True, exist_ok=True)
 
     unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
@@ -259,7 +262,8 @@ def execute(
     except PapermillExecutionError as error:
         trace = "" if error.ename in SENTENCES else "\n".join([*error.traceback, ""])
         remedy = ""
-        if redraw and "File" in error.ename:  # a table is missing
+        # A table is missing.
+        if redraw and "File" in error.ename:
             remedy = f"; make {notebook[:2]} writes its tables"
         progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
     except DeadKernelError:
@@ -270,7 +274,8 @@ def execute(
     finally:
         notes_folder.cleanup()
         unfinished.unlink(missing_ok=True)
-        if is_new and not any(target.parent.iterdir()):  # no other notebook of the run is there
+        # No other notebook of the run is there.
+        if is_new and not any(target.parent.iterdir()):
             shutil.rmtree(folder)
     return None
 
@@ -314,7 +319,8 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     """
     calls = calls_of(notebook, parameters)
     settled = [call for call in calls if call.settled]
-    if len(settled) < len(calls):  # the answers to some calls are texts of the others
+    # The answers to some calls are texts of the others.
+    if len(settled) < len(calls):
         ask(settled, parameters)
         calls = calls_of(notebook, parameters)
     done = ask(calls, parameters)
@@ -349,7 +355,8 @@ def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
 
 def _stop(*_: Any) -> None:
     """Interrupt the program without the tracebacks of what is torn down."""
-    logging.disable()  # they would be logged even after the last sentence
+    # They would be logged even after the last sentence.
+    logging.disable()
     raise KeyboardInterrupt
 
 
@@ -391,10 +398,12 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
         parameters = parameters_of(options.notebook, options)
         if _shows_a_named_run(options, parameters):
             parameters["MODELS"] = _models_of(options.run) or parameters["MODELS"]
-        budget_of(parameters)  # refuses a cost limit without prices
+        # Refuses a cost limit without prices.
+        budget_of(parameters)
         return parameters
 
-    from ingroup.notebook import ran  # takes seconds to import
+    # Takes seconds to import.
+    from ingroup.notebook import ran
 
     parameters = ran(options.notebook, options.run)
     if not parameters:
@@ -411,7 +420,8 @@ def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any
 
 def _models_of(run: str) -> list[str]:
     """List what the ``MODELS`` of a run's studies name, each entry once."""
-    from ingroup.notebook import ran  # takes seconds to import
+    # Takes seconds to import.
+    from ingroup.notebook import ran
 
     entries = {}
     for notebook in paths.executed_notebooks(run):
@@ -432,7 +442,8 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
-    with suppress(ImportError, KeyError):  # no study, or none of its parameters
+    # No study, or none of its parameters.
+    with suppress(ImportError, KeyError):
         return f"{kept(calls_of(notebook, parameters)):,} answers kept; "
     return ""
 
@@ -441,7 +452,8 @@ def _of_models(tables: Path) -> list[str]:
     """The map's sentence on each model: how many of the papers' claims have which verdict."""
     if not (tables / "found.csv").exists():
         return []
-    from ingroup.figures import read_table  # takes seconds to import
+    # Takes seconds to import.
+    from ingroup.figures import read_table
 
     found = read_table(tables, "found")
     return found.sentence[found.notebook == "60_synthesis"].tolist()
@@ -462,7 +474,8 @@ def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: f
     if notebook == "00_map":
         lines += [f"  {sentence}" for sentence in _of_models(tables)]
     if any(tables.glob("*_versus_here.csv")):
-        from ingroup.commands.report import counted  # takes seconds to import
+        # Takes seconds to import.
+        from ingroup.commands.report import counted
 
         started = time.time() - seconds
         lines += [f"  {line}" for line in counted(tables, started)]
@@ -491,7 +504,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     notebook = options.notebook
     started = time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal's, a scheduler's
+    # A terminal's, a scheduler's.
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
 
     progress = Progress(_head(options), alone=not options.shared)

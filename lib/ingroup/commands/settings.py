@@ -84,7 +84,8 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     values = {}
     for word in words:
         left_side, _, _ = word.partition("=")
-        name = left_side.rstrip(":+?!")  # of :=, +=, ?= and !=
+        # Of :=, +=, ?= and !=.
+        name = left_side.rstrip(":+?!")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise Refused(f"a parameter's name has letters, digits and _: {name}")
         if name.endswith(("_KEY", "_TOKEN")):
@@ -108,7 +109,8 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     """
     others = OF_MAKE | OF_COMMANDS | OF_A_FIGURE
     if "ONLY" in values:
-        others = others | {"MODELS"}  # then it says which models one figure shows
+        # Then it says which models one figure shows.
+        others = others | {"MODELS"}
     names = sorted(set(values) - others)
     return {name: values[name] for name in names}
 
@@ -227,7 +229,8 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
         short_changes.append(profile)
     for name, value in changed.items():
         if name not in OF_WORKERS:
-            escaped = value.replace("+", "++")  # a single + stands between two changes
+            # A single + stands between two changes.
+            escaped = value.replace("+", "++")
             changes.append(f"{name}-{escaped}")
             short_changes.append(f"{name}-{_without_folders(escaped)}")
 
@@ -571,7 +574,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         For the first mistake.
     """
     values = given(environment)
-    for name in ("PYTHON", "PY", "VENV", "READY"):  # the Makefile writes them into shell lines
+    # The Makefile writes them into shell lines.
+    for name in ("PYTHON", "PY", "VENV", "READY"):
         value = values.get(name, "")
         if not re.fullmatch(r"[\w./~+@:-]*", value):
             raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")

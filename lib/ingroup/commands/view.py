@@ -71,7 +71,8 @@ def samples(
 
     table = table.drop(columns="reply", errors="ignore")
     text = table.iloc[chosen].to_json(orient="records")
-    readings = iter(json.loads(text))  # plain values, None for NaN
+    # Plain values, None for NaN.
+    readings = iter(json.loads(text))
     for part in parts(stored(call)):
         rows = part[part.trial.isin(chosen)]
         replies = _most_probable(call, rows) if call.over_choices else rows.text.astype(object)
@@ -94,7 +95,8 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         choices.append({"message": message, "stop_reason": ended})
 
     scores = {}
-    answer = notebook.one_line(reply)  # a column of the list of samples
+    # A column of the list of samples.
+    answer = notebook.one_line(reply)
     for name in READ:
         value = reading.pop(name, None)
         if value not in (None, "", {}, []):
@@ -102,7 +104,8 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
 
     factors = {}
     for name, level in trial.condition.items():
-        if hasattr(level, "_asdict"):  # a named tuple, whose fields have names of their own
+        # A named tuple, whose fields have names of their own.
+        if hasattr(level, "_asdict"):
             factors |= level._asdict()
         else:
             factors[name] = level
@@ -224,7 +227,8 @@ def show(logs: Path, bundle: str | None) -> int:
     int
         The exit status, 0.
     """
-    if bundle:  # an absolute path: one that begins with hf/ would be sent away
+    # An absolute path: one that begins with hf/ would be sent away.
+    if bundle:
         bundle_log_dir(str(logs), os.path.abspath(bundle))
         return 0
 

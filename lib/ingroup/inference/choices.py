@@ -48,7 +48,8 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
 
     values = lists.flatten().to_numpy(zero_copy_only=False)
     answers = values.astype(np.float32).reshape(-1, width)
-    if not (answers >= 0).all():  # nor is NaN
+    # Nor is NaN.
+    if not (answers >= 0).all():
         return False
 
     sums = answers.sum(axis=1)
@@ -533,6 +534,7 @@ class Tree:
         for place in self.places:
             length = len(place.path)
             if answer == place.path:
-                yield place, len(place.tokens)  # the end
+                # The end.
+                yield place, len(place.tokens)
             elif answer[:length] == place.path:
                 yield place, place.tokens.index(answer[length])

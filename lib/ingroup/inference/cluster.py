@@ -38,8 +38,10 @@ class Worker:
     def __init__(self, factory: Callable[[], Engine]):
         self.factory = factory
         self.engine: Engine | None = None
-        self.turn = threading.Lock()  # whose holder asks the engine
-        self.making = threading.Lock()  # whose holder makes or drops it
+        # Whose holder asks the engine.
+        self.turn = threading.Lock()
+        # Whose holder makes or drops it.
+        self.making = threading.Lock()
 
     def ready(self) -> None:
         """Return as soon as the process is there."""
@@ -110,7 +112,8 @@ class Worker:
             raise
         except Exception:
             with self.making:
-                self.engine = None  # in a state that nobody knows
+                # In a state that nobody knows.
+                self.engine = None
             raise
 
 
@@ -320,7 +323,8 @@ class Cluster(Engine):
             is_complete = True
         finally:
             if not is_complete:
-                self.close()  # nobody takes the replies that are still computed
+                # Nobody takes the replies that are still computed.
+                self.close()
 
     def _answered(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
@@ -465,8 +469,10 @@ def _one_line(text: object) -> str:
 
 def _connect(address: str) -> tuple[ModuleType, bool]:
     """Ray, connected, and whether it was not connected before."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read at the import
-    logging.getLogger("ray.widgets").setLevel("ERROR")  # it misses a package that nothing needs
+    # Read at the import.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # It misses a package that nothing needs.
+    logging.getLogger("ray.widgets").setLevel("ERROR")
     try:
         import ray
     except ImportError as error:
@@ -479,7 +485,8 @@ def _connect(address: str) -> tuple[ModuleType, bool]:
 
     try:
         host, _, port = address.split("://")[-1].rpartition(":")
-        if host:  # Ray itself would try for five minutes
+        # Ray itself would try for five minutes.
+        if host:
             socket.create_connection((host, int(port)), 10).close()
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR")
     except Exception as error:

@@ -495,7 +495,8 @@ def make_engine(
         There is no engine of that name.
     """
     if engine_workers > 1 or ray_address:
-        from ingroup.inference.cluster import Cluster  # which imports this module
+        # Which imports this module.
+        from ingroup.inference.cluster import Cluster
 
         factory = partial(
             make_engine,

@@ -59,7 +59,8 @@ def excerpt(
     if not _has_sampling(source, design, sampling):
         return False
     digest = _digest(source)
-    if _is_current(folder, digest, design):  # told without rendering every prompt
+    # Told without rendering every prompt.
+    if _is_current(folder, digest, design):
         return True
     trials = _trials(asked, design)
     if trials is None:
@@ -67,7 +68,8 @@ def excerpt(
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
-        if _is_current(folder, digest, design):  # another process was first
+        # Another process was first.
+        if _is_current(folder, digest, design):
             return True
         if folder.exists():
             shutil.rmtree(folder)

@@ -108,13 +108,15 @@ def open_store(
         stored = read_manifest(file)
         engine.recall(stored, sampling)
     else:
-        if budget is not None and engine.costs:  # it may make a call
+        # It may make a call.
+        if budget is not None and engine.costs:
             budget.affordable([design[0].messages], sampling)
         first_reply = engine.prepare(design[0].messages, sampling)
 
     manifest = engine.identity() | pinned(design, sampling, shard_size)
     spelling = engine.spelling(sampling)
-    is_older = stored is not None and SPELLING not in stored  # an older store has no steps
+    # An older store has no steps.
+    is_older = stored is not None and SPELLING not in stored
     if spelling and not is_older:
         manifest[SPELLING] = spelling
     manifest["chats"] = design.chats_digest
@@ -222,10 +224,12 @@ def _write_missing(
                 store.write_again(todo[index], replies)
 
             n_done += len(replies)
-            if not engine.keeps_each:  # else each was counted as it came
+            # Else each was counted as it came.
+            if not engine.keeps_each:
                 for reply in replies:
                     budget.count(reply)
-            progress.update(n_done - progress.n)  # some count each reply themselves
+            # Some count each reply themselves.
+            progress.update(n_done - progress.n)
 
 
 def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -> int:
@@ -264,7 +268,8 @@ def _each(
     """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
     journal = store.journal()
     ledger = store.ledger()
-    ledger.drop(journal.kept)  # a kill came between the two
+    # A kill came between the two.
+    ledger.drop(journal.kept)
     engine.find_batches(ledger)
     pay = partial(_pay, engine, budget, sampling)
 
@@ -291,9 +296,11 @@ def _each(
             rest = [trial for trial in rest if trial not in reply_of]
 
         yield index, [reply_of[trial] for trial in trials]
-        journal.drop(trials)  # whoever took them has written them
+        # Whoever took them has written them.
+        journal.drop(trials)
 
-    journal.drop(list(journal.kept))  # left by a kill, of parts that were written
+    # Left by a kill, of parts that were written.
+    journal.drop(list(journal.kept))
     ledger.clear()
 
 

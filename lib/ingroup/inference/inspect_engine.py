@@ -277,7 +277,8 @@ class InspectEngine(Engine):
         self.timeout = timeout
         self.batch = batch
         self.left_out: list[str] = []
-        self.answered = False  # whether it, or the store it goes on with, has had an answer
+        # Whether it, or the store it goes on with, has had an answer.
+        self.answered = False
         self._connections = uuid4().hex
         self._sent: dict[str, dict[str, Any]] = {}
 
@@ -310,7 +311,8 @@ class InspectEngine(Engine):
         config = GenerateConfig(max_retries=ATTEMPTS - 1, reasoning_summary="none")
         if batch:
             config.batch = True
-            config.max_retries = 0  # what failed in a batch is asked by the next run
+            # What failed in a batch is asked by the next run.
+            config.max_retries = 0
         else:
             config.attempt_timeout = self.timeout
             config.max_connections = getattr(self, "in_flight", 0) or None
@@ -393,7 +395,8 @@ class InspectEngine(Engine):
                 f"no server is at {place_of(self.address)} ({error}): start it, or check BASE_URL"
             ) from error
         except httpx2.HTTPError:
-            pass  # a server that says something else is running
+            # A server that says something else is running.
+            pass
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -525,7 +528,8 @@ class InspectEngine(Engine):
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
         key = _key(sampling)
-        self._sent.pop(key, None)  # the latest stands last
+        # The latest stands last.
+        self._sent.pop(key, None)
         self._sent[key] = sent
 
     async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Called:
@@ -633,11 +637,14 @@ class InspectEngine(Engine):
             is not theirs. Such causes are that nobody is there, a wrong key, no such model and no
             credit (401 to 404). As long as nothing was answered, so is any status of 4xx.
         """
-        were_sent_before = asked is not None and asked.are_covered  # from an earlier run's batches
-        with start_blocking_portal() as portal:  # a loop of its own, in a thread
+        # From an earlier run's batches.
+        were_sent_before = asked is not None and asked.are_covered
+        # A loop of its own, in a thread.
+        with start_blocking_portal() as portal:
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
         if stopped and not were_sent_before:
-            if asked is not None:  # answers are kept; calls that failed are to be sent anew
+            # Answers are kept; calls that failed are to be sent anew.
+            if asked is not None:
                 asked.ledger.drop(asked.trials)
             raise EngineError(self._does_not_answer(stopped))
         return replies
@@ -717,7 +724,8 @@ class InspectEngine(Engine):
                         group.start_soon(ask, index, asked.trials[index], messages)
                 else:
                     ask = partial(self._ask_in_turn, model, sampling, progress)
-                    left = iter(enumerate(conversations))  # all tasks share it
+                    # All tasks share it.
+                    left = iter(enumerate(conversations))
                     for _ in islice(conversations, self.in_flight or MOST_IN_FLIGHT):
                         group.start_soon(ask, left)
         except ExceptionGroup as failures:  # a full disk, say: its own sentence
@@ -949,7 +957,8 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     if reply.finish_reason in (FAILED, FILTERED):
         return reply
     masses = (0.0,) * len(sampling.leads)
-    if not (reply.text or "").strip():  # it ended inside its reasoning
+    # It ended inside its reasoning.
+    if not (reply.text or "").strip():
         return reply._replace(mass=masses)
     logprobs = output.choices[0].logprobs
     if logprobs is None or not logprobs.content:

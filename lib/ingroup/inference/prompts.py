@@ -59,7 +59,8 @@ def without_panic(name: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # pyo3's, which cannot be imported
+        # pyo3's, which cannot be imported.
+        if type(error).__name__ != "PanicException":
             raise
         reason = str(error).partition("\n")[0]
         raise EngineError(f"the tokenizer of {name} broke: {reason}; fetch it again") from error
@@ -187,7 +188,8 @@ class Prompter:
 
         def render() -> None:
             for chat in (_PROBE, _PROBE[1:]):
-                with suppress(Exception):  # a template may refuse this chat
+                # A template may refuse this chat.
+                with suppress(Exception):
                     texts.extend(self._rendered([chat]))
 
         thread = Thread(target=render, daemon=True)

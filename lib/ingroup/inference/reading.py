@@ -189,7 +189,8 @@ def _steps_of_leads(
     n_steps = sum(tree.size for tree in trees)
     stored = numbers_of(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
-    all_steps = np.nan_to_num(stored)  # rows of failed calls are left out in the end
+    # Rows of failed calls are left out in the end.
+    all_steps = np.nan_to_num(stored)
 
     of_leads = []
     begin = 0
@@ -259,5 +260,6 @@ def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> ND
     # The answer drawn is the first whose cumulative probability reaches the trial's number.
     drawn = uniform[trials - begin]
     is_below = chances.cumsum(axis=1) < drawn[:, None]
-    last_answer = chances.shape[1] - 1  # rounding can leave the sum below the number
+    # Rounding can leave the sum below the number.
+    last_answer = chances.shape[1] - 1
     return is_below.sum(axis=1).clip(max=last_answer)

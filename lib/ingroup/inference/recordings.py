@@ -170,7 +170,8 @@ def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
     alike: dict[tuple, dict[int, Path]] = {}
     for file in files:
         parts = re.split(r"(\d+)", str(file))
-        for index in range(1, len(parts), 2):  # the numbers stand between the texts
+        # The numbers stand between the texts.
+        for index in range(1, len(parts), 2):
             rest = (*parts[:index], None, *parts[index + 1 :])
             numbered = alike.setdefault(rest, {})
             number = int(parts[index])
@@ -208,14 +209,16 @@ def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
     table = _read(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
-    if system not in table:  # pandas's index is a column without a name
+    # pandas's index is a column without a name.
+    if system not in table:
         table[system] = ""
     rounds = _rounds(file, table, layout, run)
 
     for line, row in table.to_dict("index").items():
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
-            reply = EMPTY  # pandas writes a call that failed so
+            # Pandas writes a call that failed so.
+            reply = EMPTY
         recording = Recording(
             where=at(file, line),
             prompt=as_text(row[system], row[user]),
@@ -362,7 +365,8 @@ def _check_archive(file: Path) -> None:
             members = archive.infolist()
             stream.seek(archive.start_dir)
             n_listed = stream.read().count(_ENTRY)
-            if len(members) != n_listed:  # a changed length takes entries for a comment
+            # A changed length takes entries for a comment.
+            if len(members) != n_listed:
                 raise BadZipFile(f"it lists {len(members)} of {n_listed} members")
 
             n_bytes = sum(member.file_size for member in members)
@@ -384,9 +388,11 @@ def _unstated(archive: ZipFile, member: ZipInfo) -> int:
         raise BadZipFile("inspect_ai packs otherwise")
 
     stated = member.file_size
-    member.file_size = LARGEST_LOG + 1  # else zipfile reads no further than it is told
+    # Else zipfile reads no further than it is told.
+    member.file_size = LARGEST_LOG + 1
     n_bytes = 0
-    with archive.open(member) as stream:  # its end compares the checksum
+    # Its end compares the checksum.
+    with archive.open(member) as stream:
         while n_bytes <= LARGEST_LOG and (block := stream.read(_PACKED)):
             n_bytes += len(block)
     return n_bytes - stated

@@ -123,7 +123,8 @@ class ReplayEngine(Engine):
         self._origin_of = np.asarray(origin_numbers)
         self._replies = [apart(reply) for reply in replies]
         self._origins = list(origins)
-        self._n_rounds = max(origin.round for origin in origins)  # without drafts
+        # Without drafts.
+        self._n_rounds = max(origin.round for origin in origins)
         self._used = np.zeros(len(unsorted), dtype=bool)
         self._settled: dict[tuple, dict[int, list[int]]] = {}
 
@@ -245,7 +246,8 @@ class ReplayEngine(Engine):
             if begin in self._several:
                 turn = self._turn(begin, trial)
                 same = same[turn : turn + 1]
-            self._used[same] = True  # one reply, recorded several times, answers each time
+            # One reply, recorded several times, answers each time.
+            self._used[same] = True
             numbers.append(int(same[0]))
         return numbers
 
@@ -501,7 +503,8 @@ def _key(prompt: str) -> bytes:
 def _words(text: str) -> set[str]:
     """The words that can name a category, in the singular: two for "Races or ethnicities"."""
     words = set()
-    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):  # two in "RaceOrigin"
+    # Two in "RaceOrigin".
+    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):
         singular = re.sub(r"ies$", "y", word.lower())
         words.add(singular.removesuffix("s"))
     return words - {"or"}

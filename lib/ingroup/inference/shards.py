@@ -244,7 +244,8 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
 
     is_answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
     trials = table["trial"].to_numpy()
-    order = np.lexsort((is_answered, trials))  # stable: among equals the latest comes last
+    # stable: among equals the latest comes last.
+    order = np.lexsort((is_answered, trials))
     is_last = np.append(np.diff(trials[order]) > 0, True)
     return table.take(order[is_last]).cast(schema)
 
@@ -444,7 +445,8 @@ class Journal:
         """
         if reply.finish_reason == FAILED:
             return
-        if self._stream is None:  # leave out lines that were torn
+        # Leave out lines that were torn.
+        if self._stream is None:
             lines = map(self._line, self.kept, self.kept.values())
             replace(self.file, b"".join(lines))
 

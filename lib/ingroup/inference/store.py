@@ -149,7 +149,8 @@ class Store:
         rendered = self.manifest.get("chats", "")
         check_chats(self.folder, stored.get("chats", ""), rendered)
 
-        self.manifest = stored  # as it was written (0 or 0.0), for its hash
+        # As it was written (0 or 0.0), for its hash.
+        self.manifest = stored
         return True
 
     def _check_same(self, name: str, stored: Any, new: Any) -> None:
@@ -212,7 +213,8 @@ class Store:
             raise shards.unwritable(self.folder, error) from error
 
         with lock:
-            if not self._agree():  # a manifest that no answer follows yet is replaced
+            # A manifest that no answer follows yet is replaced.
+            if not self._agree():
                 shards.replace(self.folder / "manifest.json", self._text)
             state = self.state()
             try:

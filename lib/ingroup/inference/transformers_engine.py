@@ -121,14 +121,16 @@ class TransformersEngine(LocalEngine):
         return replies
 
     def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        least = max(1, self.batch_size // 4)  # a step costs little more for many than for few
+        # A step costs little more for many than for few.
+        least = max(1, self.batch_size // 4)
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
     def _chosen(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
             return super()._chosen(prompts, sampling)
-        config = self._model.config  # loads it, before there are threads
+        # Loads it, before there are threads.
+        config = self._model.config
 
         def choose(ids: list[int]) -> Reply:
             cache = DynamicCache(config=config)
@@ -150,11 +152,13 @@ class TransformersEngine(LocalEngine):
 
         cached_tokens = cache.get_seq_length()
         (reply,) = self._weigh(tree, choices, prompts, cached_tokens, cache)
-        cache.crop(len(prompts[0]) - cache.get_seq_length())  # without the tree's tokens
+        # Without the tree's tokens.
+        cache.crop(len(prompts[0]) - cache.get_seq_length())
         return [reply._replace(cached_tokens=cached_tokens)]
 
     def _longest(self) -> float:
-        config = self._model.config.get_text_config()  # loads it, before there are threads
+        # Loads it, before there are threads.
+        config = self._model.config.get_text_config()
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
@@ -333,7 +337,8 @@ def attention_mask(
         dtype=torch.bool,
         device=is_text.device,
     )
-    sees = everything.tril(shared)  # the prefix, and what is not behind a token
+    # The prefix, and what is not behind a token.
+    sees = everything.tril(shared)
     sees[:, :, shared:before_tree] &= is_text[:, None, :]
 
     on_path = []
@@ -403,7 +408,8 @@ class Draw:
         noise = torch.empty_like(logits)
         for row, stream in zip(noise, self.streams, strict=True):
             row.exponential_(generator=stream)
-        return logits - noise.log()  # minus the logarithm of an exponential draw is Gumbel
+        # Minus the logarithm of an exponential draw is Gumbel.
+        return logits - noise.log()
 
 
 def _not_finite(reply: Reply) -> Reply:

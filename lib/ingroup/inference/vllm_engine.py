@@ -111,7 +111,8 @@ class VLLMEngine(LocalEngine):
         EngineError
             Where vLLM cannot start, or a tensor is missing.
         """
-        self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
+        # VLLM would not miss a tensor.
+        self.weights.causal_model(device_map={"": "meta"})
         sequences = CPU_SEQUENCES if self.on_cpu else GPU_SEQUENCES
 
         try:
@@ -157,7 +158,8 @@ class VLLMEngine(LocalEngine):
             vLLM cannot start, or as in :meth:`ingroup.inference.weights.LocalEngine.complete`.
         """
         if self.on_cpu and sampling.draws and sampling.seed != self._seed:
-            self.close()  # the CPU build crashes with a seed a trial: there the engine has one
+            # The CPU build crashes with a seed a trial: there the engine has one.
+            self.close()
             self._seed = sampling.seed
         return super().complete(prompts, sampling)
 

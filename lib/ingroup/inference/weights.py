@@ -72,7 +72,8 @@ def make(name: str) -> Path:
         made = download / "made"
         file = _taken_out(about, download)
         _convert(file, about, made)
-        if not (folder / "config.json").is_file():  # another run may have made it meanwhile
+        # Another run may have made it meanwhile.
+        if not (folder / "config.json").is_file():
             made.replace(folder)
     return folder
 
@@ -116,7 +117,8 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     checkpoint = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)
     model.load_state_dict(checkpoint["tensors"], strict=False, assign=True)
-    model.tie_weights()  # a head that is shared with the embeddings is not in the file
+    # A head that is shared with the embeddings is not in the file.
+    model.tie_weights()
     for name, weight in model.named_parameters():
         if weight.is_meta:
             raise EngineError(f"the weights of {about['package']} lack the tensor {name}")
@@ -173,7 +175,8 @@ class Weights:
                 content = json.loads(index.read_text("utf8"))
                 indexed = set(content["weight_map"].values())
             except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
-                continue  # a loader says what is wrong with it
+                # A loader says what is wrong with it.
+                continue
 
             uncovered = sorted(indexed - covered, key=str)
             if uncovered:
@@ -198,7 +201,8 @@ class Weights:
                     "copy it with them, or give the folder itself as MODEL"
                 )
 
-            scheme = "sha256" if len(blob.name) == 64 else "git"  # of small files
+            # Of small files.
+            scheme = "sha256" if len(blob.name) == 64 else "git"
             problem = corpora.fault(blob, f"{scheme}:{blob.name}")
             if problem:
                 raise EngineError(
@@ -320,7 +324,8 @@ def weighed(
     """
     probabilities = tree.probabilities(steps)
     greedy = tree.greedy(steps)
-    option_mass = np.exp(steps[0]).sum(axis=1)  # of the first tokens of admissible answers
+    # Of the first tokens of admissible answers.
+    option_mass = np.exp(steps[0]).sum(axis=1)
     flat = np.hstack(steps)
     is_finite = np.isfinite(flat).all(axis=1)
 

@@ -113,9 +113,11 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
     for cause in causes:
         if type(cause).__name__ in SLOW or isinstance(cause, Refused):
             return False
-    if "insufficient_quota" in str(error):  # a 429 that no waiting mends
+    # A 429 that no waiting mends.
+    if "insufficient_quota" in str(error):
         return False
-    if any(isinstance(cause, json.JSONDecodeError) for cause in causes):  # it broke off
+    # It broke off.
+    if any(isinstance(cause, json.JSONDecodeError) for cause in causes):
         return True
 
     wait = parse_retry_after_from_exception(error)
@@ -324,7 +326,8 @@ def sound(answer: dict[str, Any]) -> dict[str, Any]:
                     message["reasoning_content"] = "\n".join(thoughts)
         answer["usage"] = _usage(answer.get("usage"))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        pass  # the client finds out what it is
+        # The client finds out what it is.
+        pass
     return answer
 
 
