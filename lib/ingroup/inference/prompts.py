@@ -390,6 +390,7 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
         for start in range(1, len(token.content)):
             ends.add(token.content[start:])
 
+    # A mark with which every chat begins would cut nothing off.
     inside = text[1:]
     marks = []
     for token in raw:
