@@ -95,8 +95,7 @@ class Sampling:
             identity["choices"] = list(self.choices)
             identity["leads"] = list(self.leads)
         else:
-            # Greedy and drawn replies have a temperature and a limit; scored ones are neither drawn
-            # nor cut.
+            # Scored answers are not drawn, and a limit could only cut them: then they are asked again.
             identity["temperature"] = self.temperature
             identity["max_tokens"] = self.max_tokens
 

@@ -822,7 +822,7 @@ class InspectEngine(Engine):
         kind = kinds[0]
         if not kind or len(set(kinds)) > 1:
             return False
-        # The key, the credit or the model's name is wrong, which no further call mends.
+        # Nothing listens, or the key, the credit or the model's name is wrong: no call mends that.
         if kind == "absent" or int(kind) in NEVER_A_PROMPTS_OWN:
             return True
 
@@ -987,7 +987,7 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
         return reply
     # Without an answer nothing of the probability was on admissible ones.
     masses = (0.0,) * len(sampling.leads)
-    # It ended inside its reasoning.
+    # The reply ended inside its reasoning.
     if not (reply.text or "").strip():
         return reply._replace(mass=masses)
     logprobs = output.choices[0].logprobs
