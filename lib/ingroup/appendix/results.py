@@ -479,7 +479,7 @@ def _papers_claims(run: Run) -> list[Block]:
         blocks.append(Table(caption, pd.DataFrame(rows)))
 
         quoted = []
-        # The table has a row for each model, and quotes each sentence once.
+        # The table has a row for each model; each sentence is quoted once.
         for place, sentence in own[["place", "sentence"]].drop_duplicates().to_numpy().tolist():
             quoted.append(f"{place}: “{sentence}”")
         blocks += [Paragraph("The claims rest on these sentences of the paper:"), Items(quoted)]

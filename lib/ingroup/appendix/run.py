@@ -170,8 +170,7 @@ class Run:
         first = {}
         for name in self.notebooks:
             study = study_of(name)
-            # Later notebooks of a study have more behind its name; they read what the first one
-            # asked.
+            # Later notebooks of a study have more words behind its name.
             if study == name.partition("_")[2]:
                 first[study] = name
         return first

@@ -101,6 +101,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
 
     target = settings.appendix_folder(name)
     fresh = target.with_name(f"{name}.unfinished")
+    # A killed command may have left half an appendix.
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     _copy_figures(document, fresh)
@@ -122,7 +123,7 @@ def pandoc() -> str | None:
         The path of the program, None where there is none.
     """
     try:
-        # Optional (locks/word.lock).
+        # This package is optional (locks/word.lock).
         import pypandoc
 
         return pypandoc.get_pandoc_path()
@@ -139,6 +140,7 @@ def _write_word(folder: Path) -> Path | None:
     file = folder / "appendix.docx"
     # The page's first heading is its title, so pandoc writes no title of its own.
     options = ["--from=html", "--metadata=title:", "--output", file.name]
+    # pandoc looks for figures from its working folder.
     done = subprocess.run([program, *options, "appendix.html"], cwd=folder)
     return file if done.returncode == 0 else None
 

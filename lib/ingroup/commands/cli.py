@@ -72,6 +72,7 @@ def run_notebooks(values: dict[str, str]) -> int:
             "work in a clone of your own"
         ) from problem
     with lock:
+        # doit would take further settings from files in the project.
         return DoitMain(config_filenames=(), extra_config=KEPT).run(["run", *options])
 
 
@@ -216,6 +217,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
 
     figures = values.get("ONLY", "").split()
     if figures:
+        # The kernels of the notebooks inherit these variables.
         for name in sorted(settings.OF_A_FIGURE | {"MODELS"}):
             os.environ[f"FIGURE_{name}"] = values.get(name, "")
         os.environ["FIGURE_OUT"] = values.get("OUT") or "paper"
@@ -307,6 +309,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
     """
     from ingroup.commands import environments
 
+    # The default run needs no more than the environment that is there.
     if not settings.parameters(values):
         return
 
@@ -369,7 +372,7 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
     """Become the program that answers a target."""
     if target == "report":
         become("report", "--run", settings.run_name())
-    # Make adds pandoc for the second.
+    # `make word` has added pandoc by now, and all else is the same.
     if target in ("appendix", "word"):
         become("appendix", "--run", settings.run_name())
     if target == "plan":
@@ -394,6 +397,7 @@ def main() -> int:
         The exit status: 2 for what cannot work, 130 when it was stopped.
     """
 
+    # A terminal signals all programs, a scheduler this one alone: its signal has the number along.
     def stopped(number: int, frame: object) -> None:
         raise KeyboardInterrupt(number)
 

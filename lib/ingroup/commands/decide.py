@@ -125,6 +125,6 @@ class Kept(JsonDB):
         """
         super().set(task_id, dependency, value)
         if dependency == "deps:":
-            # A full disk: the end of the run says so.
+            # A full disk stops no task: the end of the run writes again, and then says so.
             with contextlib.suppress(OSError):
                 self.dump()

@@ -45,7 +45,7 @@ def engines(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values and "ENGINE" not in values:
         return set()
 
-    # Takes seconds to import.
+    # This takes seconds to import, and only some commands need it.
     from ingroup import models
 
     typed = values.get("ENGINE", "")
@@ -73,7 +73,7 @@ def providers(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values:
         return set()
 
-    # Takes seconds to import.
+    # This takes seconds to import, and only some commands need it.
     from ingroup import models
 
     used = set()
@@ -103,6 +103,7 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
         The files by which make knows its parts; none where the run needs no more than it has.
     """
     parts = []
+    # vLLM's CPU build needs an environment of its own; that for a GPU goes into the studies'.
     if "vllm" in engines(values):
         if has_gpu:
             parts.append(".vllm")
@@ -130,7 +131,7 @@ def prepare(values: Mapping[str, str]) -> None:
     Refused
         If make failed, and has said why.
     """
-    # An environment of conda, or of the user's own.
+    # An environment of conda, or of the user's own, is taken as it is.
     if "PY" in values:
         return
 
@@ -153,5 +154,6 @@ def prepare(values: Mapping[str, str]) -> None:
 
     environment = settings.ROOT / folder
     python = environment / "bin" / "python"
+    # This program goes on in that environment, unless it is there already.
     if Path(sys.prefix) != environment:
         os.execv(python, [str(python), "-m", "ingroup.commands.cli", *sys.argv[1:]])

@@ -87,6 +87,7 @@ def stand_ins(folder: Path) -> dict[str, str]:
             items.to_json(file, orient="index")
         else:
             items = _repeated(pd.read_table(source), about.size)
+            # Repeated items need ids of their own, as two events with one id are refused.
             items["text_id"] = items.index
             items.to_csv(file, sep="\t", index=False)
         files[corpus] = file
@@ -119,6 +120,7 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
     for call in calls:
         if call.engine != models.STORED:
             provide(call)
+            # Calls with the same prompts share one design object, so its identity is enough.
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
 
@@ -206,7 +208,7 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
 
-    # Takes seconds to import.
+    # This takes seconds to import, and only some commands need it.
     from transformers import AutoTokenizer
 
     from ingroup.inference.weights import Weights
@@ -250,7 +252,7 @@ def load_counter(model: str) -> Prompter | Characters:
     if folder is None:
         return Characters()
 
-    # Takes seconds to import.
+    # This takes seconds to import, and only some commands need it.
     from transformers import AutoTokenizer
 
     from ingroup.inference.weights import Weights
@@ -285,13 +287,14 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     expected = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and call.engine not in models.SERVERS:
         expected |= prompter.identity()
-    # Its prompts still hold stand-ins.
+    # Its prompts still hold stand-ins, whose fingerprint says nothing.
     if not call.settled:
         del expected["prompts"]
 
     file = call.folder / "manifest.json"
     try:
         manifest = read_manifest(file) if file.exists() else {}
+        # What is not known without the engine is taken from the manifest, and so never differs.
         store = Store(call.folder, manifest | expected)
     except StoreError as error:
         return [], f"{error}."
@@ -391,7 +394,7 @@ def table(lines: pd.DataFrame, rate: float) -> str:
         A header, the lines and their total. Tokens are unknown where those of any line are.
     """
     total = lines.sum(skipna=False).rename("total")
-    # Independent errors add as squares.
+    # Errors of independent samples add as squares.
     total["error"] = math.hypot(*lines.error)
     rows = pd.concat([lines, total.to_frame().T])
 
@@ -440,11 +443,13 @@ def bill(
         NaN without prices.
     """
     left = row["trials"] - row["answered"]
+    # Prompts that are left are taken to be as long as the others.
     prompt_tokens = row["tokens"] * left / row["trials"]
     reply_tokens = most_output(call.sampling) * left
     price = math.nan
     if its_prices.are_given:
         price = its_prices.cost(prompt_tokens, reply_tokens)
+    # The first prompt of each new store goes alone, so it costs the whole price.
     alone = price * new_stores / max(left, 1)
 
     return {
@@ -459,6 +464,7 @@ def bill(
 
 def _bill_table(bills: list[dict[str, Any]]) -> str:
     """Write tokens and price of what is left to ask of each server's model as aligned text."""
+    # With min_count an unknown price stays unknown; a sum of NaN alone would be 0.
     by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
     if len(by_model) > 1:
         by_model.loc["all servers"] = by_model.sum(min_count=1)
@@ -556,6 +562,7 @@ def _plan_line(
 
     n_trials = len(first.design)
     estimate |= {"trials": n_trials, "shards": math.ceil(n_trials / SHARD_SIZE)}
+    # The calls of a line have one design, so one estimate serves all of them.
     numbers = {name: value * len(calls) for name, value in estimate.items()}
     numbers |= {"answered": 0, "done": 0}
     refusals = []
@@ -637,12 +644,13 @@ def _print_plan(names: list[str], options: argparse.Namespace) -> None:
         values = {}
         for name in names:
             values[name] = parameters_of(name, options, instead=instead)
-            # Refuses a cost limit without prices.
+            # This refuses a cost limit without prices.
             budget_of(values[name])
         print(plan(values, rate))
         for name, parameters in values.items():
             print(*power(name, parameters), sep="\n")
 
+    # Only corpora that a notebook of this plan reads are worth a sentence.
     used = set()
     for parameters in values.values():
         used.update(map(str, parameters.values()))

@@ -104,6 +104,7 @@ def _set_banners(pages: list[Page], tables: Path) -> None:
         run_models |= page.models
         answered = None
         folder = tables / page.folder
+        # Models without stored answers were left out; usage.csv has those that answered.
         if (folder / "usage.csv").exists():
             answered = set(read_table(folder, "usage").model)
         page.banner = banner(page.parameters, answered)
@@ -191,7 +192,7 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
     for verdict, rows in given.groupby(given, sort=False):
         count = f"{len(rows)} of {total} {verdict}"
         if len(rows) <= FEW < total:
-            # Line 1 is the header.
+            # Line 1 of the file is the header, and rows count from 0.
             lines = map(str, rows.index + 2)
             count += f" ({file.name}, line {', '.join(lines)})"
         counts.append(count)
@@ -226,7 +227,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
         row["cells"] = claim.set_index("model").to_dict("index")
         rows.append(row)
 
-    # Real models first.
+    # False comes before True, so real models stand first.
     names = sorted(table.model.unique(), key=models.is_calibrant)
     counts = {}
     papers = {}

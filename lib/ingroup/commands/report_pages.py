@@ -192,8 +192,10 @@ def clean(notebook: nbformat.NotebookNode) -> None:
     notebook : NotebookNode
         An executed notebook. It is changed in place.
     """
+    # A stream comes in many pieces, which are shown in one box.
     CoalesceStreamsPreprocessor().preprocess(notebook, {})
     notebook.metadata = nbformat.from_dict({"language_info": LANGUAGE})
+    # A raw cell would reach the page unescaped.
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type != "raw"]
     caption = "Figure"
     for cell in notebook.cells:
@@ -215,7 +217,7 @@ def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> d
     shown = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():
-        # myst-nb passes a cell without a source by.
+        # myst-nb would leave a cell without a source out, with its outputs.
         cell.source = "shown"
         tag = "remove-input"
     elif is_solution:
@@ -400,6 +402,7 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
 
         file, mark, anchor = address.partition("#")
         target = Path(normpath(folder / unquote(file)))
+        # Sphinx makes the anchors of headings in this way.
         fragment = mark + make_id(unquote(anchor))
         if not file:
             return f"[{text}]({fragment})"

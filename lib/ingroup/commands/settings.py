@@ -75,6 +75,7 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         If a name has other characters than letters, digits and _, or is that of a key.
     """
     flags = environment.get("MAKEFLAGS", "")
+    # make puts what is set on its command line behind "-- " in MAKEFLAGS.
     overrides = re.search(r"(?:^|\s)-- (.*)", flags, re.DOTALL)
     if overrides is None:
         return {}
@@ -84,7 +85,7 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     values = {}
     for word in words:
         left_side, _, _ = word.partition("=")
-        # Of :=, +=, ?= and !=.
+        # Of :=, +=, ?= and != a sign is left behind the name.
         name = left_side.rstrip(":+?!")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise Refused(f"a parameter's name has letters, digits and _: {name}")
@@ -109,7 +110,7 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     """
     others = OF_MAKE | OF_COMMANDS | OF_A_FIGURE
     if "ONLY" in values:
-        # Then it says which models one figure shows.
+        # MODELS then says which models this one figure shows.
         others = others | {"MODELS"}
     names = sorted(set(values) - others)
     return {name: values[name] for name in names}
@@ -241,6 +242,7 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
     if is_short and is_folder_name(whole) and whole != DEFAULT_RUN:
         return whole
 
+    # A value may hold bytes that are not UTF-8, which Python keeps as halves of surrogates.
     content = whole.encode("utf8", "surrogatepass")
     checksum = hashlib.sha256(content).hexdigest()[:10]
     readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", "+".join(short_changes)).lstrip("-")
@@ -482,6 +484,7 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
             continue
 
         hint = f"there are {' '.join(sorted(known))}"
+        # All parameters are in capitals, which a user may forget.
         near = difflib.get_close_matches(name.upper(), known, 1)
         if near:
             hint = f"did you mean {near[0]}?"
@@ -574,7 +577,7 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         For the first mistake.
     """
     values = given(environment)
-    # The Makefile writes them into shell lines.
+    # The Makefile writes these into shell lines.
     for name in ("PYTHON", "PY", "VENV", "READY"):
         value = values.get(name, "")
         if not re.fullmatch(r"[\w./~+@:-]*", value):
@@ -648,6 +651,7 @@ def main(arguments: list[str]) -> int:
         print(_help_text())
         return 0
 
+    # make keeps the user's own PYTHONPATH under this name, and sets another.
     foreign = os.environ.get("FOREIGN", "")
     if foreign not in ("", str(ROOT / "lib")):
         print(f"PYTHONPATH is not used: make runs {ROOT / 'lib'}", file=sys.stderr)

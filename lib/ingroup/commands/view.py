@@ -67,11 +67,12 @@ def samples(
     if 0 < size < n_trials:
         rng = np.random.default_rng(0)
         drawn = rng.choice(chosen, size, replace=False)
+        # The trials are sorted from here on, so readings and rows of the store go in step.
         chosen = np.union1d(drawn, np.array(linked, int))
 
     table = table.drop(columns="reply", errors="ignore")
     text = table.iloc[chosen].to_json(orient="records")
-    # Plain values, None for NaN.
+    # JSON gives plain values, and None for NaN.
     readings = iter(json.loads(text))
     for part in parts(stored(call)):
         rows = part[part.trial.isin(chosen)]
@@ -95,7 +96,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         choices.append({"message": message, "stop_reason": ended})
 
     scores = {}
-    # A column of the list of samples.
+    # This is a column of the viewer's list of samples, which has room for one line.
     answer = notebook.one_line(reply)
     for name in READ:
         value = reading.pop(name, None)
@@ -104,7 +105,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
 
     factors = {}
     for name, level in trial.condition.items():
-        # A named tuple, whose fields have names of their own.
+        # A level may be a named tuple, whose fields have names of their own.
         if hasattr(level, "_asdict"):
             factors |= level._asdict()
         else:
@@ -134,6 +135,7 @@ def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
     weights_of_rows = probabilities(rows, answers, len(prefixes))
     for weights_of_row, masses in zip(weights_of_rows, rows.mass, strict=True):
         lines = []
+        # A failed call has no mass, and so no line.
         for prefix, weights, mass in zip(prefixes, weights_of_row, masses, strict=False):
             best = []
             for k in np.argsort(-weights)[:BEST]:

@@ -95,7 +95,7 @@ class Sampling:
             identity["choices"] = list(self.choices)
             identity["leads"] = list(self.leads)
         else:
-            # Scored answers are not drawn, and a limit could only cut them: then they are asked again.
+            # Scored answers are not drawn, and those that a limit cuts are asked again.
             identity["temperature"] = self.temperature
             identity["max_tokens"] = self.max_tokens
 
