@@ -53,6 +53,7 @@ def contents(run: Run) -> Document:
         Its blocks and references.
     """
     labels = ", ".join(map(models.label, run.models))
+    # The labels of many models would fill a title of several lines.
     is_named = not run.is_default and 0 < len(run.models) <= MOST_IN_A_TITLE
     subject = f"{labels} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
     document = Document(f"Appendix: {subject}", references=forms.references())

@@ -54,6 +54,7 @@ def run_notebooks(values: dict[str, str]) -> int:
     from doit.doit_cmd import DoitMain
     from filelock import FileLock, Timeout
 
+    # Parameters often mean a larger model, of which one may fill the memory.
     at_once = 1 if settings.parameters(values) else TWO
     options = ["--process", str(at_once), "--parallel-type", "thread", "--continue"]
 
@@ -226,6 +227,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     commands = []
     for summary_file in _summary_files(run):
         notebook = summary_file.stem
+        # The folder of a figure is its study, which stands in the names of the study's notebooks.
         if not figures or any(study in notebook for study in studies):
             commands.append([*_run_command(notebook, run), "--redraw"])
 
@@ -265,6 +267,7 @@ def plan(values: dict[str, str]) -> NoReturn:
     options = [*settings.chosen_studies(study), *settings.command_options(values)]
     if os.environ.get("RATE"):
         options += ["--rate", os.environ["RATE"]]
+    # Each of several notebooks takes only its own of the parameters.
     if not study:
         options.append("--shared")
     become("plan", *options)
@@ -363,6 +366,7 @@ def call(target: str) -> int:
         return _draw_figures(run, values)
     if target == "runs":
         return _show_runs()
+    # A table that was changed by hand must not get into a document.
     if target in ("report", "appendix", "word") and not _make_again(run):
         return 1
     _go_on(target, values)
@@ -381,6 +385,7 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
         view(values)
 
     if target == "ask":
+        # `settings.check` has refused an ask without a study.
         (study,) = settings.chosen_studies(os.environ["STUDY"])
         become("run", study, "--ask", *settings.command_options(values))
     if target == "bench-gpu":

@@ -102,6 +102,7 @@ class Kept(JsonDB):
             super().__init__(name, *arguments, **options)
         except (DatabaseException, UnicodeDecodeError):  # damaged: everything runs again
             self._db = {}
+        # A damaged file can still be JSON.
         if not isinstance(self._db, dict):
             self._db = {}
 

@@ -76,6 +76,7 @@ def merged(
         values[name] = text
 
     for name, value in values.items():
+        # A plan puts stand-ins in the place of corpora that nobody has fetched.
         values[name] = instead.get(str(value), value)
     values["RUN"] = run
     return parameters.checked(_base(notebook), values, usual)

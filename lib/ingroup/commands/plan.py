@@ -119,6 +119,7 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
     alike = defaultdict(list)
     for call in calls:
         if call.engine != models.STORED:
+            # Answers that are copied from recorded ones count as stored.
             provide(call)
             # Calls with the same prompts share one design object, so its identity is enough.
             key = (call.model, call.way, id(call.design))
@@ -127,6 +128,7 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
     lines = {}
     for of_line in alike.values():
         name = _line_name(notebook, of_line)
+        # Two lines may share all their labels; the part of the study tells them apart.
         if name in lines:
             name = f"{name} {of_line[0].part}"
         lines[name] = of_line
@@ -205,6 +207,7 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
     """
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
+    # A plan writes nothing, so it does not make the weights.
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
 
@@ -344,6 +347,7 @@ def power(
 
 def _found_by(test: Tested, model: str) -> str:
     """Say in a sentence what a test finds, given the spread of a model's recorded answers."""
+    # A single item has no spread.
     if test.n < 2:
         return f"finds nothing: {test.n} {test.items}, expected at least 2."
 
@@ -520,6 +524,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     if n_lines == 0:
         return "\n".join(["Nothing is asked: stored answers of these models are read.", *lacking])
 
+    # The standard error of a line needs two trials at least.
     sample_size = max(2, SAMPLE // n_lines)
     rng = np.random.default_rng(0)
 
@@ -585,6 +590,7 @@ def _prompter(call: Call, parameters: Mapping[str, Any]) -> Prompter | Character
     """Load what counts the prompt tokens of a call, by `load_counter` or `load_prompter`."""
     if call.engine in models.SERVERS:
         return load_counter(call.loaded)
+    # A study that fixes how a system turn is rendered overrides the run.
     system = call.options.get("system", parameters.get("SYSTEM"))
     return load_prompter(call.loaded, call.engine, system, parameters["BOS"])
 

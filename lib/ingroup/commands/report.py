@@ -222,6 +222,8 @@ def claims(tables: Path) -> dict[str, Any] | None:
 
     table = read_table(folder, "claims")
     rows = []
+    # The table has a row for each claim and model; the page has one row, with a cell for each
+    # model.
     for _, claim in table.groupby(["study", "name"], sort=False):
         row = claim.iloc[0].fillna("").to_dict()
         row["cells"] = claim.set_index("model").to_dict("index")
@@ -232,6 +234,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
     counts = {}
     papers = {}
     for study, of_study in table.groupby("study", sort=False):
+        # A model without answers in a study has no verdict there.
         counts[study] = {name: {} for name in names}
         papers[study] = {name: multiverse.of_paper([]) for name in names}
         for name, verdict_of_row in of_study.groupby("model")["verdict"]:
@@ -301,6 +304,7 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
             folder = target / kind / study
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, folder / file.name)
+            # A file's name may hold signs that an address cannot.
             address = quote(f"{kind}/{study}/{file.name}")
             suffix = file.suffix.removeprefix(".")
             links = copied.setdefault(study, {}).setdefault(file.stem, [])

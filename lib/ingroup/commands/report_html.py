@@ -305,6 +305,7 @@ def said(text: str) -> str:
 
     if re.fullmatch(r"[\w./-]{3,60}", text):
         model = models.find(text)
+        # A paper's name for a model, which `find` knows as well, stays as it is printed.
         if model and model.name == text:
             return model.label
     return _WORDS.get(text, text)

@@ -86,6 +86,7 @@ class Page:
         self.models = set()
         for entry in (self.parameters or {}).get("MODELS", ()):
             model, _ = models.split(entry)
+            # Figures are named by the last part of a model's name or folder.
             self.models.add(Path(model).name)
 
         summary = source.with_suffix(".txt")
@@ -241,6 +242,7 @@ def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
         return [html_output(parts().text("error", text))]
 
     data = output.get("data", {})
+    # A picture comes with a text as well, such as <Figure size 640x480>, which says nothing.
     if PNG in data:
         return [new_output("display_data", data={PNG: data[PNG]})]
     if HTML in data:
@@ -411,6 +413,7 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
             if module:
                 fragment = f"#{make_id(module)}"
             return f"[{text}](/{page}{fragment})"
+        # A file that is there, but is no page of the book, is no mistake: its link becomes text.
         if not target.is_relative_to(paths.ROOT) or not target.exists():
             lost.append(address)
         return text

@@ -94,6 +94,7 @@ class Progress(io.TextIOBase):
             print(text, end="", file=sys.stderr, flush=True)
             return
 
+        # Elsewhere than on a terminal each state of a bar becomes a line, as in a log.
         for line in re.split("[\r\n]+", text):
             if line.strip():
                 self.line(line)
@@ -135,6 +136,7 @@ def given_files(parameters: Mapping[str, Any]) -> set[str]:
         if not isinstance(text, str) or not text.strip():
             continue
 
+        # A parameter may be a folder by itself, or a model's folder with its engine behind it.
         name, _, engine = text.rpartition("@")
         path = os.path.join(paths.ROOT, name if engine in models.ENGINES else text)
         pattern = escape(digests.name_of(Path(path)))
@@ -243,6 +245,7 @@ def execute(
 
     unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    # A test makes sure that cells with these tags use no names of other cells.
     if redraw:
         book.cells = [cell for cell in book.cells if DRAWING & set(cell.metadata.get("tags", ()))]
     else:  # its tables are no longer those of the last run
@@ -348,6 +351,7 @@ def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "
         "reply tokens"
     )
+    # A model on this machine costs no money.
     if not any(call.engine in models.SERVERS for call in calls):
         return took
 
@@ -541,6 +545,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.redraw:
         seconds = time.monotonic() - started
         progress.line(f"done in {seconds:.0f} s")
+        # This file is also the mark of a notebook that came to its end, by which `settings.runs`
+        # finds runs.
         summary = _summary(options, parameters, seconds)
         target.with_suffix(".txt").write_text(summary, "utf8")
     return 0

@@ -238,6 +238,7 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
     whole = "+".join(changes)
     if not whole:
         return DEFAULT_RUN
+    # A profile that is called "default" must not take the default run's folder.
     is_short = len(whole) <= LONGEST_NAME
     if is_short and is_folder_name(whole) and whole != DEFAULT_RUN:
         return whole
@@ -302,6 +303,7 @@ def runs() -> list[str]:
         Names of runs in which a notebook has ended.
     """
     names = set()
+    # A notebook's summary, the .txt, is written when it has come to its end.
     for file in BUILD.glob("runs/*/notebooks/*.txt"):
         names.add(file.parents[1].name)
 
@@ -552,6 +554,7 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
 def _is_figure(figure: str, run: str) -> bool:
     """Tell whether a figure, ``<study>/<name>``, is committed or was drawn by a run."""
     study, _, name = figure.partition("/")
+    # A name with two dots would lead out of the folder.
     if not is_folder_name(study) or not is_folder_name(name):
         return False
 
