@@ -223,7 +223,7 @@ def _sampling(manifest: dict[str, Any]) -> str:
     """How answers were sampled, in words."""
     choices = manifest.get("sampling_choices") or []
     if choices:
-        # Nothing is drawn or cut where answers are scored, so their number says enough.
+        # Nothing is drawn where answers are scored, so their number says enough.
         return f"scored, {len(choices)} answers"
     temperature = manifest.get("sampling_temperature", DASH)
     words = [f"text, temperature {temperature}"]

@@ -111,6 +111,7 @@ def to_latex(document: Document) -> str:
         comment_end_string="#>",
         trim_blocks=True,
         lstrip_blocks=True,
+        # Jinja calls this for all that the template prints, so nothing goes unescaped.
         finalize=escaped,
     )
 
@@ -119,6 +120,7 @@ def to_latex(document: Document) -> str:
         "floats": floats,
         "markdown": markdown_to_latex,
         "caption": _caption_to_latex,
+        # LaTeX takes no other signs in the key of a reference.
         "key": lambda text: Latex(re.sub(r"[^A-Za-z0-9_./+=,-]", "-", text)),
     }
     return environment.get_template("appendix.tex.j2").render(document=document)
@@ -150,6 +152,7 @@ def escaped(value: Any) -> str:
 
 def _with_blanks(text: str) -> str:
     """Escape a part of a text; a blank at its ends stays."""
+    # `latex.escape` joins the words of a text, and so drops blanks at its ends.
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
     return f"{before}{latex.escape(text)}{after}"

@@ -270,6 +270,7 @@ def cards(run: Run) -> list[Block]:
     for model in run.models:
         # A model's folder is compared as it was given: two folders may have one label.
         own = [stored for stored in stores if stored.call.loaded == model]
+        # What is known of this model goes before what is said of the whole run.
         facts = general | card_of(run, model, own)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
         blocks += _recorded_card(model)

@@ -292,7 +292,6 @@ class Call:
             The names, with spaces between.
         """
         words = [Path(self.model).name, *map(str, self.labels.values())]
-        # Free text is the usual case and has no word of its own.
         if self.over_choices:
             words.append(self.way)
         return " ".join(words)

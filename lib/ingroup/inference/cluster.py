@@ -465,7 +465,6 @@ def _next_ended(ray: ModuleType, staff: _Staff) -> Any:
 
 def _same(first: dict[str, str], engine: dict[str, str]) -> None:
     """Raise an EngineError where two engines are not the same."""
-    # An entry that only one of the two has counts as a difference, too.
     for name in engine.keys() | first.keys():
         expected = first.get(name)
         value = engine.get(name)
@@ -478,7 +477,6 @@ def _same(first: dict[str, str], engine: dict[str, str]) -> None:
 
 def _lost(error: Exception) -> EngineError:
     """The sentence on a shard that was lost each time that it was asked."""
-    # Only an error within a task has a cause; the death of a worker has none.
     cause = getattr(error, "cause", None)
     reason = error if cause is None else f"{type(cause).__name__}: {cause}"
     return EngineError(f"a shard was lost {1 + RETRIES} times ({_one_line(reason)}); {STORED}")

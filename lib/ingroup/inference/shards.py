@@ -214,7 +214,7 @@ def _separated(file: pq.ParquetFile) -> dict[str, pa.Array]:
     """Text and reasoning of a file that holds both in one column."""
     answers = []
     thoughts = []
-    # Texts are categories, in which a missing one cannot be replaced.
+    # Texts are categories; as objects the missing ones become None.
     texts = file.read(["text"])["text"].to_pandas().astype(object)
     for text in texts.replace(np.nan, None):
         answer, thought = (None, "") if text is None else separate(text)

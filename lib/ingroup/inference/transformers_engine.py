@@ -269,7 +269,8 @@ class TransformersEngine(LocalEngine):
         position_of[()] = length - 1
         positions = [position_of[place.path] for place in tree.places]
 
-        # A padding token may see nothing, and minus infinity everywhere would give NaN.
+        # Hidden tokens get the lowest finite number: a padding token may see nothing, and minus
+        # infinity everywhere would give NaN.
         logits = model(
             input_ids=ids,
             attention_mask=is_hidden * torch.finfo(model.dtype).min,
