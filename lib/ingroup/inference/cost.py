@@ -205,7 +205,7 @@ class Budget:
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
-        # Each answer prefix is a call of its own, with the whole prompt again.
+        # The bound takes each answer prefix for a call of its own, with the whole prompt again.
         whole = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
         return whole * BATCHED if in_batch else whole
 
@@ -321,7 +321,7 @@ class Budget:
         whole = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
         self.spent += whole * reply.price_share
         self._has_learnt = True
-        # The prompt was sent once for each answer prefix. An empty one must not make this 0.
+        # As in `most`, the prompt counts once for each prefix. An empty one must not make this 0.
         sent = max(1, characters(chat)) * len(sampling.leads)
         # Both shares only grow, so `most` stays an upper bound for what comes next.
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
