@@ -71,6 +71,7 @@ def overview(run: Run) -> list[Block]:
 
     rows = []
     for notebook in run.notebooks:
+        # The first line reads "10_empathy_gap: 52 s, MODELS=...", see `ingroup.commands.run`.
         first, *_ = run.summary(notebook) or [""]
         _, _, settings = first.partition(": ")
         seconds, _, changed = settings.partition(", ")
@@ -135,6 +136,7 @@ def stored_answers(run: Run) -> list[Block]:
             manifest = stored.manifest
             rows.append(
                 {
+                    # The heading above the table names the study, so the address need not.
                     "Store": stored.address.removeprefix(f"{study}/"),
                     "Prompts": _count(manifest.get("trials")),
                     "Digest of prompts": _digest(manifest.get("prompts")),
@@ -188,6 +190,8 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
     groups: dict[tuple[str, ...], list[Stored]] = {}
     for stored in stores:
         manifest = stored.manifest
+        # Whatever may differ between two stores of a model and change an answer tells two rows
+        # apart.
         key = (
             models.label(stored.call.model),
             _sampling(manifest),
@@ -219,9 +223,11 @@ def _sampling(manifest: dict[str, Any]) -> str:
     """How answers were sampled, in words."""
     choices = manifest.get("sampling_choices") or []
     if choices:
+        # Nothing is drawn where answers are scored, so their number says enough.
         return f"scored, {len(choices)} answers"
     temperature = manifest.get("sampling_temperature", DASH)
     words = [f"text, temperature {temperature}"]
+    # A greedy answer has no top_p, and 1 is no restriction.
     if manifest.get("sampling_top_p") not in (None, 1.0):
         words.append(f"top-p {manifest['sampling_top_p']}")
     words.append(f"at most {manifest.get('sampling_max_tokens', DASH)} tokens")
@@ -237,6 +243,7 @@ def _seeds(stores: Iterable[Stored]) -> str:
         if "sampling_seed" in stored.manifest:
             seeds.add(int(stored.manifest["sampling_seed"]))
     ordered = sorted(seeds)
+    # One seed is named once; several are a range, as each round has a seed of its own.
     ends = dict.fromkeys([*ordered[:1], *ordered[-1:]])
     return " to ".join(map(str, ends)) or DASH
 
@@ -246,8 +253,11 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
     values: dict[str, dict[str, None]] = {}
     for stored in stores:
         for name, value in stored.manifest.items():
+            # These are arguments that a server was sent, as they stood in the request.
             if name in PINNED or name.startswith("sent_"):
                 told = PINNED.get(name, name.replace("_", " "))
+                # The inner dict serves as an ordered set: each value once, in the order of the
+                # stores.
                 values.setdefault(told, {})[str(value)] = None
     if not values:
         return []
@@ -263,6 +273,7 @@ def _usage(run: Run, study: str) -> list[Block]:
         return [Missing("This run has no table of tokens and cost (usage.csv) for this study.")]
 
     rows = []
+    # The row "all" is the sum of the others, so it may not be summed with them.
     total = table[table["model"] == "all"]
     calls = table[table["model"] != "all"]
     for (model, way), own in calls.groupby(["model", "asked"], sort=False):
@@ -277,6 +288,7 @@ def _usage(run: Run, study: str) -> list[Block]:
 
 def _sums(rows: pd.DataFrame) -> dict[str, str]:
     """Sums of some rows of usage.csv, as texts."""
+    # An older table lacks some of these columns, which are then shown as a dash.
     sums = rows.sum(numeric_only=True)
     return {
         "Prompts": _count(sums.get("prompts")),
@@ -299,6 +311,7 @@ def _responses(run: Run, study: str) -> list[Block]:
         of_model = counts.setdefault(models.label(row["model"]), {})
         for column, words in OUTCOMES.items():
             if column in row:
+                # Two columns may have the same words, such as two kinds of text without an answer.
                 of_model[words] = of_model.get(words, 0) + row[column]
 
     rows = []
@@ -316,11 +329,13 @@ def _parameters(run: Run, notebook: str) -> list[Block]:
         return [Missing(f"The parameters of {notebook} are not known: it has none, or is older.")]
     try:
         usual = defaults(notebook)
+    # Without the committed parameters, e.g. of a renamed notebook, all are listed.
     except UNREADABLE:
         usual = {}
 
     changed = []
     for name, value in parameters.items():
+        # The name of the run is in the title.
         if name != "RUN" and value != usual.get(name):
             changed.append(f"{name} = {as_typed(name, value)}")
     statistics = []
@@ -356,6 +371,7 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
     for stored in stores:
         design = stored.call.design
         templates = str([block.templates for block in design.blocks])
+        # Models and rounds share the wordings, and each is shown once.
         if templates in wordings or len(design) == 0:
             continue
 

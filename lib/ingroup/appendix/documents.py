@@ -100,6 +100,7 @@ def to_latex(document: Document) -> str:
     str
         The document.
     """
+    # Jinja's usual signs, {{ and {%, are common in LaTeX, so others mark its statements.
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         block_start_string="<%",
@@ -110,6 +111,7 @@ def to_latex(document: Document) -> str:
         comment_end_string="#>",
         trim_blocks=True,
         lstrip_blocks=True,
+        # Jinja calls this for all that the template prints, so nothing goes unescaped.
         finalize=escaped,
     )
 
@@ -118,6 +120,7 @@ def to_latex(document: Document) -> str:
         "floats": floats,
         "markdown": markdown_to_latex,
         "caption": _caption_to_latex,
+        # LaTeX takes no other signs in the key of a reference.
         "key": lambda text: Latex(re.sub(r"[^A-Za-z0-9_./+=,-]", "-", text)),
     }
     return environment.get_template("appendix.tex.j2").render(document=document)
@@ -140,6 +143,7 @@ def escaped(value: Any) -> str:
         return value
 
     written = []
+    # The group keeps the signs themselves among the parts.
     for part in re.split(f"([{''.join(MATHEMATICS)}])", str(value)):
         sign = MATHEMATICS.get(part)
         written.append(f"${sign}$" if sign else _with_blanks(part))
@@ -148,6 +152,7 @@ def escaped(value: Any) -> str:
 
 def _with_blanks(text: str) -> str:
     """Escape a part of a text; a blank at its ends stays."""
+    # `latex.escape` joins the words of a text, and so drops blanks at its ends.
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
     return f"{before}{latex.escape(text)}{after}"
@@ -183,8 +188,10 @@ def fitted(table: Table) -> Fitted:
     kinds = []
     for name in texts:
         if name in rooms:
+            # LaTeX breaks no first word of a cell without \hspace{0pt} before it.
             share = rooms[name] / ROOM
             kinds.append(rf">{{\RaggedRight\hspace{{0pt}}}}p{{{share:.3f}\linewidth}}")
+        # Numbers stand on the right, so that their digits are below each other.
         elif texts[name].map(lambda text: bool(NUMBER.fullmatch(text))).all():
             kinds.append("r")
         else:
@@ -192,6 +199,7 @@ def fitted(table: Table) -> Fitted:
 
     head = []
     for name in texts:
+        # One sign less leaves room for letters that are wider than usual.
         room = int(rooms.get(name, ROOM)) - 1
         head.append(_breakable(name, room))
         if name in rooms:
@@ -201,6 +209,7 @@ def fitted(table: Table) -> Fitted:
 
 def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
     """The signs that each column of longer texts may have on a line."""
+    # Ever shorter columns have to share, until each that does has some room.
     for short in SHORT:
         longer = {name: length for name, length in lengths.items() if length > short}
         left: float = room - sum(length for length in lengths.values() if length <= short)
@@ -232,6 +241,7 @@ def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
 
 def _breakable(text: str, room: int) -> str:
     """A text in which a word that is longer than its column may be broken."""
+    # A zero-width space lets a line break behind these signs, but not within a number.
     marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
 
     written = []
@@ -251,7 +261,8 @@ def _breakable(text: str, room: int) -> str:
 def _width(letter: str) -> float:
     """How wide a letter is printed, in letters of the usual width."""
     if not letter.isascii() and letter not in latex.LETTERS + latex.SIGNS:
-        return 9.0  # as [U+4E2D]
+        # It is printed as its number, e.g. [U+4E2D].
+        return 9.0
     if letter in "MW@%\\":
         return 2.0
     return 1.5 if letter.isupper() else 1.0
@@ -270,6 +281,7 @@ def floats(text: str) -> Latex:
     Latex
         The same floats, one column wide.
     """
+    # LaTeX would move most floats to the end of the appendix; [H] keeps each where it is named.
     one_column = text.replace("{table*}", "{table}")
     return Latex(one_column.replace("{table}[tp]", "{table}[H]"))
 
@@ -349,6 +361,7 @@ def markdown_to_latex(source: str) -> Latex:
 
 def _caption_to_latex(source: str) -> Latex:
     """Write markdown as a caption: on one line, without a paragraph's end."""
+    # A blank line would end the argument of LaTeX's caption.
     written = markdown_to_latex(" ".join(source.split()))
     return Latex(" ".join(written.split()))
 
@@ -405,6 +418,7 @@ def layouts_to_html(text: str) -> Markup:
         A caption and a table for each float.
     """
     tables = []
+    # `ingroup.latex` alone writes these floats, so patterns suffice to read them.
     for float_text in re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", text, re.DOTALL):
         caption = re.search(r"\\caption\{(.*)\}\n\\label", float_text, re.DOTALL)
         told = _cell_html(caption[1]) if caption else ""
@@ -435,6 +449,7 @@ def _tagged_rows(lines: str, tag: str) -> list[str]:
             continue
 
         cells = []
+        # An escaped ampersand is a sign of the text, and no border of a cell.
         for cell in re.split(r"(?<!\\) & ", line.removesuffix(r" \\")):
             cells.append(_tagged(cell.strip(), tag))
         rows.append(f"<tr>{''.join(cells)}</tr>")
@@ -482,8 +497,10 @@ def _command_html(command: str) -> str:
     if len(command) > 2 and command.startswith("$"):
         formula = command.strip("$")
         is_number = re.fullmatch(r"[-+]?[\d.]+", formula)
+        # A number needs no MathML, only a true minus sign.
         return formula.replace("-", "−") if is_number else report_html.formula(formula)
     printed = PRINTED[command]
+    # A long word may be broken at this place.
     if printed == "\u200b":
         return "<wbr>"
     return "<br>" if printed == "\n" else html.escape(printed)

@@ -79,6 +79,7 @@ def _answered(items: list[dict[str, Any]], facts: Mapping[str, tuple[str, str]])
         question = item["question"]
         if "number" in item:
             question = f"{item['number']}. {question}"
+        # A question that the run does not answer is left to the authors, with an empty answer.
         text, source = facts.get(item.get("answer", ""), ("", ""))
         rows.append(Answer(question, text, source))
     return Answers(rows)
@@ -148,6 +149,8 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
         ),
     }
 
+    # Facts whose section this run does not have are left out, as they would send the reader
+    # nowhere.
     if run.table("synthesis", "multiverse_shares") is None:
         del facts["claims"]
     if not stores:
@@ -198,9 +201,11 @@ def _compute(run: Run) -> str:
     seconds = 0
     for notebook in run.notebooks:
         first, *_ = run.summary(notebook) or [""]
+        # The first line reads "10_empathy_gap: 52 s, ...".
         took = re.search(r": (\d+) s\b", first)
         seconds += int(took[1]) if took else 0
 
+    # The row "all" of each table was left out above, so nothing is counted twice.
     sums = pd.concat(calls).sum(numeric_only=True)
     tokens = sums["prompt_tokens"] + sums["output_tokens"]
     return (
@@ -263,7 +268,9 @@ def cards(run: Run) -> list[Block]:
     ]
 
     for model in run.models:
+        # A model's folder is compared as it was given: two folders may have one label.
         own = [stored for stored in stores if stored.call.loaded == model]
+        # What is known of this model goes before what is said of the whole run.
         facts = general | card_of(run, model, own)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
         blocks += _recorded_card(model)
@@ -288,6 +295,7 @@ def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, 
         By the key of a field, the answer and the files that it was read from.
     """
     facts = {}
+    # A model of the user's own is not in the registry, so its parameter is all that names it.
     known = models.find(model)
     if known:
         name = known.hub_id or known.name
@@ -342,9 +350,11 @@ def _recorded_card(model: str) -> list[Block]:
     """The card that lies beside a model's recorded answers, as it is."""
     name = models.label(model)
     known = models.find(model)
+    # Recordings are named by the registry; a folder of the user's own has none.
     file = paths.RECORDINGS / (known.name if known else name) / "README.md"
     if not file.is_file():
         return []
+    # The first line is the card's title, for which there is a heading here.
     _, _, text = file.read_text("utf8").partition("\n")
     return [Heading("Card of the recorded answers", 3), Prose(text.strip())]
 
@@ -397,9 +407,11 @@ def references() -> list[Reference]:
         authors = list(map(_author, entry["authors"]))
         year = str(entry.get("year") or entry.get("date-released"))[:4]
         where = entry.get("collection-title", "")
+        # This project is the last entry, and has a version in place of a venue.
         if entry is citation:
             where = f"Version {entry['version']}"
 
+        # This project's authors are a group, which has a name and no family name.
         family = entry["authors"][0].get("family-names", "ingroup").lower()
         key = f"{re.sub('[^a-z]', '', family)}{year}"
         found.append(Reference(key, _joined(authors), entry["title"], where, year))

@@ -114,6 +114,7 @@ def numbered_tables(study: str) -> dict[str, str]:
     of_study = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8")).get(study, {})
 
     tables = {}
+    # One table of a run may fill several tables of the paper.
     for name in of_study.get("tables", {}):
         numbers = [str(layout.number) for layout in latex.layouts(study, name) if layout.number]
         if not numbers:
@@ -186,6 +187,7 @@ def _model_of(figure: str, names: list[str]) -> str:
 
 def _width(files: list[Path]) -> float:
     """Inches on the page: as it was drawn, or smaller where the page is."""
+    # The PNG is measured: Pillow reads no PDF, and both are drawn alike.
     for file in files:
         if file.suffix != ".png":
             continue
@@ -272,6 +274,7 @@ def findings(run: Run) -> pd.DataFrame:
         titles = numbered_tables(study)
         for name in run.table_names(study):
             table = run.table(study, name)
+            # Tables on planted numbers are about the pipeline, and not about a model.
             if table is None or "finding" not in table or name.startswith("planted"):
                 continue
 
@@ -297,6 +300,7 @@ def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
     could_not = (finding == COULD_NOT).sum()
 
     smallest = ""
+    # Studies correct in one way or the other; a corrected p says more than a plain one.
     for column in ("p_holm_least", "p_groups_holm_least", "p_least"):
         if column in tests_of and tests_of[column].notna().any():
             smallest = small(tests_of[column].min())
@@ -343,6 +347,7 @@ def _power(run: Run) -> list[Block]:
         title = run.title(notebook)
         try:
             parameters = run.parameters(notebook)
+            # The run's own answers give the spread, not those of the default run.
             found = plan.power(notebook, parameters, parameters)
         except UNREADABLE as error:
             blocks.append(Missing(f"{title}: its power cannot be computed: {short(error)}"))
@@ -422,6 +427,7 @@ def _claim_names(run: Run) -> dict[tuple[str, str], str]:
 def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, str]:
     """A row of multiverse_shares.csv as texts."""
     claim = str(row["claim"])
+    # The map names claims for readers; without it their keys have to do.
     told = named.get((row["study"], claim), claim)
     estimate = DASH
     if not pd.isna(row["median"]):
@@ -473,6 +479,7 @@ def _papers_claims(run: Run) -> list[Block]:
         blocks.append(Table(caption, pd.DataFrame(rows)))
 
         quoted = []
+        # The table has a row for each model; each sentence is quoted once.
         for place, sentence in own[["place", "sentence"]].drop_duplicates().to_numpy().tolist():
             quoted.append(f"{place}: “{sentence}”")
         blocks += [Paragraph("The claims rest on these sentences of the paper:"), Items(quoted)]
@@ -564,6 +571,7 @@ def _option_mass(run: Run) -> list[str]:
             continue
 
         for model, own in _by_model(table):
+            # A row is a part of a model's answers, so shares are weighed by their number.
             share = np.average(own["below half %"], weights=own["answers"])
             if share > 0:
                 sentences.append(
@@ -633,10 +641,12 @@ def _section_of(run: Run, notebook: str, title: str) -> str:
     for cell in run.books[notebook]["cells"]:
         if cell["cell_type"] != "markdown":
             continue
+        # The blank line keeps the last paragraph of one cell apart from the next cell's first.
         if lines:
             lines.append("")
 
         for line in "".join(cell["source"]).splitlines():
+            # A heading of any level ends the section, which has none of its own.
             if line.startswith("#"):
                 is_inside = line.lstrip("# ").strip() == title
             elif is_inside:

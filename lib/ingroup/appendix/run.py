@@ -80,6 +80,8 @@ class Stored:
             by its label.
         """
         address = "/".join(self.folder.parts[-4:])
+        # The name of a user's own folder holds the model's whole path, which is nobody else's
+        # business.
         if not os.path.isdir(self.call.loaded):
             return address
         return address.replace(folder_name(self.call.loaded), models.label(self.call.loaded))
@@ -168,6 +170,7 @@ class Run:
         first = {}
         for name in self.notebooks:
             study = study_of(name)
+            # Later notebooks of a study have more words behind its name.
             if study == name.partition("_")[2]:
                 first[study] = name
         return first
@@ -202,6 +205,7 @@ class Run:
             try:
                 text = paths.executed(notebook, self.name).read_text("utf8")
                 book = json.loads(text)
+                # The conversions refuse a damaged file here, and not later within a section.
                 parts = {"cells": list(book["cells"]), "metadata": dict(book["metadata"])}
             except UNREADABLE:
                 parts = {"cells": [], "metadata": {}}
@@ -305,6 +309,7 @@ class Run:
         """
         try:
             table = figures.read_table(self.folder / "tables" / study, name)
+        # pandas has errors of its own for a file that is empty or torn.
         except (*UNREADABLE, EmptyDataError, ParserError):
             return None
         return None if table.empty else table
@@ -419,6 +424,7 @@ class Run:
         absent = []
         for call in calls:
             try:
+                # One call without answers, or with unreadable ones, costs no other call its place.
                 stores.append(_stored(call))
             except UNREADABLE:
                 absent.append(call)
@@ -477,6 +483,7 @@ def _stored(call: Call) -> Stored:
 def _days(folder: Path) -> str:
     """The days on which the files of a store were written, the first and the last."""
     days = set()
+    # Supplements count as well: their answers came later.
     for file in folder.glob("part-*"):
         time = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         days.add(time.strftime("%Y-%m-%d"))
@@ -510,6 +517,7 @@ def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
+            # A text without a caption of its own leaves the figures behind it to the one before.
             caption = _caption(source) or caption
         elif SAVES.search(source):
             drawn.append((caption, source))
@@ -528,6 +536,7 @@ def _caption(source: str) -> str:
 
 def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
     """The caption before the cell that saves a figure; "" where no cell names it."""
+    # The surest way comes first for all cells: a pattern would fit longer names, too.
     for names_it in (_exactly, _by_pattern, _before_a_model):
         for caption, code in drawn:
             if names_it(figure, code):
@@ -544,6 +553,7 @@ def _exactly(figure: str, code: str) -> bool:
 def _by_pattern(figure: str, code: str) -> bool:
     """Whether code has a text with fields, as f"figure{number}", that gives a figure's name."""
     for text in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
+        # Any text may stand in place of a field.
         parts = re.split(r"\{.*?\}", text)
         pattern = ".+".join(map(re.escape, parts))
         if re.fullmatch(pattern, figure):

@@ -53,6 +53,7 @@ def contents(run: Run) -> Document:
         Its blocks and references.
     """
     labels = ", ".join(map(models.label, run.models))
+    # The labels of many models would fill a title of several lines.
     is_named = not run.is_default and 0 < len(run.models) <= MOST_IN_A_TITLE
     subject = f"{labels} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
     document = Document(f"Appendix: {subject}", references=forms.references())
@@ -101,6 +102,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
 
     target = settings.appendix_folder(name)
     fresh = target.with_name(f"{name}.unfinished")
+    # A killed command may have left half an appendix.
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     _copy_figures(document, fresh)
@@ -122,7 +124,8 @@ def pandoc() -> str | None:
         The path of the program, None where there is none.
     """
     try:
-        import pypandoc  # optional (locks/word.lock)
+        # This package is optional (locks/word.lock).
+        import pypandoc
 
         return pypandoc.get_pandoc_path()
     except (ImportError, OSError):
@@ -138,6 +141,7 @@ def _write_word(folder: Path) -> Path | None:
     file = folder / "appendix.docx"
     # The page's first heading is its title, so pandoc writes no title of its own.
     options = ["--from=html", "--metadata=title:", "--output", file.name]
+    # pandoc looks for figures from its working folder.
     done = subprocess.run([program, *options, "appendix.html"], cwd=folder)
     return file if done.returncode == 0 else None
 

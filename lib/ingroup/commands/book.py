@@ -351,6 +351,7 @@ def make(sources: Path, site: Path) -> list[str]:
         Where Sphinx failed, with what it said.
     """
     warnings = sources.parent / "warnings.txt"
+    # -E and a fixed seed of hashes: the same sources are to give the same bytes.
     options = ["-q", "-E", "--jobs", "2", "--no-color", "-w", str(warnings)]
     folders = ["-d", str(sources.parent / "doctrees"), str(sources), str(site)]
     library = str(settings.ROOT / "lib")
@@ -382,6 +383,7 @@ def finish(page: str) -> str:
         The page with its content policy, which names its inline scripts by their hashes.
     """
     hashes = []
+    # A browser hashes a script exactly as it stands between its tags.
     for script in INLINE_SCRIPT.findall(page):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         hashes.append(f"'sha256-{digest}'")

@@ -54,6 +54,7 @@ def run_notebooks(values: dict[str, str]) -> int:
     from doit.doit_cmd import DoitMain
     from filelock import FileLock, Timeout
 
+    # Parameters often mean a larger model, of which one may fill the memory.
     at_once = 1 if settings.parameters(values) else TWO
     options = ["--process", str(at_once), "--parallel-type", "thread", "--continue"]
 
@@ -72,6 +73,7 @@ def run_notebooks(values: dict[str, str]) -> int:
             "work in a clone of your own"
         ) from problem
     with lock:
+        # doit would take further settings from files in the project.
         return DoitMain(config_filenames=(), extra_config=KEPT).run(["run", *options])
 
 
@@ -216,6 +218,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
 
     figures = values.get("ONLY", "").split()
     if figures:
+        # The kernels of the notebooks inherit these variables.
         for name in sorted(settings.OF_A_FIGURE | {"MODELS"}):
             os.environ[f"FIGURE_{name}"] = values.get(name, "")
         os.environ["FIGURE_OUT"] = values.get("OUT") or "paper"
@@ -224,6 +227,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     commands = []
     for summary_file in _summary_files(run):
         notebook = summary_file.stem
+        # The folder of a figure is its study, which stands in the names of the study's notebooks.
         if not figures or any(study in notebook for study in studies):
             commands.append([*_run_command(notebook, run), "--redraw"])
 
@@ -263,6 +267,7 @@ def plan(values: dict[str, str]) -> NoReturn:
     options = [*settings.chosen_studies(study), *settings.command_options(values)]
     if os.environ.get("RATE"):
         options += ["--rate", os.environ["RATE"]]
+    # Each of several notebooks takes only its own of the parameters.
     if not study:
         options.append("--shared")
     become("plan", *options)
@@ -307,6 +312,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
     """
     from ingroup.commands import environments
 
+    # The default run needs no more than the environment that is there.
     if not settings.parameters(values):
         return
 
@@ -360,6 +366,7 @@ def call(target: str) -> int:
         return _draw_figures(run, values)
     if target == "runs":
         return _show_runs()
+    # A table that was changed by hand must not get into a document.
     if target in ("report", "appendix", "word") and not _make_again(run):
         return 1
     _go_on(target, values)
@@ -369,7 +376,8 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
     """Become the program that answers a target."""
     if target == "report":
         become("report", "--run", settings.run_name())
-    if target in ("appendix", "word"):  # make adds pandoc for the second
+    # `make word` has added pandoc by now, and all else is the same.
+    if target in ("appendix", "word"):
         become("appendix", "--run", settings.run_name())
     if target == "plan":
         plan(values)
@@ -377,6 +385,7 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
         view(values)
 
     if target == "ask":
+        # `settings.check` has refused an ask without a study.
         (study,) = settings.chosen_studies(os.environ["STUDY"])
         become("run", study, "--ask", *settings.command_options(values))
     if target == "bench-gpu":
@@ -393,6 +402,7 @@ def main() -> int:
         The exit status: 2 for what cannot work, 130 when it was stopped.
     """
 
+    # A terminal signals all programs, a scheduler this one alone: its signal has the number along.
     def stopped(number: int, frame: object) -> None:
         raise KeyboardInterrupt(number)
 

@@ -102,6 +102,7 @@ class Kept(JsonDB):
             super().__init__(name, *arguments, **options)
         except (DatabaseException, UnicodeDecodeError):  # damaged: everything runs again
             self._db = {}
+        # A damaged file can still be JSON.
         if not isinstance(self._db, dict):
             self._db = {}
 
@@ -125,5 +126,6 @@ class Kept(JsonDB):
         """
         super().set(task_id, dependency, value)
         if dependency == "deps:":
-            with contextlib.suppress(OSError):  # a full disk: the end of the run says so
+            # A full disk stops no task: the end of the run writes again, and then says so.
+            with contextlib.suppress(OSError):
                 self.dump()

@@ -45,7 +45,8 @@ def engines(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values and "ENGINE" not in values:
         return set()
 
-    from ingroup import models  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from ingroup import models
 
     typed = values.get("ENGINE", "")
     engine = models.FORMER.get(typed, typed)
@@ -72,7 +73,8 @@ def providers(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values:
         return set()
 
-    from ingroup import models  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from ingroup import models
 
     used = set()
     for entry in _models_of(values):
@@ -101,6 +103,7 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
         The files by which make knows its parts; none where the run needs no more than it has.
     """
     parts = []
+    # vLLM's CPU build needs an environment of its own; that for a GPU goes into the studies'.
     if "vllm" in engines(values):
         if has_gpu:
             parts.append(".vllm")
@@ -128,7 +131,8 @@ def prepare(values: Mapping[str, str]) -> None:
     Refused
         If make failed, and has said why.
     """
-    if "PY" in values:  # an environment of conda, or of the user's own
+    # An environment of conda, or of the user's own, is taken as it is.
+    if "PY" in values:
         return
 
     default_folder = os.environ.get("VENV", ".venv")
@@ -150,5 +154,6 @@ def prepare(values: Mapping[str, str]) -> None:
 
     environment = settings.ROOT / folder
     python = environment / "bin" / "python"
+    # This program goes on in that environment, unless it is there already.
     if Path(sys.prefix) != environment:
         os.execv(python, [str(python), "-m", "ingroup.commands.cli", *sys.argv[1:]])

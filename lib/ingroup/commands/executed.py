@@ -90,6 +90,7 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
     told = f"This run shows {labels}. {ABOUT_MODELS}"
     for cell in book.cells:
         if cell.cell_type == "markdown":
+            # A function in place of a text, in which a backslash of a label would be an escape.
             cell.source = DEFAULT_MODELS.sub(lambda _: told, cell.source)
 
     if not any(map(models.is_calibrant, names)):
@@ -142,7 +143,8 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     parameters : mapping
         The parameters that it ran with.
     """
-    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # takes a second to import
+    # This takes a second to import, and only some commands need it.
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
     # Each state of a bar is an output of its own until they are joined.
     CoalesceStreamsPreprocessor().preprocess(book, {})
@@ -151,7 +153,8 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
         if PARAMETERS in cell.metadata.get("tags", ()):
             cell.source = _named(cell.source, labels)
         for output in cell.get("outputs", ()):
-            if output.get("name") == "stderr":  # bars that moved for hours are no log
+            # Each state of a bar ends in a carriage return; only the last state is worth reading.
+            if output.get("name") == "stderr":
                 output.text = re.sub(r"[^\n]*\r", "", output.text)
             if "text" in output:
                 output.text = _named(output.text, labels)
@@ -163,9 +166,11 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
 def _named(text: str, labels: Mapping[str, str]) -> str:
     """A text with labels in place of folders and files."""
     for folder, label in labels.items():
+        # HTML has the name in its escaped form.
         for written, shown in ((folder, label), (html.escape(folder), html.escape(label))):
             place = re.escape(written.rstrip("/"))
-            alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"  # no part of a longer path
+            # The name must not be a part of a longer path.
+            alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"
             text = re.sub(alone, lambda _, shown=shown: shown, text)
     return text
 
@@ -179,6 +184,7 @@ def _filled(content: str, kind: str) -> str:
 
 def _with_none(table: re.Match) -> str:
     """The head of an empty table, and one row below it."""
+    # Where a head has several rows, only the last has a cell for each column.
     *_, last_row = table[1].split("<tr")
     columns = max(last_row.count("<th"), 1)
     row = f'<tr><td colspan="{columns}">none</td></tr>'

@@ -26,7 +26,8 @@ def manager(notes: Path) -> type:
     type
         A subclass of `jupyter_client.AsyncKernelManager`.
     """
-    from jupyter_client import AsyncKernelManager  # a wrong parameter does not wait for it
+    # This import would delay the sentence on a wrong parameter.
+    from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec
 
     command = [sys.executable, "-m", "ingroup.commands.kernel", "-f", "{connection_file}"]
@@ -65,6 +66,7 @@ def written(notes: Path) -> set[Path]:
 
 def _take_notes(notes: str) -> None:
     """Append the name of each file that Python opens for writing to the file of notes."""
+    # Appending keeps the lines whole where several processes of the kernel write.
     stream = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     writing = os.O_WRONLY | os.O_RDWR
 
@@ -77,6 +79,7 @@ def _take_notes(notes: str) -> None:
             name = os.path.abspath(path)
             os.write(stream, f"{name}\n".encode("utf8", "surrogateescape"))
 
+    # The hook sees every file that Python opens, whichever function does.
     sys.addaudithook(note)
 
 

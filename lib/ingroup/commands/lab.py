@@ -45,6 +45,7 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
         is_new = not copy.exists()
         made = _as_copied(notebook)
         has_changed = not original.exists() or original.read_bytes() != made
+        # Without its original nobody can tell whether a copy was edited, so it stays.
         is_edited = not is_new and (
             not original.exists() or copy.read_bytes() != original.read_bytes()
         )
@@ -110,9 +111,12 @@ def main() -> None:
         f"--ServerApp.root_dir={paths.ROOT}",
         "--LabApp.default_url=/lab/tree/lab/00_map.ipynb",
     ]
+    # JupyterLab refuses to start as root unless it is told to, and containers often have no other
+    # user.
     if os.geteuid() == 0:
         print("JupyterLab runs as root here, as you are root")
         options.append("--ServerApp.allow_root=True")
+    # The kernels inherit this, and `ingroup.paths` keeps them from writing committed figures.
     os.environ[paths.IN_LAB] = "1"
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
 

@@ -68,6 +68,7 @@ def merged(
         if name not in names:
             listed = ", ".join(names) or "none"
             hint = f"it takes {listed}"
+            # All parameters are in capitals, which a user may forget.
             near = difflib.get_close_matches(name.upper(), names, 1)
             if near:
                 hint = f"did you mean {near[0]}?"
@@ -75,6 +76,7 @@ def merged(
         values[name] = text
 
     for name, value in values.items():
+        # A plan puts stand-ins in the place of corpora that nobody has fetched.
         values[name] = instead.get(str(value), value)
     values["RUN"] = run
     return parameters.checked(_base(notebook), values, usual)
@@ -222,6 +224,7 @@ def _cell(source: Path) -> dict[str, Any]:
     text = "".join(cell["source"])
     for assignment in ast.parse(text).body:
         (target,) = assignment.targets
+        # The cell is read and not run, so its values are literals.
         values[target.id] = ast.literal_eval(assignment.value)
     return values
 

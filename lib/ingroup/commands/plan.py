@@ -87,6 +87,7 @@ def stand_ins(folder: Path) -> dict[str, str]:
             items.to_json(file, orient="index")
         else:
             items = _repeated(pd.read_table(source), about.size)
+            # Repeated items need ids of their own, as two events with one id are refused.
             items["text_id"] = items.index
             items.to_csv(file, sep="\t", index=False)
         files[corpus] = file
@@ -118,13 +119,16 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
     alike = defaultdict(list)
     for call in calls:
         if call.engine != models.STORED:
+            # Answers that are copied from recorded ones count as stored.
             provide(call)
+            # Calls with the same prompts share one design object, so its identity is enough.
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
 
     lines = {}
     for of_line in alike.values():
         name = _line_name(notebook, of_line)
+        # Two lines may share all their labels; the part of the study tells them apart.
         if name in lines:
             name = f"{name} {of_line[0].part}"
         lines[name] = of_line
@@ -203,10 +207,12 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
     """
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
+    # A plan writes nothing, so it does not make the weights.
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
 
-    from transformers import AutoTokenizer  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from transformers import AutoTokenizer
 
     from ingroup.inference.weights import Weights
 
@@ -249,7 +255,8 @@ def load_counter(model: str) -> Prompter | Characters:
     if folder is None:
         return Characters()
 
-    from transformers import AutoTokenizer  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from transformers import AutoTokenizer
 
     from ingroup.inference.weights import Weights
 
@@ -283,12 +290,14 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     expected = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and call.engine not in models.SERVERS:
         expected |= prompter.identity()
-    if not call.settled:  # its prompts still hold stand-ins
+    # Its prompts still hold stand-ins, whose fingerprint says nothing.
+    if not call.settled:
         del expected["prompts"]
 
     file = call.folder / "manifest.json"
     try:
         manifest = read_manifest(file) if file.exists() else {}
+        # What is not known without the engine is taken from the manifest, and so never differs.
         store = Store(call.folder, manifest | expected)
     except StoreError as error:
         return [], f"{error}."
@@ -338,6 +347,7 @@ def power(
 
 def _found_by(test: Tested, model: str) -> str:
     """Say in a sentence what a test finds, given the spread of a model's recorded answers."""
+    # A single item has no spread.
     if test.n < 2:
         return f"finds nothing: {test.n} {test.items}, expected at least 2."
 
@@ -388,7 +398,8 @@ def table(lines: pd.DataFrame, rate: float) -> str:
         A header, the lines and their total. Tokens are unknown where those of any line are.
     """
     total = lines.sum(skipna=False).rename("total")
-    total["error"] = math.hypot(*lines.error)  # independent errors add as squares
+    # Errors of independent samples add as squares.
+    total["error"] = math.hypot(*lines.error)
     rows = pd.concat([lines, total.to_frame().T])
 
     per_prompt = rows[["tokens", "error"]].div(rows.trials, axis=0).map("{:,.1f}".format)
@@ -436,11 +447,13 @@ def bill(
         NaN without prices.
     """
     left = row["trials"] - row["answered"]
+    # Prompts that are left are taken to be as long as the others.
     prompt_tokens = row["tokens"] * left / row["trials"]
     reply_tokens = most_output(call.sampling) * left
     price = math.nan
     if its_prices.are_given:
         price = its_prices.cost(prompt_tokens, reply_tokens)
+    # The first prompt of each new store goes alone, so it costs the whole price.
     alone = price * new_stores / max(left, 1)
 
     return {
@@ -455,6 +468,7 @@ def bill(
 
 def _bill_table(bills: list[dict[str, Any]]) -> str:
     """Write tokens and price of what is left to ask of each server's model as aligned text."""
+    # With min_count an unknown price stays unknown; a sum of NaN alone would be 0.
     by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
     if len(by_model) > 1:
         by_model.loc["all servers"] = by_model.sum(min_count=1)
@@ -510,6 +524,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     if n_lines == 0:
         return "\n".join(["Nothing is asked: stored answers of these models are read.", *lacking])
 
+    # The standard error of a line needs two trials at least.
     sample_size = max(2, SAMPLE // n_lines)
     rng = np.random.default_rng(0)
 
@@ -535,7 +550,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
     notes += lacking
-    parts += dict.fromkeys(notes)  # each sentence once, in the order of its first line
+    # Each sentence once, in the order of its first line.
+    parts += dict.fromkeys(notes)
     return "\n".join(parts)
 
 
@@ -551,6 +567,7 @@ def _plan_line(
 
     n_trials = len(first.design)
     estimate |= {"trials": n_trials, "shards": math.ceil(n_trials / SHARD_SIZE)}
+    # The calls of a line have one design, so one estimate serves all of them.
     numbers = {name: value * len(calls) for name, value in estimate.items()}
     numbers |= {"answered": 0, "done": 0}
     refusals = []
@@ -573,6 +590,7 @@ def _prompter(call: Call, parameters: Mapping[str, Any]) -> Prompter | Character
     """Load what counts the prompt tokens of a call, by `load_counter` or `load_prompter`."""
     if call.engine in models.SERVERS:
         return load_counter(call.loaded)
+    # A study that fixes how a system turn is rendered overrides the run.
     system = call.options.get("system", parameters.get("SYSTEM"))
     return load_prompter(call.loaded, call.engine, system, parameters["BOS"])
 
@@ -632,11 +650,13 @@ def _print_plan(names: list[str], options: argparse.Namespace) -> None:
         values = {}
         for name in names:
             values[name] = parameters_of(name, options, instead=instead)
-            budget_of(values[name])  # refuses a cost limit without prices
+            # This refuses a cost limit without prices.
+            budget_of(values[name])
         print(plan(values, rate))
         for name, parameters in values.items():
             print(*power(name, parameters), sep="\n")
 
+    # Only corpora that a notebook of this plan reads are worth a sentence.
     used = set()
     for parameters in values.values():
         used.update(map(str, parameters.values()))

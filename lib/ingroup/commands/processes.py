@@ -25,6 +25,7 @@ def start(command: Sequence[str]) -> bool:
     try:
         return program.wait() == 0
     finally:
+        # A program whose wait was interrupted stays in the set, for `stop`.
         if program.returncode is not None:
             RUNNING.discard(program)
 

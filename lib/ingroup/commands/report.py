@@ -104,6 +104,7 @@ def _set_banners(pages: list[Page], tables: Path) -> None:
         run_models |= page.models
         answered = None
         folder = tables / page.folder
+        # Models without stored answers were left out; usage.csv has those that answered.
         if (folder / "usage.csv").exists():
             answered = set(read_table(folder, "usage").model)
         page.banner = banner(page.parameters, answered)
@@ -191,7 +192,8 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
     for verdict, rows in given.groupby(given, sort=False):
         count = f"{len(rows)} of {total} {verdict}"
         if len(rows) <= FEW < total:
-            lines = map(str, rows.index + 2)  # line 1 is the header
+            # Line 1 of the file is the header, and rows count from 0.
+            lines = map(str, rows.index + 2)
             count += f" ({file.name}, line {', '.join(lines)})"
         counts.append(count)
     return counts
@@ -220,15 +222,19 @@ def claims(tables: Path) -> dict[str, Any] | None:
 
     table = read_table(folder, "claims")
     rows = []
+    # The table has a row for each claim and model; the page has one row, with a cell for each
+    # model.
     for _, claim in table.groupby(["study", "name"], sort=False):
         row = claim.iloc[0].fillna("").to_dict()
         row["cells"] = claim.set_index("model").to_dict("index")
         rows.append(row)
 
-    names = sorted(table.model.unique(), key=models.is_calibrant)  # real models first
+    # False comes before True, so real models stand first.
+    names = sorted(table.model.unique(), key=models.is_calibrant)
     counts = {}
     papers = {}
     for study, of_study in table.groupby("study", sort=False):
+        # A model without answers in a study has no verdict there.
         counts[study] = {name: {} for name in names}
         papers[study] = {name: multiverse.of_paper([]) for name in names}
         for name, verdict_of_row in of_study.groupby("model")["verdict"]:
@@ -298,6 +304,7 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
             folder = target / kind / study
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, folder / file.name)
+            # A file's name may hold signs that an address cannot.
             address = quote(f"{kind}/{study}/{file.name}")
             suffix = file.suffix.removeprefix(".")
             links = copied.setdefault(study, {}).setdefault(file.stem, [])

@@ -56,7 +56,8 @@ def _visible_characters() -> dict[int, str]:
     shown = {}
     for code in range(32):
         if chr(code) not in "\n\t":
-            shown[code] = chr(0x2400 + code)  # the picture of a control character
+            # From U+2400 on, Unicode has a picture for each control character.
+            shown[code] = chr(0x2400 + code)
 
     # These turn the direction of the text behind them.
     for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)):
@@ -138,7 +139,8 @@ def formula(latex: str, display: bool = False) -> str:
         return readable
 
     for node in nodes:
-        if node.text and node.text.startswith("\\"):  # a command that the converter does not know
+        # The converter passes a command that it does not know on as text.
+        if node.text and node.text.startswith("\\"):
             return readable
     return mathml
 
@@ -178,6 +180,7 @@ def prose(source: str) -> str:
         HTML with formulas as MathML.
     """
     renderer = _Renderer()
+    # The text must not bring marks of its own.
     text = re.sub(_MARKS, "", source)
     clean = _clean_prose(MarkdownWithMath(renderer=renderer).render(text))
 
@@ -203,6 +206,7 @@ def output_html(source: str) -> str:
         Tables and text; every other tag becomes text. Tables lose pandas' numbering of rows, and
         their cells are written as people do (:func:`said`).
     """
+    # Cleaning would show a style block as text, so it goes first.
     unstyled = _PANDAS_STYLE.sub(r"\1", source)
     soup = BeautifulSoup(_clean_output(unstyled.translate(_HIDDEN)), "html.parser")
     for table in soup.find_all("table"):
@@ -222,6 +226,7 @@ def _tidy(table: Tag) -> None:
     if head_rows:
         names = [cell.get_text(strip=True) for cell in head_rows[0]]
 
+    # An index with a name, or below several heads, says something and stays.
     has_unnamed_index = len(head_rows) == 1 and names[:1] == [""]
     if has_unnamed_index and _are_numbered(body_rows):
         for row in head_rows + body_rows:
@@ -267,9 +272,11 @@ def _write_cell(cell: Tag, column: str) -> None:
 
     text = cell.string.strip()
     is_name = column == "model" and text not in _WORDS
-    text = models.label(text) if is_name else said(text)  # a name keeps its underscores
+    # A name keeps its underscores.
+    text = models.label(text) if is_name else said(text)
     is_p = re.match(r"p\b|p_", column)
-    if is_p and re.fullmatch(r"0\.0+", text):  # no p is 0
+    # No p is 0: one that is rounded to it is below its last digit.
+    if is_p and re.fullmatch(r"0\.0+", text):
         text = f"<{text[:-1]}1"
     cell.string = text
 
@@ -289,6 +296,7 @@ def said(text: str) -> str:
         blanks for underscores; any other text unchanged.
     """
     if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", text):
+        # Zeros in front are no significant digits.
         digits = re.sub(r"e.*|\D", "", text).lstrip("0")
         return rounded(float(text)) if len(digits) > 3 else text
 
@@ -297,6 +305,7 @@ def said(text: str) -> str:
 
     if re.fullmatch(r"[\w./-]{3,60}", text):
         model = models.find(text)
+        # A paper's name for a model, which `find` knows as well, stays as it is printed.
         if model and model.name == text:
             return model.label
     return _WORDS.get(text, text)
@@ -368,6 +377,7 @@ def describe(rendered: str) -> str:
     elif heads:
         text = plain(heads[-1])
 
+    # A sentence of some length, or else as many whole words as fit.
     beginning = re.match(r".{30,160}?[.:?!](?= |$)|.{1,160}(?= |$)", text)
     short = beginning[0] if beginning else text[:160]
     return short or "Figure"

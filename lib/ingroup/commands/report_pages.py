@@ -86,6 +86,7 @@ class Page:
         self.models = set()
         for entry in (self.parameters or {}).get("MODELS", ()):
             model, _ = models.split(entry)
+            # Figures are named by the last part of a model's name or folder.
             self.models.add(Path(model).name)
 
         summary = source.with_suffix(".txt")
@@ -192,8 +193,10 @@ def clean(notebook: nbformat.NotebookNode) -> None:
     notebook : NotebookNode
         An executed notebook. It is changed in place.
     """
+    # A stream comes in many pieces, which are shown in one box.
     CoalesceStreamsPreprocessor().preprocess(notebook, {})
     notebook.metadata = nbformat.from_dict({"language_info": LANGUAGE})
+    # A raw cell would reach the page unescaped.
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type != "raw"]
     caption = "Figure"
     for cell in notebook.cells:
@@ -215,7 +218,8 @@ def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> d
     shown = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():
-        cell.source = "shown"  # myst-nb passes a cell without a source by
+        # myst-nb would leave a cell without a source out, with its outputs.
+        cell.source = "shown"
         tag = "remove-input"
     elif is_solution:
         tag = "hide-cell"
@@ -238,6 +242,7 @@ def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
         return [html_output(parts().text("error", text))]
 
     data = output.get("data", {})
+    # A picture comes with a text as well, such as <Figure size 640x480>, which says nothing.
     if PNG in data:
         return [new_output("display_data", data={PNG: data[PNG]})]
     if HTML in data:
@@ -399,6 +404,7 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
 
         file, mark, anchor = address.partition("#")
         target = Path(normpath(folder / unquote(file)))
+        # Sphinx makes the anchors of headings in this way.
         fragment = mark + make_id(unquote(anchor))
         if not file:
             return f"[{text}]({fragment})"
@@ -407,6 +413,7 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
             if module:
                 fragment = f"#{make_id(module)}"
             return f"[{text}](/{page}{fragment})"
+        # A file that is there, but is no page of the book, is no mistake: its link becomes text.
         if not target.is_relative_to(paths.ROOT) or not target.exists():
             lost.append(address)
         return text

@@ -67,8 +67,10 @@ class Progress(io.TextIOBase):
     def __init__(self, head: str, alone: bool):
         self.head = head
         self.moving = alone and sys.stderr.isatty()
-        seconds = "1" if self.moving else "10"  # from one state of a bar to the next
-        os.environ.setdefault("TQDM_MININTERVAL", seconds)  # the kernel inherits it
+        # These are the seconds from one state of a bar to the next.
+        seconds = "1" if self.moving else "10"
+        # The kernel inherits the environment, and its bars their pace.
+        os.environ.setdefault("TQDM_MININTERVAL", seconds)
 
     def line(self, text: str) -> None:
         """Write a line to standard error.
@@ -92,6 +94,7 @@ class Progress(io.TextIOBase):
             print(text, end="", file=sys.stderr, flush=True)
             return
 
+        # Elsewhere than on a terminal each state of a bar becomes a line, as in a log.
         for line in re.split("[\r\n]+", text):
             if line.strip():
                 self.line(line)
@@ -133,11 +136,13 @@ def given_files(parameters: Mapping[str, Any]) -> set[str]:
         if not isinstance(text, str) or not text.strip():
             continue
 
+        # A parameter may be a folder by itself, or a model's folder with its engine behind it.
         name, _, engine = text.rpartition("@")
         path = os.path.join(paths.ROOT, name if engine in models.ENGINES else text)
         pattern = escape(digests.name_of(Path(path)))
         if os.path.isfile(path):
             patterns.add(pattern)
+        # A folder around the project would make every file an input.
         elif os.path.isdir(path) and not paths.ROOT.is_relative_to(os.path.abspath(path)):
             patterns.add(f"{pattern}/**")
     return patterns
@@ -166,6 +171,7 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
 
     patterns = set()
     for call in calls:
+        # `call.folder` may be a recording's, which doit knows as a file of git.
         folder = (call.root or paths.RESPONSES) / call.address
         pattern = escape(digests.name_of(folder))
         if call.engine == models.STORED:
@@ -233,17 +239,20 @@ def execute(
     run = parameters["RUN"]
     target = paths.executed(notebook, run)
     folder = target.parent.parent
-    is_new = folder != paths.BUILD and not folder.exists()  # answers are in build/, too
+    # The default run's folder is build/ itself, which holds answers, too.
+    is_new = folder != paths.BUILD and not folder.exists()
     target.parent.mkdir(parents=True, exist_ok=True)
 
     unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    # A test makes sure that cells with these tags use no names of other cells.
     if redraw:
         book.cells = [cell for cell in book.cells if DRAWING & set(cell.metadata.get("tags", ()))]
     else:  # its tables are no longer those of the last run
         digests.record(target).unlink(missing_ok=True)
     introduce(book, parameters, defaults(notebook))
 
+    # States are taken before the notebook runs: a file that is edited meanwhile counts as changed.
     given = digests.states(given_files(parameters))
     notes_folder = TemporaryDirectory()
     notes = Path(notes_folder.name) / "notes"
@@ -251,15 +260,18 @@ def execute(
         executed = _run_kernel(book, unfinished, parameters, progress, notes)
         if not redraw:
             nbformat.write(executed, unfinished)
+            # Those of answers are taken afterwards, as the notebook itself may have asked for some.
             answers = digests.states(answer_files(notebook, parameters))
             os.replace(unfinished, target)
             written = results(kernel.written(notes), run)
             digests.write(target, written, given | answers)
         return target
     except PapermillExecutionError as error:
+        # The sentence says all; a traceback above it would bury it.
         trace = "" if error.ename in SENTENCES else "\n".join([*error.traceback, ""])
         remedy = ""
-        if redraw and "File" in error.ename:  # a table is missing
+        # A table is missing, which a cell that was left out would write.
+        if redraw and "File" in error.ename:
             remedy = f"; make {notebook[:2]} writes its tables"
         progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
     except DeadKernelError:
@@ -270,7 +282,8 @@ def execute(
     finally:
         notes_folder.cleanup()
         unfinished.unlink(missing_ok=True)
-        if is_new and not any(target.parent.iterdir()):  # no other notebook of the run is there
+        # No other notebook of this new run is there, so nothing is lost.
+        if is_new and not any(target.parent.iterdir()):
             shutil.rmtree(folder)
     return None
 
@@ -314,7 +327,8 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     """
     calls = calls_of(notebook, parameters)
     settled = [call for call in calls if call.settled]
-    if len(settled) < len(calls):  # the answers to some calls are texts of the others
+    # The answers to some calls are texts that the prompts of others need.
+    if len(settled) < len(calls):
         ask(settled, parameters)
         calls = calls_of(notebook, parameters)
     done = ask(calls, parameters)
@@ -337,6 +351,7 @@ def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "
         "reply tokens"
     )
+    # A model on this machine costs no money.
     if not any(call.engine in models.SERVERS for call in calls):
         return took
 
@@ -349,7 +364,8 @@ def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
 
 def _stop(*_: Any) -> None:
     """Interrupt the program without the tracebacks of what is torn down."""
-    logging.disable()  # they would be logged even after the last sentence
+    # Libraries would log errors of what is torn down even after the last sentence.
+    logging.disable()
     raise KeyboardInterrupt
 
 
@@ -364,6 +380,7 @@ def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
     folder = paths.BUILD / "digests"
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / f"{run}-{notebook}.lock")
+    # The first try does not wait, so that a wait is announced.
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -391,10 +408,12 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
         parameters = parameters_of(options.notebook, options)
         if _shows_a_named_run(options, parameters):
             parameters["MODELS"] = _models_of(options.run) or parameters["MODELS"]
-        budget_of(parameters)  # refuses a cost limit without prices
+        # This refuses a cost limit without prices, before anything runs.
+        budget_of(parameters)
         return parameters
 
-    from ingroup.notebook import ran  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from ingroup.notebook import ran
 
     parameters = ran(options.notebook, options.run)
     if not parameters:
@@ -411,7 +430,8 @@ def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any
 
 def _models_of(run: str) -> list[str]:
     """List what the ``MODELS`` of a run's studies name, each entry once."""
-    from ingroup.notebook import ran  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from ingroup.notebook import ran
 
     entries = {}
     for notebook in paths.executed_notebooks(run):
@@ -423,6 +443,7 @@ def _models_of(run: str) -> list[str]:
 
 def _check_servers(parameters: dict[str, Any]) -> None:
     """Refuse a server without its key, unless some answers of servers are stored."""
+    # Stored answers may be all that the run needs; where they are not, the notebook refuses.
     if "READING" not in parameters or any(paths.RESPONSES.glob("*/*/*@inspect")):
         return
     for model in models.asked(parameters):
@@ -432,7 +453,8 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
-    with suppress(ImportError, KeyError):  # no study, or none of its parameters
+    # The notebook is no study's, or was stopped before its parameters were known.
+    with suppress(ImportError, KeyError):
         return f"{kept(calls_of(notebook, parameters)):,} answers kept; "
     return ""
 
@@ -441,7 +463,8 @@ def _of_models(tables: Path) -> list[str]:
     """The map's sentence on each model: how many of the papers' claims have which verdict."""
     if not (tables / "found.csv").exists():
         return []
-    from ingroup.figures import read_table  # takes seconds to import
+    # This takes seconds to import, and only some commands need it.
+    from ingroup.figures import read_table
 
     found = read_table(tables, "found")
     return found.sentence[found.notebook == "60_synthesis"].tolist()
@@ -450,6 +473,7 @@ def _of_models(tables: Path) -> list[str]:
 def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: float) -> str:
     """Sum a run up: how long it took, which parameters it changed, how its numbers came out."""
     notebook = options.notebook
+    # Every run has a name of its own, which is no change of a parameter.
     usual = defaults(notebook) | {"RUN": options.run}
     changed = []
     for name, value in parameters.items():
@@ -462,8 +486,10 @@ def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: f
     if notebook == "00_map":
         lines += [f"  {sentence}" for sentence in _of_models(tables)]
     if any(tables.glob("*_versus_here.csv")):
-        from ingroup.commands.report import counted  # takes seconds to import
+        # This takes seconds to import, and only some commands need it.
+        from ingroup.commands.report import counted
 
+        # Tables of an earlier run in the same folder do not count.
         started = time.time() - seconds
         lines += [f"  {line}" for line in counted(tables, started)]
     return "\n".join([*lines, ""])
@@ -491,7 +517,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     notebook = options.notebook
     started = time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal's, a scheduler's
+    # The first is a terminal's Ctrl-C, the second a scheduler's end.
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
 
     progress = Progress(_head(options), alone=not options.shared)
@@ -518,6 +545,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.redraw:
         seconds = time.monotonic() - started
         progress.line(f"done in {seconds:.0f} s")
+        # This file is also the mark of a notebook that came to its end, by which `settings.runs`
+        # finds runs.
         summary = _summary(options, parameters, seconds)
         target.with_suffix(".txt").write_text(summary, "utf8")
     return 0

@@ -75,6 +75,7 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         If a name has other characters than letters, digits and _, or is that of a key.
     """
     flags = environment.get("MAKEFLAGS", "")
+    # make puts what is set on its command line behind "-- " in MAKEFLAGS.
     overrides = re.search(r"(?:^|\s)-- (.*)", flags, re.DOTALL)
     if overrides is None:
         return {}
@@ -84,7 +85,8 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     values = {}
     for word in words:
         left_side, _, _ = word.partition("=")
-        name = left_side.rstrip(":+?!")  # of :=, +=, ?= and !=
+        # Of :=, +=, ?= and != a sign is left behind the name.
+        name = left_side.rstrip(":+?!")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise Refused(f"a parameter's name has letters, digits and _: {name}")
         if name.endswith(("_KEY", "_TOKEN")):
@@ -108,7 +110,8 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     """
     others = OF_MAKE | OF_COMMANDS | OF_A_FIGURE
     if "ONLY" in values:
-        others = others | {"MODELS"}  # then it says which models one figure shows
+        # MODELS then says which models this one figure shows.
+        others = others | {"MODELS"}
     names = sorted(set(values) - others)
     return {name: values[name] for name in names}
 
@@ -227,17 +230,20 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
         short_changes.append(profile)
     for name, value in changed.items():
         if name not in OF_WORKERS:
-            escaped = value.replace("+", "++")  # a single + stands between two changes
+            # A single + stands between two changes.
+            escaped = value.replace("+", "++")
             changes.append(f"{name}-{escaped}")
             short_changes.append(f"{name}-{_without_folders(escaped)}")
 
     whole = "+".join(changes)
     if not whole:
         return DEFAULT_RUN
+    # A profile that is called "default" must not take the default run's folder.
     is_short = len(whole) <= LONGEST_NAME
     if is_short and is_folder_name(whole) and whole != DEFAULT_RUN:
         return whole
 
+    # A value may hold bytes that are not UTF-8, which Python keeps as halves of surrogates.
     content = whole.encode("utf8", "surrogatepass")
     checksum = hashlib.sha256(content).hexdigest()[:10]
     readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", "+".join(short_changes)).lstrip("-")
@@ -297,6 +303,7 @@ def runs() -> list[str]:
         Names of runs in which a notebook has ended.
     """
     names = set()
+    # A notebook's summary, the .txt, is written when it has come to its end.
     for file in BUILD.glob("runs/*/notebooks/*.txt"):
         names.add(file.parents[1].name)
 
@@ -479,6 +486,7 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
             continue
 
         hint = f"there are {' '.join(sorted(known))}"
+        # All parameters are in capitals, which a user may forget.
         near = difflib.get_close_matches(name.upper(), known, 1)
         if near:
             hint = f"did you mean {near[0]}?"
@@ -546,6 +554,7 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
 def _is_figure(figure: str, run: str) -> bool:
     """Tell whether a figure, ``<study>/<name>``, is committed or was drawn by a run."""
     study, _, name = figure.partition("/")
+    # A name with two dots would lead out of the folder.
     if not is_folder_name(study) or not is_folder_name(name):
         return False
 
@@ -571,7 +580,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         For the first mistake.
     """
     values = given(environment)
-    for name in ("PYTHON", "PY", "VENV", "READY"):  # the Makefile writes them into shell lines
+    # The Makefile writes these into shell lines.
+    for name in ("PYTHON", "PY", "VENV", "READY"):
         value = values.get(name, "")
         if not re.fullmatch(r"[\w./~+@:-]*", value):
             raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")
@@ -644,6 +654,7 @@ def main(arguments: list[str]) -> int:
         print(_help_text())
         return 0
 
+    # make keeps the user's own PYTHONPATH under this name, and sets another.
     foreign = os.environ.get("FOREIGN", "")
     if foreign not in ("", str(ROOT / "lib")):
         print(f"PYTHONPATH is not used: make runs {ROOT / 'lib'}", file=sys.stderr)

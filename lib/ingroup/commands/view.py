@@ -67,11 +67,13 @@ def samples(
     if 0 < size < n_trials:
         rng = np.random.default_rng(0)
         drawn = rng.choice(chosen, size, replace=False)
+        # The trials are sorted from here on, so readings and rows of the store go in step.
         chosen = np.union1d(drawn, np.array(linked, int))
 
     table = table.drop(columns="reply", errors="ignore")
     text = table.iloc[chosen].to_json(orient="records")
-    readings = iter(json.loads(text))  # plain values, None for NaN
+    # JSON gives plain values, and None for NaN.
+    readings = iter(json.loads(text))
     for part in parts(stored(call)):
         rows = part[part.trial.isin(chosen)]
         replies = _most_probable(call, rows) if call.over_choices else rows.text.astype(object)
@@ -94,7 +96,8 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         choices.append({"message": message, "stop_reason": ended})
 
     scores = {}
-    answer = notebook.one_line(reply)  # a column of the list of samples
+    # This is a column of the viewer's list of samples, which has room for one line.
+    answer = notebook.one_line(reply)
     for name in READ:
         value = reading.pop(name, None)
         if value not in (None, "", {}, []):
@@ -102,7 +105,8 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
 
     factors = {}
     for name, level in trial.condition.items():
-        if hasattr(level, "_asdict"):  # a named tuple, whose fields have names of their own
+        # A level may be a named tuple, whose fields have names of their own.
+        if hasattr(level, "_asdict"):
             factors |= level._asdict()
         else:
             factors[name] = level
@@ -131,6 +135,7 @@ def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
     weights_of_rows = probabilities(rows, answers, len(prefixes))
     for weights_of_row, masses in zip(weights_of_rows, rows.mass, strict=True):
         lines = []
+        # A failed call has no mass, and so no line.
         for prefix, weights, mass in zip(prefixes, weights_of_row, masses, strict=False):
             best = []
             for k in np.argsort(-weights)[:BEST]:
@@ -224,7 +229,8 @@ def show(logs: Path, bundle: str | None) -> int:
     int
         The exit status, 0.
     """
-    if bundle:  # an absolute path: one that begins with hf/ would be sent away
+    # An absolute path: one that begins with hf/ would be sent away.
+    if bundle:
         bundle_log_dir(str(logs), os.path.abspath(bundle))
         return 0
 

@@ -198,6 +198,8 @@ class OpenAIBatches:
 
     def _endpoint(self, requests: Mapping[str, dict]) -> str:
         first = next(iter(requests.values()))
+        # inspect_ai asks some models through the Responses API, whose bodies alone have an "input".
+        # A batch has one endpoint.
         return "/v1/responses" if "input" in first else "/v1/chat/completions"
 
     async def knows(self, file: str) -> bool:
@@ -210,9 +212,12 @@ class OpenAIBatches:
         return True
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        if not submission.file:  # a batch is created from a file
+        # The batch was never created: a batch is made of an uploaded file, whose id is noted first.
+        if not submission.file:
             return ""
         async for batch in self.client.batches.list(limit=100):
+            # Each submission uploads a file of its own, so the file's id tells its batch from all
+            # others.
             if batch.input_file_id == submission.file:
                 return batch.id
         return ""
@@ -226,11 +231,15 @@ class OpenAIBatches:
         if record.status not in ("completed", "expired", "cancelled"):
             return State(False)
 
+        # A batch that expired or was cancelled half way still has replies, which are paid for and
+        # read.
         has_results = record.output_file_id or record.error_file_id
         return State(True, "" if has_results else f"it is {record.status}, without replies")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         record = await self.client.batches.retrieve(batch)
+        # Replies that succeeded are in one file and those that failed in another; either may be
+        # missing.
         files = [file for file in (record.output_file_id, record.error_file_id) if file]
         n_read = 0
         for file in files:
@@ -249,13 +258,16 @@ class OpenAIBatches:
                     entry = json.loads(line)
                     yield entry["custom_id"], self._answer(entry)
                 except (ValueError, LookupError, TypeError, AttributeError):
-                    continue  # a request without an answer is asked again
+                    # A damaged line leaves its request without an answer, so that it is asked
+                    # again.
+                    continue
 
     def _answer(self, entry: Mapping[str, Any]) -> Any:
         from openai.types.chat import ChatCompletion
         from openai.types.responses import Response
 
         response = entry.get("response")
+        # The batch expired, or was cancelled, before this request had its turn.
         if not response:
             error = entry.get("error") or {}
             return Unanswered(f"{error.get('code')}: {error.get('message')}")
@@ -281,7 +293,8 @@ class AnthropicBatches:
         self.client = client
 
     async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
-        return ""  # they go along when the batch is created
+        # There is no file to upload: the requests go along when the batch is created.
+        return ""
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
         entries = [{"custom_id": name, "params": params} for name, params in requests.items()]
@@ -290,12 +303,14 @@ class AnthropicBatches:
         return batch.id
 
     async def knows(self, file: str) -> bool:
-        return False  # there are no files
+        # There are no files at Anthropic whose presence could be asked for.
+        return False
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
         """Wait for each batch of that size and time: only results have the submission's name."""
         candidates = []
         async for batch in self.client.messages.batches.list(limit=100):
+            # The list has no names of requests, so size and time narrow the candidates down first.
             counts = batch.request_counts
             total = counts.processing + counts.succeeded + counts.errored
             total += counts.canceled + counts.expired
@@ -308,12 +323,14 @@ class AnthropicBatches:
             state = await _look_at(self, candidate)
             if not state.ended:
                 _say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
+            # Results, which alone have names, can be read once a batch has ended.
             while not state.ended:
                 await sleep(TICK)
                 state = await _look_at(self, candidate)
             if state.problem:
                 continue
 
+            # One name is enough: all requests of a batch have the name of the same submission.
             async for custom_id, _ in self.results(batch):
                 if submission.trial(custom_id) is not None:
                     return batch
@@ -332,6 +349,7 @@ class AnthropicBatches:
             if result.type == "succeeded":
                 yield entry.custom_id, result.message
             elif result.type == "errored":
+                # An unknown type of error counts as the server's own failure.
                 status = STATUSES.get(result.error.error.type, 500)
                 body = result.error.to_dict()
                 yield entry.custom_id, _status_error(self.client, status, body)
@@ -344,11 +362,13 @@ def _status_error(client: Any, status: int, body: Any) -> Exception:
     """Make the error that a client raises for a status; inspect_ai knows these errors."""
     request = httpx2.Request("POST", client.base_url)
     response = httpx2.Response(status, json=body, request=request)
+    # No public function of the clients makes this error, which inspect_ai sorts by its class.
     return client._make_status_error_from_response(response)
 
 
 def _provider_of(api: Any) -> Provider:
     """Choose the batch API of a model, by its client."""
+    # The package of the client is compared, because importing anthropic would require it.
     is_anthropic = type(api.client).__module__.startswith("anthropic")
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
 
@@ -403,12 +423,15 @@ class Batcher:
         self.ledger = asked.ledger
         self.max_tokens = max_tokens
         self._is_covered = asked.are_covered
+        # Trials whose request inspect_ai has not made yet; a batch is sent when none is left.
         self._coming = set(asked.trials)
         self._waiting: dict[int, Waiting] = {}
+        # Of each answered trial, the token limit under which its batch was sent.
         self._limits: dict[int, int] = {}
         self._all_here = Event()
 
-        # Where inspect_ai's providers keep their own batchers, and ask them, or the server.
+        # inspect_ai's providers keep their batchers in these attributes. Compatible servers, which
+        # have none, are asked by `_generate_completion`.
         api._batcher = api._completions_batcher = api._responses_batcher = self
         api._generate_completion = self._generate_completion
 
@@ -433,6 +456,8 @@ class Batcher:
         Exception
             The client's own, where the request failed.
         """
+        # inspect_ai's request does not say which trial it is for; the context of the calling task
+        # does.
         trial = TRIAL.get()
         call = Waiting(request)
         self._waiting[trial] = call
@@ -478,11 +503,13 @@ class Batcher:
             A batch cannot be created, or no longer be asked for. The ledger keeps batches that the
             provider may have.
         """
+        # inspect_ai makes the requests one by one, and a batch must be complete when it is created.
         await self._all_here.wait()
         if not self._is_covered:
             for part in self._parts():
                 await self._submit(part)
 
+        # The ledger may hold other batches of this store, whose trials nobody waits for now.
         left = []
         for submission in self.ledger.submissions.values():
             if not self._waiting.keys().isdisjoint(submission.trials):
@@ -495,6 +522,7 @@ class Batcher:
             if left:
                 await sleep(TICK)
 
+        # Without this a call that no batch covers would wait for ever.
         for call in self._waiting.values():
             call.give(Refused("no batch has an answer to this request"))
 
@@ -518,25 +546,32 @@ class Batcher:
 
     async def _submit(self, bodies: Mapping[int, dict]) -> None:
         """Create a batch of requests, and write down each step before and after it."""
+        # The order matters for a kill: intention, upload, file's id, batch, batch's id, each on
+        # disk before the next step.
         submission = self.ledger.intend(list(bodies), self.max_tokens)
         requests = {submission.custom_id(trial): body for trial, body in bodies.items()}
+        # The calls of one model have the same headers, except for inspect_ai's mark of each call.
         headers = _headers_of(self._waiting[submission.trials[0]].request)
         try:
             file = await _again(_is_passing, self.provider.upload, submission.name, requests)
         except Exception as error:
+            # An upload alone is not billed, so it is safe to forget it and to ask anew.
             self.ledger.forget(submission)
             raise EngineError(f"no batch can be created ({_reason_of(error)})") from error
 
         submission = self.ledger.note(submission, file=file)
         try:
+            # Creating is repeated only where surely nothing was taken: a second batch would be
+            # billed, too.
             batch = await _again(_is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             status = _first_status(error)
+            # A timeout (408) and a conflict (409) do not say that nothing was created.
             was_refused = 400 <= status < 500 and status not in (408, 409)
             if was_refused or _never_arrived(error):
                 self.ledger.forget(submission)
                 raise EngineError(f"no batch can be created ({_reason_of(error)})") from error
-            # It may have been created, and be billed.
+            # The batch may have been created, and be billed, so the ledger keeps it.
             raise EngineError(
                 f"a batch may have been created ({_reason_of(error)}): "
                 "run again, which looks for it"
@@ -570,6 +605,7 @@ class Batcher:
         nothing = Refused(f"batch {submission.batch} has no answer to this request")
         for trial in submission.trials:
             call = self._waiting.pop(trial, None)
+            # An earlier run may have sent more trials in this batch than are asked for now.
             if call is not None:
                 self._limits[trial] = submission.max_tokens
                 call.give(answers.get(trial, nothing))
@@ -579,6 +615,7 @@ class Batcher:
         answers: dict[int, Any] = {}
         async for custom_id, answer in self.provider.results(submission.batch):
             trial = submission.trial(custom_id)
+            # A server that names requests in its own way must not hand an answer to a wrong trial.
             if trial is not None:
                 answers[trial] = answer
         return answers
@@ -606,6 +643,7 @@ async def find_again(api: Any, ledger: Ledger) -> None:
     provider = _provider_of(api)
     for submission in list(ledger.submissions.values()):
         prompts = f"{len(submission.trials):,} prompts"
+        # The run was killed between the intention to create a batch and the provider's reply.
         if not submission.batch:
             batch = await _find_id(provider, ledger, submission)
             if not batch:
@@ -628,12 +666,14 @@ async def find_again(api: Any, ledger: Ledger) -> None:
 
 async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
     """Find the id of a batch that may have been created; "" where none was."""
+    # Batches that other submissions have already are no candidates for this one.
     batches = {other.batch for other in ledger.submissions.values()}
     passed = time.time() - submission.sent
     await sleep(min(LAG, max(0.0, LAG - passed)))
 
     try:
         return await _again(_is_passing, provider.find, submission, batches)
+    # Anthropic's search waits for batches, and an error of that has its own sentence.
     except EngineError:
         raise
     except Exception as error:
@@ -660,6 +700,7 @@ async def _look_at(provider: Provider, submission: Submission) -> State:
         return await _again(_is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
         if _first_status(error) == 404:
+            # A 404 does not tell a batch that expired long ago from one of another project.
             return UNKNOWN
         raise EngineError(
             f"batch {submission.batch} cannot be asked for ({_reason_of(error)}): "
@@ -674,6 +715,8 @@ async def _again(
     attempts: int = ATTEMPTS,
 ) -> Any:
     """Ask a provider, and ask again where that helps."""
+    # A batch that is looked at for an hour is asked at a steady pace, without longer and longer
+    # pauses.
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
         retry=retry_if_exception(helps), stop=stop_after_attempt(attempts), wait=wait, reraise=True
@@ -703,10 +746,13 @@ def _is_busy(error: BaseException) -> bool:
 
 def _is_passing(error: BaseException) -> bool:
     """Tell whether a question that changes nothing may be answered later."""
-    if isinstance(error, EngineError):  # it was asked often enough
+    # An EngineError comes from within, after that question was asked often enough.
+    if isinstance(error, EngineError):
         return False
     status = _first_status(error)
     if status:
+        # Timeouts, conflicts, rate limits and failures of the server pass; other statuses are
+        # answers.
         return status in (408, 409, 429) or status >= 500
     kinds = (httpx2.HTTPError, ConnectionError, TimeoutError)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
@@ -732,7 +778,9 @@ def _body_of(request: Mapping[str, Any]) -> dict[str, Any]:
     """Give a request's body, as the client would send it."""
     body = {}
     for name, value in request.items():
+        # The clients mark arguments that are not sent with objects of these classes.
         is_given = type(value).__name__ not in ("NotGiven", "Omit")
         if is_given and name not in ("extra_headers", "extra_query", "extra_body", "timeout"):
             body[name] = value
+    # The client puts the fields of extra_body beside the others, and in their place.
     return body | dict(request.get("extra_body") or {})

@@ -105,7 +105,9 @@ class Call:
 
     def __post_init__(self) -> None:
         """Name the model without its place; keep what an engine loads."""
-        if not self.loaded:  # a replaced call has it
+        # A copy made by `dataclasses.replace` has `loaded` already, while its `model` is without a
+        # place.
+        if not self.loaded:
             object.__setattr__(self, "loaded", self.model)
         object.__setattr__(self, "model", models.without_place(self.model))
 
@@ -138,6 +140,7 @@ class Call:
         """The address of the answers of a model of this name."""
         part = self.part
         if self.over_choices:
+            # Scored and free answers to the same prompts may not meet in one store.
             part += "+choices"
         if self.sampling.reasoning:
             part += f"+reasoning-{self.sampling.reasoning}"
@@ -156,6 +159,7 @@ class Call:
         """
         folders = self.folders
         if folders:
+            # The fullest folder comes first.
             return folders[0]
         return self._own_root / self.address
 
@@ -177,11 +181,14 @@ class Call:
             The folders; none if nothing was answered.
         """
         model, _, _ = self.address.parts[2].partition("@")
+        # Recordings lie one level deeper, so that all of one model's are in one folder.
         recorded = paths.RECORDINGS / model
         folders = []
-        for root in dict.fromkeys([recorded, self._own_root]):  # a recording's own root is both
+        # While a recording is made both roots are the same, and its stores may not be listed twice.
+        for root in dict.fromkeys([recorded, self._own_root]):
             for folder in sorted(self._stores_below(root)):
                 is_recorded = recorded in folder.parents
+                # New answers that do not fit are kept here: their store refuses them and says why.
                 if not is_recorded or self._fits(folder):
                     folders.append(folder)
 
@@ -190,7 +197,8 @@ class Call:
         if not folders:
             folders = list(self._stores_below(paths.RESPONSES / EXCERPTS))
         if len(folders) > 1:
-            folders.sort(key=_share_of_shards, reverse=True)  # stable: recorded ones stay first
+            # The sort is stable, so of equally full folders the recorded ones stay first.
+            folders.sort(key=_share_of_shards, reverse=True)
         return folders
 
     @property
@@ -200,6 +208,7 @@ class Call:
 
     def _stores_below(self, root: Path) -> Iterator[Path]:
         """Folders with a manifest at this call's address; for "stored" with any engine."""
+        # A model's name may hold characters that a glob pattern would interpret.
         address = escape(str(self.address))
         if self.engine == STORED:
             address = address.replace(f"@{STORED}/", "@*/")
@@ -223,7 +232,9 @@ class Call:
     def _fits(self, folder: Path) -> bool:
         """Whether the answers in a folder are to this design, with this sampling."""
         manifest = read_manifest(folder / "manifest.json")
+        # The size of its shards changes no answer, so it is taken from the manifest itself.
         expected = pinned(self.design, self.sampling, manifest.get("shard_size"))
+        # The manifest says more than the design and the sampling, e.g. which engine answered.
         return expected.items() <= manifest.items()
 
     @property
@@ -246,6 +257,7 @@ class Call:
         int
             The number, from 1.
         """
+        # One study has runs and the others have rounds; calls without either are asked once.
         return self.labels.get("run", self.labels.get("round", 1))
 
     @property
@@ -305,6 +317,7 @@ def _share_of_shards(folder: Path) -> float:
     """The share of its shards that a store has; a damaged file that was moved aside is none."""
     try:
         store = Store(folder, read_manifest(folder / "manifest.json"))
+    # A folder that cannot be opened sorts last; whoever reads it gets the error.
     except StoreError:
         return 0.0
     return len(store.files()) / store.shards
@@ -330,8 +343,11 @@ def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
         def with_wider(parameters: Mapping[str, Any]) -> list[Call]:
             asked = calls(parameters)
             as_recorded = {**parameters, **stimuli}
+            # These are the recorded calls themselves.
             if as_recorded == dict(parameters):
                 return asked
+            # Designs take time to make, so the recorded calls are made only where answers are
+            # missing.
             lacking = {call for call in asked if not _has_own(call)}
             if not lacking:
                 return asked
@@ -398,6 +414,7 @@ def provide(call: Call) -> None:
     if call.wider is None:
         return
     source = call.wider.folder
+    # The wider call may have answers of a run, too; only what the repository brings is copied.
     if paths.RECORDINGS not in source.parents:
         return
 
@@ -420,6 +437,7 @@ def rated(calls: Iterable[Call]) -> list[Call]:
         Only the calls over choices, where a model has any; else all of its calls.
     """
     calls = list(calls)
+    # Where a model was asked in both ways, its free text is there to be compared with its scores.
     scored_models = {call.model for call in calls if call.over_choices}
     return [call for call in calls if call.over_choices or call.model not in scored_models]
 
@@ -469,8 +487,10 @@ def there(calls: Iterable[Call]) -> list[Call]:
         try:
             store = stored(call)
         except IdentityError:
+            # Answers of another model under this name are a mistake that the user has to hear of.
             raise
         except StoreError:
+            # A call without answers, or with answers to other prompts, is not there.
             continue
         if _is_complete(store):
             complete.append(call)
@@ -534,6 +554,7 @@ def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
             for _, table, _ in store.tables(store.files(), columns):
                 if table is None:
                     continue
+                # The cost is linear in tokens, so a share of the price is a share of the tokens.
                 share = table["price_share"].to_numpy()
                 prompt_tokens += float(table["prompt_tokens"].to_numpy() @ share)
                 output_tokens += float(table["output_tokens"].to_numpy() @ share)
@@ -578,9 +599,11 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     calls = list(calls)
     _print_choices(calls)
     budget = budget_of(parameters)
+    # A notebook has only some of the options; `make_engine` has defaults for the rest.
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     categories = {call.labels.get("category", "") for call in calls}
     absent, asked = _unanswered(calls, options)
+    # All keys are checked before the first model answers, which may take hours.
     _check_servers(asked, options)
 
     for _, group in groupby(asked, lambda call: (call.loaded, call.engine)):
@@ -589,10 +612,13 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
         first = same_engine[0]
         engine = make_engine(first.engine, first.loaded, **options | first.options)
         with closing(engine):
-            # Ambiguous recordings are refused before anything is stored.
+            # This first pass only refuses: ambiguous recordings stop the run before anything is
+            # stored.
             for call in same_engine:
                 _can_answer(engine, call, categories)
 
+            # The engine is turned again for each call, as it has only one round and category at a
+            # time.
             for call in same_engine:
                 if not _can_answer(engine, call, categories):
                     absent.append(call)
@@ -610,7 +636,8 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
 
 def _unanswered(calls: Iterable[Call], options: Mapping[str, Any]) -> tuple[list[Call], list[Call]]:
     """The calls whose stores lack answers: those of the engine "stored", and those to ask."""
-    revision = cache(models.revision)  # many calls have one model
+    # Hashing a model's folder reads all of its weights, and many calls have one model.
+    revision = cache(models.revision)
     absent = []
     asked = []
 
@@ -680,6 +707,7 @@ def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
 
     sentences = [shown(_absent_sentence(own)) for own in by_model.values()]
     message = "\n".join(sentences)
+    # Without any answer the notebook cannot go on; with some it goes on without these models.
     if len(absent) == len(calls):
         raise StoreError(message)
     print(message, file=sys.stderr)
@@ -713,6 +741,7 @@ def _absent_sentence(absent: Sequence[Call]) -> str:
 
 def _parts_of(calls: Sequence[Call]) -> str:
     """Name parts of a study in brackets, some of them where they are many."""
+    # Rounds and categories can have the same labels, so each name is kept once.
     parts = dict.fromkeys(" ".join(map(str, call.labels.values())) for call in calls)
     named = list(filter(None, parts))
     if not named:
@@ -747,6 +776,7 @@ def _other_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> li
     _, _, engine = folder.parent.name.rpartition("@")
     model = manifest.get("model", call.model)
     differences = []
+    # The registry knows names, aliases and hub ids of one model as the same.
     if _model_name(model) != _model_name(call.model):
         differences.append("model")
     if manifest.get("engine", engine) != engine:
@@ -762,6 +792,7 @@ def _model_name(text: str) -> str:
 
 def _check_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise an IdentityError where a store's answers are another model's or engine's."""
+    # The first difference is enough for a sentence.
     for name in _other_identity(call, folder, manifest):
         raise IdentityError(
             f"{folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
@@ -801,6 +832,8 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
         say, ``data/recordings/chats.csv`` does; "" where neither does.
     """
     digest = manifest.get("chats", "")
+    # Recorded stores from before the digest was in a manifest are never rewritten, so a table has
+    # theirs.
     if digest or paths.RECORDINGS not in folder.parents:
         return digest
     digests = _recorded_chats(paths.RECORDINGS / "chats.csv")
@@ -813,10 +846,12 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
 
     StoreError where it answers something else; for the engine "stored" the call then has none.
     """
+    # This comes first because it can change which folder the call reads.
     provide(call)
     folder = call.folder
     file = folder / "manifest.json"
-    if not file.exists() or call.engine == "replay":  # only its engine reads the recordings' file
+    # Whether recordings changed since is known only by the engine that reads their file.
+    if not file.exists() or call.engine == "replay":
         return False
 
     manifest = read_manifest(file)
@@ -827,6 +862,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         for name, value in (expected | identity).items():
             if manifest.get(name) != value:
                 differences.append(name)
+        # The engine "stored" asks nothing, so answers that do not fit are left out and not
+        # replaced.
         if differences:
             names = ", ".join(differences)
             print(f"{file} differs in {names} from what is asked", file=sys.stderr)
@@ -835,9 +872,11 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     _check_identity(call, folder, manifest)
     has_prompts = manifest.get("prompts") == expected["prompts"]
     has_trials = manifest.get("trials") == expected["trials"]
-    if has_prompts and has_trials:  # else the store names the difference
+    # Where prompts or their number differ, the store's own check below names that.
+    if has_prompts and has_trials:
         _check_chats(call, folder, manifest)
 
+    # What only the engine could tell is taken from the manifest, so the store compares the rest.
     other = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
     store = Store(folder, other | expected | identity, call.sampling.max_tokens)
     return _holds_all(store, call.engine, manifest.get("engine"))
@@ -852,13 +891,16 @@ def _expected_identity(
 ) -> dict[str, Any]:
     """What a store's manifest should say about the engine, as far as it is known without it."""
     if call.engine == STORED:
-        options = call.options  # the others are those of another engine
+        # The other options are those of the engine that this run would use, which may be another
+        # one.
+        options = call.options
 
     expected = {}
     for name in ("system", "bos", "dtype"):
         if name not in options:
             continue
         value = options[name]
+        # An absent entry does not differ: stores of servers have none of these.
         if value != "auto" and manifest.get(name, value) != value:
             expected[name] = value
 
@@ -867,23 +909,28 @@ def _expected_identity(
         is_copied = is_recorded(folder)
         is_packaged = paths.MODELS in model_folder.parents
         if is_packaged or not is_copied:
-            expected["revision"] = revision(model_folder)  # it may have been trained anew
+            # The weights may have changed since, e.g. by training anew. Recorded answers of any
+            # other folder keep their own revision.
+            expected["revision"] = revision(model_folder)
     return expected
 
 
 def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
     """Whether nothing of a store would be asked by an engine; prints damage for "stored"."""
     state = store.state()
-    if engine == STORED:  # any other engine names it when it asks again
+    # Any other engine names the damaged files when it asks again.
+    if engine == STORED:
         for path in state.damaged:
             print(f"{path} is damaged", file=sys.stderr)
 
     if state.missing or state.damaged or store.has_journal:
         return False
-    if stored_engine in models.FORMER:  # such a store is only read
+    # A store under an engine's former name is only read, even where calls failed.
+    if stored_engine in models.FORMER:
         return True
 
-    retries_failed = engine in models.SERVERS  # they ask their failed calls again
+    # Servers ask their failed calls again; elsewhere a call would fail in the same way.
+    retries_failed = engine in models.SERVERS
     return not (state.cut or (state.failed and retries_failed))
 
 
@@ -915,6 +962,8 @@ def stored(call: Call) -> Store:
         raise StoreError(f"{call.shown_address} holds no answers; run the study again")
 
     manifest = read_manifest(file)
+    # The sampling is not compared: a reader takes what is stored, and `ask` refuses another
+    # sampling.
     is_of_prompts = manifest.get("prompts") == call.design.fingerprint
     is_of_trials = manifest.get("trials") == len(call.design)
     if not (is_of_prompts and is_of_trials):

@@ -43,15 +43,19 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     """
     lists = stored.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    # A list is empty where the call failed, or where a server told no probabilities.
     if not np.isin(lengths, [0, leads * width]).all():
         return False
 
     values = lists.flatten().to_numpy(zero_copy_only=False)
+    # Sums of 16-bit numbers would round off more than the tolerance allows.
     answers = values.astype(np.float32).reshape(-1, width)
-    if not (answers >= 0).all():  # nor is NaN
+    # A NaN fails this comparison as well.
+    if not (answers >= 0).all():
         return False
 
     sums = answers.sum(axis=1)
+    # An option mass stands alone and need not be 1; probabilities have to sum to 1.
     if width == 1:
         return bool((sums <= 1 + TOLERANCE).all())
     return bool((np.abs(sums - 1) <= TOLERANCE).all())
@@ -72,8 +76,10 @@ def numbers_of(column: pd.Series, width: int) -> Floats:
     array of float, shape (responses, width)
         NaN where a call failed.
     """
+    # pandas keeps Arrow's column here; its own conversion would make an object of each list.
     lists = column.array._pa_array.combine_chunks()
     is_answered = lists.value_lengths().to_numpy() > 0
+    # Empty lists add nothing here, so the values are those of the answered rows alone.
     values = lists.flatten().to_numpy()
 
     table = np.full((len(column), width), np.nan)
@@ -101,6 +107,7 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], leads: int = 
     n_choices = len(choices)
     flat = numbers_of(responses.probabilities, leads * n_choices)
     stored = flat.reshape(len(responses), leads, n_choices)
+    # The sum is over the choices, the last axis, for each response and lead.
     sums = stored.sum(axis=2, keepdims=True)
     return stored / sums
 
@@ -125,6 +132,7 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
         One column for each lead, with the index of the responses; NaN where a call failed.
     """
     numbers = np.array([float(choice) for choice in choices])
+    # The last axis, the choices, is summed over: (responses, leads, choices) @ (choices,).
     means = probabilities(responses, choices, leads) @ numbers
     return pd.DataFrame(means, responses.index)
 
@@ -153,8 +161,10 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     >>> beginnings(["85 of 100", "8.5", "I rate it 85", None], ["8", "85"])
     ['85', None, None, None]
     """
+    # An alternation takes the first that matches, which is to be the longest: "AB" before "A".
     longest_first = sorted(choices, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, longest_first))
+    # Neither "85" begins with 8 nor "8.5"; a full stop behind the number is no decimal point.
     pattern = re.compile(rf"\s*({alternatives})(?![0-9]|[.,][0-9])")
 
     found = []
@@ -202,6 +212,7 @@ def agreement(
         ``mean_above``, by how many points the mean lies above the free answer, and
         ``mean_apart``, how far from it, both averaged over those answered; ``mass`` in percent.
     """
+    # Some studies write "" where a text holds no answer, others NaN.
     free_answers = pd.Series(list(free)).replace("", np.nan)
     is_answered = free_answers.notna()
     written = free_answers[is_answered]
@@ -214,6 +225,7 @@ def agreement(
         if scored is None:
             continue
         scored_answers = pd.Series(list(scored))
+        # Only prompts that were answered freely can agree.
         is_same = written == scored_answers[is_answered]
         row[name] = int(is_same.sum())
         row[f"percent_{name}"] = 100 * is_same.mean() if len(is_same) else np.nan
@@ -296,6 +308,8 @@ class Place(NamedTuple):
         if not self.is_answer:
             return logs
 
+        # The columns are in the order of `looked_up`: tokens that go on, ends of the turn,
+        # newlines.
         first_end = len(self.tokens)
         first_newline = first_end + len(endings.turn)
         on, turn, newline = np.split(logs, [first_end, first_newline], axis=1)
@@ -319,15 +333,18 @@ class Place(NamedTuple):
             Log-probabilities, that of the end as the last; the probabilities of a row sum to 1.
         """
         if not self.is_answer:
+            # No answer can end here: only the tokens that go on share the probability.
             return log_softmax(steps / temperature, axis=1)
 
         n_tokens = len(self.tokens)
+        # Behind the tokens that go on, `steps` has one column for each of the two ends.
         on, turn, newline = np.split(steps, [n_tokens, n_tokens + 1], axis=1)
         if ending == "turn":
             end = turn
         elif ending == "newline":
             end = np.logaddexp(turn, newline)
         else:
+            # Whatever does not go on with an answer ends it, so the end has all other probability.
             rest = 1 - np.exp(on).sum(axis=1, keepdims=True)
             end = np.log(np.maximum(rest, LEAST))
         ways = np.hstack([on, end])
@@ -336,7 +353,9 @@ class Place(NamedTuple):
 
 def _together(logs: Floats) -> Floats:
     """The log-probability of any one of some tokens, (prompts, 1); `LOWEST` where there is none."""
+    # The start of -inf, a probability of 0, is the sum of no tokens.
     together = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
+    # An infinite number would make the whole reply invalid.
     return np.maximum(together, LOWEST)
 
 
@@ -374,6 +393,7 @@ class Tree:
                 tokens[token] = None
 
         self.places: list[Place] = []
+        # Only where there is a choice is a model's probability needed: a single way on is certain.
         for path, tokens in following.items():
             is_answer = path in answers
             is_start = len(path) == 0
@@ -420,6 +440,7 @@ class Tree:
         list of array
             For each of `places`, an array of shape (prompts, steps).
         """
+        # np.split takes the borders between parts; the last end is no border.
         ends = np.cumsum(self._n_steps())
         return np.split(steps.astype(float), ends[:-1], axis=1)
 
@@ -450,6 +471,7 @@ class Tree:
             (prompts, answers); each row sums to 1.
         """
         ways = self._ways(steps, ending, temperature)
+        # An answer's log-probability is the sum of the logs of its ways, place by place.
         columns = []
         for way_to_answer in self._ways_to:
             log_probability = np.zeros(len(steps[0]))
@@ -477,6 +499,8 @@ class Tree:
         array of int, shape (prompts,)
             Its index in the list of answers.
         """
+        # First the best way at each place, for all prompts at once, then which answer takes only
+        # those.
         best = {}
         for path, logs in self._ways(steps, ending).items():
             best[path] = logs.argmax(axis=1)
@@ -487,6 +511,8 @@ class Tree:
             for place, way in way_to_answer:
                 follows &= best[place.path] == way
             is_greedy.append(follows)
+        # Exactly one answer takes the best way everywhere; argmax finds it among (answers,
+        # prompts).
         return np.argmax(is_greedy, axis=0)
 
     def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
@@ -510,11 +536,13 @@ class Tree:
         """
         has_tie = {}
         for path, logs in self._ways(steps, ending).items():
+            # Stored steps have 16 bits, so equal numbers are exactly equal and need no tolerance.
             is_largest = logs == logs.max(axis=1, keepdims=True)
             has_tie[path] = is_largest.sum(axis=1) > 1
 
         greedy = self.greedy(steps, ending)
         tied = np.zeros(len(greedy), dtype=bool)
+        # A tie counts only at the places that the greedy answer passes.
         for answer, way_to_answer in enumerate(self._ways_to):
             is_answer = greedy == answer
             for place, _ in way_to_answer:
@@ -533,6 +561,7 @@ class Tree:
         for place in self.places:
             length = len(place.path)
             if answer == place.path:
-                yield place, len(place.tokens)  # the end
+                # The end is the last of the ways, behind the tokens that go on.
+                yield place, len(place.tokens)
             elif answer[:length] == place.path:
                 yield place, place.tokens.index(answer[length])

@@ -38,8 +38,10 @@ class Worker:
     def __init__(self, factory: Callable[[], Engine]):
         self.factory = factory
         self.engine: Engine | None = None
-        self.turn = threading.Lock()  # whose holder asks the engine
-        self.making = threading.Lock()  # whose holder makes or drops it
+        # Whoever holds this asks the engine, which computes one shard at a time.
+        self.turn = threading.Lock()
+        # Whoever holds this makes or drops the engine: two calls may need it at the same time.
+        self.making = threading.Lock()
 
     def ready(self) -> None:
         """Return as soon as the process is there."""
@@ -64,6 +66,7 @@ class Worker:
             The engine's identity and the list of replies, or an empty dict and an EngineError.
         """
         try:
+            # The prompts are made without the turn, while another call's shard is computed.
             prompts = prepare(self._made(), design, numbers)
             with self.turn:
                 # A shard before this one may have broken the engine that made the prompts.
@@ -110,7 +113,8 @@ class Worker:
             raise
         except Exception:
             with self.making:
-                self.engine = None  # in a state that nobody knows
+                # The engine broke in a state that nobody knows, so the next shard gets a new one.
+                self.engine = None
             raise
 
 
@@ -138,13 +142,16 @@ class _Shards:
 
         A worker that is ``alone`` gets back even what it lost itself.
         """
+        # A shard that was lost once may be what kills workers.
         suspects = [place for place in held if self.losses[place] > 0]
         if len(held) == AT_A_TIME or len(suspects) > 0:
             return None
 
         for place in self.lost:
+            # Another worker tells whether the shard or the machine is to blame.
             if alone or self._last[place] is not worker:
                 if len(held) > 0:
+                    # This worker shall first be empty, so that only the suspect is lost if it dies.
                     return None
                 self.lost.remove(place)
                 return place
@@ -190,8 +197,10 @@ class Cluster(Engine):
         gpus_of_nodes = [int(resources.get("GPU", 0)) for resources in alive]
         total = sum(gpus_of_nodes)
         self._gpus = gpus if total > 0 else 0
+        # On a cluster without GPUs any number of workers fits.
         if total == 0:
             return
+        # A worker's GPUs are on one machine, so those left over on each machine do not count.
         room = sum(n_gpus // gpus for n_gpus in gpus_of_nodes)
         if room < workers:
             raise EngineError(
@@ -204,7 +213,8 @@ class Cluster(Engine):
         ray, _ = _connect(self._address)
         kind = ray.remote(
             max_concurrency=AT_A_TIME,
-            # Ray neither restarts nor retries: to reach a lost node it would use up the retries.
+            # Ray itself neither restarts nor retries: to reach a lost node it would use up the
+            # retries.
             max_restarts=0,
             max_task_retries=0,
             # No claim on CPUs: an actor that waits for one that another holds waits for ever.
@@ -268,6 +278,7 @@ class Cluster(Engine):
     def _first_answer(self, ask: Callable[[Any], Any]) -> Any:
         """The answer of the first worker that does not die."""
         ray, _ = _connect(self._address)
+        # Any worker may answer, since all engines are the same, so one that dies is replaced.
         for _ in range(1 + RETRIES):
             worker = self._crew()[0]
             try:
@@ -275,6 +286,7 @@ class Cluster(Engine):
             except ray.exceptions.RayTaskError as error:  # its text is a traceback
                 raise EngineError(str(error.cause)) from error
             except ray.exceptions.RayError as error:
+                # Python deletes `error` at the end of this block, so its words are kept.
                 reason = _one_line(error)
                 self._dropped(worker)
                 self._started()
@@ -312,21 +324,25 @@ class Cluster(Engine):
 
         try:
             for place, engine, replies in self._answered(design, todo, sampling):
+                # A worker returns this error, since Ray would ask again for one that is raised.
                 if isinstance(replies, EngineError):
                     raise replies
+                # Two workers with other versions or weights must not answer into one store.
                 first = first or engine
                 _same(first, engine)
                 yield place, replies
             is_complete = True
         finally:
             if not is_complete:
-                self.close()  # nobody takes the replies that are still computed
+                # Nobody takes the replies that are still computed.
+                self.close()
 
     def _answered(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, dict[str, str], list[Reply] | EngineError]]:
         """Hand out shards and take back replies; a worker that dies is replaced."""
         ray, _ = _connect(self._address)
+        # The design goes to each machine once, and not along with each shard.
         shared = ray.put(design)
         shards = _Shards(len(todo))
         staff = _Staff()
@@ -335,6 +351,7 @@ class Cluster(Engine):
 
         answers = 0
         while answers < len(todo):
+            # Give each worker shards up to `AT_A_TIME`, the emptiest first.
             for worker in staff.emptiest_first():
                 alone = len(staff.ready) == 1
                 place = shards.take(worker, staff.held_by(worker), alone)
@@ -342,7 +359,9 @@ class Cluster(Engine):
                     call = worker.answer.remote(shared, sampling, todo[place])
                     staff.asked[call] = (worker, place)
 
+            # Take what happens next: a worker has started, or a shard is answered or lost.
             call = _next_ended(ray, staff)
+            # Nothing happened for a while, but there are workers: their shards may take long.
             if call is None:
                 continue
             if call in staff.starting:
@@ -358,6 +377,7 @@ class Cluster(Engine):
                     raise _lost(error) from error
                 # Where the error is a task's, the engine broke and its worker lives.
                 is_dead = not isinstance(error, ray.exceptions.RayTaskError)
+                # A worker that dies loses both of its shards, but is replaced once.
                 if is_dead and worker in staff.ready:
                     staff.ready.remove(worker)
                     self._dropped(worker)
@@ -376,6 +396,8 @@ class Cluster(Engine):
             self._dropped(worker)
             staff.failed_starts += 1
             staff.reason = _one_line(error)
+            # The bound ends starts that can never succeed, e.g. without the project on the
+            # machines.
             if staff.failed_starts <= RETRIES * self._workers:
                 staff.start(self._started())
 
@@ -390,6 +412,7 @@ class Cluster(Engine):
         ray, _ = _connect(self._address)
         while self._actors:
             ray.kill(self._actors.pop())
+        # A cluster that someone else started goes on.
         if self._own:
             ray.shutdown()
 
@@ -418,6 +441,7 @@ class _Staff:
         The worker with the fewest shards comes first.
         """
         workers = sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
+        # Repeating the list makes rounds: all get a first shard before any gets a second.
         return workers * AT_A_TIME
 
 
@@ -465,8 +489,10 @@ def _one_line(text: object) -> str:
 
 def _connect(address: str) -> tuple[ModuleType, bool]:
     """Ray, connected, and whether it was not connected before."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read at the import
-    logging.getLogger("ray.widgets").setLevel("ERROR")  # it misses a package that nothing needs
+    # Ray reads this when it is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray would miss ipywidgets aloud, which nothing here needs.
+    logging.getLogger("ray.widgets").setLevel("ERROR")
     try:
         import ray
     except ImportError as error:
@@ -478,9 +504,12 @@ def _connect(address: str) -> tuple[ModuleType, bool]:
         return ray, False
 
     try:
+        # Only an address with a port can be tried; "auto" and "" have none.
         host, _, port = address.split("://")[-1].rpartition(":")
-        if host:  # Ray itself would try for five minutes
+        # Without this test Ray itself would try for five minutes.
+        if host:
             socket.create_connection((host, int(port)), 10).close()
+        # The workers' output stays out of the notebook.
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR")
     except Exception as error:
         raise EngineError(

@@ -67,6 +67,7 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
     Prices
         By PRICE_IN and PRICE_OUT; 0 for a price that is not given.
     """
+    # A parameter may be missing, or be given as nothing.
     return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
 
 
@@ -83,6 +84,7 @@ def money(amount: float) -> str:
     str
         The number with commas between thousands, without a currency.
     """
+    # Cents would show a cheap test run as free.
     decimals = 4 if 0 < amount < 1 else 2
     return f"{amount:,.{decimals}f}"
 
@@ -203,6 +205,7 @@ class Budget:
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
+        # The bound takes each answer prefix for a call of its own, with the whole prompt again.
         whole = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
         return whole * BATCHED if in_batch else whole
 
@@ -236,9 +239,11 @@ class Budget:
         if not self.limit:
             return len(chats)
 
+        # Until the server has counted some prompts, 4 characters a token is a guess.
         if not self._has_learnt:
             chats = chats[:FIRST]
 
+        # Replies in doubt count as if they had been billed, so that the limit holds in any case.
         total = self.spent + self.in_doubt
         allowed = 0
         for chat in chats:
@@ -247,6 +252,7 @@ class Budget:
                 break
             allowed += 1
 
+        # A batch that is cut by its end and not by the limit may be small.
         is_cut = allowed < len(chats)
         is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
         if not allowed or is_small:
@@ -302,9 +308,11 @@ class Budget:
             How the reply was drawn.
         """
         self.count(reply)
+        # The server refused the call, or its batch ended without it: nobody bills it.
         if reply.price_share == 0:
             return
 
+        # A failed call, or a server that sends no counts: it may have been billed all the same.
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1
             self.in_doubt += self.most(chat, sampling) * reply.price_share
@@ -313,7 +321,9 @@ class Budget:
         whole = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
         self.spent += whole * reply.price_share
         self._has_learnt = True
+        # As in `most`, the prompt counts once for each prefix. An empty one must not make this 0.
         sent = max(1, characters(chat)) * len(sampling.leads)
+        # Both shares only grow, so `most` stays an upper bound for what comes next.
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
         share = reply.output_tokens / most_output(sampling)
         self._share_of_max_tokens = max(self._share_of_max_tokens, share)
@@ -360,6 +370,7 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
     """
     limit = parameters.get("COST_LIMIT") or 0.0
     its_prices = prices(parameters)
+    # Tokens without a price would count as free, and the run would pass its limit.
     if limit and not (its_prices.prompt and its_prices.output):
         raise InputError(
             "COST_LIMIT needs the prices of a million tokens: set PRICE_IN and PRICE_OUT, found "

@@ -95,11 +95,13 @@ class Sampling:
             identity["choices"] = list(self.choices)
             identity["leads"] = list(self.leads)
         else:
+            # Scored answers are not drawn, and those that a limit cuts are asked again.
             identity["temperature"] = self.temperature
             identity["max_tokens"] = self.max_tokens
 
         if self.reasoning:
             identity["reasoning"] = self.reasoning
+        # At temperature 0 they change nothing, and a store is not to be refused for them.
         if self.draws and not self.choices:
             identity["top_p"] = self.top_p
             identity["seed"] = self.seed
@@ -132,8 +134,10 @@ class Sampling:
         int
             A number from 0 to 2^31 - 1.
         """
+        # Python's own `hash` would give other seeds in each process.
         content = json.dumps([self.seed, prompt]).encode()
         digest = hashlib.blake2b(content, digest_size=4).digest()
+        # Some servers take a seed as a signed number of 32 bits, so it has 31.
         return int.from_bytes(digest) >> 1
 
 
@@ -377,13 +381,17 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     """
     effort = parameters["REASONING"]
     room = 0
+    # REASONING may be a number of tokens, which is then the room itself.
     if effort.isdigit():
         room = int(effort)
+    # A model that reasons by itself needs the room even where no effort is set.
     elif effort != "none" and (effort or models.reasons(model)):
         room = ROOM_OF_EFFORT.get(effort, REASONING_ROOM)
 
+    # The study of Hou et al., greedy by itself, has no parameter TOP_P.
     settings = {"temperature": parameters["TEMPERATURE"], "top_p": parameters.get("TOP_P", 1.0)}
     settings |= usual
+    # Some models reject any temperature; an empty one is not sent.
     if parameters["TEMPERATURE"] == "":
         settings["temperature"] = None
     return Sampling(
@@ -416,12 +424,14 @@ def find_model(name: str) -> str:
     """
     folder = models.folder(name)
     if folder is None and name in models.carried():
+        # This imports torch, which only a model that is not yet made needs.
         from ingroup.inference.weights import make
 
         folder = make(name)
     if folder:
         return str(folder)
 
+    # What the registry does not know is a name on the hub already.
     model = models.find(name)
     return model.hub_id if model and model.hub_id else name
 
@@ -495,8 +505,10 @@ def make_engine(
         There is no engine of that name.
     """
     if engine_workers > 1 or ray_address:
-        from ingroup.inference.cluster import Cluster  # which imports this module
+        # This module is imported by that one, so it cannot import it at the top.
+        from ingroup.inference.cluster import Cluster
 
+        # Each worker calls this in its own process, so it has to be picklable and hold no engine.
         factory = partial(
             make_engine,
             name,
@@ -520,6 +532,7 @@ def make_engine(
     if models.FORMER.get(name, name) == "inspect":
         from ingroup.inference.inspect_engine import InspectEngine
 
+        # A wrong address is told here, before the first of thousands of calls.
         return InspectEngine(model, base_url, in_flight, timeout, batch).knock()
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine

@@ -54,12 +54,14 @@ def excerpt(
     StoreError
         Where the source is damaged, or the disk does not take the excerpt.
     """
+    # Half a recording would make an excerpt with gaps that nothing fills.
     if len(source.files()) < source.shards:
         return False
     if not _has_sampling(source, design, sampling):
         return False
     digest = _digest(source)
-    if _is_current(folder, digest, design):  # told without rendering every prompt
+    # This comes before the trials are looked up, which renders every prompt of both designs.
+    if _is_current(folder, digest, design):
         return True
     trials = _trials(asked, design)
     if trials is None:
@@ -67,11 +69,14 @@ def excerpt(
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
-        if _is_current(folder, digest, design):  # another process was first
+        # Another process may have made the excerpt while this one waited for the lock.
+        if _is_current(folder, digest, design):
             return True
+        # A kill left half of it, or the source has changed; a copy costs nothing.
         if folder.exists():
             shutil.rmtree(folder)
 
+        # How it was answered is the source's; what was asked is this design's.
         manifest = dict(source.manifest)
         manifest |= pinned(design, sampling, SHARD_SIZE)
         manifest["chats"] = design.chats_digest
@@ -91,6 +96,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
         "prompts": design.fingerprint,
         "chats": design.chats_digest,
     }
+    # The sampling needs no comparison: the digest covers the source's manifest, which holds it.
     if not expected.items() <= manifest.items():
         return False
     store = Store(folder, manifest)
@@ -102,6 +108,7 @@ def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
     expected = pinned(design, sampling)
     for name in OF_DESIGN:
         expected.pop(name, None)
+    # Only entries on the sampling are left; the source's manifest says more.
     return expected.items() <= source.manifest.items()
 
 
@@ -110,6 +117,7 @@ def _trials(asked: Design, design: Design) -> list[int] | None:
     numbers = _numbers(asked)
     trials = []
     for trial in design:
+        # Prompts are found by their text: the same prompt has other numbers in other designs.
         number = numbers.get(json.dumps(trial.messages))
         if number is None:
             return None
@@ -139,6 +147,7 @@ def _copy(source: Store, trials: list[int], target: Store) -> None:
     """Write the replies to these trials of one store as those of another, in this order."""
     replies = _replies(source)
     with target.writing():
+        # Replies of one shard here may come from any shards of the source.
         for shard in range(target.shards):
             start, stop = target.bounds(shard)
             target.write(shard, [replies[trial] for trial in trials[start:stop]])
@@ -151,6 +160,7 @@ def _replies(store: Store) -> list[Reply]:
         if table is None or damaged:
             raise StoreError(f"{damaged[0]} is damaged; put it back")
         for row in table.select(Reply._fields).to_pylist():
+            # Arrow gives a list or nothing where a reply without scores has an empty tuple.
             lists = {name: row[name] or () for name in ("probabilities", "mass", "steps")}
             replies.append(Reply(**row | lists))
     return replies

@@ -104,23 +104,28 @@ def open_store(
     has_calls = (folder / JOURNAL).exists() or (folder / BATCHES).exists()
     first_reply = None
     stored: dict[str, Any] | None = None
+    # A manifest alone binds nobody: a run may have stopped before its first answer.
     if file.exists() and (has_answers or has_calls):
         stored = read_manifest(file)
         engine.recall(stored, sampling)
     else:
-        if budget is not None and engine.costs:  # it may make a call
+        # `prepare` may make a call, which costs money.
+        if budget is not None and engine.costs:
             budget.affordable([design[0].messages], sampling)
         first_reply = engine.prepare(design[0].messages, sampling)
 
+    # The identity holds what `recall` or `prepare` has just learnt, so it is asked for now.
     manifest = engine.identity() | pinned(design, sampling, shard_size)
     spelling = engine.spelling(sampling)
-    is_older = stored is not None and SPELLING not in stored  # an older store has no steps
+    # A store from before steps were kept has none, and goes on without them.
+    is_older = stored is not None and SPELLING not in stored
     if spelling and not is_older:
         manifest[SPELLING] = spelling
     manifest["chats"] = design.chats_digest
     store = Store(folder, manifest, sampling.max_tokens)
 
     if first_reply is not None:
+        # This reply is real and paid, so it must outlive a kill before the first shard.
         with store.writing():
             store.journal().add(0, first_reply)
         if budget is not None:
@@ -168,13 +173,16 @@ def fill(
     """
     budget = budget or Budget()
     state = store.state()
+    # A prompt that is too long fails each time, so the engine says whether asking again helps.
     repeats = state.cut or (state.failed and engine.asks_again)
     if state.missing or state.damaged or store.has_journal or repeats:
         for path in state.damaged:
             print(f"{path} was damaged: it is moved aside and asked again", file=sys.stderr)
+        # Another run may have written since, so the state is taken anew under the lock.
         with store.writing() as state:
             _write_missing(design, engine, store, sampling, title, budget, state)
 
+    # Failures of earlier runs are told, too: the whole store is read.
     sentences = notes(parts(store, columns=["error", "model"]), store.manifest.get("model"))
     for sentence in sentences:
         print(shown(f"{title}: {sentence}" if title else sentence), file=sys.stderr)
@@ -190,10 +198,12 @@ def _write_missing(
     state: State,
 ) -> None:
     """Ask for what a store lacks (``state``) and write it; the store is held meanwhile."""
+    # Whole shards come first; trials that failed or were cut go into supplements of theirs.
     new = [range(*store.bounds(shard)) for shard in state.missing]
     failed = state.failed if engine.asks_again else []
     repeated = sorted([*failed, *state.cut])
     again = []
+    # Repeated trials of many shards are asked together, up to a shard's size at once.
     for start in range(0, len(repeated), store.shard_size):
         again.append(repeated[start : start + store.shard_size])
 
@@ -208,6 +218,7 @@ def _write_missing(
         bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
         unit=" prompts",
     ) as progress:
+        # All three ways yield the index of a part of `todo` with its replies, in any order.
         if isinstance(engine, Cluster):
             ask = engine.replies
         elif engine.keeps_each:
@@ -222,10 +233,12 @@ def _write_missing(
                 store.write_again(todo[index], replies)
 
             n_done += len(replies)
-            if not engine.keeps_each:  # else each was counted as it came
+            # Engines that keep each reply have counted it as it came.
+            if not engine.keeps_each:
                 for reply in replies:
                     budget.count(reply)
-            progress.update(n_done - progress.n)  # some count each reply themselves
+            # An engine that keeps each reply moves the bar itself, so only the difference is added.
+            progress.update(n_done - progress.n)
 
 
 def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -> int:
@@ -244,9 +257,12 @@ def _ahead(
 ) -> Iterator[tuple[int, list[Reply]]]:
     """While the engine computes a part, a thread makes the prompts of the next."""
     with ThreadPoolExecutor(1) as thread:
+        # With the empty part at the end, the last real part is computed like the others.
         parts = iter([*todo, ()])
         made = thread.submit(prepare, engine, design, next(parts))
         for index, next_part in enumerate(parts):
+            # This waits for the prompts of one part; those of the next are made while it is
+            # computed.
             prompts = made.result()
             made = thread.submit(prepare, engine, design, next_part)
             yield index, complete(engine, prompts, sampling)
@@ -264,11 +280,13 @@ def _each(
     """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
     journal = store.journal()
     ledger = store.ledger()
-    ledger.drop(journal.kept)  # a kill came between the two
+    # A kill may have come between the reply's line in the journal and its end in the ledger.
+    ledger.drop(journal.kept)
     engine.find_batches(ledger)
     pay = partial(_pay, engine, budget, sampling)
 
     for index, trials in enumerate(todo):
+        # Replies that an earlier run kept are part of this shard and are not asked again.
         reply_of = dict(journal.kept)
         rest = [trial for trial in trials if trial not in reply_of]
 
@@ -285,15 +303,18 @@ def _each(
             chats = _chats(design, asked)
             keep = partial(_keep, journal, progress, pay, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
+            # The order matters: a trial may leave the ledger only when its reply is on the disk.
             journal.sync()
             ledger.drop(asked)
             reply_of |= dict(zip(asked, replies, strict=True))
             rest = [trial for trial in rest if trial not in reply_of]
 
         yield index, [reply_of[trial] for trial in trials]
-        journal.drop(trials)  # whoever took them has written them
+        # Whoever took these replies has written them by now.
+        journal.drop(trials)
 
-    journal.drop(list(journal.kept))  # left by a kill, of parts that were written
+    # What is left belongs to shards that were written just before a kill.
+    journal.drop(list(journal.kept))
     ledger.clear()
 
 
@@ -332,6 +353,7 @@ def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
     others = {}
     for category, count in responses.model.value_counts(sort=False).items():
         name = str(category)
+        # A dated name of the model that was asked is the same model.
         if count > 0 and name and not same(model or "", name):
             others[name] = int(count)
     return others
@@ -360,6 +382,7 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     served: set[str] = set()
     for part in responses:
         prompts += len(part)
+        # A reply that a filter declined has an error, too, but did not fail.
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
         other_models.update(_other_models(part, model))
         served.update(part.model.astype(str).unique())
@@ -424,6 +447,7 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
     for name in responses.columns.intersection(TOKENS):
         tokens[name] = int(responses[name].sum())
 
+    # Stores from before shares were kept were asked at the whole price.
     share = responses.get("price_share", 1.0)
     prompt_tokens = (responses.prompt_tokens * share).sum()
     output_tokens = (responses.output_tokens * share).sum()

@@ -277,8 +277,10 @@ class InspectEngine(Engine):
         self.timeout = timeout
         self.batch = batch
         self.left_out: list[str] = []
-        self.answered = False  # whether it, or the store it goes on with, has had an answer
+        # Whether this engine, or the store that it goes on with, has had an answer.
+        self.answered = False
         self._connections = uuid4().hex
+        # The arguments that were sent, by the sampling: a run may ask scored and free answers.
         self._sent: dict[str, dict[str, Any]] = {}
 
         if base_url:
@@ -307,15 +309,18 @@ class InspectEngine(Engine):
         key = self._server_key() if self.model.startswith("openai-api/") else ""
         if key:
             options["api_key"] = key
+        # inspect_ai does not count the first try.
         config = GenerateConfig(max_retries=ATTEMPTS - 1, reasoning_summary="none")
         if batch:
             config.batch = True
-            config.max_retries = 0  # what failed in a batch is asked by the next run
+            # What failed in a batch is asked by the next run.
+            config.max_retries = 0
         else:
             config.attempt_timeout = self.timeout
             config.max_connections = getattr(self, "in_flight", 0) or None
 
         try:
+            # A memoized model would share its client with other engines, one of which closes it.
             model = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
             reason = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
@@ -324,6 +329,7 @@ class InspectEngine(Engine):
             reason = str(error).removeprefix("ERROR: ")
             raise EngineError(f"{self.model}: {printable(reason)}") from None
 
+        # inspect_ai would send slow calls again, which may be billed each time.
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
         # inspect_ai keeps how many calls go at once under this key as long as the process lives.
@@ -361,8 +367,10 @@ class InspectEngine(Engine):
         client = getattr(api, "client", None)
         transport = getattr(client, "_client", None)
         if hasattr(client, "max_retries"):
+            # The client would try again within each try of inspect_ai's.
             client.max_retries = 0
         if hasattr(transport, "event_hooks"):
+            # A redirect could carry the key to another server.
             transport.follow_redirects = False
             transport.headers["Accept-Encoding"] = "identity"
             hooks = transport.event_hooks
@@ -383,9 +391,11 @@ class InspectEngine(Engine):
             Where nothing listens there.
         """
         if not self.address:
+            # The client knows its provider's address; there is nothing to check.
             return self
 
         try:
+            # The body is never read, as any address may send anything.
             with httpx2.stream("GET", self.address, timeout=10):
                 pass
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -393,7 +403,8 @@ class InspectEngine(Engine):
                 f"no server is at {place_of(self.address)} ({error}): start it, or check BASE_URL"
             ) from error
         except httpx2.HTTPError:
-            pass  # a server that says something else is running
+            # A server that answers with an error, or breaks off, is running.
+            pass
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -434,6 +445,7 @@ class InspectEngine(Engine):
         """
         if not self._sent:
             return {}
+        # `_keep_sent` puts the latest design's arguments last.
         latest = next(reversed(self._sent))
         return self._sent[latest]
 
@@ -449,6 +461,7 @@ class InspectEngine(Engine):
         sampling : Sampling
             How replies are drawn; other samplings may send other arguments.
         """
+        # A store that is continued has answers, so this model can be asked.
         self.answered = True
         if "left_out" not in manifest:
             return
@@ -525,7 +538,8 @@ class InspectEngine(Engine):
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
         key = _key(sampling)
-        self._sent.pop(key, None)  # the latest stands last
+        # The latest stands last, for `sent`.
+        self._sent.pop(key, None)
         self._sent[key] = sent
 
     async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Called:
@@ -557,6 +571,7 @@ class InspectEngine(Engine):
             return ""
 
         config = self._config(messages, sampling)
+        # Only an argument that was sent can be left out; else the loop of `_learn` would not end.
         sent = [name for name in NAMED if getattr(config, name, None) is not None]
         sent += list(config.extra_body or {})
         has_system = any(message["role"] == "system" for message in messages)
@@ -578,6 +593,8 @@ class InspectEngine(Engine):
 
         arguments: dict[str, Any] = {"max_tokens": sampling.max_tokens}
         if sampling.choices:
+            # The server writes its most probable answer, and the alternatives have the
+            # probabilities.
             arguments |= {"temperature": 0.0, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
         elif sampling.temperature is not None:
             arguments["temperature"] = sampling.temperature
@@ -592,6 +609,7 @@ class InspectEngine(Engine):
             arguments["reasoning_effort"] = reasoning
 
         kept = {name: value for name, value in arguments.items() if name not in self.left_out}
+        # OpenAI's reasoning models reject max_tokens and name its successor.
         if "max_tokens" in self.left_out and "max_completion_tokens" not in self.left_out:
             kept["extra_body"] = {"max_completion_tokens": sampling.max_tokens}
         if self.model.startswith("ollama/") and kept.get("reasoning_effort") == "none":
@@ -633,11 +651,14 @@ class InspectEngine(Engine):
             is not theirs. Such causes are that nobody is there, a wrong key, no such model and no
             credit (401 to 404). As long as nothing was answered, so is any status of 4xx.
         """
-        were_sent_before = asked is not None and asked.are_covered  # from an earlier run's batches
-        with start_blocking_portal() as portal:  # a loop of its own, in a thread
+        # Failures in an earlier run's batches stop no run: their causes may be gone by now.
+        were_sent_before = asked is not None and asked.are_covered
+        # The calls run in a loop of their own, in a thread, as a notebook has a loop already.
+        with start_blocking_portal() as portal:
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
         if stopped and not were_sent_before:
-            if asked is not None:  # answers are kept; calls that failed are to be sent anew
+            # Answers are in the journal; calls that failed are to be sent anew.
+            if asked is not None:
                 asked.ledger.drop(asked.trials)
             raise EngineError(self._does_not_answer(stopped))
         return replies
@@ -717,7 +738,11 @@ class InspectEngine(Engine):
                         group.start_soon(ask, index, asked.trials[index], messages)
                 else:
                     ask = partial(self._ask_in_turn, model, sampling, progress)
-                    left = iter(enumerate(conversations))  # all tasks share it
+                    # All tasks take their next conversation from this iterator, so each is asked
+                    # once.
+                    left = iter(enumerate(conversations))
+                    # With adaptive connections inspect_ai itself decides how many of these tasks
+                    # wait.
                     for _ in islice(conversations, self.in_flight or MOST_IN_FLIGHT):
                         group.start_soon(ask, left)
         except ExceptionGroup as failures:  # a full disk, say: its own sentence
@@ -728,6 +753,7 @@ class InspectEngine(Engine):
         finally:
             await model.api.aclose()
 
+        # Conversations that a common cause kept from being asked fail with its error.
         unasked = Reply(None, FAILED, error=progress.stopped)
         replies = [progress.replies.get(index, unasked) for index in range(len(conversations))]
         return replies, progress.stopped
@@ -757,14 +783,18 @@ class InspectEngine(Engine):
         messages: Sequence[Message],
     ) -> None:
         """Ask one conversation, as a part of a batch."""
+        # Each task has a context of its own, so this names the trial of its call alone.
         TRIAL.set(trial)
         call = await self._ask(model, messages, sampling)
+        # A call that failed before it was sent must not keep the batch waiting.
         batcher.leave(trial)
 
+        # A provider bills no request of a batch that ended in an error.
         has_failed = call.trouble is not None and call.trouble.status > 0
         share = 0.0 if has_failed else call.reply.price_share * BATCHED
         reply = call.reply._replace(price_share=share)
         limit = batcher.limit(trial)
+        # The batch of an earlier run had a lower limit; as a failure the prompt is asked again.
         if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
             reply = Reply(
                 None,
@@ -783,6 +813,7 @@ class InspectEngine(Engine):
         progress.keep(index, reply)
         progress.kinds.append(kind)
         self.answered = self.answered or reply.finish_reason != FAILED
+        # Only the first calls to end decide.
         if len(progress.kinds) == progress.patience and self._common(progress.kinds):
             progress.stopped = reply.error
 
@@ -791,11 +822,13 @@ class InspectEngine(Engine):
         kind = kinds[0]
         if not kind or len(set(kinds)) > 1:
             return False
+        # Nothing listens, or the key, the credit or the model's name is wrong: no call mends that.
         if kind == "absent" or int(kind) in NEVER_A_PROMPTS_OWN:
             return True
 
         is_common = int(kind) in COMMON
         are_many = len(kinds) == PATIENCE
+        # After an answer, only many calls with a common status stop the run.
         if self.answered:
             return is_common and are_many
         return is_common or are_many
@@ -825,9 +858,12 @@ class InspectEngine(Engine):
         except Exception as error:
             # Whatever a server makes a client raise must not cost the other answers of this shard.
             trouble = self._trouble(error)
+            # A timeout or a server's own failure may have been billed.
             is_free = trouble.was_refused or trouble.is_unanswered
             share = 0.0 if is_free else 1.0
             reply = Reply(None, FAILED, error=trouble.reason, price_share=share)
+            # Azure refuses a filtered prompt with status 400, which says something about the
+            # prompt.
             if trouble.status == 400 and "content_filter" in trouble.reason:
                 reply = Reply("", FILTERED, error=trouble.reason, price_share=share)
                 trouble = None
@@ -890,6 +926,7 @@ def _http_trouble(error: BaseException, status: int) -> Trouble:
     message = getattr(error, "message", None)
     if not isinstance(message, str) or not message:
         message = str(error)
+    # OpenAI's client writes the status before the message, which `reason` has already.
     message = re.sub(r"^Error code: \d+ *-? *", "", message)
     reason = f"HTTP {status} - {message}" if message else f"HTTP {status}"
 
@@ -948,8 +985,10 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     """
     if reply.finish_reason in (FAILED, FILTERED):
         return reply
+    # Without an answer nothing of the probability was on admissible ones.
     masses = (0.0,) * len(sampling.leads)
-    if not (reply.text or "").strip():  # it ended inside its reasoning
+    # The reply ended inside its reasoning.
+    if not (reply.text or "").strip():
         return reply._replace(mass=masses)
     logprobs = output.choices[0].logprobs
     if logprobs is None or not logprobs.content:
@@ -957,12 +996,14 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
 
     tokens = []
     for token in logprobs.content:
+        # A server may leave the token that it wrote out of its alternatives.
         alternatives = {token.token: math.exp(token.logprob)}
         for top in token.top_logprobs or ():
             alternatives[top.token] = math.exp(top.logprob)
         tokens.append(Token(token.token, alternatives))
     scores = score(_answer_of(tokens, reply), sampling.choices, sampling.leads)
     masses = tuple(scored.option_mass for scored in scores)
+    # Behind some prefix no choice was seen, so the text stays as the model wrote it.
     if not all(masses):
         return reply._replace(mass=masses)
 
@@ -983,6 +1024,7 @@ def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
     if not reply.reasoning:
         return tokens
     whole = "".join(token.text for token in tokens)
+    # The answer stands last, and the reasoning may quote it.
     answer_begins = whole.rfind(reply.text)
     if answer_begins < 0:
         return []
@@ -1016,6 +1058,7 @@ def _reply(output: Any) -> Reply:
     usage = output.usage
     if usage is not None:
         cached = usage.input_tokens_cache_read or 0
+        # inspect_ai counts cached tokens apart from the other tokens of the prompt.
         prompt = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
         # Some servers leave reasoning out of what they say was written.
         written = max(usage.output_tokens, usage.total_tokens - prompt)

@@ -104,6 +104,7 @@ class Ledger:
             text = shards.sealed_text(file.read_bytes(), manifest)
         except OSError as error:
             raise StoreError(f"{file} cannot be read: {error.strerror}") from error
+        # Going on would send all prompts of these batches again, and they would be billed twice.
         if text is None:
             raise StoreError(
                 f"{file} is damaged, and with it which prompts are in batches: put a copy back, or "
@@ -151,6 +152,7 @@ class Ledger:
         StoreError
             The file cannot be written.
         """
+        # The name must be new in all stores, as several may have batches with one key.
         submission = Submission(uuid4().hex, list(trials), max_tokens, time.time())
         self._keep(submission)
         return submission
@@ -250,4 +252,5 @@ class Asked(NamedTuple):
         bool
             True for all of them.
         """
+        # One trial stands for all, since `_each` asks either covered trials or others.
         return bool(self.ledger.covered(self.trials[:1]))

@@ -59,7 +59,8 @@ def without_panic(name: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # pyo3's, which cannot be imported
+        # The class is pyo3's and cannot be imported, so it is known by its name.
+        if type(error).__name__ != "PanicException":
             raise
         reason = str(error).partition("\n")[0]
         raise EngineError(f"the tokenizer of {name} broke: {reason}; fetch it again") from error
@@ -151,6 +152,7 @@ class Prompter:
         texts = self._probed()
         if texts:
             self._example = texts[0]
+            # The last text is the chat without a system turn, which more templates take.
             self.opens_reasoning = opens(texts[-1])
             self.answer_prefix = closing(texts[-1])
 
@@ -187,12 +189,14 @@ class Prompter:
 
         def render() -> None:
             for chat in (_PROBE, _PROBE[1:]):
-                with suppress(Exception):  # a template may refuse this chat
+                # A template may refuse a system turn, or any chat.
+                with suppress(Exception):
                     texts.extend(self._rendered([chat]))
 
         thread = Thread(target=render, daemon=True)
         thread.start()
         thread.join(LONGEST)
+        # A thread cannot be ended, but as a daemon it does not keep the process alive.
         if thread.is_alive():
             raise EngineError(
                 f"the chat template of {self.tokenizer.name_or_path} does not render a chat of "
@@ -270,6 +274,7 @@ class Prompter:
         before = self._ids_of_turns
         new = [turn for turn in distinct if turn not in before]
         ids_of_turns = dict(zip(new, self._encoded(new, special=False), strict=True))
+        # Only this batch's turns are kept, so the memory does not grow with the design.
         for turn in distinct:
             if turn in before:
                 ids_of_turns[turn] = before[turn]
@@ -287,6 +292,7 @@ class Prompter:
     def _turns(self) -> re.Pattern | None:
         """Matches the marks that begin a turn; None where chats have to be encoded as a whole."""
         backend = self.tokenizer.backend_tokenizer
+        # This setting encodes added tokens as plain text, so they are no borders.
         if backend.encode_special_tokens:
             return None
         marks = turn_marks(backend.get_added_tokens_decoder().values(), self._example)
@@ -384,6 +390,7 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
         for start in range(1, len(token.content)):
             ends.add(token.content[start:])
 
+    # A mark with which every chat begins would cut nothing off.
     inside = text[1:]
     marks = []
     for token in raw:
@@ -427,6 +434,7 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
     shared = 0
     for index in sorted(range(len(prompts)), key=prompts.__getitem__):
         prompt = prompts[index]
+        # One token at least must be computed, or there would be no logits.
         alone = len(prompt) - 1
         if not batch:
             batch = [index]
@@ -434,8 +442,10 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
             continue
 
         first = prompts[batch[0]]
+        # It compares sequences of any kind, here lists of ids.
         prefix = os.path.commonprefix([prompt, first])  # noqa: RUF071 (ids)
         common = min(shared, alone, len(prefix))
+        # With this prompt in the batch, each of the others computes what is no longer shared.
         more_computed = len(batch) * (shared - common)
         ends_early = len(batch) >= least and more_computed > common
         if len(batch) == size or ends_early:
@@ -481,6 +491,7 @@ def tokens(
     chats = [asked[trial].messages for trial in drawn.tolist()]
     lengths = [len(ids) for ids in prompter.batch(chats)]
 
+    # The factor 1 - n/N is the correction for a finite population.
     error_of_mean = np.std(lengths, ddof=1) * math.sqrt((1 - n_drawn / number) / n_drawn)
     return {
         "tokens": number * float(np.mean(lengths)),

@@ -189,7 +189,8 @@ def _steps_of_leads(
     n_steps = sum(tree.size for tree in trees)
     stored = numbers_of(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
-    all_steps = np.nan_to_num(stored)  # rows of failed calls are left out in the end
+    # NaN would spoil the computations; the rows of failed calls are made NaN again in the end.
+    all_steps = np.nan_to_num(stored)
 
     of_leads = []
     begin = 0
@@ -219,6 +220,7 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
         the responses. NaN where a call failed; ``greedy`` is NaN where no steps were stored.
     """
     chances = probabilities(responses, sampling.choices)[:, 0]
+    # A failed call has only NaN here, and the table below leaves it out.
     most_probable = np.nan_to_num(chances).argmax(axis=1)
     greedy = np.nan
     if SPELLING in store.manifest:
@@ -254,10 +256,12 @@ def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> ND
     stream = np.random.Philox(key=seed)
     stream.advance(blocks_before)
     generator = np.random.Generator(stream)
+    # The numbers of this block of trials, up to the last trial's.
     uniform = generator.random(last + 1 - begin)
 
     # The answer drawn is the first whose cumulative probability reaches the trial's number.
     drawn = uniform[trials - begin]
     is_below = chances.cumsum(axis=1) < drawn[:, None]
-    last_answer = chances.shape[1] - 1  # rounding can leave the sum below the number
+    # Rounding can leave the sum of all chances below the number.
+    last_answer = chances.shape[1] - 1
     return is_below.sum(axis=1).clip(max=last_answer)

@@ -60,6 +60,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     Where marks leave room for doubt, the text counts as reasoning. An answer that is lost is
     noticed and can be asked again; a number out of a reasoning is not noticed.
     """
+    # The word alone may begin an answer; with a final channel further on it is a mark.
     starts_bare = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
     is_bare_harmony = starts_bare and _BARE_FINAL in text
     if "<|channel|>" in text or "<|message|>" in text:
@@ -93,6 +94,7 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
     if reply.text is None:
         return reply
 
+    # What a reply that was cut left open is reasoning to its end.
     answer, reasoning = separate(reply.text, opened, reply.finish_reason != LENGTH)
     thoughts = [part for part in (reply.reasoning, reasoning) if part]
     return reply._replace(text=answer, reasoning="\n".join(thoughts))
@@ -187,6 +189,7 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
     if opened and marks and not _closes(marks[0]) and not text[: marks[0].start()].strip():
         opened = False
 
+    # The depth counts open marks, as some models put one reasoning into another.
     depth = int(opened)
     answers: list[str] = []
     thoughts: list[str] = []
@@ -203,6 +206,7 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
         elif depth:
             depth -= 1
         else:
+            # Some templates open the reasoning in the prompt: all before this mark was reasoning.
             thoughts = [*answers, *thoughts]
             answers = []
 

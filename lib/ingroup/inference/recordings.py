@@ -170,7 +170,8 @@ def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
     alike: dict[tuple, dict[int, Path]] = {}
     for file in files:
         parts = re.split(r"(\d+)", str(file))
-        for index in range(1, len(parts), 2):  # the numbers stand between the texts
+        # Splitting by a group puts the numbers at the odd places, between the texts.
+        for index in range(1, len(parts), 2):
             rest = (*parts[:index], None, *parts[index + 1 :])
             numbered = alike.setdefault(rest, {})
             number = int(parts[index])
@@ -208,14 +209,16 @@ def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
     table = _read(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
-    if system not in table:  # pandas's index is a column without a name
+    # A table without system turns, as StereoMap's, has empty ones.
+    if system not in table:
         table[system] = ""
     rounds = _rounds(file, table, layout, run)
 
     for line, row in table.to_dict("index").items():
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
-            reply = EMPTY  # pandas writes a call that failed so
+            # pandas writes the answer of a call that failed, None, as an empty cell.
+            reply = EMPTY
         recording = Recording(
             where=at(file, line),
             prompt=as_text(row[system], row[user]),
@@ -360,9 +363,11 @@ def _check_archive(file: Path) -> None:
     try:
         with file.open("rb") as stream, ZipFile(stream) as archive:
             members = archive.infolist()
+            # The list of members is all that stands from here to the archive's end.
             stream.seek(archive.start_dir)
             n_listed = stream.read().count(_ENTRY)
-            if len(members) != n_listed:  # a changed length takes entries for a comment
+            # An entry whose length has changed takes those behind it for its own comment.
+            if len(members) != n_listed:
                 raise BadZipFile(f"it lists {len(members)} of {n_listed} members")
 
             n_bytes = sum(member.file_size for member in members)
@@ -384,9 +389,11 @@ def _unstated(archive: ZipFile, member: ZipInfo) -> int:
         raise BadZipFile("inspect_ai packs otherwise")
 
     stated = member.file_size
-    member.file_size = LARGEST_LOG + 1  # else zipfile reads no further than it is told
+    # zipfile would read no further than the archive states.
+    member.file_size = LARGEST_LOG + 1
     n_bytes = 0
-    with archive.open(member) as stream:  # its end compares the checksum
+    # zipfile compares the checksum when it reaches the end of a member.
+    with archive.open(member) as stream:
         while n_bytes <= LARGEST_LOG and (block := stream.read(_PACKED)):
             n_bytes += len(block)
     return n_bytes - stated
@@ -394,6 +401,7 @@ def _unstated(archive: ZipFile, member: ZipInfo) -> int:
 
 def _sample(file: Path, sample: Any) -> Recording:
     """The recording of one sample of a log."""
+    # The prompt ends where the model's turn begins, which the log holds, too.
     turns = takewhile(lambda message: message.role != "assistant", sample.messages)
     output = sample.output
     content = output.message.content_list

@@ -104,6 +104,7 @@ class ReplayEngine(Engine):
         origins: dict[Origin, int] = {}
         for file, recording in self._recorded():
             keys += _key(recording.prompt)
+            # Many replies are one of a few numbers, so each is kept once.
             reply_number = replies.setdefault(recording.reply, len(replies))
             reply_numbers.append(reply_number)
 
@@ -115,6 +116,7 @@ class ReplayEngine(Engine):
             raise EngineError(f"{self.path} holds no recording")
 
         unsorted = np.frombuffer(keys, dtype=_KEY)
+        # Recordings of one prompt stay in the order of the files, in which trials get them.
         order = np.argsort(unsorted, kind="stable")
         self._by_key = order.astype(np.int32)
         self._keys = unsorted[self._by_key]
@@ -123,7 +125,8 @@ class ReplayEngine(Engine):
         self._origin_of = np.asarray(origin_numbers)
         self._replies = [apart(reply) for reply in replies]
         self._origins = list(origins)
-        self._n_rounds = max(origin.round for origin in origins)  # without drafts
+        # Drafts do not count: their rounds come behind these.
+        self._n_rounds = max(origin.round for origin in origins)
         self._used = np.zeros(len(unsorted), dtype=bool)
         self._settled: dict[tuple, dict[int, list[int]]] = {}
 
@@ -245,7 +248,8 @@ class ReplayEngine(Engine):
             if begin in self._several:
                 turn = self._turn(begin, trial)
                 same = same[turn : turn + 1]
-            self._used[same] = True  # one reply, recorded several times, answers each time
+            # One reply that was recorded several times answers each time.
+            self._used[same] = True
             numbers.append(int(same[0]))
         return numbers
 
@@ -317,6 +321,7 @@ class ReplayEngine(Engine):
         begins = np.flatnonzero(begins_anew)
         ends = np.append(begins[1:], len(keys))
         reply_numbers = self._reply_of[self._open]
+        # A prompt's replies differ where the smallest and the largest of their numbers do.
         least = np.minimum.reduceat(reply_numbers, begins)
         most = np.maximum.reduceat(reply_numbers, begins)
 
@@ -342,6 +347,7 @@ class ReplayEngine(Engine):
             The recordings stand in several files, or more or fewer trials ask than are recorded; it
             names two of them.
         """
+        # `ingroup.inference.call.ask` comes here twice for each call: to refuse, then to answer.
         turn = (self.round, self.category, design.fingerprint)
         if turn not in self._settled:
             asking = self._asking(design)
@@ -389,6 +395,7 @@ class ReplayEngine(Engine):
         others = same[differs]
         other = others[0]
         file = self._files_of(same[:1])
+        # A pair from two files is named if there is one, as mixed files are the likelier mistake.
         for number in others:
             if self._files_of([number]) != file:
                 other = number
@@ -418,6 +425,7 @@ class ReplayEngine(Engine):
         def shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, first]))  # noqa: RUF071 (characters)
 
+        # The search takes part of the recordings, as there may be millions.
         candidates = islice(self._recorded(), _LOOKED_AT)
         near = max((recording for _, recording in candidates), key=shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
@@ -501,7 +509,8 @@ def _key(prompt: str) -> bytes:
 def _words(text: str) -> set[str]:
     """The words that can name a category, in the singular: two for "Races or ethnicities"."""
     words = set()
-    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):  # two in "RaceOrigin"
+    # A capital letter begins a word, too: "RaceOrigin" has two.
+    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):
         singular = re.sub(r"ies$", "y", word.lower())
         words.add(singular.removesuffix("s"))
     return words - {"or"}

@@ -102,6 +102,7 @@ def write(
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
     content = stream.getvalue().to_pybytes()
+    # A reply may hold this word, too, but the footer with the seal stands behind all replies.
     assert content.rfind(_SEAL) == content.rfind(_SEAL + _BLANK) > 0, "where it is looked for"
     replace(path, _sealed(content))
 
@@ -160,6 +161,7 @@ def read(
         content = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    # A file without a seal gets other bytes here as well, and counts as damaged.
     if content != _sealed(content):
         return None
 
@@ -168,6 +170,7 @@ def read(
     if not _holds(table["trial"].to_numpy(), trials, whole):
         return None
     metadata = file.schema_arrow.metadata
+    # A shard that was renamed, or copied from another store, answers other trials.
     if not _bound(path, manifest).items() <= metadata.items():
         return None
 
@@ -181,6 +184,7 @@ def _holds(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
     if not are_enough:
         return False
     are_inside = stored[0] in trials and stored[-1] in trials
+    # Ascending numbers, as many as the shard has and between its bounds, are all of its trials.
     return are_inside and bool((np.diff(stored) > 0).all())
 
 
@@ -210,6 +214,7 @@ def _separated(file: pq.ParquetFile) -> dict[str, pa.Array]:
     """Text and reasoning of a file that holds both in one column."""
     answers = []
     thoughts = []
+    # Texts are categories; as objects the missing ones become None.
     texts = file.read(["text"])["text"].to_pandas().astype(object)
     for text in texts.replace(np.nan, None):
         answer, thought = (None, "") if text is None else separate(text)
@@ -244,7 +249,10 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
 
     is_answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
     trials = table["trial"].to_numpy()
-    order = np.lexsort((is_answered, trials))  # stable: among equals the latest comes last
+    # The last key counts first: by trial, then by whether it is answered. The sort is stable, so
+    # the latest comes last.
+    order = np.lexsort((is_answered, trials))
+    # The last row of each trial is the one that counts.
     is_last = np.append(np.diff(trials[order]) > 0, True)
     return table.take(order[is_last]).cast(schema)
 
@@ -266,11 +274,13 @@ def replace(target: Path, content: bytes) -> None:
     StoreError
         Where the disk is full or does not allow it. The temporary file is removed.
     """
+    # The process's number keeps two runs from writing to one temporary file.
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
             stream.write(content)
             stream.flush()
+            # Without this the new name may be on the disk before the content is.
             os.fsync(stream.fileno())
         os.replace(temporary, target)
         sync(target.parent)
@@ -411,6 +421,7 @@ class Journal:
         except OSError as error:
             raise StoreError(f"{file} cannot be read: {error.strerror}; move it away") from error
 
+        # A kill may leave half a line at the end, whose digest does not fit.
         for line in content.split(b"\n"):
             text = sealed_text(line, manifest)
             if text is not None:
@@ -444,7 +455,8 @@ class Journal:
         """
         if reply.finish_reason == FAILED:
             return
-        if self._stream is None:  # leave out lines that were torn
+        # The first reply of a run rewrites the file without the lines that were torn.
+        if self._stream is None:
             lines = map(self._line, self.kept, self.kept.values())
             replace(self.file, b"".join(lines))
 
@@ -453,6 +465,8 @@ class Journal:
             self._stream = self._stream or self.file.open("ab")
             self._stream.write(self._line(trial, reply))
             self._stream.flush()
+            # A sync can take longer than a call; a crash of the machine costs half a second of
+            # replies.
             if time.monotonic() - self._synced > SECONDS:
                 os.fsync(self._stream.fileno())
                 self._synced = time.monotonic()

@@ -149,11 +149,13 @@ class Store:
         rendered = self.manifest.get("chats", "")
         check_chats(self.folder, stored.get("chats", ""), rendered)
 
-        self.manifest = stored  # as it was written (0 or 0.0), for its hash
+        # The stored form is kept (0 or 0.0), as shards are bound to its hash.
+        self.manifest = stored
         return True
 
     def _check_same(self, name: str, stored: Any, new: Any) -> None:
         """Raise a StoreError where one value of the manifest differs so that answers may differ."""
+        # Older stores have no chats in their manifest; `check_chats` allows for that.
         if stored == new or name == "chats":
             return
         if name == "sampling_max_tokens" and stored and new and stored < new:
@@ -201,6 +203,7 @@ class Store:
         try:
             new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
+            # A new folder lasts only once the folder above it is synced.
             for folder in new:
                 shards.sync(folder.parent)
             lock = FileLock(self.folder / ".lock", blocking=False).acquire()
@@ -212,7 +215,9 @@ class Store:
             raise shards.unwritable(self.folder, error) from error
 
         with lock:
-            if not self._agree():  # a manifest that no answer follows yet is replaced
+            # Another run may have made this store since it was opened. A manifest that no answer
+            # follows is replaced.
+            if not self._agree():
                 shards.replace(self.folder / "manifest.json", self._text)
             state = self.state()
             try:
@@ -220,6 +225,7 @@ class Store:
                     leftover.unlink()
                 for path in state.damaged:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
+                # A full disk is found out here, before anything is asked and paid.
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
                     probe.write(bytes(_ROOM))
             except OSError as error:
@@ -280,6 +286,7 @@ class Store:
         int
             The number of shards, whether or not they are stored.
         """
+        # The division rounds up, as the last shard may be short.
         return -(-self.trials // self.shard_size)
 
     def bounds(self, shard: int) -> tuple[int, int]:
@@ -333,6 +340,7 @@ class Store:
                 parts.append((shard, again, name))
 
         files: dict[int, list[Path]] = {}
+        # The shard itself has number 0, so it comes before its supplements.
         for shard, again, name in sorted(parts):
             if shard in files or (again == 0 and shard < self.shards):
                 files.setdefault(shard, []).append(self.folder / name)
@@ -373,6 +381,7 @@ class Store:
                 else:
                     tables.append(table)
 
+            # Supplements alone are no shard: they hold only trials that failed or were cut.
             is_lacking = not tables or self.path(shard) in damaged
             yield shard, None if is_lacking else shards.latest(tables), damaged
 
@@ -499,7 +508,9 @@ class Store:
             self._check_scores(shard, table)
             tables.append(table)
 
+        # Each shard has its own dictionary of texts, and a category column needs one for all.
         table = pa.concat_tables(tables).unify_dictionaries()
+        # Shards are read whole, so the first and the last may reach beyond the range.
         table = table.slice(start - first_shard * self.shard_size, stop - start)
         frame = table.to_pandas(types_mapper=_LISTS.get)
         frame["trial"] -= start
@@ -552,5 +563,6 @@ def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     size = SHARDS * store.shard_size
     for start in range(0, store.trials, size):
         part = store.read(start, min(start + size, store.trials), columns)
+        # `read` counts from its start, and the parts are to count on.
         part["trial"] += start
         yield part

@@ -54,6 +54,7 @@ def score(
     outside the reported tokens, is missing option mass; nothing is made up for it. So only choices
     that were seen have a probability above 0.
     """
+    # Tokens are joined, since a prefix or a choice may be spelt by several.
     text = "".join(token.text for token in tokens)
     plain = [choice.strip() for choice in choices]
     spelling = _Spelling(
@@ -69,6 +70,7 @@ def score(
         if begin is None:
             scores.append(Scored(np.full(len(plain), math.nan), 0.0))
             continue
+        # The next prefix is looked for behind this one, as they stand in order.
         behind = begin
         scores.append(_scored(tokens, begin, spelling))
     return scores
@@ -84,6 +86,7 @@ class _Spelling(NamedTuple):
 
 def _beginning(text: str, lead: str, shared: str, behind: int) -> int | None:
     """Where in a reply the answer behind a prefix begins; blanks and marks are passed over."""
+    # Models write a prefix in bold, as a list item or with other blanks.
     label = lead.strip(" \n-:*")
     if label:
         # At the beginning of a line, with a colon: a mention in a sentence is no rating.
@@ -92,6 +95,7 @@ def _beginning(text: str, lead: str, shared: str, behind: int) -> int | None:
         return match.end() if match else None
 
     if shared:
+        # A verdict stands at the end, and the reasoning before it may mention others.
         last = text.rfind(shared)
         return last if last >= 0 else None
     return len(text) - len(text.lstrip())
@@ -112,7 +116,8 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
     text = "".join(token.text for token in tokens)
     weights = np.zeros(len(spelling.choices))
     nothing = Scored(weights * math.nan, 0.0)
-    # "8.5" is not 8, and "8/10" is not a choice of 100.
+    # "8.5" is not 8, and "8/10" is no choice of 0 to 100: behind a slash only the last choice, the
+    # top of the scale, may stand.
     last = re.escape(spelling.choices[-1])
     if re.compile(rf"\d+(?:[.,]\d|\s*/\s*(?!{last}\b)\d)").match(text, begin):
         return nothing
@@ -128,6 +133,7 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
     token_begin = starts[position]
     head = text[begin:token_begin]
     before = text[token_begin:begin]
+    # Alternatives share all before this token, so each is completed by the same beginning.
     for name, probability in tokens[position].alternatives.items():
         spelt = head + name.removeprefix(before)
         choice = _choice_of(spelt.strip(), spelling)
@@ -156,6 +162,7 @@ def _choice_of(spelt: str, spelling: _Spelling) -> int | None:
         if choice.startswith(spelt):
             longer.append(number)
 
+    # The beginning of one choice alone leaves no doubt, as "[[A" of "[[A]]".
     if len(longer) == 1:
         return longer[0]
     if spelt in choices and spelt.isdigit() and spelling.whole_numbers:

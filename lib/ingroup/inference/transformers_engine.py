@@ -71,6 +71,7 @@ class TransformersEngine(LocalEngine):
         }
         super().__init__(model, system, bos, about, reasoning)
 
+        # With padding on the left, the last token of each row is the prompt's.
         self.tokenizer.padding_side = "left"
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
@@ -121,14 +122,16 @@ class TransformersEngine(LocalEngine):
         return replies
 
     def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        least = max(1, self.batch_size // 4)  # a step costs little more for many than for few
+        # A step costs little more for many prompts than for few, so small batches are avoided.
+        least = max(1, self.batch_size // 4)
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
     def _chosen(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
             return super()._chosen(prompts, sampling)
-        config = self._model.config  # loads it, before there are threads
+        # This loads the model, before there are threads.
+        config = self._model.config
 
         def choose(ids: list[int]) -> Reply:
             cache = DynamicCache(config=config)
@@ -150,11 +153,14 @@ class TransformersEngine(LocalEngine):
 
         cached_tokens = cache.get_seq_length()
         (reply,) = self._weigh(tree, choices, prompts, cached_tokens, cache)
-        cache.crop(len(prompts[0]) - cache.get_seq_length())  # without the tree's tokens
+        # The next lead goes on behind this prompt: a negative number crops the tree's tokens off
+        # the end.
+        cache.crop(len(prompts[0]) - cache.get_seq_length())
         return [reply._replace(cached_tokens=cached_tokens)]
 
     def _longest(self) -> float:
-        config = self._model.config.get_text_config()  # loads it, before there are threads
+        # This loads the model, before there are threads.
+        config = self._model.config.get_text_config()
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
@@ -225,6 +231,7 @@ class TransformersEngine(LocalEngine):
         prefix = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
         if shared and past is None:
             past = DynamicCache(config=self._model.config)
+            # The prefix needs no logits, so the head is left out.
             self._model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
             past.batch_repeat_interleave(len(prompts))
         return rest.to(self.device), prefix.expand(len(prompts), shared), past
@@ -254,6 +261,7 @@ class TransformersEngine(LocalEngine):
         tree_ids = torch.tensor(last_tokens, dtype=torch.long, device=self.device)
         ids = torch.cat([prompt_ids, tree_ids.expand(n_prompts, -1)], dim=1)
         is_visible = attention_mask(rest["attention_mask"].bool(), shared, paths)
+        # The new axis is that of the heads, which all have the same mask.
         is_hidden = (~is_visible[:, None]).to(model.dtype)
 
         # The logits behind a path are those of its last token, or of the prompt's last.
@@ -261,6 +269,8 @@ class TransformersEngine(LocalEngine):
         position_of[()] = length - 1
         positions = [position_of[place.path] for place in tree.places]
 
+        # Hidden tokens get the lowest finite number: a padding token may see nothing, and minus
+        # infinity everywhere would give NaN.
         logits = model(
             input_ids=ids,
             attention_mask=is_hidden * torch.finfo(model.dtype).min,
@@ -333,13 +343,15 @@ def attention_mask(
         dtype=torch.bool,
         device=is_text.device,
     )
-    sees = everything.tril(shared)  # the prefix, and what is not behind a token
+    # The diagonal is moved by the prefix: each token sees that, itself and all before it.
+    sees = everything.tril(shared)
     sees[:, :, shared:before_tree] &= is_text[:, None, :]
 
     on_path = []
     for path in paths:
         on_path.append([path[: len(other)] == other for other in paths])
     tree = torch.tensor(on_path, dtype=torch.bool, device=is_text.device)
+    # Without any path the list has no second axis, which the mask needs.
     sees[:, length:, before_tree:] = tree.reshape(n_paths, n_paths)
     return sees
 
@@ -403,7 +415,8 @@ class Draw:
         noise = torch.empty_like(logits)
         for row, stream in zip(noise, self.streams, strict=True):
             row.exponential_(generator=stream)
-        return logits - noise.log()  # minus the logarithm of an exponential draw is Gumbel
+        # Minus the logarithm of an exponential draw is Gumbel.
+        return logits - noise.log()
 
 
 def _not_finite(reply: Reply) -> Reply:

@@ -111,7 +111,9 @@ class VLLMEngine(LocalEngine):
         EngineError
             Where vLLM cannot start, or a tensor is missing.
         """
-        self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
+        # vLLM would not notice that the files lack a tensor; on the meta device the check takes no
+        # memory.
+        self.weights.causal_model(device_map={"": "meta"})
         sequences = CPU_SEQUENCES if self.on_cpu else GPU_SEQUENCES
 
         try:
@@ -157,7 +159,8 @@ class VLLMEngine(LocalEngine):
             vLLM cannot start, or as in :meth:`ingroup.inference.weights.LocalEngine.complete`.
         """
         if self.on_cpu and sampling.draws and sampling.seed != self._seed:
-            self.close()  # the CPU build crashes with a seed a trial: there the engine has one
+            # The CPU build crashes with a seed for each prompt, so there the engine has one.
+            self.close()
             self._seed = sampling.seed
         return super().complete(prompts, sampling)
 
@@ -197,6 +200,7 @@ class VLLMEngine(LocalEngine):
                 f"{most}: ask with ENGINE=transformers"
             )
 
+        # All places of one prompt stand together, so that its prefix is in the cache for each.
         asked = []
         for ids in prompts:
             asked += [[*ids, *place.path] for place in tree.places]

@@ -72,7 +72,8 @@ def make(name: str) -> Path:
         made = download / "made"
         file = _taken_out(about, download)
         _convert(file, about, made)
-        if not (folder / "config.json").is_file():  # another run may have made it meanwhile
+        # Another run may have made it meanwhile.
+        if not (folder / "config.json").is_file():
             made.replace(folder)
     return folder
 
@@ -116,7 +117,8 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     checkpoint = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)
     model.load_state_dict(checkpoint["tensors"], strict=False, assign=True)
-    model.tie_weights()  # a head that is shared with the embeddings is not in the file
+    # A head that is shared with the embeddings is not in the file, and takes their weights.
+    model.tie_weights()
     for name, weight in model.named_parameters():
         if weight.is_meta:
             raise EngineError(f"the weights of {about['package']} lack the tensor {name}")
@@ -173,7 +175,8 @@ class Weights:
                 content = json.loads(index.read_text("utf8"))
                 indexed = set(content["weight_map"].values())
             except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
-                continue  # a loader says what is wrong with it
+                # A loader says what is wrong with it.
+                continue
 
             uncovered = sorted(indexed - covered, key=str)
             if uncovered:
@@ -198,7 +201,8 @@ class Weights:
                     "copy it with them, or give the folder itself as MODEL"
                 )
 
-            scheme = "sha256" if len(blob.name) == 64 else "git"  # of small files
+            # The hub names small files by git's hash and large ones by SHA-256.
+            scheme = "sha256" if len(blob.name) == 64 else "git"
             problem = corpora.fault(blob, f"{scheme}:{blob.name}")
             if problem:
                 raise EngineError(
@@ -320,7 +324,8 @@ def weighed(
     """
     probabilities = tree.probabilities(steps)
     greedy = tree.greedy(steps)
-    option_mass = np.exp(steps[0]).sum(axis=1)  # of the first tokens of admissible answers
+    # The first place is where every answer begins, so its steps are the admissible first tokens.
+    option_mass = np.exp(steps[0]).sum(axis=1)
     flat = np.hstack(steps)
     is_finite = np.isfinite(flat).all(axis=1)
 
@@ -374,7 +379,7 @@ class LocalEngine(Engine):
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos, reasoning)
         encode = partial(self.tokenizer.encode, add_special_tokens=False)
-        # Most replies come many times.
+        # Most replies come many times, e.g. numbers of a scale.
         self._decoded = lru_cache(1 << 16)(self._decode)
         self._spelt = lru_cache(1 << 16)(encode)
 
@@ -528,6 +533,7 @@ class LocalEngine(Engine):
                 begun.append(ids + answer_prefix + self._spelt(text))
 
             tree = self._tree(sampling.choices, lead)
+            # The longest beginning of an answer has to fit behind the prompt as well.
             depth = max(len(place.path) for place in tree.places)
             weigh = partial(self._weighed, tree=tree, choices=sampling.choices, **options)
             answers = self._fitting(begun, depth, weigh)
@@ -548,6 +554,7 @@ class LocalEngine(Engine):
         spelt = []
         for choice in choices:
             ids = self._spelt(lead + choice)
+            # Some tokenizers merge the end of a lead with the choice, which is then spelt alone.
             begins_with_lead = ids[: len(lead_ids)] == lead_ids
             spelt.append(ids[len(lead_ids) :] if begins_with_lead else self._spelt(choice))
 

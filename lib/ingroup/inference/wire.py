@@ -48,6 +48,7 @@ def place_of(url: str) -> str:
         Its host, port and path.
     """
     parts = urlsplit(url)
+    # A user and a key may stand before the host, and this goes into manifests.
     return parts.netloc.rpartition("@")[2] + parts.path.rstrip("/")
 
 
@@ -66,6 +67,7 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
     """
     while error is not None:
         yield error
+        # tenacity's RetryError keeps its last try in an attribute, not as its cause.
         last = getattr(error, "last_attempt", None)
         error = last.exception() if last is not None else error.__cause__
 
@@ -83,6 +85,7 @@ def status_of(error: BaseException) -> int:
     int
         The status, 300 to 599; 0 where the error has none.
     """
+    # OpenAI's and Anthropic's errors have a status_code, Google's have a code.
     for name in ("status_code", "code"):
         status = getattr(error, name, None)
         if isinstance(status, int) and 300 <= status < 600:
@@ -113,9 +116,11 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
     for cause in causes:
         if type(cause).__name__ in SLOW or isinstance(cause, Refused):
             return False
-    if "insufficient_quota" in str(error):  # a 429 that no waiting mends
+    # This is the 429 of an account without credit, which no waiting mends.
+    if "insufficient_quota" in str(error):
         return False
-    if any(isinstance(cause, json.JSONDecodeError) for cause in causes):  # it broke off
+    # The answer broke off before its JSON was whole.
+    if any(isinstance(cause, json.JSONDecodeError) for cause in causes):
         return True
 
     wait = parse_retry_after_from_exception(error)
@@ -264,8 +269,10 @@ async def look(response: Any, bounded: bool = True) -> None:
     Refused
         The answer is longer, compressed, or JSON that is not an object.
     """
+    # The stream is read chunk by chunk, so that a body without end never fills the memory.
     body = bytearray()
     problem = ""
+    # A few compressed bytes can unpack to any size.
     if response.headers.pop("content-encoding", "identity") != "identity":
         problem = "compressed, which was not asked for"
     else:
@@ -275,12 +282,15 @@ async def look(response: Any, bounded: bool = True) -> None:
                 problem = f"longer than {MOST_BYTES:,} bytes"
                 break
     await response.stream.aclose()
+    # An error goes on to the client for its status, and only loses a body that cannot be read.
     if problem and response.is_success:
         raise Refused(f"the answer is {problem}")
 
     content = b"" if problem else bytes(body)
+    # httpx and httpx2 each take a stream of their own class alone; either is loaded by now.
     package = type(response).__module__.partition(".")[0]
     stream = sys.modules[package].ByteStream
+    # The body may be longer or shorter than it came.
     response.headers.pop("content-length", None)
     response.stream = stream(_sound(content) if response.is_success else content)
 
@@ -324,7 +334,8 @@ def sound(answer: dict[str, Any]) -> dict[str, Any]:
                     message["reasoning_content"] = "\n".join(thoughts)
         answer["usage"] = _usage(answer.get("usage"))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        pass  # the client finds out what it is
+        # The client finds out what this is, and raises an error of its own.
+        pass
     return answer
 
 
@@ -338,6 +349,7 @@ def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
             continue
 
         kind = part.get("type")
+        # Some servers put a text under the name of its kind, e.g. "thinking".
         text = part.get("text") or part.get(kind) or ""
         if isinstance(text, list):
             text = "".join(_parts(text)[0])
@@ -362,6 +374,7 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     return {
         "prompt_tokens": prompt,
         "completion_tokens": written,
+        # Some servers count reasoning in the total alone, from which `_reply` takes it.
         "total_tokens": max(total, prompt + written),
         "prompt_tokens_details": {"cached_tokens": min(cached, prompt)},
         "completion_tokens_details": {"reasoning_tokens": reasoning},
