@@ -214,7 +214,7 @@ def _ratings_without_gap(
     if unit == "groups":
         first_name = np.argmax(same, axis=0)
         cells = cells[np.ix_(first_name, first_name)] + rng.normal(0, 0.1, same.shape)
-    # There is no gap over all events, and one that varies by event.
+    # The mean gap over events is taken out, and one that varies by event is added.
     if unit == "events":
         in_group = cells[same].mean()
         out_group = cells[~same].mean()
