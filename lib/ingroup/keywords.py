@@ -103,7 +103,7 @@ def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
     if way == "released":
         return _prepare_as_released(text, groups)
 
-    # Names come first, because some stop words are parts of names ("Muslims", "CEOs").
+    # Names come first, because some stop words are names or parts of them ("Muslims", "CEOs").
     without_names = _whole_words(frozenset(groups)).sub("they", text.lower())
     without_stop_words = _whole_words(stop_words()).sub(" ", without_names)
     return " ".join(without_stop_words.split())
