@@ -365,7 +365,7 @@ def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
     marked = cells
     for mark in layout.marks:
         condition = rows.eval(mark["where"])
-        # A missing number meets no condition.
+        # Where a condition is missing, it is not met.
         meets = condition.fillna(False).astype(bool)
         with_mark = marked.map(mark["as"].format)
         marked = marked.mask(meets, with_mark)
@@ -481,9 +481,11 @@ def _written(wide: pd.DataFrame, layout: Layout) -> str:
     heads += columns.itertuples(index=False, name=None)
     table = pd.concat([row_heads, wide.reset_index(drop=True)], axis=1)
     table.columns = pd.MultiIndex.from_tuples(heads)
+    # to_latex would write the heads of a single level as tuples.
     if n_levels == 1:
         table.columns = table.columns.get_level_values(0)
 
+    # Every text is escaped already.
     text = table.to_latex(
         index=False,
         escape=False,
