@@ -179,7 +179,7 @@ def find(text: str) -> Model | None:
     """
     registered = registry()
     whole = text.strip().rstrip("/").lower()
-    # A paper's name may hold blanks and slashes, so it is compared as a whole.
+    # A paper's name is no path, so it is compared as a whole.
     if whole in registered.printed:
         return registered.printed[whole]
 
@@ -328,6 +328,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 def _reasoning() -> re.Pattern[str]:
     """The families of ``reasoning.yaml`` as one pattern."""
     families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
+    # A family's name may stand anywhere in the name of a model, but not inside a word.
     either = "|".join(family["pattern"] for family in families)
     return re.compile(rf"(?<![a-z0-9])(?:{either})", re.IGNORECASE)
 
