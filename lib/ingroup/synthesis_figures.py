@@ -221,7 +221,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     ax.text(1.28, len(rows) - 0.4, "groups", ha="center", fontsize=5.5)
     _name_own_error(ax, 0.37, 1.03, rows, "own error {:.2f}, {} of {} ticks inside", 5.5)
     ax.set(xticks=[-1, -0.5, 0, 0.5, 1], xlabel="rank correlation")
-    # Of shared axes only the last row would have numbers.
+    # Axes are shared, so only the last row would have numbers.
     ax.tick_params(labelbottom=True)
     ax.set(xlim=(-1.1, 1.45), ylim=(-0.7, len(rows) - 0.3))
 
