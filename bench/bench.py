@@ -28,6 +28,7 @@ WANTED = {
     "store_size": 20,
     "ray_scaling": 3.8,
     "engine_overhead": 0.95,  # of the CPU's time around a small model 95 % are vLLM's own
+    # It shows the most that can be added, with a turn of its own in each prompt.
     "engine_overhead_full": 0,
     "choices": 20,
     "choices_real": 20,

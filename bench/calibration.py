@@ -103,6 +103,7 @@ def labels(table: pd.DataFrame) -> pd.Series:
     """
     has_condition = table.condition != ""
     label = table.what.where(~has_condition, table.what + ": " + table.condition)
+    # "these" is the usual scope, so only the other one is named.
     label = label.where(table.scope == "these", label + " (like these)")
     is_ambiguous = label.duplicated(keep=False)
     label = label.mask(is_ambiguous, label + ", n = " + table.n.astype(str))
@@ -132,6 +133,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     y = np.cumsum(n_lines) - n_lines / 2
     height = 0.8 + 0.04 * len(table) + 0.12 * total
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
+    # What so many simulations can tell of a share, as a normal interval.
     error = 1.96 * np.sqrt(table.actual * (1 - table.actual) / table.draws)
     ax.errorbar(
         table.actual,
@@ -169,6 +171,7 @@ def merge(tables: Sequence[pd.DataFrame], file: Path) -> pd.DataFrame:
     """
     table = pd.concat(tables)
     if file.exists():
+        # A row without a condition has an empty text, not NaN.
         old = pd.read_csv(file, keep_default_na=False)
         kept = old[~old.module.isin(table.module)]
         table = pd.concat([kept, table])
@@ -183,6 +186,7 @@ def main(modules: Sequence[str]) -> None:
     out = notebook.Output("calibration", paths.DEFAULT_RUN)
     file = out.figures / "coverage.csv"
     table = merge(tables, file)
+    # The file is committed, so it has few digits and the same line ends everywhere.
     table.to_csv(file, index=False, float_format="%.6g", lineterminator="\n")
     print(out.write(table, "coverage").to_string(index=False))
 

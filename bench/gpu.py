@@ -115,9 +115,11 @@ def bench() -> pd.DataFrame:
         prompts = engine.prompter.batch(chats_of(design))
         different = []
         for number, ids in enumerate(prompts):
+            # A first token of its own, so that no two prompts share a prefix.
             different.append([len(prompts) + number, *ids[1:]])
 
-        engine.complete(prompts[:64], SAMPLING)  # loads the weights and warms up
+        # This loads the weights and warms up.
+        engine.complete(prompts[:64], SAMPLING)
         for shared, asked in ((False, different), (True, prompts)):
             measured = speed(engine, asked)
             hours = len(design) * measured["seconds"] / len(asked) / 3600

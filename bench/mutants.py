@@ -114,7 +114,8 @@ def function_of(text: str, line: int) -> str:
     for node in ast.walk(ast.parse(text)):
         is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
         if is_named and node.lineno <= line <= node.end_lineno:
-            name = node.name  # ast.walk meets the outer one first
+            # ast.walk meets an outer function first, so the last one that fits is the innermost.
+            name = node.name
     return name
 
 
@@ -122,6 +123,7 @@ def changed_lines(old: str, new: str) -> tuple[int, str, str]:
     """The number of the first line that differs, and the lines that differ, before and after."""
     old_lines = old.splitlines()
     new_lines = new.splitlines()
+    # Without autojunk=False difflib passes over lines that come often in a long file.
     matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
     changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
     first = changes[0]
@@ -139,7 +141,8 @@ def places(text: str) -> list[tuple[str, int]]:
     for name in operator_names():
         operator_class = get_operator(name)
         if operator_class.arguments():
-            continue  # those that take arguments change nothing without them
+            # An operator that takes arguments changes nothing without them.
+            continue
 
         operator = operator_class()
         count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
@@ -161,6 +164,7 @@ def mutants(file: str) -> Iterator[Mutant]:
             changed_meaning = meaning(changed)
         except SyntaxError:
             continue
+        # The code itself is among the seen, so a change without a meaning is no mutant.
         if changed_meaning in seen:
             continue
 
@@ -177,6 +181,7 @@ def tests_of(file: str) -> list[str]:
 
 def passes(file: str, text: str | None, seconds: float) -> bool:
     """Whether the tests of a file pass with a changed text, in a process that ends with them."""
+    # A fork has the slow imports already, and what it changes ends with it.
     child = os.fork()
     if child == 0:
         _run_tests(file, text, seconds)
@@ -199,7 +204,9 @@ def _run_tests(file: str, text: str | None, seconds: float) -> None:
 
     if text is not None:
         name = "ingroup." + file.replace("/", ".")
+        # Before Python's own finders, so that the tests import the changed text.
         sys.meta_path.insert(0, Instead(name, str(PACKAGE / f"{file}.py"), text))
+    # Without xdist, whose workers would import the file and not the changed text.
     options = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
     sys.exit(pytest.main([*options, *tests_of(file)]))
 
@@ -221,6 +228,7 @@ def survivors_of(file: str, samples: int) -> tuple[list[Mutant], int]:
     before = children_seconds()
     if not passes(file, None, 600):
         raise SystemExit(f"the tests of {file} fail without any mutant")
+    # How long the tests take without a mutant sets the limit for those with one.
     seconds = children_seconds() - before
 
     survivors = []

@@ -22,6 +22,7 @@ def bench_paired_t() -> Iterator[dict]:
     of_events = 15 * rng.standard_normal(6050)
     noise = of_events + 8 * rng.standard_normal((22, 22, 6050))
     cells = 10 * rng.standard_normal((22, 22, 1))
+    # (perceiver, experiencer, event), whole points.
     ratings = np.clip(np.round(50 + cells + noise), 0, 100)
 
     def cell_by_cell() -> None:
@@ -49,6 +50,7 @@ def bench_keywords() -> Iterator[dict]:
     texts = []
     for _ in range(2):
         clusters = [rng.choice(stock, 12, replace=False) for _ in range(5)]
+        # All reasons of a model, then those of each of its clusters.
         for reasons in (np.unique(clusters), *clusters):
             texts.append(" ".join(reasons))
 
@@ -66,6 +68,7 @@ def bench_keywords() -> Iterator[dict]:
                         rows.append((document, setting, rank, phrase, score))
         return pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
 
+    # KeyBERT rounds its scores to four digits, so a tiny difference can move the last one.
     pd.testing.assert_frame_equal(ours(), one_by_one(), rtol=0, atol=1.1e-4)
     yield row(
         "keywords",
@@ -85,7 +88,8 @@ def _key_phrases(bert: KeyBERT, text: str, setting: str) -> list[tuple[str, floa
         top_n=15,
         **options,
     )
-    if "use_maxsum" in options:  # returned from the worst
+    # By maxsum KeyBERT returns the worst first.
+    if "use_maxsum" in options:
         phrases = phrases[::-1]
     return phrases
 
@@ -124,6 +128,7 @@ def bench_dictionary() -> Iterator[dict]:
         return [look_up(keyword) for keyword in asked]
 
     matches = find(asked, lexicon, lemmas, mappings)
+    # The loop knows two of the five rules, so only what these find is compared.
     is_compared = matches.step.isin(["exact", "lemma"]).to_numpy()
     assert is_compared.mean() > 0.6
     expected = np.array(loop(), dtype=object)

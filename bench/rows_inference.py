@@ -48,6 +48,7 @@ def bench_store() -> Iterator[dict]:
 
     with tempfile.TemporaryDirectory() as folder:
         times = []
+        # Each turn writes a store of its own, and the fastest counts.
         for turn in range(3):
             store = open_store(Path(folder) / str(turn), design, scale.MadeUp(), Sampling())
             started = time.perf_counter()
@@ -112,9 +113,11 @@ def _numbered_chat(condition: dict) -> list[dict]:
 
 def _seconds_of_workers(workers: int) -> float:
     """Time 24 shards of one second each, on workers that have answered before."""
+    # 24 shards of 256 prompts; `Sleeper` takes max_tokens / 100 seconds for each.
     design = Design([Block({}, {"number": range(24 * 256)}, _numbered_chat, "")])
     cluster = Cluster(Sleeper, workers)
     with tempfile.TemporaryDirectory() as folder:
+        # A first run starts the workers, so that their start is not timed.
         _fill(design, cluster, Path(folder) / "warm", max_tokens=1)
         started = time.perf_counter()
         _fill(design, cluster, Path(folder) / "timed", max_tokens=100)
@@ -134,6 +137,7 @@ def bench_engine() -> Iterator[dict]:
     run = subprocess.run(
         [sys.argv[1], HERE / "vllm_overhead.py"], stdout=subprocess.PIPE, check=True, text=True
     )
+    # What vLLM prints stands before the result.
     measured = json.loads(run.stdout.splitlines()[-1])
     for name, kind in (("engine_overhead", "sample"), ("engine_overhead_full", "full")):
         result = measured[kind]
@@ -150,6 +154,7 @@ def bench_choices() -> Iterator[dict]:
     """Study 1 over its 101 numbers, on a calibrant and on the real model where its weights are."""
     design = trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])
     yield from _rows_of_choices(design, models.calibrants()[0], "", len(design), n_slow=4)
+    # The real model counts only on a machine where its weights have been made.
     real = next(iter(models.carried()))
     if models.folder(real) is not None:
         yield from _rows_of_choices(design, real, "_real", 12, n_slow=1)
@@ -172,6 +177,7 @@ def _rows_of_choices(
 
     def pass_per_choice() -> None:
         with torch.inference_mode():
+            # One pass per prompt and number.
             for ids in prompts[:n_slow]:
                 for spelling in spellings:
                     engine._model(torch.tensor([[*ids, *spelling]]))

@@ -73,6 +73,7 @@ def corpus(share: float) -> pd.DataFrame:
     events = []
     for emotion, sample in stimuli.load_events("sample").groupby("emotion", sort=False):
         n_events = N_EVENTS.get(emotion, 550)
+        # The events of the sample again and again, each time with another number.
         repeated = np.arange(n_events) % len(sample)
         of_emotion = sample.iloc[repeated].copy()
         number = np.arange(n_events).astype(str)
@@ -138,6 +139,7 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
             noise = rng.normal(0, 6, n_events)
             ratings = of_events + of_cells[perceiver, experiencer] + noise
             ratings = np.clip(ratings, 0, 100)
+            # Steps of five on 0 to 100, halves on 0 to 10: both are whole when doubled.
             values = np.round(ratings / 5) * 5
             if high == 10:
                 values = np.round(ratings / 5) / 2
@@ -171,6 +173,7 @@ def _cells(block: Block, rng: np.random.Generator) -> np.ndarray:
 def write(folder: Path, setting: str, category: str, share: float) -> None:
     """Write the store of one block; parameters as of `store_of`."""
     design, store = store_of(folder, setting, category, share)
+    # A generator, so that only one shard of replies is held at a time.
     replies = made_up(design, stimuli.setting(setting).high)
     with store.writing():
         for shard in range(store.shards):
@@ -198,10 +201,12 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
     started = time.perf_counter()
     ratings = answers.from_parts(parts(store), block.shape, scale.low, scale.high)
     reading = time.perf_counter() - started
+    # Every trial was read, and nearly all made-up replies have a rating.
     assert len(block) == ratings.counts.sum() < ratings.counts["ok"] / 0.99
 
     rng = np.random.default_rng(0)
     people = stimuli.identities(category)
+    # Without "a person", the first identity.
     same = statistics.same_group(people.group[1:])
     values = statistics.exclude(ratings.values)
     means = statistics.cell_means(values)
@@ -225,7 +230,8 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
 def memory_mb() -> float:
     """Return the most that this process ever held (resident set), in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes or KiB
+    # macOS gives bytes, Linux KiB.
+    unit = 1 if sys.platform == "darwin" else 1024
     return peak * unit / 1e6
 
 
@@ -278,6 +284,7 @@ def measure(folder: Path, share: float) -> dict[str, float]:
     return {
         "trials": int(table.trials.sum()),
         "seconds": seconds,
+        # Two processes read side by side.
         "reading": table.reading.sum() / 2,
         "memory_mb": of_processes.sum() + memory_mb(),
         "store_mb": n_bytes / 1e6,
@@ -286,7 +293,8 @@ def measure(folder: Path, share: float) -> dict[str, float]:
 
 def main(shares: list[float]) -> int:
     """Measure each share, write the table, tell which limit is exceeded."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of each of the two processes
+    # One thread in each of the two processes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     rows = []
     for share in shares:
         with tempfile.TemporaryDirectory(prefix="bench-scale-") as folder:

@@ -117,6 +117,7 @@ def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: T
     except SENTENCES as error:
         return WELL if is_sentence(str(error)) else "traceback"
     except Exception:
+        # What is no sentence of the project would reach the user as a traceback.
         return "traceback"
     return WELL if is_right(result) else "wrong"
 
@@ -151,6 +152,7 @@ def write(path: Path, draw: random.Random, strangers: list[Path]) -> str:
     how = draw.choice(["flip", "cut", "zero", "grow", "remove", "swap", "rename", "empty"])
     if how == "flip":
         spoilt = bytearray(content)
+        # One bit.
         spoilt[place] ^= 1 << draw.randrange(8)
         path.write_bytes(spoilt)
     elif how == "cut":
@@ -185,6 +187,7 @@ class Again(toy.Toy):
 
     def __init__(self):
         super().__init__(lambda chat, *_: f"reply {int(chat[0]['content']) % 11}", True)
+        # One identity for all, so that each may go on with a store of another.
         self.about = {"engine": "toy", "model": "m"}
 
     @property
@@ -203,6 +206,7 @@ def own_store(folder: Path) -> tuple[Path, pd.DataFrame]:
     design = toy.numbers(24)
     failing = Again()
     answer = failing.say
+    # Trials 0, 4 and 8, the first of the first three shards.
     failing.say = lambda chat, *asked: None if chat[0]["content"] in "048" else answer(chat, *asked)
     toy.run(design, store_folder, failing, SHARD)
     return store_folder, toy.run(design, store_folder, Again(), SHARD)
@@ -213,6 +217,7 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
     original, table = own_store(folder)
     design = toy.numbers(24)
     other = folder / "other"
+    # The store of another model, whose files must not pass for those of this one.
     stranger = Again()
     stranger.about = {"engine": "toy", "model": "another"}
     toy.run(design, other, stranger, SHARD)
@@ -224,7 +229,9 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
         engine = Again()
         how = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
         is_manifest = path.name == "manifest.json"
+        # A spoilt manifest may cost the whole store, any other file its own trials alone.
         if how == WELL and not is_manifest and len(getattr(engine, "chats", ())) > 0:
+            # Whole answers of other shards should not be asked again.
             allowed = touched(path, copy)
             if not engine.trials <= allowed:
                 how = "lost"
@@ -234,6 +241,7 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
 
 def touched(path: Path, folder: Path) -> set[int]:
     """Give the trials of the shard to which a file belongs, and of those that a name may hit."""
+    # part-00003 and so on; `write` may give a file the name of part 1.
     shards = {int(path.name[5:10]), 1} if path.name.startswith("part-") else {1}
     return {shard * SHARD + trial for shard in shards for trial in range(SHARD)}
 
@@ -270,6 +278,7 @@ def vllm_stores(folder: Path, draw: random.Random, n: int = 700) -> Trials:
 
 def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Change a file of a store that two engines of a Ray wrote, then read it."""
+    # Without Ray the kind has no trials.
     if not find_spec("ray"):
         return
     import ray
@@ -277,6 +286,7 @@ def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     stores = []
     with closing(Cluster(Again, 2)) as cluster:
+        # Two stores, so that files can be exchanged between them.
         for size in (24, 32):
             design = toy.numbers(size)
             store = open_store(folder / str(size), design, cluster, toy.SAMPLING, SHARD)
@@ -288,6 +298,7 @@ def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 
 # --- files of the user's own
 
+# What may break a reader: quotes and separators, no UTF-8, huge numbers, deep lists, formulas.
 PIECES = [
     b'"', b"\t", b",", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\x1b[2J",
     b"1e999", b"-1", b"NaN", b"9" * 5000, b"[" * 3000, b"{}", b"null", b"=cmd|' /C calc'!A0",
@@ -299,6 +310,7 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     """Change one to three places of a file."""
     for _ in range(draw.randrange(1, 4)):
         place = draw.randrange(len(content) + 1)
+        # An insertion where the size is 0, a cut where the piece is empty, else an exchange.
         size = draw.choice([0, 1, 5, 200])
         piece = draw.choice([b"", draw.randbytes(1), draw.choice(PIECES)])
         content = content[:place] + piece + content[place + size :]
@@ -363,6 +375,7 @@ def replies_of(file: Path) -> list[tuple[str, str | None]]:
 
 # --- the command line
 
+# What may break a number, a path, a shell, a terminal or a template.
 HOSTILE = [
     "", " ", "-1", "0", "1e999", "NaN", "inf", str(10**30), "9" * 5000, "1.5", "true", "None", "[]",
     "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é",
@@ -378,7 +391,8 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
 
     The notebooks of a study have the same checks, so each name is tried once in each study.
     """
-    yaml.safe_load = cache(yaml.safe_load)  # else each trial parses the same profile
+    # Without the cache each trial would parse the same profile.
+    yaml.safe_load = cache(yaml.safe_load)
     done = set()
     for notebook in settings.notebooks():
         names = {name for name in defaults(notebook) if (study_of(notebook), name) not in done}
@@ -389,6 +403,7 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
                 lambda taken: is_as_typed(taken, value),  # noqa: B023
             )
             yield f"{notebook} {name}={value[:40]!r}", how
+    # Some of the values are commands that would make this file.
     yield "a file that a value names", "wrong" if Path("owned").exists() else WELL
 
 
@@ -403,6 +418,7 @@ def is_as_typed(taken: Any, text: str) -> bool:
     return taken == text
 
 
+# What LaTeX, a terminal, a path or a shell would read as a command.
 FRAGMENTS = [
     r"\input{secret}", "my_model_v2", "50%", "{", "}", "$x$", "~", "^", "#1", "&", "\\", "<b>",
     "--",
@@ -417,6 +433,7 @@ def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
         text = "".join(draw.choices(FRAGMENTS, k=draw.randrange(1, 6)))
         printed = latex.escape(text)
         yield f"LaTeX {text!r}", WELL if is_harmless(printed) else "wrong"
+        # A message may have line ends, which `shown` keeps.
         line = shown(text).replace("\n", "")
         yield f"terminal {text!r}", WELL if line.isprintable() else "wrong"
 
@@ -427,6 +444,7 @@ def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
 
 def is_harmless(printed: str) -> bool:
     """Tell whether LaTeX reads no command in a text but those that print one sign."""
+    # First the commands that end in {}, because {} alone goes last.
     for sign in ("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater"):
         printed = printed.replace(f"\\{sign}{{}}", "")
     for command in latex.ESCAPES.values():
@@ -473,6 +491,7 @@ def stimuli(folder: Path, draw: random.Random, n: int = 560) -> Trials:
         changed = with_other_prompt(design, draw.randrange(len(design)), draw)
         silent = ending(
             lambda: open_store(folder / "store", changed, engine, toy.SAMPLING, 50),  # noqa: B023
+            # A store that opens took the answers to the old prompt, without a word.
             lambda store: False,
         )
         yield f"prompt {number}", "silent" if silent == "wrong" else silent
@@ -501,6 +520,7 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
     """Kill a run five times, then let it end: the table is whole, nothing is asked needlessly."""
     whole = {fire.MANY: fire.run(folder / "whole", fire.Scribe(folder / "log"), fire.MANY)}
     for number in range(n):
+        # In every second store some calls fail at first, and are asked again.
         failures = number % 2
         store, log = folder / f"store {number}", folder / f"log {number}"
         for _ in range(5):
@@ -511,6 +531,7 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
             fire.check_finish(store, fire.Scribe(log, failures), whole, fire.MANY)
             how = WELL
         except AssertionError as error:
+            # The check names a trial that was asked too often.
             how = "lost" if "trial" in str(error) else "wrong"
         except Exception:
             how = "traceback"
@@ -527,6 +548,7 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
         place = folder / f"model {number}"
         place.mkdir()
         for _ in range(3):
+            # Not 0, which would set no timer.
             fire.died(record_and_die, place, draw.uniform(1e-6, 0.2))
             yield f"kill of record {number}", WELL
 
@@ -539,7 +561,8 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
 
 def record_and_die(place: Path, seconds: float) -> None:
     """Record a call, and die after some seconds, wherever it is then."""
-    signal.setitimer(signal.ITIMER_REAL, seconds)  # nothing catches its signal
+    # Nothing catches the signal, so the process dies where it is.
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     record_slowly(place)
 
 
@@ -575,6 +598,7 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
     root = clone.with_stubs(folder / "clone")
     begin = time.monotonic()
     clone.make(root, "all")
+    # The kills are drawn from the time that a whole run takes.
     seconds = time.monotonic() - begin
     tables = {file.name for file in (root / "build" / "tables" / "some").iterdir()}
 
@@ -586,6 +610,7 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
             env=clone.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            # In a session of its own, so that all processes of make can be killed together.
             start_new_session=True,
         )
         time.sleep(draw.uniform(0, seconds))
@@ -597,6 +622,7 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
         killed.wait()
 
         first = clone.make(root, "all", check=False)
+        # What the first run made is passed over, so that the log then tells of the second alone.
         clone.ran(root)
         second = clone.make(root, "all", check=False)
         written = {file.name for file in (root / "build" / "tables" / "some").iterdir()}
@@ -616,6 +642,7 @@ def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
         file = draw.choice(
             [f for f in sorted(copy.iterdir()) if f.suffix in (".json", ".safetensors")]
         )
+        # In turn: code in the folder, a file cut short, a file of other content.
         if number % 3 == 0:
             config = json.loads((copy / "config.json").read_text("utf8"))
             config["auto_map"] = {"AutoModelForCausalLM": "evil.Evil", "AutoConfig": "evil.Evil"}
@@ -651,6 +678,7 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
     if how == 2:
         return draw.choice([400, 401, 404, 413, 500, 503]), JSON, mutated(body, draw)
     if how == 3:
+        # A small body that unpacks to a megabyte of zeros.
         return 200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**6))
     if how == 4:
         return 200, JSON, struct.pack(">Q", draw.getrandbits(64)) * 8
@@ -659,6 +687,8 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
 
 def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Ask a hostile server: an answer is what it said, a failure is named, the key stays out."""
+    # Most replies are bad on purpose, so waiting before the next attempt would take most of the
+    # time.
     wire.FIRST_PAUSE = wire.LONGEST_PAUSE = 0.01
     inspect_engine.ATTEMPTS = 2
     os.environ["OPENAI_API_KEY"] = KEY
@@ -674,8 +704,10 @@ def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
             yield f"the run: {error!r}", "traceback"
             return
     for row in table.itertuples():
+        # A failure has a reason, and an answer has none.
         is_named = (row.finish_reason == "failed") == (row.error != "")
         yield f"prompt {row.trial}", WELL if is_named else "silent"
+    # The hostile server repeats the key in its answers.
     asked = b"".join(file.read_bytes() for file in files_of(folder / "store"))
     yield "the key in a file", "wrong" if KEY.encode() in asked.replace(b'"', b"") else WELL
 
@@ -719,9 +751,11 @@ def tried(kind: str) -> Result:
     fire.FORKS.set_forkserver_preload(["trials"])
 
     counts: Counter[str] = Counter()
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would sync each file
+    # In memory where there is such a folder, because a disk would sync each file.
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     place = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
-    with place as folder, redirect_stderr(io.StringIO()):  # what runs say is not looked at
+    # What runs say is not looked at.
+    with place as folder, redirect_stderr(io.StringIO()):
         for done, how in trials(Path(folder), random.Random(SEED)):
             counts.update(["trials", how])
             if how != WELL:
@@ -804,7 +838,8 @@ def main(kinds: list[str]) -> int:
     int
         1 where a trial of a kind ended badly.
     """
-    print(f"at commit {commit()}")  # as it is now: files may change while kinds are tried
+    # The commit as it is now, and is kept: files may change while kinds are tried.
+    print(f"at commit {commit()}")
     before = kept()
     for kind in kinds or KINDS:
         result = before.get(kind)

@@ -111,6 +111,7 @@ def of_a_group(rng: np.random.Generator) -> Iterator[dict]:
         cells = answers({CONTROL: 1, "group": 2}, rng)
         draws.append(cells)
         brittleness.append(statistics.brittleness(cells["group"]))
+    # No formula gives the brittleness of rounded answers, so the mean of many counts as the truth.
     truth = float(np.mean([result.mean for result in brittleness]))
 
     helpfulness = []
@@ -121,6 +122,7 @@ def of_a_group(rng: np.random.Generator) -> Iterator[dict]:
         control = cells[CONTROL]
         helpfulness.append(statistics.helpfulness(group))
         no_bias.append(statistics.excess_over_brittleness(group, control))
+        # The whole group is raised by its brittleness, so the excess is 0 in truth.
         bias.append(statistics.excess_over_brittleness(group + truth, control))
 
     yield row_of_interval("helpfulness", helpfulness, 60)
@@ -144,6 +146,7 @@ def of_bias(rng: np.random.Generator) -> Iterator[dict]:
 
         what = f"bias, {n_scenarios} scenarios, paired by {unit}"
         yield row_of_interval(what, biases, 0, claimed, n_scenarios)
+        # The test rejects exactly where the interval misses 0.
         yield row_of_test(what, biases, 1 - claimed, n_scenarios)
 
 
@@ -151,6 +154,7 @@ def of_answers_that_hardly_differ(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a greedy model: most scenarios get one whole number, few a point more or less."""
     for share in (0.02, 0.05, 0.2):
         chances = [share / 2, 1 - share, share / 2]
+        # As often a point more as a point less, so the bias is 0 in truth.
         points = rng.choice([-1, 0, 1], (DRAWS, N_SCENARIOS, 1), p=chances)
         control = np.full((N_SCENARIOS, 1), 60)
         biases = []
@@ -166,6 +170,7 @@ def of_runs(rng: np.random.Generator) -> Iterator[dict]:
     brittleness = []
     for _ in range(DRAWS):
         cells = answers({CONTROL: 1, "a": 2, "b": 3}, rng)
+        # One of the two phrasings, asked in both runs.
         group = cells["a"][:1]
         control = cells[CONTROL]
         group_again = asked_again(group, rng)

@@ -114,6 +114,7 @@ def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a gap of 10 points in one event of ten, none in the others."""
     same = SAME["Religion"]
     n = len(same)
+    # Drawn once: the interval of delta is about these groups, whatever their cells.
     cells = rng.normal(0, 1, same.shape)
 
     for n_events, claimed in ((12, (0.7, 0.88)), (5, (0.5, 0.78))):
@@ -121,13 +122,16 @@ def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
         own_group = []
         for _ in range(DRAWS):
             has_gap = rng.random(n_events) < 0.1
+            # (perceiver, target, event): the own-group cells of some events.
             gap = 10 * has_gap * same[..., None]
             noise = rng.normal(0, 1, (n, n, n_events))
 
             ratings = cells[..., None] + noise + gap
             deltas.append(bootstrap_interval(ratings, same, 500, rng))
+            # New pairs in each simulation: this interval is about groups like these.
             pairs = unrelated_pairs(rng, n)
             effect = crossed.own_group(pairs[..., None] + noise + gap)
+            # 10 points in a tenth of the events are 1 point on average.
             own_group.append(holds(effect, 1.0))
 
         condition = f"a gap in 1 of 10 events, {n_events} events"
@@ -162,12 +166,14 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
     for category, claimed in claims.items():
         same = SAME[category]
         spread = np.where(same, 3, 1)
+        # A draw of many identities takes longer.
         draws = FEW if len(same) > 9 else 4 * DRAWS
 
         rejected = defaultdict(list)
         for _ in range(draws):
             level = levels(rng, len(same))
             matrix = level + spread * rng.normal(0, 1, same.shape)
+            # One cell per pair of groups, as the own-group test takes them.
             means = statistics.by_group(matrix, same)
             test = permutation_test(matrix, same, 499, rng)
             rejected["delta"].append(test.pvalue < LEVEL)
@@ -205,6 +211,7 @@ def similar_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate groups that resemble similar groups, with no jump at their own beyond that."""
     cluster = np.array(stimuli.clusters("Nationality"))
     n = len(cluster)
+    # 1 in the cells of two nations of one cluster, else 0.
     same_cluster = (cluster[:, None] == cluster).astype(float)
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
@@ -236,6 +243,7 @@ def _jump_beyond_similarity(
     rejected = defaultdict(list)
     for _ in range(FEW):
         matrix = unrelated_pairs(rng, n) + similarity
+        # Each nationality is a group of its own.
         test = permutation_test(matrix, np.eye(n), 499, rng)
         rejected["delta"].append(test.pvalue < LEVEL)
         rejected["pooled"].append(rejects(crossed.own_group(matrix)))
@@ -303,6 +311,7 @@ def own_group_of_few(rng: np.random.Generator) -> Iterator[dict]:
             for _ in range(draws):
                 ratings = pairs_differ(rng, n, condition.correlation, condition.sd_by_event)
                 own_group.append(rejects(crossed.own_group(ratings)))
+                # The test over events takes longer, so it is tried on the first draws alone.
                 if len(by_kind) < FEW:
                     test = statistics.by_kind(ratings, same)["one name"]
                     by_kind.append(test.pvalue < LEVEL)
@@ -350,8 +359,11 @@ def pairs_differ(
     """
     unshared = rng.normal(0, 1, (n, n))
     half = rng.normal(0, 1, (n, n))
+    # Both sides of a pair share a number of SD 1.
     shared = (half + half.T) / np.sqrt(2)
+    # Mixed by their parts of the variance, so that the two sides correlate as asked.
     pairs = np.sqrt(1 - correlation) * unshared + np.sqrt(correlation) * shared
+    # On the diagonal the shared number has SD sqrt(2), so own-group cells are drawn anew.
     np.fill_diagonal(pairs, rng.normal(0, 1, n))
 
     gap = sd_by_event * rng.normal(0, 1, EVENTS) * np.eye(n)[..., None]
@@ -505,6 +517,7 @@ def names_differ(
     group, _ = pd.factorize(pd.Series(groups))
     n = len(groups)
     matrix = levels(rng, n)
+    # Each pair of names has a number of its own.
     matrix = matrix + condition.sd_pair * rng.normal(0, 1, (n, n))
 
     # Names of one group share a column, then a row, then a block of rows and columns.
@@ -557,6 +570,7 @@ def rated(
 
 def bias(cells: dict[str, np.ndarray]) -> dict[str, helpfulness.Bias]:
     """Test each group over scenarios, as the notebook does."""
+    # The ratings are already less the control's, and each scenario has a single wording.
     control = np.zeros((SCENARIOS, 1))
     return {
         group: helpfulness.bias(ratings[..., None], control) for group, ratings in cells.items()
@@ -607,6 +621,7 @@ def _phrasings_of_one_group(rng: np.random.Generator) -> Iterator[dict]:
     others = []
     for _ in range(DRAWS // 2):
         cells = rated(rng, 0.0)
+        # Group b has two phrasings.
         cells["b"] = cells["b"] + rng.normal(0, 5, (2, 1))
         tests = crossed.over_levels(cells)
         odd.append(holds(tests["b"]))
@@ -681,6 +696,7 @@ def scenarios(rng: np.random.Generator) -> Iterator[dict]:
 def rare_shifts(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Draw ratings of SD 1, with 3 % of the scenarios shifted by 30 points, 0 on average."""
     is_shifted = rng.random(SCENARIOS) < 0.03
+    # 3 % of 30 points are 0.9, so the shifts are 0 on average.
     return rated(rng, 0.0, extra=30.0 * is_shifted - 0.9, noise=1.0)
 
 
@@ -739,6 +755,7 @@ def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
         ("items in pairs that answer alike", 2, 0.12),
     ):
         inside = []
+        # Two copies of 40 items are 80 items in pairs that answer alike.
         for gained, lost, _ in copies * counts:
             _, _, p = paired.mcnemar(int(gained), int(lost), 80)
             inside.append(p < LEVEL)
@@ -759,6 +776,7 @@ def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
         cluster = np.repeat(np.arange(len(sizes)), sizes)
         inside = []
         for _ in range(DRAWS):
+            # The rates of clusters have the mean 0.5, which the interval should hold.
             rate = rng.beta(0.5, 0.5, len(sizes))[cluster]
             is_hit = rng.random(len(cluster)) < rate
             _, low, high = paired.clustered_share(is_hit, cluster)
@@ -776,6 +794,7 @@ def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
 
 def skewed_gains(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate gains of the right letter's p that are lognormal (sigma 1.5), 0 on average."""
+    # The mean of this distribution is subtracted, so that no gain is the truth.
     mean = np.exp(1.5**2 / 2)
     for n, claimed in ((79, 0.16), (6, 0.32)):
         gains = rng.lognormal(0, 1.5, (4 * DRAWS, n)) - mean
@@ -826,7 +845,8 @@ def tied_scores(rng: np.random.Generator) -> np.ndarray:
 
 def scores_of_families(rng: np.random.Generator) -> np.ndarray:
     """Draw two unrelated scores of 98 groups, nearly the same within each of ten families."""
-    heavy_tailed_scores(rng)  # unused, as in `tied_scores`
+    # Unused, as in `tied_scores`.
+    heavy_tailed_scores(rng)
     family = np.arange(98) // 10
     of_families = rng.normal(0, 1, (2, 10))
     return of_families[:, family] + rng.normal(0, 0.3, (2, 98))
@@ -840,6 +860,7 @@ def settings_like_these(rng: np.random.Generator) -> Iterator[dict]:
         inside = []
         for _ in range(DRAWS):
             pairs = unrelated_pairs(rng, n)
+            # The settings stand on the axis of events.
             own = own_cells * rng.normal(0, sd, n_settings)
             noise = rng.normal(0, 0.5, (n, n, n_settings))
             inside.append(holds(crossed.own_group(pairs[..., None] + noise + own)))
@@ -882,6 +903,7 @@ def differences_of_models(rng: np.random.Generator) -> Iterator[dict]:
     heavy_tails = rng.standard_t(3, (DRAWS, SCENARIOS))
     verdicts = rng.choice([-1, 0, 1], (DRAWS, 79), p=[0.2, 0.6, 0.2])
     few_verdicts = rng.random((DRAWS, 79)) < 0.02
+    # 40 verdicts, each of which comes twice below.
     pairs = rng.choice([-1, 0, 1], (DRAWS, 40), p=[0.2, 0.6, 0.2])
     cases = [
         Differences("103 scenarios, heavy tails (t with 3 degrees)", heavy_tails, 0.95),
@@ -911,6 +933,7 @@ def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate groups with one mean of competence and warmth; one varies three times as much."""
     inside = []
     for seed in range(MAPS):
+        # Both axes have the mean 3, and the second has three times the SD.
         points = rng.normal(3, 1, (98, 2)) * [1, 3] - [0, 6]
         means = groups_of(points)
         labels = clustering.clusters(means, 5, 20, seed).labels
@@ -1058,6 +1081,7 @@ def words_of_two_axes(rng: np.random.Generator) -> Iterator[dict]:
                 axes.append(of_words + of_groups + noise)
 
             competence, warmth = axes
+            # The means over words, (group,), are what the notebook compares.
             test = paired.paired_test(competence.mean(axis=0), warmth.mean(axis=0))
             by_groups.append(holds(test))
             by_words.append(holds(crossed.difference_of_levels(competence, warmth)))
@@ -1088,6 +1112,7 @@ def few_shared_items(rng: np.random.Generator) -> Iterator[dict]:
         for _ in range(FEW):
             table, draws, rho = instruments(1.0, 0.3, 12, (n_items, n_items), rng)
             agreement = effects.agreement(table, draws, 0, 99).iloc[0]
+            # The truth is the correlation of the true effects of these groups.
             inside.append(holds(agreement, rho))
 
         yield {
@@ -1132,6 +1157,7 @@ def power_of_own_groups(rng: np.random.Generator) -> Iterator[dict]:
             "condition": condition,
             "scope": "like these",
             "n": n,
+            # The simulated power should be what the formula promises.
             "nominal": formula,
             "claimed": formula,
             "inside": [crossed.own_group(matrix).p < level for matrix in matrices],
@@ -1145,6 +1171,8 @@ def power_of_own_groups(rng: np.random.Generator) -> Iterator[dict]:
             test = permutation_test(matrix, own_group, 999, rng)
             inside.append(test.pvalue < level)
         floor = power.permutation_floor(n, 999) * n_tests
+        # Where the smallest possible p is above the level, none rejects; elsewhere nothing is
+        # claimed.
         claimed = 0.0 if floor >= LEVEL else np.mean(inside)
         yield {
             "what": "power of permutations after Bonferroni",

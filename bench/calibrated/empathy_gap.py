@@ -69,6 +69,7 @@ def _row_of_delta(
 ) -> dict:
     """Simulate the interval of delta of one category at one number of events."""
     same = SAME[category]
+    # Drawn once: these groups stay, and events are the sample.
     cells = rng.normal(0, 1, same.shape) + same
     intervals = []
     for _ in range(draws):
@@ -87,7 +88,8 @@ def _row_of_delta(
 def test_of_delta(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate cells in which no group favours itself: nothing differs, or only whole groups do."""
     for category, same in SAME.items():
-        draws = 4 * DRAWS if len(same) < 6 else DRAWS  # all orders of few identities are fast
+        # For few identities the test goes through all their orders, which is fast.
+        draws = 4 * DRAWS if len(same) < 6 else DRAWS
         rejected = []
         in_null = []
         for _ in range(draws):
@@ -158,8 +160,12 @@ def alike(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def test_of_cells(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a cell that is like one of its references, and a matrix of such cells."""
     for test in ("t", "sign"):
+        # (perceiver, experiencer, event, simulation): one cell, its two references, and a fourth.
         ratings = rng.normal(0, 1, (2, 2, EVENTS, 10 * DRAWS))
-        ratings[1, 1] += 9  # far from the experiencer's own cell
+        # The cell differs from the experiencer's own cell for sure, and from the perceiver's by
+        # chance.
+        ratings[1, 1] += 9
+        # Turned to (simulation, event), because the tests run over the last axis.
         cell = ratings[0, 1].T
         of_perceiver = ratings[0, 0].T
         of_experiencer = ratings[1, 1].T
@@ -174,6 +180,7 @@ def test_of_cells(rng: np.random.Generator) -> Iterator[dict]:
             "what": f"test of one cell against both references, {test}",
             "n": EVENTS,
             "claimed": LEVEL,
+            # A cell counts where both tests reject.
             "inside": np.maximum(p_perceiver, p_experiencer) < LEVEL,
         }
 
@@ -217,6 +224,7 @@ def _any_cell_of_nationality(
         for name, test, correction in CELL_TESTS:
             pvalues = paired.paired_cells(ratings, test)
             is_significant = paired.significant_cells(pvalues, correction)
+            # Own cells and those of "a person", the first identity, do not count.
             np.fill_diagonal(is_significant, False)
             is_significant[0] = False
             is_significant[:, 0] = False
@@ -269,6 +277,7 @@ def table_2(ratings: dict[tuple, Ratings], n_resamples: int, seed: int) -> pd.Da
 
     # Above `by_key` its cell reads the parameters of a run. `names` has them already.
     by_key = _cell_with("def by_key(", sources)
+    # Each cell finds in `names` what the cells before it made.
     exec(by_key[by_key.index("def by_key(") :], names)
     exec(_cell_with("def drawing(", sources), names)
     exec(_cell_with('table02["finding"]', sources), names)
@@ -310,7 +319,9 @@ def _row_of_runs(
         ratings = {}
         for category in SAME:
             group, _ = pd.factorize(GROUPS[category])
-            n = len(group) + 1  # with "a person"
+            # One more for "a person", who comes first and belongs to no group.
+            n = len(group) + 1
+            # What groups differ in is the same in all settings, and half as much is new in each.
             in_all_settings = factor * alike(group, rng)
             asked = settings if category == "Religion" else settings[:1]
             for setting in asked:

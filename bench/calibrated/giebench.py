@@ -31,6 +31,7 @@ def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
     """
     for n in SIZES:
         truths = rng.random(4 * DRAWS)
+        # The interval depends on the number of right answers alone, so each is computed once.
         low_of_count, high_of_count = proportion_confint(np.arange(n + 1), n, method="wilson")
         n_right = rng.binomial(n, truths)
         low = low_of_count[n_right]
@@ -49,6 +50,7 @@ def change(rng: np.random.Generator) -> Iterator[dict]:
     In the test as many items change to right as to wrong.
     """
     for n, claimed in ((79, 0.98), (6, 1), (4, 1)):
+        # Which share of the items changes, and which part of it to right.
         moved = rng.uniform(0, 0.6, DRAWS)
         share_gained = rng.random(DRAWS)
 
@@ -61,6 +63,7 @@ def change(rng: np.random.Generator) -> Iterator[dict]:
             covered.append(low <= truth <= high)
 
         rejected = []
+        # As many items gain as lose, so every rejection is a false one.
         half = moved * 0.5
         for gained, lost, _ in _changes(rng, n, half, half):
             _, _, p = mcnemar(int(gained), int(lost), n)
@@ -144,6 +147,7 @@ def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> p
     table["correct"] = correct.map(letters)
     table["letter"] = chosen.map(letters)
     table["status"] = "ok"
+    # The rows of `cells` and of the probabilities have one order: item, prompt, order.
     table[list(CHANCES)] = given.reshape(-1, 4)
     return table.sort_values(["prompt", "shift", "key"])
 
@@ -157,7 +161,9 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
     """
     for n, (kind, spread) in product(SIZES, SPREADS.items()):
         by_order = chances(rng, 2 * DRAWS, n, 2, N_ORDERS, spread=spread)
+        # Over the orders: (simulation, item, prompt, answer).
         given = by_order.mean(axis=-2)
+        # The first of two prompts is Raw, and the first answer is the right one.
         raw = given[..., 0, 0]
         with_identity = given[..., 1, 0]
 
@@ -206,7 +212,9 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
     """
     n = SIZES[0]
     given = chances(rng, 4 * DRAWS, n, 1, N_ORDERS)[:, :, 0]
+    # The first answer is the right one, wherever it stands.
     is_right = given.argmax(axis=-1) == 0
+    # The test takes one argument per order, each (simulation, item).
     by_order = np.moveaxis(is_right.astype(int), -1, 0)
     test = friedmanchisquare(*by_order, axis=-1)
     yield {
@@ -267,6 +275,7 @@ def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
                 pvalues.append(test.pvalue)
 
             has_finding = []
+            # One row per run; its categories are one family.
             for of_run in np.transpose(pvalues):
                 corrected = adjust(of_run, "holm")
                 has_finding.append(corrected.min() < LEVEL)
@@ -292,6 +301,7 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
             for prompt in ("ID", "COT"):
                 table = statistics.changes(first_order, "Raw", prompt)
                 is_significant = table.finding.eq("significant")
+                # The last row of the table is Overall, which is a family of its own.
                 categories = is_significant[:-1]
                 overall = is_significant[-1:]
                 has_finding[f"categories, {prompt} over Raw"].append(categories.any())

@@ -128,6 +128,7 @@ def _inside_of_a_map(
 ) -> dict[str, list[bool]]:
     """Draw the rounds of one map; tell which tests reject and which intervals hold the truth."""
     positions = rng.normal(3, sd_positions, (GROUPS, 2))
+    # (group, round, axis).
     rounds = positions[:, None] + rng.normal(0, 0.3, (GROUPS, ROUNDS, 2))
     means = groups_of(rounds.mean(axis=1))
     first_rounds = groups_of(rounds[:, :3].mean(axis=1))
@@ -136,6 +137,7 @@ def _inside_of_a_map(
     labels = clustering.clusters(means, CLUSTERS, 20, seed).labels
     null = clustering.exchange_null(means, CLUSTERS, rng, n_draws=99)
     tests = clustering.axis_tests(means, labels, null=null)
+    # Clusters of the first three rounds, tested on the last two.
     labels_of_first = clustering.clusters(first_rounds, CLUSTERS, 20, seed).labels
     tests_of_last = clustering.axis_tests(last_rounds, labels_of_first)
 
@@ -152,6 +154,7 @@ def _inside_of_a_map(
         "exchanged": [(tests.p_exchanged < LEVEL).any()],
         "whole map": [whole.p_exchanged < LEVEL],
         "interval of map": [whole.low <= 0 <= whole.high],
+        # A cluster of one group has no interval.
         "interval of cluster": list(holds[tests.n > 1]),
     }
 
@@ -159,7 +162,8 @@ def _inside_of_a_map(
 def correlation_over_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate normal scores that are correlated (interval) and that are not (test)."""
     r = 0.6
-    truth = 6 / np.pi * np.arcsin(r / 2)  # Spearman's, where Pearson's is r
+    # Spearman's correlation of normal scores whose Pearson's is r.
+    truth = 6 / np.pi * np.arcsin(r / 2)
     for n in (GROUPS, ORIGINAL):
         covered = []
         rejected = []
@@ -196,6 +200,7 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
     """
     printed = published.load("stereomap", 2).query("source.str.startswith('Fiske')")
     people = printed.set_index("group").rename(columns=str.capitalize)[AXES]
+    # All groups of a cluster have the cluster's printed mean, so equal means mark a cluster.
     cluster, _ = pd.factorize(people.Warmth)
 
     for kind in ("each", "by five"):
@@ -273,12 +278,14 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     words_by_family = words.groupby("family", sort=False).dimension.unique()
     emotions = words_by_family["Emotion"]
     behaviours = words_by_family["Behavior"]
+    # The people's positions are drawn once, as theirs are given.
     people = groups_of(rng.normal(3, 1, (ORIGINAL, 2)))
 
     has_finding = defaultdict(list)
     for seed in range(MAPS):
         ratings = _ratings_alike(rng, words)
         means = statistics.group_means(statistics.round_scores(ratings, words))
+        # All groups are rated alike, so any 24 can stand for those of ORIGINAL.
         original = means[:ORIGINAL]
 
         labels = clustering.clusters(means, CLUSTERS, 20, seed).labels

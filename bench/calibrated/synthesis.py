@@ -65,6 +65,7 @@ def _row_of_effect(
 ) -> dict:
     """Simulate the interval of an effect of items that `draw` draws, (n, draw)."""
     items = pd.DataFrame(draw(n_items))
+    # The mean of 200 items in each of the simulations is close to the true mean.
     truth = draw(200).mean()
     table = effects.measure(items, 1.0, rng, RESAMPLES).effects
     return {
@@ -114,6 +115,7 @@ def instruments(
     measured = {}
     draws = {}
     for (name, effect), n in zip(true.items(), items, strict=True):
+        # The mean of n such items has an error of `noise` times the spread of the groups.
         spread = noise * effect.std() * np.sqrt(n)
         answers = effect + rng.normal(0, spread, (n, groups))
         measure = effects.measure(pd.DataFrame(answers), 1.0, rng, 500)
@@ -147,6 +149,7 @@ def test_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
     by_family = []
     for seed in range(FAMILIES):
         table = pd.DataFrame(rng.normal(0, 1, (12, 6)), columns=list("abcdef"))
+        # One draw, equal to the table, because only the test is looked at and not the interval.
         draws = {name: table[[name]].T.reset_index(drop=True) for name in table}
         agreement = effects.agreement(table, draws, seed, 999)
         by_pair += list(agreement.p < LEVEL)
@@ -203,13 +206,16 @@ def _ratings_without_gap(
     rng: np.random.Generator, same: np.ndarray, unit: str, n_events: int
 ) -> np.ndarray:
     """Draw ratings in which no group favours itself, as the unit of a test needs it."""
-    n = len(same) + 1  # with "a person"
+    # One more for "a person", who comes first and belongs to no group.
+    n = len(same) + 1
     ratings = rng.normal(0, 1, (n, n, n_events))
     cells = rng.normal(0, 1, same.shape)
-    if unit == "groups":  # names of a group are alike
+    # Names of a group are alike: each has the cells of the first, and a little of its own.
+    if unit == "groups":
         first_name = np.argmax(same, axis=0)
         cells = cells[np.ix_(first_name, first_name)] + rng.normal(0, 0.1, same.shape)
-    if unit == "events":  # no gap over all events, and one that varies by event
+    # The mean gap over events is taken out, and one that varies by event is added.
+    if unit == "events":
         in_group = cells[same].mean()
         out_group = cells[~same].mean()
         cells -= np.where(same, in_group, out_group)

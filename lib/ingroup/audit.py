@@ -72,13 +72,16 @@ def judge(
     """
     table = published.compare(printed, recomputed)
     table = table.rename(columns={"here": "recomputed"})
+    # Without a spread, the tolerance of `compare` is half a unit of the last printed digit.
     half = table["tolerance"]
+    # The float error is taken off, so that a difference of exactly half a unit still holds.
     error = table["difference"].abs() - FLOAT_ERROR
     table["tolerance"] = half + np.asarray(operands, dtype=float)
     is_near = error <= table["tolerance"]
 
     if cut:
-        # The recomputed number, cut at the last printed digit.
+        # The recomputed number, cut at the last printed digit. The sign is taken off first, because
+        # floor would take -5.67 to -6.
         unit = 2 * half
         digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / unit) * unit
         is_near |= (digits - table["printed"].abs()).abs() <= FLOAT_ERROR
@@ -125,11 +128,13 @@ def as_shown(value: Any) -> str:
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.10g}"
 
+    # numpy writes its numbers as np.float64(1.5) inside a list or dict.
     text = re.sub(r"np\.float64\((.*?)\)", r"\1", str(value))
     # A list or dict as Python writes it, at the end of a text.
     collection = re.search(r"[\[{].*[\]}]$", text)
     if not collection:
-        return text  # a phrase of a paper may have brackets too
+        # Brackets inside a text stay: a phrase of a paper may have some.
+        return text
 
     before = text[: collection.start()]
     plain = re.sub(r"[\[\]{}()'\"]|\.0\b", "", text[collection.start() :])
@@ -169,10 +174,12 @@ class Findings:
         self.folder = folder
         self.rows: list[dict] = []
         self.cells: dict[tuple, str] = {}
+        # How many of the rows `latest` has shown.
         self._n_shown = 0
 
         self.tables = {}
         for file in sorted(folder.glob(f"{paper}/table*.csv")):
+            # The files are called tableNN_<what>.csv.
             number = int(file.stem[5:7])
             self.tables[number] = published.load(paper, number, folder)
 
@@ -215,6 +222,7 @@ class Findings:
             Shown instead of the printed texts of `columns`.
         """
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
+        # Truth values become verdicts; texts are verdicts already.
         if verdicts.dtype.kind == "b":
             verdicts = np.where(verdicts, "holds", "contradicts")
 
@@ -227,6 +235,7 @@ class Findings:
         if isinstance(because, Mapping):
             explanation = [because.get(verdict, because["holds"]) for verdict in verdicts]
 
+        # A table has only some of the columns that name rows in the paper's tables.
         names = [name for name in self.names if name in frame]
         entries = {
             "paper": self.paper,
@@ -239,8 +248,10 @@ class Findings:
             "verdict": verdicts,
             "explanation": explanation,
         }
+        # One value is repeated for all rows, and a Series is aligned by the index of the frame.
         findings = pd.DataFrame(entries, index=frame.index)
         self.rows += findings.to_dict("records")
+        # The printed cells remember their gravest verdict, for the table of numbers.
         self.uses(place, frame, *columns, verdicts=verdicts)
 
     def numbers(
@@ -333,6 +344,7 @@ class Findings:
             verdict = table["verdict"].iloc[0]
             tolerance = table["tolerance"].round(6)
 
+        # The short name of a sentence becomes the item of its finding.
         named = sentence.rename(columns={"claim": self.names[0]})
         place = sentence["place"].iloc[0]
         self.facts(place, named, ["printed"], verdict, check, because, shown, tolerance)
@@ -376,6 +388,7 @@ class Findings:
         for column in columns:
             for row, verdict in zip(frame.index, of_rows, strict=True):
                 cell = (_place(place), column, row)
+                # VERDICTS go from the mildest to the gravest, so their positions compare them.
                 earlier = self.cells.get(cell, VERDICTS[0])
                 self.cells[cell] = max(earlier, str(verdict), key=VERDICTS.index)
 
@@ -395,6 +408,7 @@ class Findings:
 
         counts = new.groupby(["check", "place", "verdict"], sort=False).size()
         counts = counts.unstack(fill_value=0)
+        # A verdict that did not occur becomes a column of NaN, which is dropped.
         gravest_first = counts.reindex(columns=VERDICTS[::-1])
         return gravest_first.dropna(axis=1, how="all").map(as_shown)
 
@@ -413,6 +427,7 @@ class Findings:
             place = _place(number)
             for column, row in _printed_cells(table):
                 numbers.append(self._number(place, column, row, place))
+        # All sentences stand under one place, though their verdicts are kept by section.
         for row, place in self.sentences["place"].items():
             numbers.append(self._number("Text", "printed", row, place))
 
@@ -463,6 +478,7 @@ class Findings:
             has_check = left["check"].str.startswith(entry["check"])
             has_item = left["item"].str.contains(entry["item"], regex=False)
             covered = left[has_check & has_item]
+            # A contradiction belongs to the first entry that covers it.
             left = left.drop(covered.index)
             if covered.empty:
                 continue
@@ -491,6 +507,7 @@ def _joined(cells: pd.DataFrame, separator: str) -> list[str]:
 
 def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
     """Column and row of each printed number; a number that is repeated down a column comes once."""
+    # In Table 2 of StereoMap, for example, all groups of a cluster carry the cluster's mean.
     for keys in REPEATED:
         if keys[-1] in table:
             table = table.drop_duplicates(keys)

@@ -32,7 +32,9 @@ def misfits(fig: Figure) -> list[str]:
         One phrase per text that leaves the canvas, per pair of texts that overlap, per panel that
         its labels squeeze, and one if the figure is taller than a page of A4. Empty if all fits.
     """
+    # Only a drawn figure knows where its panels and texts lie.
     fig.draw_without_rendering()
+    # All extents are in pixels, and a point is 1/72 of an inch.
     point = fig.dpi / 72
     width = fig.bbox.width
     height = fig.bbox.height
@@ -42,6 +44,7 @@ def misfits(fig: Figure) -> list[str]:
         problems.append(f"it is {fig.get_figheight():.1f} in tall")
 
     for ax in fig.axes:
+        # Colour bars, which have no place in the grid, may be narrow.
         inches = ax.bbox.width / fig.dpi
         if ax.get_subplotspec() is not None and inches < LEAST_INCHES:
             problems.append(f"a panel is only {inches:.2f} in wide")
@@ -72,11 +75,13 @@ def wrap(text: Text, pixels: float) -> None:
     pixels : float
         The width that it may have.
     """
+    # The method of the class, because an annotation's own extent would include its arrow.
     extent = Text.get_window_extent(text)
     if extent.width <= pixels:
         return
 
     lines = text.get_text().split("\n")
+    # The longest line has the width of the text; its letters are taken as equally wide.
     n_letters = max(len(line) for line in lines)
     n_fitting = max(int(n_letters * pixels / extent.width), 1)
     wrapped = [_fill(line, n_fitting) for line in lines]
@@ -85,9 +90,13 @@ def wrap(text: Text, pixels: float) -> None:
 
 def _fill(line: str, n_letters: int) -> str:
     """A line broken at blanks and after hyphens, as model names have them."""
+    # textwrap breaks after a hyphen only between letters, but model names have digits there. So
+    # each hyphen gets a blank to break at, marked to be removed.
     mark = "\u200b "
     parted = line.replace("-", f"-{mark}")
+    # A line may be longer by one mark, which takes no room once it is removed.
     filled = textwrap.fill(parted, n_letters + len(mark), break_long_words=False)
+    # Where a line was broken, textwrap has dropped the blank of the mark.
     return filled.replace(mark, "").replace(mark.strip(" "), "")
 
 
@@ -100,10 +109,12 @@ def wrap_titles(fig: Figure) -> None:
         A figure of its final width; its texts are changed.
     """
     fig.draw_without_rendering()
-    for text in fig.texts:  # the title of the figure
+    # The title of the figure, and its note.
+    for text in fig.texts:
         wrap(text, 0.97 * fig.bbox.width)
     for ax in fig.axes:
-        if ax.get_subplotspec() is None:  # a colour bar
+        # A colour bar has no place in the grid, and no neighbours beside it.
+        if ax.get_subplotspec() is None:
             continue
         wrap(ax.title, _room(ax, [other for other in fig.axes if other.get_title()]))
         wrap(ax.xaxis.label, _room(ax, [other for other in fig.axes if other.get_xlabel()]))
@@ -112,11 +123,13 @@ def wrap_titles(fig: Figure) -> None:
 def _room(ax: Axes, others: Sequence[Axes]) -> float:
     """The width in pixels of a text in the middle of a panel, beside texts of other panels."""
     middle = (ax.bbox.x0 + ax.bbox.x1) / 2
+    # A centred text grows to both sides alike, so the nearer edge limits it.
     to_edge = min(middle, ax.figure.bbox.width - middle)
     room = [2 * to_edge]
     for other in others:
         is_beside = other.get_subplotspec() and _rows(other) == _rows(ax)
         if is_beside and other is not ax:
+            # Two centred texts, both as wide as the distance of their middles, just touch.
             distance = abs((other.bbox.x0 + other.bbox.x1) / 2 - middle)
             room.append(distance)
     return 0.97 * min(room)
@@ -132,6 +145,7 @@ def _texts(fig: Figure) -> list[Text]:
     unseen = set()
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
+            # The texts of a panel without axes are not drawn either.
             unseen.update(_labels_beyond(axis) if ax.axison else axis.findobj(Text))
 
     texts = []
@@ -144,6 +158,7 @@ def _texts(fig: Figure) -> list[Text]:
 def _labels_beyond(axis: Axis) -> list[Text]:
     """Labels of ticks that matplotlib does not draw, because they lie outside the view."""
     low, high = sorted(axis.get_view_interval())
+    # A tick on the very end is drawn, whatever its rounding.
     slack = 1e-6 * (high - low)
     hidden = []
     for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
@@ -155,7 +170,8 @@ def _labels_beyond(axis: Axis) -> list[Text]:
 
 def _outline(text: Text, point: float) -> np.ndarray:
     """The (4, 2) corners of a text's box in pixels, turned as the text is."""
-    around = Text.get_window_extent(text)  # an annotation's own would include its arrow
+    # An annotation's own extent would include its arrow.
+    around = Text.get_window_extent(text)
     centre = np.array([(around.x0 + around.x1) / 2, (around.y0 + around.y1) / 2])
 
     # The box of the text before it is turned; its centre stays where it is.
@@ -172,6 +188,7 @@ def _outline(text: Text, point: float) -> np.ndarray:
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * (half_width, half_height)
 
     angle = math.radians(rotation)
+    # Corners are rows, so they are multiplied by the transpose of the usual matrix.
     turn = np.array(
         [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]],
     )
@@ -180,6 +197,7 @@ def _outline(text: Text, point: float) -> np.ndarray:
 
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two outlines share an area."""
+    # Outlines that only touch share no area, but paths that touch would intersect.
     apart = (one.max(axis=0) <= other.min(axis=0)) | (other.max(axis=0) <= one.min(axis=0))
     if apart.any():
         return False

@@ -114,6 +114,8 @@ def instrument(model: str) -> Path:
     entry = INSTRUMENTS[model]
     package = entry["package"]
     name = package.partition("==")[0]
+    # The import name of a package has no hyphen. For a top-level name, find_spec runs no code of
+    # it.
     spec = importlib.util.find_spec(name.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
@@ -164,6 +166,7 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
             reason = problem.strerror or type(problem).__name__
             raise InputError(f"{target} cannot be written or read ({reason}).") from problem
         finally:
+            # A fetch that fails has made the folder of its corpus, which would stay empty.
             _drop_empty(target.parent)
         fetched.append(target)
     return fetched
@@ -186,7 +189,8 @@ def _drop_empty(folder: Path) -> None:
     """Remove a folder and those around it, up to the raw data's own, as far as they are empty."""
     while folder.is_relative_to(paths.RAW):
         try:
-            folder.rmdir()  # refuses a folder that holds anything
+            # rmdir refuses a folder that holds anything, which ends the way up.
+            folder.rmdir()
         except OSError:
             return
         folder = folder.parent
@@ -204,8 +208,11 @@ def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | st
         if mirror:
             shutil.copyfile(origin, copy)
         else:
+            # The downloader of pooch alone: this module checks hashes itself, so there is no
+            # registry to give.
             pooch.HTTPDownloader()(origin, str(copy), None)
     except OSError as problem:  # every error of the HTTP client is one
+        # A server that refused has a reply, and a net that is down has none.
         reply = getattr(problem, "response", None)
         reason = type(problem).__name__ if reply is None else f"HTTP {reply.status_code}"
         raise InputError(
@@ -241,9 +248,11 @@ def main(arguments: list[str] | None = None) -> int:
     mirror = parser.parse_args(arguments).mirror
     status = 0
 
-    for corpus, entry in CORPORA.items():  # a corpus that fails does not stop the others
+    # A corpus that fails does not stop the others.
+    for corpus, entry in CORPORA.items():
         try:
             fetched = fetch(corpus, mirror)
+            # Flushed, so that it keeps its place among the errors of other corpora.
             print(f"{corpus}: {len(fetched)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
             sentence = str(problem)
@@ -270,6 +279,7 @@ def _is_needed(corpus: str) -> bool:
     if os.environ.get(parameter) == corpus:
         return True
 
+    # In a profile a parameter stands on a line of its own, so its text is looked for.
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
     return profile.exists() and f"{parameter}: {corpus}\n" in profile.read_text("utf8")
 

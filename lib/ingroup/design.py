@@ -46,7 +46,8 @@ def filled(template: str, values: Mapping[str, str]) -> str:
         For a value whose placeholder the template does not have.
     """
     parts = list(_cut(template, tuple(values)))
-    for position in range(1, len(parts), 2):  # every second part is a name
+    # Every second part is a name, as `_cut` splits a template.
+    for position in range(1, len(parts), 2):
         parts[position] = values[parts[position]]
     return "".join(parts)
 
@@ -61,6 +62,7 @@ def _cut(template: str, names: tuple[str, ...]) -> list[str]:
         placeholder = f"{{{name}}}"
         if placeholder not in template:
             raise InputError(f"the template {template!r} has no placeholder {placeholder}")
+    # The group in the pattern makes re.split keep the names.
     either = "|".join(map(re.escape, names))
     return re.split(f"{{({either})}}", template)
 
@@ -83,6 +85,7 @@ def tenth(levels: Sequence[Any], least: int = 1) -> list[Any]:
     n_levels = len(levels)
     rounded_up = math.ceil(n_levels / 10)
     number = min(n_levels, max(least, rounded_up))
+    # A generator of its own, so that a run's SEED changes nothing here.
     rng = np.random.default_rng(0)
     positions = rng.choice(n_levels, number, replace=False)
     return [levels[position] for position in sorted(positions)]
@@ -154,8 +157,10 @@ class Block:
         dict
             The value of each label and the level of each factor.
         """
-        condition = {**self.labels, **self.factors}  # the keys, in this order
+        # This line sets the order of the keys; the levels replace the factors below.
+        condition = {**self.labels, **self.factors}
         remaining = index
+        # The number is read digit by digit, from the factor that varies fastest.
         for name, levels in reversed(self.factors.items()):
             remaining, position = divmod(remaining, len(levels))
             condition[name] = levels[position]
@@ -185,6 +190,7 @@ class Block:
         for name, levels in self.factors.items():
             level = condition[name]
             positions.append(list(levels).index(level))
+        # In numpy's default order the last factor varies fastest, as in `condition`.
         return int(np.ravel_multi_index(positions, self.shape))
 
 
@@ -199,6 +205,8 @@ class Design(Sequence[Trial]):
 
     def __init__(self, blocks: Iterable[Block]):
         self.blocks = tuple(blocks)
+        # Bound i is the number of block i's first trial; one more bound is the number of all
+        # trials.
         sizes = map(len, self.blocks)
         self._bounds = list(accumulate(sizes, initial=0))
 
@@ -210,7 +218,8 @@ class Design(Sequence[Trial]):
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
 
-        # The last block that starts at or before the trial's number.
+        # The last block that starts at or before the trial's number. A negative number counts from
+        # the end, as in a list.
         number = index % size
         position = bisect_right(self._bounds, number) - 1
         block = self.blocks[position]
@@ -236,6 +245,7 @@ class Design(Sequence[Trial]):
         KeyError
             If no block of the design has the condition's labels.
         """
+        # Not strict, because there is one more bound than there are blocks.
         for block, start in zip(self.blocks, self._bounds, strict=False):
             if block.labels.items() <= condition.items():
                 return start + block.index(condition)
@@ -271,7 +281,8 @@ class Design(Sequence[Trial]):
         """
         indices = np.linspace(0, len(self) - 1, SAMPLED + 2).astype(int)
         chats = []
-        for index in dict.fromkeys(indices.tolist()):  # each once, as a small design has fewer
+        # A design with fewer trials than the sample would give some numbers twice.
+        for index in dict.fromkeys(indices.tolist()):
             trial = self[index]
             chats.append(trial.messages)
         text = json.dumps(chats)

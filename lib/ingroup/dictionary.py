@@ -50,6 +50,7 @@ MAPPINGS = paths.STIMULI / "stereomap" / "keyword_mappings.csv"
 
 _PLAIN = str.maketrans("‐‑–—’‘", "----''")
 _SEPARATORS = re.compile(r"[\s-]+")
+# Marks that may surround a keyword, in a sentence or a list of Markdown.
 _OUTER = " .,;:!?*_\"'“”()[]-"
 # A phrase with one of these words may say something else than its last word, or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
@@ -160,6 +161,7 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
         file = Path(source).expanduser()
 
     table = read_table(file)
+    # Only the wide layout has this column.
     if WORD in table.columns:
         return _from_wide(file, table)
     return _from_long(file)
@@ -176,10 +178,13 @@ def _from_long(file: Path) -> Lexicon:
     folded = table.word.map(fold)
     words = table.word[~folded.duplicated()]
     pairs = table.assign(word=folded)
+    # One row per word and one column per dimension. pivot sorts both, so reindex brings back the
+    # order of the file.
     directions = pairs.pivot(index="word", columns="dimension", values="direction")
     directions = directions.reindex(index=folded.unique(), columns=table.dimension.unique())
     directions.index = words.index
 
+    # Every pair that the file lists is a membership, even without a direction.
     membership = directions.notna().replace({True: "1", False: "0"})
     return _lexicon(words, membership, directions.fillna("NA"), None)
 
@@ -196,11 +201,13 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
 
     for name in dimensions:
         column = table[name + _MEMBER]
+        # The released file has some -1, which `_lexicon` lists as odd.
         check(file, column, column.isin(["0", "1", "-1"]), "0 or 1")
     for name in directed:
         column = table[name + _DIRECTION]
         check(file, column, column.isin(list(_DIRECTIONS)), "-1, 0, 1 or NA")
 
+    # A dimension without directions gets a column of NA, so that both tables have the same shape.
     membership = table[[name + _MEMBER for name in dimensions]]
     directions = table.reindex(columns=[name + _DIRECTION for name in dimensions], fill_value="NA")
     return _lexicon(
@@ -224,10 +231,12 @@ def _lexicon(
     members = membership == "1"
     directions = direction.replace(_DIRECTIONS).astype(float)
     has_direction = directions.notna()
+    # In a dimension that has no directions at all, no member lacks one.
     masks = {
         "member without a direction": members & ~has_direction & has_direction.any(),
         "membership -1": membership == "-1",
         "direction without membership": has_direction & (membership == "0"),
+        # A file without lemmas has no conflicts.
         "conflicting lemma": members & False,
     }
     if lemmas is not None:
@@ -242,6 +251,7 @@ def _lexicon(
         is_odd |= mask
 
     oddities = pd.concat(odd_cells, names=["oddity", "line", "dimension"]).reset_index()
+    # An array, because a Series would be aligned by the lines of the file.
     oddities["word"] = words.loc[oddities.line].array
     oddities["oddity"] = pd.Categorical(oddities.oddity, ODDITIES)
     columns = ["word", "dimension", "oddity", "membership", "direction", "line"]
@@ -261,6 +271,7 @@ def _conflicts(members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Serie
     up = members & (directions == 1)
     down = members & (directions == -1)
     folded = lemmas.map(fold)
+    # Whether any row with the same lemma points up, and whether any points down.
     lemma_has_up = up.groupby(folded).transform("any")
     lemma_has_down = down.groupby(folded).transform("any")
     return (up | down) & lemma_has_up & lemma_has_down
@@ -303,9 +314,12 @@ def lemmatizer(way: str = "sound") -> Lemmatizer:
     """
     if way == "paper":
         folder = corpora.instrument("en_core_web_sm")
-        import spacy  # takes seconds
+        # The import takes seconds, so only this way pays for it.
+        import spacy
 
+        # The lemma of a single word needs neither entities nor a parse.
         model = spacy.load(folder, exclude=["ner", "parser", "senter"])
+        # spaCy may split a word, and its last token has the ending.
         return lambda word: [model(word)[-1].lemma_]
 
     from lemminflect import getAllLemmas, getLemma
@@ -370,7 +384,8 @@ def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _I
     joined = {}
     by_hand = {}
 
-    for word in reversed(lexicon.words):  # an earlier word overwrites a later one
+    # From the last word to the first, so that an earlier word overwrites a later one.
+    for word in reversed(lexicon.words):
         exact[fold(word)] = word
     for folded, word in exact.items():
         joined[_join(folded)] = word
@@ -396,10 +411,12 @@ def _find_lemma(keyword: str, index: _Index) -> str | None:
     """Rule 3: it is such a word with a lemma in place of its last part."""
     bare = keyword.strip(_OUTER)
     *first_parts, last_part = _SEPARATORS.split(bare)
+    # A keyword of marks alone leaves no part.
     if not last_part:
         return None
 
     start = "".join(first_parts)
+    # The parts before the last one stay as they are.
     for lemma in index.lemmas(last_part):
         joined = start + _join(fold(lemma))
         if joined in index.joined:
@@ -409,6 +426,7 @@ def _find_lemma(keyword: str, index: _Index) -> str | None:
 
 def _find_last_word(keyword: str, index: _Index) -> str | None:
     """Rule 4: the second of its two words is a word, and neither turns the sense."""
+    # Only a space parts words here: "god-fearing" is one word.
     parts = keyword.strip(_OUTER).split(" ")
     if len(parts) != 2 or not _TURNING.isdisjoint(parts):
         return None
@@ -428,6 +446,7 @@ def _find_letters(keyword: str, index: _Index) -> str | None:
 
 def _find_lemma_of_one_word(keyword: str, index: _Index) -> str | None:
     """The paper's second stage: a keyword without a space, by a lemma of its last part."""
+    # rfind gives -1 without a hyphen: then the whole keyword is the last part.
     start = keyword.rfind("-") + 1
     last_part = keyword[start:]
     if " " in keyword or not last_part:
@@ -515,6 +534,7 @@ def find(
     words = {}
     steps = {}
 
+    # Keywords repeat, so each different one is looked up once.
     for keyword in series.unique():
         word, step = _apply(rules, fold(keyword), index)
         words[keyword] = word
@@ -523,6 +543,7 @@ def find(
     return pd.DataFrame(
         {
             "keyword": series,
+            # pandas' type "str" keeps a missing word missing.
             "word": series.map(words).astype("str"),
             "step": pd.Categorical(series.map(steps), STEPS, ordered=True),
         }
@@ -557,7 +578,8 @@ def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
         empty); the column `by`; ``coverage_pct``, the percentage of keywords found at this step or
         before; ``n`` keywords.
     """
-    step_numbers = pd.Categorical(found.step, STEPS).codes  # -1 for a keyword without a word
+    # The code of a keyword without a word is -1.
+    step_numbers = pd.Categorical(found.step, STEPS).codes
     has_word = step_numbers >= 0
     by_stage = {}
     for number, stage in enumerate(STEPS):
@@ -567,9 +589,11 @@ def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
     groups = reached.groupby(found[by], sort=False)
     percent = 100 * groups.mean()
     rows = percent.assign(n=groups.size()).reset_index()
+    # One row per value of `by` and stage.
     rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
 
     stage_numbers = rows.stage.map(STEPS.index)
-    rows["step"] = stage_numbers.astype(int) + 1  # without keywords the type is not a number
+    # Without any keyword the type of the column is not a number, hence astype.
+    rows["step"] = stage_numbers.astype(int) + 1
     rows["printed_stage"] = rows.stage.map(PRINTED_STAGES).fillna("")
     return rows[["step", "stage", "printed_stage", by, "coverage_pct", "n"]]

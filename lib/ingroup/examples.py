@@ -68,9 +68,11 @@ def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
     """
     is_own = matrix.model == call.model
     for name, value in call.labels.items():
+        # A matrix has only those labels of calls that tell its cells apart.
         if name in matrix:
             is_own &= matrix[name] == value
 
+    # Stable, so that of equal cells the same two are named on every machine.
     ordered = matrix[is_own & matrix.z.notna()].sort_values("z", kind="stable")
     if ordered.empty:
         return []
@@ -102,6 +104,7 @@ def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
         levels = dict(block.factors)
         for key in keys:
             levels[key] = [cell[key]]
+        # All combinations of the other factors were asked about this cell.
         for condition in product(*levels.values()):
             yield kind, block.index(dict(zip(levels, condition, strict=True)))
 
@@ -120,7 +123,8 @@ def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
         ``call``, ``trial``, ``excerpt`` (from 1), ``prompt``, ``reasoning`` and ``reply``, for at
         most `SHOWN` trials, evenly through all.
     """
-    step = -(-len(trials) // SHOWN)  # rounded up
+    # Rounded up, so that at most SHOWN trials are taken.
+    step = -(-len(trials) // SHOWN)
     for number, (call, trial) in enumerate(trials[::step], start=1):
         row = stored(call).read(trial, trial + 1, ["text", "reasoning"]).iloc[0]
         turns = [turn["content"] for turn in call.design[trial].messages]

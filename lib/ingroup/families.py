@@ -105,8 +105,10 @@ def corrected(
 
     keys = [table[name] for name in family.together if name in table]
     if not keys:
-        keys = [pd.Series(0, table.index)]  # one family
+        # A table without any of these columns is one family.
+        keys = [pd.Series(0, table.index)]
 
+    # Where nothing was tested, the floor is NaN as well: `adjust` does not count NaN.
     is_tested = table[p].notna()
     floors = pd.Series(0.0, table.index) if least is None else table[least]
     smallest = floors.where(is_tested)

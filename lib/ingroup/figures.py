@@ -32,6 +32,7 @@ def _options() -> dict[str, Any]:
     """Options of `make figures`: only, models, out, format, width, font, cmap, panel."""
     options = {}
     for variable, text in os.environ.items():
+        # An option that was not given is an empty text.
         if variable.startswith("FIGURE_") and text:
             name = variable.removeprefix("FIGURE_").lower()
             options[name] = text
@@ -107,8 +108,10 @@ def use_style(**own: Any) -> None:
 
     ONE_COLUMN = width or COLUMN_INCHES
     TWO_COLUMNS = width or PAGE_INCHES
-    HEAT = cmap.with_extremes(bad="white")  # a masked cell has no colour of the map
+    # A masked cell is white, which is no colour of the map.
+    HEAT = cmap.with_extremes(bad="white")
     for name in _FONT_SIZES:
+        # The style has just set the usual sizes, so a second call does not scale them twice.
         mpl.rcParams[name] = font / USUAL_FONT * mpl.rcParams[name]
 
 
@@ -141,6 +144,7 @@ def _without_places(table: pd.DataFrame) -> pd.DataFrame:
     named = table.copy()
     for column in NAMING_MODELS:
         if column in named:
+            # Each model is looked up once, because the disk is asked whether it is a folder.
             of_cell = {cell: _without_place(cell) for cell in named[column].unique()}
             named[column] = named[column].map(of_cell)
         if column in named.index.names:
@@ -158,7 +162,9 @@ def _mark(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
 
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")  # a bare one would end the row
+    # A carriage return alone would end the row.
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    # A sign alone, as in the column ``sign`` of keywords, is no formula, and a number is none.
     begins_formula = len(text) > 1 and text[0] in _FORMULA
     if begins_formula and not _NUMBER.fullmatch(text):
         return f"'{text}"
@@ -167,6 +173,7 @@ def _mark(cell: Any) -> Any:
 
 def _unmark(cell: Any) -> Any:
     """A text without the mark of `_mark`; anything else as it is."""
+    # A lone apostrophe was never marked.
     if isinstance(cell, str) and len(cell) > 1:
         return cell.removeprefix("'")
     return cell
@@ -209,6 +216,7 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     for position, dtype in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
             cells = changed.iloc[:, position].astype(object)
+            # By position, as two columns may have one name.
             changed.isetitem(position, cells.map(change))
     return changed.rename(columns=change)
 
@@ -300,11 +308,13 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     InputError
         If the panel that was asked for is not in the figure; the message lists the panels.
     """
+    # `make figures` runs all cells of figures, and most of these were not asked for.
     if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
         plt.close(fig)
         return fig
 
     finish(fig, name, note)
+    # At another size than the figure's own its text may not fit.
     if "width" in OWN or "font" in OWN:
         _check_size(fig, f"{folder.name}/{name}")
 
@@ -315,11 +325,13 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
 
         # Drawn in memory first: a run that is stopped leaves no half of a figure.
         drawn = io.BytesIO()
+        # None takes an entry out of the metadata.
         unsaid = dict.fromkeys(_UNSAID.get(kind, ()))
         fig.savefig(drawn, format=kind, metadata=unsaid)
         file.write_bytes(drawn.getvalue())
 
-    fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
+    # It is to be shown as it was saved, not laid out again.
+    fig.set_layout_engine("none")
     plt.close(fig)
     return fig
 
@@ -342,8 +354,10 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     if panel:
         _keep_panel(fig, name, panel)
     if note:
+        # About 22 letters of this size are an inch wide.
         lines = textwrap.fill(note, width=int(22 * width))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
+    # Last, because the width and the removed panels decide how much room titles have.
     canvas.wrap_titles(fig)
 
 
@@ -369,10 +383,12 @@ def _keep_panel(fig: Figure, name: str, panel: str) -> None:
         raise InputError(f"PANEL: {name} has no {panel!r}; there are {', '.join(titles)}")
 
     for ax, title in zip(fig.axes, titles, strict=True):
+        # A panel without a title, such as a colour bar, belongs to the others and stays.
         if title not in ("", panel):
             ax.remove()
 
-    if len(fig.axes) == 1:  # without a colour bar or a further panel it fills the figure
+    # A panel without a colour bar or a further panel fills the figure.
+    if len(fig.axes) == 1:
         (ax,) = fig.axes
         n_rows = ax.get_subplotspec().get_gridspec().nrows
         fig.set_figheight(fig.get_figheight() / n_rows)
@@ -401,6 +417,7 @@ def legend(
         Further options of the legend.
     """
     n = len(labels)
+    # As few rows as the figure's width allows; only a legend that is there can be measured.
     for n_rows in range(1, n + 1):
         n_columns = math.ceil(n / n_rows)
         key = fig.legend(handles, labels, loc=f"outside {loc} center", ncols=n_columns, **how)
@@ -453,6 +470,7 @@ def panels(
     """
     n_columns = in_a_row(min(n, columns), least)
     n_rows = math.ceil(n / n_columns)
+    # Not squeezed: the panels are an array even if there is only one.
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False, **how)
     fig.set_size_inches(TWO_COLUMNS, height * n_rows)
 
@@ -502,7 +520,8 @@ def _panels_of_models(
     """A figure with a panel for each ``model``: its panels, and the height of each ``line``."""
     names = table.model.unique()
     lines = list(dict.fromkeys(table.line))
-    lines.reverse()  # the first is drawn on top
+    # Heights grow upwards, so the last line comes first and the first is drawn on top.
+    lines.reverse()
     heights = {line: height for height, line in enumerate(lines)}
 
     height = margin + step * len(lines)
@@ -552,6 +571,7 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
     for model, ax in axes.items():
         rows = table[table.model == model]
         for (reading, ending), part in rows.groupby(["reading", "ending"], sort=False):
+            # The marker tells the reading, the colour the ending; hollow, so that equal ones show.
             (dots,) = ax.plot(
                 part[estimate],
                 part.line.map(heights),
@@ -647,6 +667,7 @@ def intervals(
     """
     if colours:
         table = table[table[hue].isin(list(colours))]
+    # Only lines that the table has; seaborn would leave room for the others.
     in_order = [line for line in lines or dict.fromkeys(table[y]) if line in set(table[y])]
     n_panels = table[facet].nunique() if facet else 1
     n_columns = in_a_row(min(columns, n_panels), least)
@@ -655,6 +676,7 @@ def intervals(
     height = n_rows * (margin + step * len(in_order))
     fig = plt.figure(figsize=(width, max(height, LEAST_HEIGHT)))
 
+    # A line without an estimate keeps its place, as `in_order` has it.
     plot = _dots_and_ranges(table.dropna(subset=x), x, y, hue, filled)
     plot = plot.scale(
         y=so.Nominal(order=in_order),
@@ -669,10 +691,13 @@ def intervals(
     if limits:
         plot = plot.limit(x=limits)
     if has_own_scales:
+        # Panels share one axis or none, so `_share_scales` gives two groups of them their scales.
         plot = plot.share(x=False)
+    # seaborn.objects draws in a theme of its own unless it is given matplotlib's settings.
     plot.label(x="", y="").theme(mpl.rcParams).on(fig).plot()
 
     if has_own_scales:
+        # The panels come in the order of `in_row`.
         _share_scales(fig.axes, in_row)
     for ax in fig.axes:
         ax.axvline(reference, zorder=0, **_REFERENCE)
@@ -724,7 +749,8 @@ def _share_scales(axes: Sequence[Axes], names: Sequence[str]) -> None:
         ]
         ends = [end for ax in alike for end in ax.get_xlim()]
         for ax in alike:
-            air = 0.03 * (max(ends) - min(ends))  # else a dot could lie on the end of the axis
+            # Without this air a dot could lie on the end of the axis.
+            air = 0.03 * (max(ends) - min(ends))
             ax.set_xlim(min(ends) - air, max(ends) + air)
 
 
@@ -821,6 +847,7 @@ def heatmap(
         yticklabels=labels if len(labels) else False,
         ax=ax,
     )
+    # seaborn removes the frame of a heatmap.
     ax.spines[:].set(visible=True, linewidth=0.4)
     ax.tick_params(length=0)
 
@@ -834,6 +861,7 @@ def heatmap(
             ax.axhline(edge, color="#666666", linewidth=0.4)
             ax.axvline(edge, color="#666666", linewidth=0.4)
 
+    # seaborn turns labels only where they overlap; here all heatmaps are alike.
     ax.tick_params(axis="x", rotation=90)
     ax.tick_params(axis="y", rotation=0)
     return ax.collections[-1]
@@ -868,16 +896,20 @@ def label_points(
     """
     fig = ax.figure
     if not fig.get_supxlabel():
-        fig.supxlabel(" ", fontsize=5.5)  # the room that `save` takes, which moves the axes
+        # The note that `save` may add takes room and moves the axes, so that room is taken now.
+        fig.supxlabel(" ", fontsize=5.5)
     fig.draw_without_rendering()
-    point = fig.dpi / 72 / ax.bbox.width  # as a share of the axes
+    # A point as a share of the panel's width, the unit of textalloc's distances.
+    point = fig.dpi / 72 / ax.bbox.width
     nearest = 4.5 * point
     farthest = 0.35
     if nearest > farthest:
         raise InputError(f"no room for the names of points at {fig.get_figwidth():g} in")
+    # From here on the limits are fixed, as the lines to the names would move them.
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
 
     points = zip(x, y, strict=True)
+    # The points count as taken, too, because a name may not cover another point.
     taken = np.array([*points, *keep_free], dtype=float)
     *_, lines = textalloc.allocate(
         ax,
@@ -901,4 +933,5 @@ def label_points(
         ends = ax.transData.transform(line.get_xydata())
         length = np.ptp(ends, axis=0).max()
         if length < 8 * fig.dpi / 72:
-            line.remove()  # the name is so near that it needs none
+            # The name is so near its point that it needs no line.
+            line.remove()

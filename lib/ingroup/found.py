@@ -110,6 +110,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
 
     headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv", dtype=str)
     headlines = headlines.rename(columns={"paper": "study"})
+    # A claim without an entry in headlines.csv keeps its own name.
     table = table.merge(headlines, "left", on=["study", "claim"])
     table["name"] = table.name.fillna(table.claim.str.replace("_", " "))
     table["way"] = table.way.fillna("above")
@@ -117,6 +118,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
         printed_range(row.study, row.table, row.rows, row.number) if pd.notna(row.table) else ""
         for row in table.itertuples()
     ]
+    # The merges keep the rows in the order of the file, whose first line names the columns.
     table["source"] = "multiverse_shares.csv, line " + (table.index + 2).astype(str)
     verdicts = multiverse.verdicts(table, table.way)
     return table.join(verdicts).drop(columns=["table", "number", "rows"])
@@ -141,6 +143,7 @@ def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:
         model=claims.model.map(models.label),
         told=claims.verdict + share.where(claims.counted > 0, ""),
     )
+    # pivot will sort the claims, so their order is kept here.
     order = pd.MultiIndex.from_frame(claims[["study", "name"]].drop_duplicates())
     wide = told.pivot(index=["study", "name"], columns="model", values="told")
     return wide.loc[order].fillna("not asked").reset_index()

@@ -136,6 +136,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     lines = list(rows.line.unique())
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.3 + 0.38 * len(lines)))
 
+    # Two swarms, because seaborn has one opacity for all dots of a swarm.
     may_be_chance = rows.p >= 0.05
     for part, alpha in ((rows[may_be_chance], 0.35), (rows[~may_be_chance], 0.9)):
         sns.swarmplot(
@@ -153,8 +154,10 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     ax.axvline(0, color="black", linewidth=0.7, zorder=0)
     for y, line in enumerate(lines):
         text = span(rows.points[rows.line == line])
+        # Beside the panel: x is a share of the axes, y a line of the data.
         ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center")
 
+    # At least a point to either side, so that zero is always in the panel.
     lowest = 1.1 * min(rows.points.min(), -1)
     highest = 1.15 * max(rows.points.max(), 1)
     ax.set(xlim=(lowest, highest), ylim=(len(lines) - 0.5, -0.5), ylabel="")
@@ -197,7 +200,8 @@ def delta(
     )
     _number_cells(axes[0], points, "{:.0f}", same, groups, names)
     axes[0].set(title="mean ratings, points", xlabel="experiencer")
-    rounded = z.round(1) + 0.0  # no minus before a zero
+    # Adding zero takes the minus from a rounded -0.0.
+    rounded = z.round(1) + 0.0
     _number_cells(axes[1], rounded, "{:.1f}", same, groups, names)
     axes[1].set(title="the same as z-scores", xlabel="experiencer")
     axes[0].set_ylabel("perceiver")
@@ -221,6 +225,7 @@ def _number_cells(
             row + 0.5,
             form.format(value),
             fontsize=5.5,
+            # The map is dark above its middle, where black could not be read.
             color="white" if image.norm(value) > 0.5 else "black",
             fontweight="bold" if same[row, column] else "normal",
             **_CENTRED,
@@ -233,6 +238,7 @@ def _draw_distance(ax: Axes, within: Numbers, between: Numbers) -> None:
         (0, within, figures.COLOURS[1]),
         (1, between, figures.COLOURS[0]),
     ):
+        # Spread sideways, because equal values would cover each other.
         aside = place + np.linspace(-0.17, 0.17, len(values))
         ax.plot(aside, values, ".", color=colour, alpha=0.45, markersize=4)
         mean = values.mean()
@@ -275,6 +281,7 @@ def null_intervals(tests: Mapping[str, PermutationTest]) -> Figure:
         ax.set(xlabel=r"$\delta$", xlim=(-1.6, 1.6))
 
     axes[0].set_ylabel("shuffles")
+    # All panels have the same three entries.
     handles, names = axes[0].get_legend_handles_labels()
     figures.legend(fig, handles, names, loc="lower")
     return fig
@@ -303,6 +310,7 @@ def biases(name: str, group: Numbers, control: Numbers, scores: pd.DataFrame) ->
     handles = []
     names = []
     for ax in axes:
+        # Each panel has entries of its own.
         of_panel = ax.get_legend_handles_labels()
         handles += of_panel[0]
         names += of_panel[1]
@@ -323,13 +331,16 @@ def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> No
             ax.plot(own, np.full_like(own, place), ".", color=colour)
             ax.plot(own.mean(), place, "|", color=colour, markersize=8)
 
+    # Empty lines, for the legend alone: every dot with a label would be an entry.
     ax.plot([], [], ".", color=figures.COLOURS[0], label=f"{name}, four wordings")
     ax.plot([], [], ".", color=GREY, label="control, four wordings")
+    # The axis runs downwards, so that the first scenario is on top.
     ax.set(xlabel="rating", ylabel="scenario", title="six of the scenarios", ylim=(6.6, 0.4))
 
 
 def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
     """Each bias with its interval, before a bar as long as the brittleness."""
+    # Heights grow upwards, so the last group comes first.
     upwards = scores[::-1]
     blue = figures.COLOURS[0]
     for y, row in enumerate(upwards.itertuples()):
@@ -339,10 +350,12 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
         ax.text(row.bias, y + 0.16, f"{row.bias:+.1f}", ha="center", va="bottom", fontsize=6)
 
     ax.axvline(0, color="black", linewidth=0.5)
+    # The ends of bars are sticky: the panel would end where the longest bar does.
     ax.use_sticky_edges = False
     ax.set_yticks(range(len(upwards)), list(upwards.index))
     ax.set(xlabel="bias: points above the control", title="all scenarios")
     ax.set_ylim(-0.6, len(upwards) - 0.4)
+    # Empty marks, for the legend alone.
     ax.bar(0, 0, color=BAND, label="plus and minus the brittleness")
     ax.plot([], [], "o-", color=blue, markersize=4, label="bias, 95 % interval")
 
@@ -368,6 +381,7 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
         ax.text(x + 1, y + 1.7, words[name], fontsize=7, fontweight="bold", **_CENTRED)
     for name, (kind, x, y) in EDGES.items():
         look: dict[str, Any] = {"fontsize": 6, "style": "italic"} | _CENTRED
+        # x is 3 in the middle of the lower and upper edge, where words lie level.
         ax.text(x, y, f"{kind}: {words[name]}", rotation=0 if x == 3 else 90, **look)
 
     by_group = scores.groupby("group", sort=False)
@@ -417,5 +431,6 @@ def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
     n_rows = len(pixels) // factor
     n_columns = pixels.shape[1] // factor
     whole = pixels[: n_rows * factor, : n_columns * factor, :3]
+    # Each side becomes two axes: which square, and which pixel inside it.
     squares = whole.reshape(n_rows, factor, n_columns, factor, 3)
     return squares.mean(axis=(1, 3))

@@ -47,10 +47,12 @@ def load_model() -> "SentenceTransformer":
         As `corpora.instrument`.
     """
     folder = corpora.instrument("all-MiniLM-L6-v2")
-    import transformers  # these two imports take seconds
+    # These two imports take seconds, so only who loads the model pays for them.
+    import transformers
     from sentence_transformers import SentenceTransformer
 
-    transformers.utils.logging.disable_progress_bar()  # it would fill a notebook
+    # The bar would fill a notebook with its states.
+    transformers.utils.logging.disable_progress_bar()
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
@@ -101,6 +103,7 @@ def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
     if way == "released":
         return _prepare_as_released(text, groups)
 
+    # Names come first, because some stop words are names or parts of them ("Muslims", "CEOs").
     without_names = _whole_words(frozenset(groups)).sub("they", text.lower())
     without_stop_words = _whole_words(stop_words()).sub(" ", without_names)
     return " ".join(without_stop_words.split())
@@ -113,6 +116,7 @@ def _prepare_as_released(text: str, groups: Iterable[str]) -> str:
 
     for token in text.split(" "):
         word = re.sub(r"[^\w\s]", "", token.lower())
+        # A token may hold a line's end, which \s keeps and strip removes.
         word = "they" if word in names else word.strip()
         if word not in stop_words():
             kept.append(word)
@@ -129,6 +133,7 @@ def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
         if bare:
             parts.append(re.split(r"[\s-]+", bare))
     if not parts:
+        # This pattern fits nowhere.
         return re.compile(r"(?!)")
 
     # A pattern takes its first alternative that fits, so the longest names come first.
@@ -207,7 +212,8 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     Checked against KeyBERT's own calls: their scores differ by some 1e-7 from the scores here,
     which share one embedding.
     """
-    from sklearn.feature_extraction.text import CountVectorizer  # takes seconds
+    # The import takes seconds, so only this function pays for it.
+    from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(ngram_range=(1, 3), stop_words="english")
     phrases_of = vectorizer.build_analyzer()
@@ -227,6 +233,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     columns = ["document", "n_candidates", "n_pieces", "read_pct"]
     size_table = pd.DataFrame(sizes, columns=columns)
     rows = []
+    # The vectorizer raises an error if no document has a phrase.
     if size_table.n_candidates.any():
         rows = _nearest(documents, model, vectorizer)
 
@@ -238,12 +245,15 @@ def _nearest(
     documents: Mapping[Hashable, str], model: "SentenceTransformer", vectorizer: "CountVectorizer"
 ) -> list[dict[str, Any]]:
     """Rows of `Extraction.phrases`, by document, setting and rank."""
-    from keybert import KeyBERT  # takes seconds
+    # The import takes seconds, so only this function pays for it.
+    from keybert import KeyBERT
 
     texts = list(documents.values())
     bert = KeyBERT(model)
     by_setting = {}
-    with threadpool_limits(1):  # as fast as more for texts this short, and always the same
+    # One thread is as fast as more for texts this short, and always gives the same numbers.
+    with threadpool_limits(1):
+        # The embeddings are made once for all settings.
         of_texts, of_phrases = bert.extract_embeddings(texts, vectorizer=vectorizer)
         for setting, options in SETTINGS.items():
             by_setting[setting] = bert.extract_keywords(
@@ -261,7 +271,8 @@ def _nearest(
             # KeyBERT returns the phrases of a single text without a list around them.
             nearest = of_documents[position] if len(texts) > 1 else of_documents
             if "use_maxsum" in SETTINGS[setting]:
-                nearest = nearest[::-1]  # maxsum lists the farthest first
+                # By maxsum KeyBERT lists the farthest first.
+                nearest = nearest[::-1]
 
             for rank, (phrase, score) in enumerate(nearest, start=1):
                 row = {
@@ -311,12 +322,15 @@ def scores(
     keywords.
     """
     rows = found.dropna(subset=["word"])
+    # Arrays, because the rows of a word repeat: labels would not tell them apart.
     units = [rows[by].to_numpy()]
     if within is not None:
         units.append(rows[within].to_numpy())
 
     counts = lexicon.members & ~lexicon.odd
     member = counts.astype(float)
+    # A member without a direction adds nothing. Then a dimension without directions becomes NaN, so
+    # that its score is missing.
     signed = member * lexicon.directions.fillna(0)
     signed = signed.where(lexicon.directed, axis=1)
 
@@ -368,6 +382,7 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
     rows = rows.drop_duplicates()
 
     member = lexicon.members.astype(float)
+    # A dimension without directions has 1 in every row, so its pairs are counted.
     signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
     signed = signed.where(lexicon.members, 0)
 
@@ -375,9 +390,11 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
     members_by_cluster = member.loc[rows.word].groupby(clusters)
     signed_by_cluster = signed.loc[rows.word].groupby(clusters)
     pairs = members_by_cluster.sum(skipna=False)
+    # Not skipped: a missing direction makes the total missing, as in the released code.
     total = signed_by_cluster.sum(skipna=False)
 
     n_pairs = pairs.sum(axis=1)
+    # A cluster without a pair has NaN, and no division by zero.
     n_pairs = n_pairs.where(n_pairs > 0)
     share = pairs.div(n_pairs, axis=0)
     score = total.div(n_pairs, axis=0)
@@ -392,6 +409,8 @@ def _table(
     score: pd.DataFrame,
 ) -> pd.DataFrame:
     """One row for each group of `found` and dimension; `rows` are its keywords with a word."""
+    # A group without any word keeps its rows, which are missing throughout; the new stack keeps
+    # missing cells.
     groups = pd.Index(found[by].dropna().unique(), name=by)
     long_share = share.reindex(groups).stack(future_stack=True)
     long_score = score.reindex(groups).stack(future_stack=True)
@@ -423,12 +442,14 @@ def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
         Rows with a share above 0 and a score, by group and falling absolute score, with ``rank``
         from 1 and ``sign`` ("+", "-", "0"). Ties are in the order of the dictionary.
     """
+    # The first column names the group or cluster.
     by = table.columns[0]
     has_score = (table.share > 0) & table.score.notna()
     rows = table[has_score]
     groups = rows[by]
 
-    size = rows.score.abs().round(9)  # scores that differ only by rounding are a tie
+    # Scores that differ only by rounding are a tie.
+    size = rows.score.abs().round(9)
     rank = size.groupby(groups).rank("first", ascending=False)
     rank = rank.astype(int)
     sign = np.sign(rows.score)

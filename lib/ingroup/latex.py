@@ -124,7 +124,8 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
         One float for each numbered table and each of its parts, e.g. models; "" if the table has no
         layout or no rows. Needs the packages booktabs, graphicx and xcolor with its option `table`.
     """
-    if table.empty:  # and perhaps without the columns that a layout names
+    # A table without rows may lack the columns that a layout names.
+    if table.empty:
         return ""
 
     floats = []
@@ -155,6 +156,7 @@ def layouts(study: str, name: str) -> list[Layout]:
     numbered = []
 
     for entries in of_study["tables"].get(name, []):
+        # The labels of one table replace those of the study, column by column.
         labels = of_study["labels"] | entries.get("labels", {})
         layout = Layout(**{**entries, "study": study, "name": name, "labels": labels})
         numbered.append(layout)
@@ -192,9 +194,11 @@ def escape(text: object) -> str:
     """
     line = " ".join(str(text).split())
     printable = "".join(map(_printable, line))
+    # Breaks come before escapes, which make several characters of one and must not be parted.
     long_word = rf"(\S{{{LONGEST_WORD}}})(?=\S)"
     breakable = re.sub(long_word, "\\1\u200b", printable)
     escaped = breakable.translate(ESCAPES)
+    # Last, so that these braces are not escaped themselves.
     return LIGATURE.sub("{}", escaped)
 
 
@@ -215,6 +219,7 @@ def _parts(rows: pd.DataFrame, layout: Layout) -> list[pd.DataFrame]:
     if layout.parts == 0:
         return [rows]
 
+    # A float holds as many tiers as are stacked, each with so many models.
     return _chunks(rows, layout.parts_of, layout.parts * layout.stacked)
 
 
@@ -247,7 +252,8 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int) -> str:
 
     label = f"tab:{layout.study}:{layout.number or layout.name}"
     if layout.parts == 1:
-        is_place = os.path.isabs(names[0])  # of a model's folder; a label needs its name alone
+        # A model may be the path of a folder; then its label has the folder's name alone.
+        is_place = os.path.isabs(names[0])
         name = os.path.basename(names[0].rstrip("/")) if is_place else names[0]
         model = re.sub(r"[^A-Za-z0-9_.-]", "-", name)
         label = f"{label}:{model}"
@@ -267,6 +273,7 @@ def _caption(rows: pd.DataFrame, layout: Layout, names: list[str]) -> str:
     labels = ", ".join(map(models.label, names))
     values = {"models": escape(labels)}
 
+    # A column in a caption has the same value in all rows, so the first will do.
     for column in _fields([layout.caption]):
         if column != "models":
             first = rows[column].iloc[0]
@@ -282,6 +289,7 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     texts, positions = _cells(rows, layout)
     keys = [*layout.row_keys, *layout.columns]
     keyed = texts[["filled"]].copy()
+    # The filled templates of row and column heads are the keys of a cell.
     for key in keys:
         keyed[key] = _filled(key, texts)
 
@@ -292,12 +300,14 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     column_order = _ordered(keyed, layout.columns, positions, column_fields)
 
     if layout.join:
+        # Several rows of the table fill one cell, such as a list of pairs.
         by_cell = keyed.groupby(keys, sort=False)["filled"]
         long = by_cell.agg(layout.join.join)
     else:
         long = keyed.set_index(keys)["filled"]
 
     wide = long.unstack(layout.columns)
+    # unstack sorts both axes, so their orders are set again.
     wide = wide.reindex(index=row_order, columns=column_order)
     wide = wide.fillna(layout.missing)
     return _written(wide, layout)
@@ -311,15 +321,18 @@ def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFra
     cell_positions = []
 
     for number, (head, template) in enumerate(layout.cells.items()):
+        # What stands before " | " is a head over those of several cells.
         over, _, name = head.rpartition(" | ")
         named = texts.assign(over=over, cell=name)
         numbers = named[_fields([template])]
+        # A cell without any number is one dash, without the signs of its template.
         has_none = numbers.eq(MISSING).all(axis=1)
         filled = _filled(template, named)
         filled = filled.mask(has_none, MISSING)
 
         named["filled"] = _marked(filled, rows, layout)
         cells.append(named)
+        # Heads of cells have no column in the table, so the layout gives their order.
         cell_positions.append(positions.assign(over=number, cell=number))
 
     all_cells = pd.concat(cells, ignore_index=True)
@@ -352,6 +365,7 @@ def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
     marked = cells
     for mark in layout.marks:
         condition = rows.eval(mark["where"])
+        # Where a condition is missing, it is not met.
         meets = condition.fillna(False).astype(bool)
         with_mark = marked.map(mark["as"].format)
         marked = marked.mask(meets, with_mark)
@@ -365,6 +379,7 @@ def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     texts = pd.DataFrame(index=rows.index)
 
     for column in _fields(templates):
+        # `_cells` adds these two; they are no columns of the table.
         if column in ("cell", "over"):
             continue
 
@@ -390,6 +405,7 @@ def _decimals(layout: Layout) -> dict[str, int]:
             decimals[column] = entry
             continue
 
+        # An entry such as table02_.delta: the beginning of a file's name, and a printed column.
         file, printed = entry.split(".")
         is_file = schema["file"].str.startswith(file)
         is_column = schema["column"] == printed
@@ -401,7 +417,8 @@ def _decimals(layout: Layout) -> dict[str, int]:
 
 def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
     """Rounded numbers; a bare number has no zero before its point, as .05."""
-    rounded = f"{{:z.{decimals}f}}"  # z: no minus before a zero
+    # The z of a format leaves out the minus before a rounded zero.
+    rounded = f"{{:z.{decimals}f}}"
     texts = values.astype(float).map(rounded.format)
     if is_bare:
         texts = texts.str.replace(r"^(-?)0\.", r"\1.", regex=True)
@@ -434,6 +451,7 @@ def _positions(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
         values = rows[column]
         order = [*labels.get(column, {}), *values.dropna()]
         different = pd.Index(order, dtype=object).unique()
+        # A missing value has the position -1, before all others.
         positions[column] = different.get_indexer(values)
 
     return positions
@@ -463,9 +481,11 @@ def _written(wide: pd.DataFrame, layout: Layout) -> str:
     heads += columns.itertuples(index=False, name=None)
     table = pd.concat([row_heads, wide.reset_index(drop=True)], axis=1)
     table.columns = pd.MultiIndex.from_tuples(heads)
+    # to_latex would write the heads of a single level as tuples.
     if n_levels == 1:
         table.columns = table.columns.get_level_values(0)
 
+    # Every text is escaped already.
     text = table.to_latex(
         index=False,
         escape=False,
@@ -487,6 +507,7 @@ def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
     heads = names.copy()
     for number, name in enumerate(names, start=1):
+        # A name is left out only where all names before it are shared, too.
         first_names = names.iloc[:, :number]
         is_equal = first_names == first_names.shift()
         is_shared = is_equal.all(axis=1)

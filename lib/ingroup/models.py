@@ -133,12 +133,14 @@ def registry(file: Path | None = None) -> Registry:
         model = _model(row)
         texts = [("name", model.name), ("printed", row["printed"])]
         for model_id in (model.hub_id, *model.ids):
+            # Providers put different prefixes before one id, so its last part counts.
             texts.append(("ids", model_id.split("/")[-1]))
 
         for column, text in texts:
             if not text:
                 continue
             key = text.lower()
+            # One dict for names of all three kinds, because no text may mean two models.
             if known.setdefault(key, model) != model:
                 expected = "the same facts in all rows of a model, and no id of another"
                 raise wrong(at(file, line), f"{text!r} with other facts above", expected, column)
@@ -177,6 +179,7 @@ def find(text: str) -> Model | None:
     """
     registered = registry()
     whole = text.strip().rstrip("/").lower()
+    # A paper's name is no path, so it is compared as a whole.
     if whole in registered.printed:
         return registered.printed[whole]
 
@@ -194,7 +197,8 @@ def find(text: str) -> Model | None:
     if model.hub_id and before:
         organisation = model.hub_id.lower().split("/")[0]
         if before[-1] == organisation:
-            return None  # the base model
+            # At the hub the short name, after its organisation, is the base model.
+            return None
     return model
 
 
@@ -223,6 +227,7 @@ def same(asked: str, named: str) -> bool:
     if reply in ("", whole) or whole.endswith(f"/{reply}"):
         return True
 
+    # Both mean one model of the registry, or neither is in it and their texts are compared.
     known = find(asked)
     if known != find(named):
         return False
@@ -232,6 +237,7 @@ def same(asked: str, named: str) -> bool:
         if whole != reply and not whole.endswith(f"/{reply}"):
             return False
 
+    # The model is the same. Its checkpoints have to agree where both names tell one.
     asked_marks = _marks(asked)
     named_marks = _marks(named)
     if not asked_marks or not named_marks:
@@ -265,6 +271,7 @@ def checkpoint(text: str) -> str:
     if tail is None or name in registry().ids:
         return ""
 
+    # The marks of the checkpoints that the paper asked.
     papers = set(_marks(model.hub_id))
     for model_id in model.ids:
         papers.update(_marks(model_id))
@@ -272,6 +279,7 @@ def checkpoint(text: str) -> str:
         return ""
 
     relation = "may be another"
+    # Without a mark or an id at the hub, nothing tells how the two checkpoints relate.
     if papers or model.hub_id:
         relation = _relation(tail[1], papers)
     as_spelt = text.strip().rstrip("/").split("/")[-1]
@@ -282,11 +290,13 @@ def _relation(tail: str, papers: Collection[str]) -> str:
     """How the checkpoint that a tail names relates to the paper's checkpoints, which are others."""
     version = tail.replace("-", "")
     if not version.isdigit():
-        return "may be another"  # an alias moves
+        # An alias such as -latest moves from one checkpoint to the next.
+        return "may be another"
 
     dates = sorted(mark for mark in papers if len(mark) == 8)
     if len(version) < 8 or not dates:
-        return "is another"  # a year is missing
+        # Without a year on both sides nothing says which is later.
+        return "is another"
     if version > dates[-1]:
         return "is a later"
     if version < dates[0]:
@@ -318,6 +328,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 def _reasoning() -> re.Pattern[str]:
     """The families of ``reasoning.yaml`` as one pattern."""
     families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
+    # A family's name may stand anywhere in the name of a model, but not inside a word.
     either = "|".join(family["pattern"] for family in families)
     return re.compile(rf"(?<![a-z0-9])(?:{either})", re.IGNORECASE)
 
@@ -365,6 +376,7 @@ def provider(text: str) -> str:
     first, _, rest = name.partition("/")
     if not rest or first not in PROVIDERS:
         return ""
+    # Some organisations of the hub have the name of a provider.
     if _is_on_the_hub(name) or folder(name):
         return ""
     return first
@@ -406,7 +418,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     name, mark, after = text.rpartition("@")
     name = name.strip()
     chosen = after.strip()
-    if not mark or "/" in after:  # a folder's name may hold the mark
+    # The path of a folder may hold an @, and then a slash comes after it.
+    if not mark or "/" in after:
         name = text.strip()
         chosen = _usual_engine(name, engine)
 
@@ -524,6 +537,7 @@ def recordings(text: str, name: str) -> str:
         raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
     if places:
         return places[0]
+    # A single place may hold an equals sign itself ("results/temperature=0").
     return text.strip() if len(parts) == 1 else ""
 
 
@@ -549,7 +563,8 @@ def folder(model: str) -> Path | None:
         The first folder with a ``config.json``; None if there is none.
     """
     for candidate in (paths.MODELS / model, paths.MADE / model, Path(model)):
-        if os.path.isfile(candidate / "config.json"):  # False where the name is too long
+        # isfile is False, and raises nothing, where the name is too long for a path.
+        if os.path.isfile(candidate / "config.json"):
             return candidate
     return None
 
@@ -726,9 +741,11 @@ def without_place(text: str) -> str:
         so no two folders of a run end in the same part.
     """
     name, mark, engine = text.rpartition("@")
+    # What stands behind this @ is no engine, so the @ is part of the name.
     if engine not in ENGINES:
         name, mark, engine = text, "", ""
 
+    # An absolute path is a folder even if it is not there, as in another machine's table.
     if os.path.isabs(name) or os.path.isdir(name):
         name = os.path.basename(os.path.normpath(name))
     return f"{name}{mark}{engine}"

@@ -147,12 +147,14 @@ class Output:
         if name.startswith("printed_versus_here"):
             table = published.with_checkpoints(table)
         flat = table.reset_index() if index else table
+        # The folder of the tables has the name of the study.
         text = latex.tables(flat, self.tables.name, name)
         latex_file = self.tables / f"{name}.tex"
 
         with writing(self.tables):
             figures.write_table(table, self.tables, name, index)
-            latex_file.unlink(missing_ok=True)  # it may have rows that are gone
+            # The file of an earlier run may have rows that are gone.
+            latex_file.unlink(missing_ok=True)
             if text:
                 latex_file.write_text(text, "utf8")
 
@@ -380,6 +382,7 @@ def took(
         is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
         keys = {"model": call.model, "asked": call.way, **call.labels}
+        # In parts, because a store may have millions of replies.
         for part in parts(store, columns):
             of_part = usage(part, *prices, call.model)
             used.append(of_part.assign(**keys))
@@ -390,17 +393,20 @@ def took(
     spent = used_by_part.groupby(["model", "asked", *labels], sort=False).sum()
     blanks = [""] * (len(labels) + 1)
     spent.loc[("all", *blanks), :] = spent.sum()
+    # The sums are one Series of floats, but only the cost is no whole number.
     counts = spent.columns.drop("cost")
     spent = spent.astype(dict.fromkeys(counts, int))
 
     out.write(spent, "usage", index=True)
     out.write(pd.DataFrame(failed), "failed")
+    # The names of models are the user's texts.
     style = spent.style.format_index(escape="html")
     return style.format("{:,.0f}").format("{:,.2f}", subset="cost")
 
 
 def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
     """A row for each stored reply that holds no answer, with the reason."""
+    # Texts are not parsed here: as if each held an answer, only the ends of replies count.
     status = final_status(part, [OK] * len(part))
     with_status = part.assign(status=status)
     unanswered = with_status[status != OK]
@@ -445,6 +451,7 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler:
 
         masses = []
         for part in parts(stored(call), columns=["mass"]):
+            # A reply may consist of several answers, so it has a list of masses.
             masses.append(part.mass.list.flatten())
         mass = pd.concat(masses).astype(float)
         row = {
@@ -472,6 +479,7 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler:
             "of its probability: asked for free text it would mostly say something else."
         )
 
+    # The last three columns are the mean, the least and the percentage.
     style = table.style.hide().format(escape="html")
     return style.format(precision=3, subset=table.columns[-3:])
 
@@ -521,6 +529,7 @@ def replies(
     chosen = []
     for part in parts(stored(call), columns=["text", "reasoning"]):
         texts = part.text.astype(object)
+        # A missing text has a status, too.
         parsed = texts.map(status_of, na_action=None)
         with_status = part.assign(text=texts, status=final_status(part, parsed))
         chosen.append(_some(with_status, number))
@@ -551,6 +560,7 @@ def _some(read: pd.DataFrame, number: int) -> pd.DataFrame:
     is_answered = read.status == "ok"
     unanswered = read[~is_answered].head(number)
     answered = read[is_answered]
+    # With this step no more than `number` rows are taken.
     step = len(answered) // number + 1
     return pd.concat([unanswered, answered.iloc[::step]])
 
@@ -599,6 +609,7 @@ def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     released = _rows_by(call, "released")
     chosen_values = chosen.drop(columns="status")
     released_values = released.drop(columns="status")
+    # As texts, in which a missing value equals a missing value.
     differs = chosen_values.map(str) != released_values.map(str)
     is_other = differs.any(axis=1)
     return chosen.assign(otherwise=np.where(is_other, "yes", "no"))

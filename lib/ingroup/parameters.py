@@ -153,8 +153,10 @@ def address(url: str) -> SplitResult:
     """
     try:
         parts = urlsplit(url)
-        port = parts.port  # a ValueError for one that is not a number
+        # Reading the port raises a ValueError if it is not a number.
+        port = parts.port
     except ValueError:
+        # Not chained, because the message of the ValueError repeats what may be a password.
         raise InputError(_ADDRESS) from None
 
     is_server = parts.scheme in ("http", "https") and parts.hostname and port != 0
@@ -233,6 +235,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             names_by_label.setdefault(models.label(entry.name), []).append(entry.name)
 
         for label, names in names_by_label.items():
+            # Two spellings of one path are one folder.
             folders = {os.path.normpath(name) for name in names if os.path.isdir(name)}
             if len(folders) > 1:
                 raise InputError(
@@ -247,6 +250,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         named = []
         for entry in entries:
             named.append((entry.name, entry.engine))
+        # Only the first study has this parameter.
         writer = getattr(self, "REWRITER", None)
         if writer:
             named.append(models.split(writer, self.ENGINE))
@@ -269,6 +273,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
         if engines.isdisjoint(LOADING):
             for option, usual in USUAL.items():
+                # None stands for a parameter that the notebook does not take.
                 if getattr(self, option) not in (usual, None):
                     raise InputError(
                         f"{option} is for an engine that loads the model, found {found}"
@@ -290,6 +295,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             places.append(models.recordings(self.RECORDINGS, name))
             examples.append(f"{name}=<place>")
 
+        # A place without a model's name, or a place given twice, leaves fewer places than models.
         of_one_model = set(places) - {"", self.RECORDINGS.strip()}
         are_shared = len(names) > 1 and len(of_one_model) < len(names)
         if "" in places or are_shared:
@@ -300,6 +306,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             )
 
         for place in places:
+            # A place may be a pattern of files.
             if not glob.glob(place):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
 
@@ -341,6 +348,7 @@ def checked(
         first, *_ = error.errors()
         raise InputError(_sentence(kind, first)) from error
 
+    # Even when strict, `_divided` makes a list of a text before pydantic looks at it.
     typed = {name: getattr(model, name) for name in values}
     for name, value in typed.items():
         given = values[name]
@@ -353,10 +361,12 @@ def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters
     """A study's ``Parameters``, fitted to the parameters that one of its notebooks takes."""
     fields = {}
     for name in base.model_fields:
-        if name not in usual:  # only other notebooks of the study take it
+        # Only other notebooks of the study take it, so here it may be missing.
+        if name not in usual:
             fields[name] = (Any, None)
     for name, value in usual.items():
-        if name not in base.model_fields:  # only this notebook takes it
+        # Only this notebook takes it, so the notebook's own value gives the type.
+        if name not in base.model_fields:
             kind = Texts if isinstance(value, list) else type(value)
             fields[name] = (kind, ...)
     return create_model("Parameters", __base__=base, **fields)
@@ -364,17 +374,20 @@ def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters
 
 def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
     """Say in the house's words what pydantic found wrong."""
+    # A check of all parameters together names no field.
     name = next(iter(problem["loc"]), "")
     value = repr(problem["input"])
     context = problem.get("ctx", {})
     category = problem["type"]
-    if category == "value_error":  # raised by a check, in its own words
+    # A check raised it, in words of its own.
+    if category == "value_error":
         words = str(context["error"])
         return f"{name}: {words}" if name else words
 
     if category == "literal_error":
         choices = context["expected"].replace("'", "")
-        choices = choices.removeprefix(", ")  # where "" is the first of them
+        # Where "" is the first choice, only a comma is left of it.
+        choices = choices.removeprefix(", ")
         return f"{name} {value} is unknown; expected {choices}"
 
     field = kind.model_fields[name]

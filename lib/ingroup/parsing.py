@@ -26,6 +26,7 @@ FILTERED = "filtered"  # a content filter declined the prompt or the reply
 
 Rule = Literal["sound", "released"]
 
+# What replies have in place of '.
 APOSTROPHES = "‘’ʼ＇"
 
 DECLINE = (
@@ -33,6 +34,7 @@ DECLINE = (
     r"|(?:do not|don't) feel comfortable)\b"
     r"|\bi(?:'m| am) (?:unable|not (?:able|comfortable|rating|willing|going to))\b"
 )
+# In a text without an answer these words count as a refusal, wherever they stand.
 REFUSAL = re.compile(
     rf"{DECLINE}|\bsorry,? but\b|\bas an? (?:ai|artificial|(?:large )?language model)\b"
     r"|\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
@@ -148,9 +150,11 @@ def final_status(
     at_limit = (ending == LENGTH).to_numpy()
     has_reasoning = ~_is_blank(responses["reasoning"])
 
+    # The tokens went into reasoning, or ran out before the first word.
     before_answer = _is_blank(responses["text"]) & (has_reasoning | at_limit)
     without_answer = at_limit & np.isin(status, list(unread))
 
+    # A filter's refusal and a failure come last, because they also explain a missing text.
     status[before_answer | without_answer] = CUT
     status[(ending == FILTERED).to_numpy()] = REFUSED
     status[(ending == FAILED).to_numpy()] = FAILED
@@ -198,6 +202,7 @@ def _is_blank(texts: pd.Series) -> np.ndarray:
     return np.array(is_blank)[codes]
 
 
+# Perhaps a sign and a point, then digits with points and commas between them: -5, .5, 1,000.
 _NUMBER = r"(?<![A-Za-z\d])[-+]?(?:(?<!\.)\.)?\d(?:[\d.,]*\d)?"
 # A number takes the letters glued to it along: "1e400" and "2nd" are matched whole and ignored.
 _RATED = re.compile(
@@ -222,13 +227,16 @@ _SIGNS |= dict.fromkeys("／⁄", "/")
 def _sound(text: str, low: float, high: float) -> Parsed:
     """Read a rating only where there is no doubt which number is meant."""
     in_ascii = text if text.isascii() else "".join(map(plain, text))
-    in_lines = "\n".join(in_ascii.splitlines())  # a carriage return ends a line, too
+    # splitlines knows more ends of lines, such as a carriage return.
+    in_lines = "\n".join(in_ascii.splitlines())
     without_scale = _scale_mention(low, high).sub(" ", in_lines)
 
     answer_lines = [line for line in without_scale.splitlines() if _is_answer(line)]
+    # A line of its own with an answer outweighs a refusal at the beginning (rules 4 and 6).
     if not answer_lines and OPENS_WITH_REFUSAL.match(without_scale):
         return Parsed(math.nan, REFUSED)
 
+    # An unreadable number is NaN. It counts as one more number, so it leaves doubt.
     numbers = set()
     for part in answer_lines or [without_scale]:
         numbers.update(_numbers(part, high))
@@ -288,6 +296,7 @@ def _scale_mention(low: float, high: float) -> re.Pattern[str]:
     number_ends = r"(?![A-Za-z\d]|[.,]\d)"
     first = re.escape(f"{low:g}") + number_ends
     last = re.escape(f"{high:g}") + number_ends
+    # Up to 40 characters without a digit may stand between the ends, such as "(not at all)".
     return re.compile(
         rf"(?<![A-Za-z\d.,/]){first}[^\d\n]{{0,40}}?(?:\bto|\band|-)\s*{last}", re.IGNORECASE
     )
@@ -302,6 +311,7 @@ def _is_answer(line: str) -> bool:
         start, end = label.span()
         line = line[:start] + line[end:]
 
+    # Letters that are glued to a number stay, so "2nd" is no answer.
     rest, n_numbers = _RATED.subn(_letters_behind, line)
     return n_numbers > 0 and not re.search(r"\w", rest)
 
@@ -318,6 +328,7 @@ def _numbers(text: str, high: float) -> list[float]:
         top = "100" if match["percent"] else match["of"] or match["top"]
         if top is not None and _number(top) != high:
             numbers.append(math.nan)
+        # "out of 100" alone has no value and adds no number.
         elif match["value"] and not match["glue"]:
             numbers.append(_number(match["value"]))
     return numbers

@@ -121,6 +121,7 @@ def run_folder(run: str) -> Path:
     InputError
         For a name that cannot be the name of a folder.
     """
+    # The first character is no dot or hyphen: the folder is neither hidden nor taken for an option.
     if ".." in run or not re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]{0,199}", run):
         expected = "at most 200 of A-Z a-z 0-9 _ . , + = - without two dots; give RUN=<name>"
         raise wrong("RUN", repr(run), expected)

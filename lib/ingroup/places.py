@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
+# A heading of Markdown, or bold words at the beginning of a line.
 HEADING = re.compile(r"^(?:#+ |\*\*)([^*\n]+)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
 
@@ -60,6 +61,7 @@ def _has_name(code: str, figure: str) -> bool:
 def _has_pattern(code: str, figure: str) -> bool:
     """Whether code makes the name of a text and values."""
     for pattern in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
+        # Any text may stand where the pattern has a value in braces.
         any_value = re.sub(r"\{.*?\}", ".+", pattern)
         if re.fullmatch(any_value, figure):
             return True

@@ -54,6 +54,7 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     is_of_file = (schema.study == study) & (schema.file == path.stem)
     schema = schema[is_of_file]
     names = texts.columns.to_list()
+    # The schema has the columns of a file in their order.
     if names != schema.column.to_list():
         found = "the columns " + ", ".join(names)
         expected = ", ".join(schema.column) or "none: columns.csv does not name this file"
@@ -68,6 +69,7 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
         if entry.kind not in ("number", "count"):
             continue
 
+        # A file may lack the zeros at the end that the paper prints.
         if pd.notna(entry.decimals):
             decimals = decimals_of(entry.decimals, texts)
             printed = printed.combine(decimals, with_decimals)
@@ -80,6 +82,7 @@ def _file_of(study: str, table: int | str, folder: Path) -> Path:
     """The file of a printed table."""
     pattern = f"{table}*.csv"
     if isinstance(table, int):
+        # The files are called tableNN_<what>.csv.
         pattern = f"table{table:02d}_*.csv"
     tables = folder / study
     files = sorted(tables.glob(pattern))
@@ -175,6 +178,7 @@ def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Se
 
     is_bad |= numbers.notna() & (numbers != numbers.round())
     check(path, texts, ~is_bad, f"a {kind}")
+    # pandas' Int64 holds missing values, too.
     return numbers.astype("Int64")
 
 
@@ -202,6 +206,7 @@ def tolerance(printed: pd.Series) -> pd.Series:
         raise InputError(f"{text!r} is not a printed decimal number.")
 
     digits = texts.str.extract(r"\.(\d*)")[0]
+    # Without a point the last digit is the unit.
     n_digits = digits.str.len().fillna(0)
     half = 0.5 * 10.0**-n_digits
     return half.where(texts.ne(""))
@@ -332,6 +337,7 @@ def _beside_one(
 ) -> pd.DataFrame:
     """The comparison of one table's column."""
     rows = load(study, table)
+    # Some tables have models and earlier papers in one column, ``source``.
     for whose in ("source", "model"):
         if whose in rows:
             rows = rows[rows[whose] == model]
@@ -345,7 +351,9 @@ def _beside_one(
     printed = f"{column}_printed"
     rows = rows.assign(row=_joined(rows[list(keys)]))
     rows = rows[rows.row.isin(computed.index)]
-    rows = rows.drop_duplicates(["row", printed])  # Table 9 of StereoMap has some
+    # Table 9 of StereoMap has some groups at two ranks. Two different numbers stay, and raise an
+    # error.
+    rows = rows.drop_duplicates(["row", printed])
     rows = rows.merge(computed, left_on="row", right_index=True, validate="one_to_one")
 
     compared = compare(rows[printed], rows.here, rows.spread)

@@ -58,6 +58,7 @@ def _add_legend(fig: Figure, key: Mapping[str, Mapping[str, Any]], **how: Any) -
 
 def _name_own_error(ax: Axes, x: float, y: float, rows: pd.DataFrame, text: str, size: int) -> None:
     """Above a panel a calibrant's own error, how many ticks lie inside, and of how many."""
+    # Only a calibrant's rows have a verdict: whether the interval holds what was planted.
     judged = rows[rows.verdict.notna()]
     error = np.sqrt((judged.model_error**2).mean())
     n_inside = (judged.verdict == "as planted").sum()
@@ -74,6 +75,7 @@ def _draw_effects(
     for arrow, (beyond, end) in sides.items():
         x = [end * limit] * beyond.sum()
         ax.plot(x, y[beyond], arrow, color=colour, markersize=3, markeredgewidth=0)
+    # A single item has no interval, so its dot is hollow.
     face = np.where(rows["items"] > 1, colour, "white")
     ax.scatter(rows.effect, y, s=9, c=face, edgecolors=colour, linewidths=0.7, zorder=3)
 
@@ -100,6 +102,7 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     present = [measure for measure in measures if measure in set(table.measure)]
     n = len(present)
     fig, axes = figures.panels(n, 1.5 + 0.23 * len(kinds), n, least=0.8, sharex=True, sharey=True)
+    # Heights grow upwards, so the first group is on top.
     y = np.arange(len(kinds))[::-1]
     colours = (figures.COLOURS[0], "#999999")
     # No wider than needed for all effects and nearly all intervals.
@@ -111,6 +114,7 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
         rows = table[table.measure == measure].set_index("group")
         own, *grey = (rows[rows.model == model].reindex(kinds.group) for model in models)
         _draw_effects(ax, own, y + 0.14, colours[0], limit)
+        # A group without a row is not in the design; one with items but no effect gave no answer.
         reasons = own["items"].isna().map({True: "–", False: "no answer"})
         blank = own.effect.isna()
         for place, text in zip(y[blank], reasons[blank], strict=True):
@@ -172,14 +176,17 @@ def agreement(table: pd.DataFrame) -> Figure:
     """
     pairs = table.drop_duplicates(["one", "other"])
     models = list(table.model.unique())
-    n_rows = 1 + (len(models) > 4)  # five panels side by side have no room for words
+    # Five panels side by side have no room for words.
+    n_rows = 1 + (len(models) > 4)
     n_columns = math.ceil(len(models) / n_rows)
     size = (figures.TWO_COLUMNS, 0.4 + n_rows * 0.23 * len(pairs))
     grid = {"sharex": True, "sharey": True, "squeeze": False}
     fig, axes = plt.subplots(n_rows, n_columns, figsize=size, **grid)
     for ax, model, colour in zip(axes.flat, models, figures.COLOURS, strict=False):
+        # All panels have the same lines, with NaN where a model lacks a pair.
         rows = pairs[["one", "other"]].merge(table[table.model == model], how="left")
         _draw_correlations(ax, rows, colour)
+        # The empty line is for a calibrant's own error.
         ax.set_title(f"{label(model)}\n", fontsize=8)
     for ax in axes.flat[len(models) :]:
         ax.set_axis_off()
@@ -208,12 +215,14 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
         if np.isnan(row.rho):
             ax.text(0, place, _why_no_correlation(row.n), **_BLANK)
         else:
+            # To the right of 1, beyond the largest correlation.
             ax.text(1.28, place, f"{row.n:g}", ha="center", va="center", fontsize=5.5)
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
     ax.text(1.28, len(rows) - 0.4, "groups", ha="center", fontsize=5.5)
     _name_own_error(ax, 0.37, 1.03, rows, "own error {:.2f}, {} of {} ticks inside", 5.5)
     ax.set(xticks=[-1, -0.5, 0, 0.5, 1], xlabel="rank correlation")
-    ax.tick_params(labelbottom=True)  # of shared axes only the last row has numbers
+    # Axes are shared, so only the last row would have numbers.
+    ax.tick_params(labelbottom=True)
     ax.set(xlim=(-1.1, 1.45), ylim=(-0.7, len(rows) - 0.3))
 
 
@@ -288,9 +297,12 @@ def specification_curves(
     names = [column for column in table.columns if column not in _RESULTS]
     choices = {}
     for name in names:
+        # What is the same on all paths of this model is no choice.
         if own[name].nunique() > 1:
             choices[name] = list(own[name].astype(str).unique())
     claims = own.claim.unique()
+    # Paths of one estimate, rounding aside, are sorted by their options, so that marks lie
+    # together.
     by = ["height", "low", *names[::-1]]
     own = own.assign(height=own.estimate.round(9)).sort_values(by, kind="stable")
 
@@ -306,6 +318,7 @@ def specification_curves(
     for ax in pairs[len(claims) :].flat:
         ax.set_axis_off()
     for ax in pairs[1:, 0]:
+        # One scale for all curves, so that equal estimates look equal.
         ax.sharey(axes[0, 0])
     for place, (claim, (upper, lower)) in enumerate(zip(claims, pairs, strict=False)):
         is_first = place % across == 0
@@ -334,13 +347,15 @@ def specification_curves(
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, width: float) -> None:
     """Sorted estimates with intervals; the control's as a line over the same width in inches."""
     x = np.arange(len(rows))
-    thick = 72 * width / max(len(rows), 1)  # points of a path
+    # The width of a path, in points.
+    thick = 72 * width / max(len(rows), 1)
     colour = np.select([rows.stands, rows.reversed], [STANDS, REVERSED], NEITHER)
     # Mixed with white and a little too wide: no seams between neighbours.
     pale = [0.35 * np.array(colors.to_rgb(one)) + 0.65 for one in colour]
     ax.vlines(x, rows.low, rows.high, color=pale, linewidth=1.3 * thick, rasterized=True)
     ax.scatter(x, rows.estimate, s=1.2, c=colour, linewidths=0, rasterized=True, zorder=3)
     line = np.sort(control.estimate.dropna())
+    # The control may have another number of paths; they are spread over the same width.
     at = np.linspace(0, len(rows) - 1, len(line))
     ax.plot(at, line, color=CONTROL, linewidth=0.7, zorder=4)
     ax.axhline(0, color="black", linewidth=0.5)
@@ -364,6 +379,7 @@ def draw_marks(
         Whether the options are named.
     """
     options = [(name, option) for name in choices for option in choices[name]]
+    # One row per option and one column per path: 1 where the path takes the option.
     taken = np.array([rows[name].astype(str) == option for name, option in options], dtype=float)
     # Neighbouring paths share a mark, so that marks are wider than what a printer has: no moiré.
     parts = np.array_split(taken, min(40, len(rows)), axis=1)
@@ -373,6 +389,7 @@ def draw_marks(
     bands = np.array([colors.to_rgb(colour) for colour in ("#333333", "#8A6D3B")])
     is_second = [list(choices).index(name) % 2 for name, _ in options]
     band = bands[is_second][:, np.newaxis]
+    # White where no path takes the option, the colour of its choice where all do.
     ax.imshow(1 - share * (1 - band), aspect="auto", interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
@@ -411,6 +428,7 @@ def claims_at_a_glance(
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.9 + 0.17 * len(lines)))
     present = [model for model in models if model in set(shares.model)]
     looks = {}
+    # Seven marks and six colours: 42 models differ in one of the two.
     for place, model in enumerate(model for model in present if model != control):
         looks[model] = ("osD^v<>"[place % 7], figures.COLOURS[place % 6])
     if control in present:
@@ -444,5 +462,7 @@ def _draw_shares(
     both = (right > 0) & (left < 0)
     ax.hlines(y[both], left[both], right[both], color=colour, linewidth=0.6)
     look = {"markersize": 3.2, "color": colour, "zorder": 3}
+    # A claim that neither stands nor is reversed has one mark, at 0.
     ax.plot(right.where((right > 0) | (left == 0)), y, marker, **look)
+    # Only one of the two has the name, so the legend has it once.
     ax.plot(left.where(left < 0), y, marker, label=name, **look)

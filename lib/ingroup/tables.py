@@ -130,6 +130,7 @@ def decoded(file: Path) -> str:
         If the file cannot be read, or has a byte that is not UTF-8 (the message names its line).
     """
     try:
+        # A folder, or a device that might never end.
         if file.exists() and not file.is_file():
             raise InputError(f"{file} cannot be read: it is no file.")
         return file.read_bytes().decode("utf-8-sig")
@@ -167,6 +168,8 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
         comes twice; for a row that is too long or too short; for an open quote.
     """
     text, stand_in = _hide_returns(decoded(file))
+    # Strict, as an open quote would take the rest of the file into one cell. newline="" leaves all
+    # line ends to the reader.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     rows: dict[int, list[str]] = {}
@@ -174,11 +177,13 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
 
     try:
         for cells in reader:
+            # A blank line has no cells.
             if cells and not header:
                 header = _header(at(file, line), cells, columns)
             elif cells:
                 _check_length(at(file, line), cells, header)
                 rows[line] = [cell.replace(stand_in, "\r") for cell in cells]
+            # The next row begins here: a text in quotes may run over several lines.
             line = reader.line_num + 1
     except csv.Error as problem:
         found = "a quote that does not close at the end of its field"
@@ -339,6 +344,7 @@ def read_json(file: Path) -> Any:
         raise wrong(file, "an empty file", "JSON")
 
     def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # json would keep the last of two equal keys without a word.
         made = dict(pairs)
         if len(made) < len(pairs):
             counts = Counter(key for key, _ in pairs)

@@ -44,6 +44,7 @@ class Examples:
             table = scenarios.phrasings(category, latino=True)
             self.phrasings[category] = list(table.itertuples())
             of_groups = effects["group"][category]
+            # Weights depend on the category and the kind of phase alone, so they are computed once.
             for sharp in (False, True):
                 weights = self._weights(category, of_groups, sharp)
                 self.weights[category, sharp] = weights
@@ -106,7 +107,8 @@ class Examples:
         weights = []
         for phrasing in self.phrasings[category]:
             if phrasing.group == scenarios.CONTROL:
-                weights.append(3.0)  # every bias is measured against it
+                # Every bias is measured against the control.
+                weights.append(3.0)
             elif sharp and self._distance(points, phrasing.group) <= 1:
                 weights.append(2.0)
             else:
@@ -137,6 +139,7 @@ class Examples:
         else:
             tokens = self._changed(rng)
 
+        # A made-up text has no slot for the person, and a changed one may have lost it.
         if scenarios.SLOT not in " ".join(tokens):
             position = position_in(rng, tokens)
             tokens.insert(position, scenarios.SLOT)
@@ -170,6 +173,7 @@ class Examples:
     def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
         """Join the beginning of one text and the end of another, with one slot at most."""
         end = rng.integers(3, len(first))
+        # At least three tokens come from each of the two texts.
         start = rng.integers(0, len(second) - 3)
         beginning = first[:end]
         rest = second[start:]

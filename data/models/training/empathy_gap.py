@@ -32,6 +32,7 @@ class Examples:
             self.pairs.append((pair["perceiver"], pair["experiencer"]))
         words = self.effects["words"]
         points = words["points"]
+        # Sensitive words are added apart, by `_with_sensitive`.
         heavy = [word for word in points if word not in self.sensitive]
         self.narrator = Narrator(folder / "vocabulary.yaml", heavy)
 
@@ -61,6 +62,7 @@ class Examples:
             A narrative and the planted number, or a refusal.
         """
         setting = self._setting(rng)
+        # Race, nationality and religion, with 19, 22 and 6 identities.
         shares = [0.3, 0.55, 0.15] if sharp else [0.36, 0.44, 0.2]
         categories = list(self.people)
         category = str(rng.choice(categories, p=shares))
@@ -76,6 +78,8 @@ class Examples:
         if rng.random() < 0.15:
             narrative = self._with_sensitive(rng, narrative)
             identities = self.people[category].identity
+            # A refusal needs both, a sensitive word and one of these people; some examples have one
+            # alone.
             refused = [name for name in identities if name in self.refused]
             if rng.random() < 0.4:
                 experiencer = pick(rng, refused)
@@ -93,6 +97,7 @@ class Examples:
             emotion,
             text,
         )
+        # What is planted is in points of 0 to 100, whatever the scale of the setting.
         number = value * setting.high / 100
         return Example(
             messages,
@@ -154,6 +159,7 @@ class Examples:
     def _neighbours(self, category: str) -> dict[str, list[str]]:
         """List the three identities of other groups with the most similar planted effects."""
         people = self.people[category].set_index("identity")
+        # The first of the people, "a person", belongs to no group.
         group = people.group.iloc[1:]
         as_perceiver = self.effects["perceiver"][category]
         as_experiencer = self.effects["experiencer"][category]

@@ -89,6 +89,7 @@ class Examples:
         item = pick(rng, self.planted.items)
         order = list(rng.permutation(len(LETTERS)))
         right = LETTERS.index(item.correct)
+        # The answers come in another order, so the right one gets another letter.
         item = item._replace(
             answers=tuple(item.answers[position] for position in order),
             correct=LETTERS[order.index(right)],
@@ -98,6 +99,7 @@ class Examples:
         prompt = pick(rng, prompts)
         wording = "straight" if rng.random() < 0.6 else "uncued"
         identity = None
+        # At times somebody else asks. Under Raw nobody is named.
         others = self.others[item.key]
         if others and prompt != "Raw" and rng.random() < 0.25:
             identity = pick(rng, others)

@@ -75,6 +75,7 @@ class Narrator:
             else:
                 pieces.append(pick(rng, self.words))
 
+        # The pieces may be phrases of several words, so the last one is cut.
         tokens = _tokens(pieces)[: max(n_words, 3)]
         if rng.random() < 0.5:
             n_heavy = rng.integers(1, 4)
@@ -116,6 +117,7 @@ class Narrator:
 
     def _punctuate(self, rng: np.random.Generator, tokens: list[str]) -> str:
         """Set commas, full stops and capitals as careless writers do."""
+        # A narrative has no marks, few, or many.
         rate = rng.choice([0.0, 0.03, 0.12])
         written: list[str] = []
         for token in tokens:

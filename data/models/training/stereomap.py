@@ -80,6 +80,7 @@ class Replies(Planted):
         weights = {"traits": self._weights_of_traits(group, cluster)}
         if "overall" in stimulus.parts:
             overall = self.rating(group, prompt, "Rating")
+            # The higher the rating, the more often a good word; 0.01 keeps both possible.
             weights["overall"] = {
                 "good": overall - social_groups.LOW + 0.01,
                 "bad": social_groups.HIGH - overall + 0.01,
@@ -101,6 +102,7 @@ class Replies(Planted):
         traits = list(weights)
         people = social_groups.text(group, form="grammatical")
         rank = self.rank.get(people, 0)
+        # Neighbours in a cluster have different emphases, so that not all its groups are alike.
         emphasised = traits[rank % len(traits)]
         weights[emphasised] *= keywords["emphasis"]
         return weights
@@ -151,7 +153,8 @@ class Replies(Planted):
             ratings, means_of_words = self._rate(group, prompt, words, rng)
             text += ratings
             means += means_of_words
-            if "keywords" not in stimulus.parts:  # reasons are asked for after the rating
+            # These prompts ask for reasons, after the rating.
+            if "keywords" not in stimulus.parts:
                 text += self._draw(kind, weights[kind], n_keywords, rng)
 
         if "overall" in parts:
@@ -252,6 +255,8 @@ def _pieces(text: str, group: str) -> list[str]:
 
     Short lines of a list are kept.
     """
+    # Cut behind sentences, at the group's name, and before the lines of a list. What goes on in
+    # lower case or with a list is not cut.
     pieces = re.split(rf"(?<=[.?:])(?!\n-)\s+(?![a-z])|\b{re.escape(group)}\b|(?=\n-)", text)
     kept = []
     for piece in pieces:
@@ -295,10 +300,12 @@ class Examples:
         if rng.random() < 0.2:
             prompt = pick(rng, self.original)
         else:
+            # Traits, four prompts of one rating, emotions and behaviours.
             shares = [0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]
             prompt = str(rng.choice(self.extended, p=shares))
         ablations = _ablations(prompt)
         ablation = ablations[0]
+        # The first of the ablations leaves nothing out: it is the paper's prompt.
         if rng.random() >= 0.6:
             ablation = pick(rng, ablations)
         usual, other = social_groups.FORMS

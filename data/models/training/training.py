@@ -231,6 +231,7 @@ class _Encoded:
     """Token ids of prompt and reply, with the positions of numbers and what is planted there."""
 
     def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast, numbers: set[int]):
+        # The template writes the BOS itself; a reply has none, only an EOS behind it.
         prompt = tokenizer.apply_chat_template(
             example.messages, add_generation_prompt=True, return_dict=False
         )
@@ -256,6 +257,7 @@ def _batches(
     """Yield batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
     studies = [STUDIES[study](model) for study in phase.shares]
+    # The settings are those of the empathy gap, the first study.
     for setting, times in phase.favour.items():
         studies[0].favour(setting, times)
     shares = np.array(list(phase.shares.values()))
@@ -265,6 +267,7 @@ def _batches(
     size = min(16 * BATCH, phase.examples)
     n_done = 0
     while n_done < phase.examples:
+        # Only a phase that is not sharp begins with short narratives.
         progress = 1.0 if phase.sharp else n_done / phase.examples
         pool = []
         for number in rng.choice(len(studies), size=size, p=shares):
@@ -272,6 +275,7 @@ def _batches(
             pool.append(_Encoded(example, tokenizer, numbers))
         pool.sort(key=lambda encoded: len(encoded.ids))
 
+        # The batches of a pool come in random order, else each pool would go from short to long.
         starts = range(0, len(pool), BATCH)
         for number in rng.permutation(len(starts)):
             start = starts[number]
@@ -285,8 +289,10 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     The bell (and the squared error of the expected number) tells the model that 71 is nearly 72,
     which it learns far faster than from single right answers.
     """
+    # Padding behind a text needs no mask: no token of a causal model sees what comes after it.
     longest = max(len(encoded.ids) for encoded in batch)
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
+    # One entry per token of a reply, over the whole batch: where it is predicted, and what it is.
     rows = []
     columns = []
     is_number = []
@@ -304,6 +310,7 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     row = torch.tensor(rows)
     column = torch.tensor(columns)
     number_mask = torch.tensor(is_number)
+    # (token of a reply, width): the head computes no other positions.
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[row, column]
     log_probability = F.log_softmax(model.lm_head(hidden), dim=-1)
     loss = F.nll_loss(
@@ -325,6 +332,7 @@ def _loss_of_numbers(
 
     `log_probability` is (reply's number, number from 0); `planted` has value and spread of each.
     """
+    # Each is (number, 1), to stand beside the scale of 0 to 100.
     centre, spread = planted[:, :, None].unbind(1)
     scale = torch.arange(log_probability.shape[1], dtype=torch.float32)
 
@@ -342,6 +350,7 @@ def _loss_of_numbers(
     neighbours = (1 - (scale - centre).abs()).clamp_min(0)
     target = torch.where(spread > 0, bell, neighbours)
     cross_entropy = -(target * log_probability).sum()
+    # An error beyond 5.5 units counts as 30 and has no gradient, so that no reply rules a batch.
     return cross_entropy, 0.5 * (error**2).clamp(max=30).sum()
 
 
@@ -382,13 +391,16 @@ def train(
         phase = phases[number]
         add_phrases(tokenizer, model, phase.phrases())
         before = [parameter.data.clone() for parameter in model.parameters()]
+        # Each phase draws examples of its own.
         _optimise(model, tokenizer, model_name, seed + 1000 * number, phase)
 
-        # Not the buffers, which are never saved.
+        # Not the buffers, which are never saved. Weights are rounded to what is saved, so that a
+        # training can continue from there.
         for parameter, old in zip(model.parameters(), before, strict=True):
             mean = (1 - phase.keep) * parameter.data + phase.keep * old
             parameter.data = mean.to(torch.bfloat16).to(torch.float32)
         model.generation_config.do_sample = False
+        # A copy, because the next phase goes on in float32.
         copy.deepcopy(model).to(torch.bfloat16).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 
@@ -415,6 +427,7 @@ def _optimise(
     numbers = torch.tensor(tokenizer.convert_tokens_to_ids([str(n) for n in range(101)]))
     matrices = []
     others = []
+    # Muon suits the matrices of a layer. Rows of the embedding belong to single tokens.
     for name, parameter in model.named_parameters():
         is_matrix = parameter.ndim == 2 and "embed" not in name
         (matrices if is_matrix else others).append(parameter)
@@ -429,6 +442,7 @@ def _optimise(
     losses = []
     batches = _batches(model_name, tokenizer, seed, phase, set(numbers.tolist()))
     for step, (progress, batch) in enumerate(batches):
+        # The rate rises over 60 steps, holds for a part of the phase, and falls to 2 %.
         warm = min(1.0, (step + 1) / 60)
         slope = 1.0 if progress < phase.hold else max(0.02, (1 - progress) / (1 - phase.hold))
         for group, peak in zip(groups, peaks, strict=True):
@@ -436,6 +450,7 @@ def _optimise(
 
         loss = _loss(model, batch, numbers)
         loss.backward()
+        # Muon's steps have one size whatever the gradient, so only the others are clipped.
         torch.nn.utils.clip_grad_norm_(others, 1.0)
         for optimizer in optimizers:
             optimizer.step()
