@@ -399,6 +399,9 @@ def test_rounding_alone_never_contradicts(a, b, digits):
         ("5", 6.01, 0.0, True, "contradicts"),
         ("0.8", 0.897, 0.0, True, "rounding"),
         ("-5", -5.67, 0.0, True, "rounding"),
+        ("5", -5.67, 0.0, True, "contradicts"),
+        ("", 5.0, 0.0, False, "cannot be checked"),
+        ("5", np.nan, 0.0, True, "cannot be checked"),
         ("225", 275, 0.0, True, "contradicts"),
     ],
 )

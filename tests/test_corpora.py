@@ -301,7 +301,9 @@ def test_a_mirror_may_lack_a_corpus_that_the_run_does_not_need(
 
     monkeypatch.setattr(paths, "PROFILES", tmp_path)
     for name, corpus in (("demo", "sample"), ("full", "tiny")):
-        (tmp_path / f"{name}.yaml").write_text(f"10_empathy_gap:\n  CORPUS: {corpus}\n  N: 3\n")
+        (tmp_path / f"{name}.yaml").write_text(
+            f"10_empathy_gap:\n  CORPUS: {corpus}  # a remark\n  N: 3\n"
+        )
     assert corpora.main(lacking) == 0
     monkeypatch.setenv("PROFILE", "full")
     assert corpora.main(lacking) == 1

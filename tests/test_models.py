@@ -298,6 +298,7 @@ def test_recordings_have_a_place_for_each_model():
     assert models.recordings(several, "gpt-4o") == ""
     assert models.recordings("results/temperature=0", "gpt-4o") == "results/temperature=0"
     assert models.recordings("gpt-4o=results/*", "gpt-4o") == "results/*"
+    assert models.recordings("gpt-4o=results/*", "calibrant") == ""
 
 
 @pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])

@@ -247,6 +247,18 @@ def test_a_pair_without_a_correlation_says_why(closed):
     assert np.ma.filled(dots[:, 0], np.nan)[0] == 0.5
 
 
+def test_every_model_has_a_panel_however_many_there_are(closed):
+    """Nine models, one more than there are colours."""
+    row = {"one": "x", "other": "y", "n": 5, "rho": 0.5, "low": 0.1, "high": 0.9, "p_holm": 0.01}
+    rows = [row | {"model": f"model {number}"} for number in range(9)]
+    table = pd.DataFrame(rows).assign(planted_rho=np.nan, model_error=np.nan, verdict=None)
+
+    fig = synthesis_figures.agreement(table)
+
+    titles = [ax.get_title().strip() for ax in fig.axes if ax.axison]
+    assert titles == [f"model {number}" for number in range(9)]
+
+
 def test_curves_are_sorted_and_marks_stand_below_them(closed):
     rows = pd.DataFrame(
         {

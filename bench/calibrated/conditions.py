@@ -757,14 +757,14 @@ def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
         inside = []
         # Two copies of 40 items are 80 items in pairs that answer alike.
         for gained, lost, _ in copies * counts:
-            _, _, p = paired.mcnemar(int(gained), int(lost), 80)
+            _, _, p = paired.mcnemar(int(gained), int(lost), 40 * copies)
             inside.append(p < LEVEL)
 
         yield {
             "what": "test of a change (McNemar)",
             "study": "giebench",
             "condition": condition,
-            "n": 80,
+            "n": 40 * copies,
             "claimed": claimed,
             "inside": inside,
         }

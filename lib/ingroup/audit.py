@@ -84,9 +84,13 @@ def judge(
         # floor would take -5.67 to -6.
         unit = 2 * half
         digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / unit) * unit
-        is_near |= (digits - table["printed"].abs()).abs() <= FLOAT_ERROR
+        digits *= np.sign(table["recomputed"])
+        is_near |= (digits - table["printed"]).abs() <= FLOAT_ERROR
 
-    table["verdict"] = np.select([error <= half, is_near], ["holds", "rounding"], "contradicts")
+    # One of the two numbers is missing.
+    is_unknown = table["difference"].isna()
+    conditions = [is_unknown, error <= half, is_near]
+    table["verdict"] = np.select(conditions, VERDICTS[:3], "contradicts")
     return table[["printed", "recomputed", "tolerance", "verdict"]]
 
 

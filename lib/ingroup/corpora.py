@@ -279,9 +279,12 @@ def _is_needed(corpus: str) -> bool:
     if os.environ.get(parameter) == corpus:
         return True
 
-    # In a profile a parameter stands on a line of its own, so its text is looked for.
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
-    return profile.exists() and f"{parameter}: {corpus}\n" in profile.read_text("utf8")
+    if not profile.exists():
+        return False
+
+    of_notebooks = yaml.safe_load(profile.read_text("utf8")).values()
+    return any(values.get(parameter) == corpus for values in of_notebooks)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -386,7 +387,7 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
 
     by_group = scores.groupby("group", sort=False)
     means = by_group[["Competence", "Warmth"]].mean()
-    for (group, rows), colour in zip(by_group, figures.COLOURS, strict=False):
+    for (group, rows), colour in zip(by_group, cycle(figures.COLOURS), strict=False):
         ax.plot(rows.Competence, rows.Warmth, ".", color=colour, alpha=0.5, markersize=3)
         mean = means.loc[group]
         ax.plot(mean.Competence, mean.Warmth, "o", color=colour, markersize=6)

@@ -519,7 +519,8 @@ def recordings(text: str, name: str) -> str:
     Returns
     -------
     str
-        The place, "" where the text names other models alone.
+        The place, "" where the text names other models alone. A single ``name=place`` counts as a
+        place unless the registry has the name.
 
     Raises
     ------
@@ -537,8 +538,11 @@ def recordings(text: str, name: str) -> str:
         raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
     if places:
         return places[0]
-    # A single place may hold an equals sign itself ("results/temperature=0").
-    return text.strip() if len(parts) == 1 else ""
+    # A single place may hold an equals sign itself ("results/temperature=0"), unless a model of the
+    # registry stands before the sign: then the answers are that model's.
+    named, mark, _ = text.partition("=")
+    names_another = mark and find(named.strip()) is not None
+    return text.strip() if len(parts) == 1 and not names_another else ""
 
 
 def _is(name: str, other: str) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ def agreement(table: pd.DataFrame) -> Figure:
     size = (figures.TWO_COLUMNS, 0.4 + n_rows * 0.23 * len(pairs))
     grid = {"sharex": True, "sharey": True, "squeeze": False}
     fig, axes = plt.subplots(n_rows, n_columns, figsize=size, **grid)
-    for ax, model, colour in zip(axes.flat, models, figures.COLOURS, strict=False):
+    for ax, model, colour in zip(axes.flat, models, cycle(figures.COLOURS), strict=False):
         # All panels have the same lines, with NaN where a model lacks a pair.
         rows = pairs[["one", "other"]].merge(table[table.model == model], how="left")
         _draw_correlations(ax, rows, colour)

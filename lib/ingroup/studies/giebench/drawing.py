@@ -1,6 +1,7 @@
 """Figures of GIEBench, drawn from its tables."""
 
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -79,7 +80,7 @@ def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None
     # One angle more than spokes: the line ends where it began.
     angles = np.linspace(0, 2 * np.pi, len(categories) + 1)
     closed = [*categories, categories[0]]
-    for name, colour in zip(rows.model.unique(), figures.COLOURS, strict=False):
+    for name, colour in zip(rows.model.unique(), cycle(figures.COLOURS), strict=False):
         own = rows[rows.model == name].set_index("category").reindex(closed)
         for column, style, suffix in (("accuracy", "-", ""), ("in_print", "--", ", in print")):
             line = {"color": colour, "linestyle": style, "linewidth": 0.9}
