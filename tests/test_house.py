@@ -40,7 +40,7 @@ FLOORS = [
         "extent",
     },
     {"studies"},
-    {"appendix", "commands"},
+    {"appendix", "behind", "commands"},
 ]
 FLOOR = {}
 for number, rooms in enumerate(FLOORS):
