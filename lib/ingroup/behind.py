@@ -42,7 +42,7 @@ class Behind:
     examples : DataFrame
         Up to `SHOWN` of these rows from the lowest value to the highest, or all in their order.
         Further columns are ``chat`` (the messages as they were sent), ``answer`` (the stored text,
-        which is the greedy answer of a scored trial; None if the call failed), ``reasoning``,
+        which is the greedy answer of a scored trial; missing if the call failed), ``reasoning``,
         ``error`` and ``file``. Over choices there are ``answer_prefix``, ``mean`` (NaN for choices
         that are no numbers), ``most_probable`` and ``option_mass``.
     sentence : str
@@ -280,7 +280,7 @@ def _answer(call: Call, trial: int, prefix: int) -> dict[str, Any]:
 
     about = {
         "chat": messages,
-        "answer": reply.text if isinstance(reply.text, str) else None,
+        "answer": reply.text,
         "reasoning": reply.reasoning,
         "error": reply.error,
         "file": " and ".join(files),
@@ -410,7 +410,7 @@ def _chat(messages: Iterable[Message]) -> str:
 
 def _said(example: pd.Series) -> str:
     """A stored answer as HTML: its text, or how it divides its probability."""
-    answer = "(no text)" if example.answer is None else example.answer
+    answer = example.answer if isinstance(example.answer, str) else "(no text)"
     lines = []
     if "most_probable" in example and isinstance(example.most_probable, str):
         if example.answer_prefix:
