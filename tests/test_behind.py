@@ -269,10 +269,11 @@ def test_labels_that_differ_stand_in_the_row_and_others_above(call_with):
     two = {"perceiver": "a Hindu", "experiencer": ["a Hindu", "a Muslim"]}
     page = replies_behind([call], **two)._repr_html_()
     above, table = page.split("<table")
-    assert "<br>perceiver: a Hindu</p>" in above
+    assert "; perceiver: a Hindu</p>" in above
     assert "experiencer" not in above
     assert table.count("experiencer: a Hindu<br>") == 2
-    assert "store: build/responses/empathy_gap/sample-2/m@toy/P0" in above
+    assert "<p>stored in build/responses/empathy_gap/sample-2/m@toy/P0</p>" in above
+    assert "<td>part-00001.parquet, trial 71</td>" in table
 
 
 def test_a_reply_that_was_asked_again_names_both_files(call_with):
@@ -317,7 +318,9 @@ def test_a_label_or_value_that_is_not_there_is_named_with_those_there_are(call_w
     assert sentence([call], model="n") == (
         "Nothing that is asked or stored here has model 'n'; there are m."
     )
-    assert sentence([call], who="a Hindu").startswith("There is no label 'who'; there are store, ")
+    assert sentence([call], who="a Hindu").startswith(
+        "There is no label 'who'; there are model, asked, "
+    )
 
 
 def test_labels_of_two_calls_are_not_of_one(call_with):

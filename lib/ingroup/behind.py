@@ -60,7 +60,9 @@ class Behind:
             labels = _label_columns(self.rows)
             constant = [name for name in labels if self.rows[name].map(str).nunique() == 1]
             varying = [name for name in labels if name not in constant]
-            parts.append(f"<p>{_label_lines(self.rows.iloc[0], constant)}</p>")
+            parts.append(f"<p>{'; '.join(_labels(self.rows.iloc[0], constant))}</p>")
+            stores = [escape(store) for store in self.rows.store.unique()]
+            parts.append(f"<p>stored in {_some(stores)}</p>")
             parts.append(_table(self.examples, varying))
             if len(self.rows) > len(self.examples):
                 parts.append(_every_value(self.rows))
@@ -122,7 +124,8 @@ def replies_behind(
     rows = pd.concat(tables, ignore_index=True)
     for name, values in wanted.items():
         if name not in rows:
-            return _nothing(f"There is no label {name!r}; there are {_some(_label_columns(rows))}.")
+            known = ", ".join([*_label_columns(rows), "store", "trial"])
+            return _nothing(f"There is no label {name!r}; there are {known}.")
         is_one = rows[name].map(str).isin(values)
         if not is_one.any():
             return _nothing(_unknown(name, values, rows[name]))
@@ -369,30 +372,33 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
     """The columns that say in a few words what was asked."""
     names = []
     for name in rows.columns:
-        if name in _READ:
+        if name in _READ or name == "store":
             continue
         is_plain = rows[name].map(lambda level: isinstance(level, (str, int, np.integer)))
         if is_plain.all() and rows[name].map(str).str.len().max() <= LONGEST_LABEL:
             names.append(name)
-    return ["store", *[name for name in names if name != "store"]]
+    return names
 
 
-def _label_lines(row: pd.Series, names: Iterable[str]) -> str:
-    """Labels of a row as lines of HTML."""
-    return "<br>".join(f"{escape(name)}: {escape(str(row[name]))}" for name in names)
+def _labels(row: pd.Series, names: Iterable[str]) -> list[str]:
+    """Labels of a row, each with its name, as HTML."""
+    return [f"{escape(name)}: {escape(str(row[name]))}" for name in names]
 
 
 def _table(examples: pd.DataFrame, varying: list[str]) -> str:
     """Examples as an HTML table."""
     cells = []
     for _, example in examples.iterrows():
+        address = f"{escape(example.file)}, trial {example.trial}"
+        if examples.store.nunique() > 1:
+            address = f"{escape(example.store)}/{address}"
         row = {
-            "asked": _label_lines(example, varying),
+            "asked": "<br>".join(_labels(example, varying)),
             "prompt": _chat(example.chat),
             "answer": _said(example),
             "value": f"{example.value:.4g}",
             "status": escape(example.status),
-            "address": f"{escape(example.file)}, trial {example.trial}",
+            "address": address,
         }
         cells.append(row)
 
