@@ -9,6 +9,7 @@ import pytest
 
 from ingroup import behind, paths
 from ingroup.behind import replies_behind
+from ingroup.commands import report_html
 from ingroup.commands.parameters import defaults
 from ingroup.inference import Call, Reply, Sampling, rated
 from ingroup.studies.biased_samaritan import answers as samaritan_answers
@@ -124,6 +125,10 @@ def test_warmth_is_the_mean_of_its_rows():
     assert found.examples["mean"].to_numpy() == pytest.approx(found.rows.value)
     prefixes = [f"- {word}:" for word in of_warmth]
     assert list(found.examples.answer_prefix) == prefixes
+    page = found._repr_html_()
+    assert "part: " not in page  # a label without a value in any row
+    for prefix in prefixes:
+        assert f"<td>after: {prefix}<br>most probable: " in page
 
 
 def test_a_study_by_name_has_the_calls_of_its_notebook(monkeypatch, tmp_path):
@@ -218,6 +223,12 @@ def test_a_long_text_is_folded_and_whole(call_with):
     page = replies_behind([call_with(Reply(text, "stop"))], trial=0)._repr_html_()
     assert page.count("<details>") == 2  # the prompt is long, too
     assert f"</summary>{text}</details>" in page
+    in_the_book = report_html.output_html(page)
+    assert in_the_book.count("<details>") == 2
+    assert f"</summary>{text}</details>" in in_the_book
+
+    lines = replies_behind([call_with(Reply("a\n" * 6, "stop"), model="n")], trial=0)
+    assert lines._repr_html_().count("<details>") == 2
 
     short = replies_behind([call_with()], trial=1)
     assert "<td>50</td>" in short._repr_html_()

@@ -23,6 +23,7 @@ from ingroup.tables import InputError
 
 SHOWN = 12  # trials that are shown in full
 LONG = 300  # characters; a longer text is folded
+LINES = 6  # and one of more lines
 LONGEST_LABEL = 60  # characters; a longer text is in the prompt anyway
 LISTED = 12  # names in a sentence
 
@@ -375,7 +376,8 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
         if name in _READ or name == "store":
             continue
         is_plain = rows[name].map(lambda level: isinstance(level, (str, int, np.integer)))
-        if is_plain.all() and rows[name].map(str).str.len().max() <= LONGEST_LABEL:
+        lengths = rows[name].map(str).str.len()
+        if is_plain.all() and 0 < lengths.max() <= LONGEST_LABEL:
             names.append(name)
     return names
 
@@ -393,7 +395,7 @@ def _table(examples: pd.DataFrame, varying: list[str]) -> str:
         if examples.store.nunique() > 1:
             address = f"{escape(example.store)}/{address}"
         row = {
-            "asked": "<br>".join(_labels(example, varying)),
+            "asked about": "<br>".join(_labels(example, varying)),
             "prompt": _chat(example.chat),
             "answer": _said(example),
             "value": f"{example.value:.4g}",
@@ -404,7 +406,7 @@ def _table(examples: pd.DataFrame, varying: list[str]) -> str:
 
     table = pd.DataFrame(cells)
     if not varying:
-        table = table.drop(columns="asked")
+        table = table.drop(columns="asked about")
     return table.to_html(escape=False, index=False)
 
 
@@ -416,18 +418,17 @@ def _chat(messages: Iterable[Message]) -> str:
 
 def _said(example: pd.Series) -> str:
     """A stored answer as HTML: its text, or how it divides its probability."""
-    answer = example.answer if isinstance(example.answer, str) else "(no text)"
-    lines = []
+    answer = _folded(example.answer) if isinstance(example.answer, str) else "(no text)"
+    lines = [answer]
     if "most_probable" in example and isinstance(example.most_probable, str):
+        lines = [f"most probable: {escape(example.most_probable)}"]
         if example.answer_prefix:
-            lines.append(f"after: {escape(example.answer_prefix)}")
-        lines.append(f"most probable: {escape(example.most_probable)}")
+            lines.insert(0, f"after: {escape(example.answer_prefix)}")
         if not np.isnan(example["mean"]):
             lines.append(f"mean: {example['mean']:.4f}")
         lines.append(f"option mass: {example.option_mass:.1%}")
-        answer = f"greedy: {answer}"
+        lines.append(f"greedy: {answer}")
 
-    lines.insert(0, _folded(answer))
     if example.reasoning:
         lines.append(f"reasoning: {notebook.collapsed(example.reasoning)}")
     if example.error:
@@ -438,7 +439,8 @@ def _said(example: pd.Series) -> str:
 def _folded(text: str) -> str:
     """A text as HTML, escaped; a long one opens on a click."""
     whole = escape(text).replace("\n", "<br>")
-    if len(text) <= LONG:
+    n_lines = text.count("\n") + 1
+    if len(text) <= LONG and n_lines <= LINES:
         return whole
     begin = escape(" ".join(text[:100].split()))
     return f"<details><summary>{begin} ... ({len(text):,} characters)</summary>{whole}</details>"
