@@ -42,7 +42,7 @@ FLOORS = [
         "extent",
     },
     {"studies"},
-    {"appendix", "commands"},
+    {"appendix", "behind", "commands"},
 ]
 FLOOR = {}
 for number, rooms in enumerate(FLOORS):

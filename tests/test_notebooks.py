@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
+from ingroup.behind import replies_behind
 from ingroup.commands import parameters, run, settings
 from ingroup.notebook import ran as parameters_of_run
 from ingroup.studies.biased_samaritan import design as samaritan
@@ -224,9 +225,22 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     counts = responses[["ok", "refused", "unparsable", "failed", "missing"]]
     assert counts.sum().sum() == 2 * 881 * 2
 
-    # The exercise, without the library's statistics: two events, of which each is left out once.
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    call = empathy.calls(parameters.merged("10_empathy_gap", "demo", given))[0]
+    calls = empathy.calls(parameters.merged("10_empathy_gap", "demo", given))
+
+    # The address of a cell leads to its two answers.
+    matrix = pd.read_csv(TABLES / "empathy_gap" / "matrix.csv")
+    of_religion = matrix[matrix.category == "Religion"]
+    for model, own in of_religion.groupby("model"):
+        cell = own.iloc[9]
+        trials = (cell.first_trial, cell.first_trial + 1)
+        rows = replies_behind(calls, model=model, store=cell.store, trial=trials).rows
+        assert set(rows.perceiver) == {cell.perceiver}
+        assert set(rows.experiencer) == {cell.experiencer}
+        assert rows.value.mean() == pytest.approx(cell["mean"])
+
+    # The exercise, without the library's statistics: two events, of which each is left out once.
+    call = calls[0]
     values = empathy_answers.load(call).values
 
     def gap(cells):

@@ -605,8 +605,8 @@ def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     StoreError
         If there are no answers.
     """
-    chosen = _rows_by(call, rule)
-    released = _rows_by(call, "released")
+    chosen = loaded(call, rule)
+    released = loaded(call, "released")
     chosen_values = chosen.drop(columns="status")
     released_values = released.drop(columns="status")
     # As texts, in which a missing value equals a missing value.
@@ -615,8 +615,26 @@ def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     return chosen.assign(otherwise=np.where(is_other, "yes", "no"))
 
 
-def _rows_by(call: Call, rule: Rule) -> pd.DataFrame:
-    """The rows of a study's ``load``, which returns them alone or with other tables."""
+def loaded(call: Call, rule: Rule = "sound") -> pd.DataFrame:
+    """Load the rows of a call with the study's ``load``, which may return other tables with them.
+
+    Parameters
+    ----------
+    call : Call
+        A call with stored answers.
+    rule : str
+        How a reply is parsed.
+
+    Returns
+    -------
+    DataFrame
+        One row for each trial, in order.
+
+    Raises
+    ------
+    StoreError
+        If there are no answers.
+    """
     answers = import_module(f"ingroup.studies.{call.study}.answers")
     loaded = answers.load(call, rule)
     return loaded if isinstance(loaded, pd.DataFrame) else loaded.rows

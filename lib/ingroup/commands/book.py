@@ -38,7 +38,7 @@ from ingroup.commands.report_pages import (
 MODULES = {
     "Statistics": ["stats/*", "families"],
     "Asking and reading": ["design", "inference/engine", "inference/prompts", "parsing"],
-    "Tables and figures": ["notebook", "published", "figures"],
+    "Tables and figures": ["notebook", "behind", "published", "figures"],
 }
 OF_A_STUDY = ["stimuli", "design", "answers", "statistics"]
 GLOSSARY_PAGE = "00_map"  # the page that shows data/glossary.csv

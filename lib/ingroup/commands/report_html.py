@@ -21,9 +21,10 @@ from ingroup import models
 # Tags that stay tags; any other becomes visible text.
 _HEADS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _BLOCKS = ["p", "div", "br", "hr", "pre", "blockquote", "ul", "ol", "li", "dl", "dt", "dd"]
+_FOLDS = ["details", "summary"]
 _WORD_TAGS = ["span", "b", "strong", "i", "em", "code", "kbd", "sub", "sup", "del", "small", "mark"]
 _TABLES = ["table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"]
-_TAGS = {*_HEADS, *_BLOCKS, *_WORD_TAGS, *_TABLES, "a"}
+_TAGS = {*_HEADS, *_BLOCKS, *_FOLDS, *_WORD_TAGS, *_TABLES, "a"}
 
 
 def _may_stay(tag: str, name: str, value: str) -> bool:

@@ -22,14 +22,13 @@ from ingroup import figures, notebook, paths
 from ingroup.commands import settings
 from ingroup.commands.parameters import calls_of, command_line, parameters_of
 from ingroup.inference import Call, StoreError, parts, stored, there
-from ingroup.inference.choices import probabilities
+from ingroup.inference.choices import most_probable, probabilities
 from ingroup.inference.engine import LENGTH
 from ingroup.tables import InputError
 
 SAMPLES = 200  # trials per log, unless the command line says otherwise
 # Columns of a study's `load` with what parsing made of a reply; the others say what was asked.
 READ = ("status", "rating", "letter", "values", "keywords", "reasons", "list", "p_right")
-BEST = 5  # answers that are shown of scored ones
 
 
 def samples(
@@ -54,7 +53,7 @@ def samples(
         Its id is the trial's number, its epoch the repetition. Its scores are what the study's
         ``load`` made of the reply by the rule. Its metadata are labels, factors, what else ``load``
         says, and whether the released rule reads the reply ``otherwise``. The reply to a scored
-        trial is the most probable answers (`BEST`) to each answer prefix.
+        trial is the most probable answers to each answer prefix.
 
     Raises
     ------
@@ -137,10 +136,7 @@ def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
         lines = []
         # A failed call has no mass, and so no line.
         for prefix, weights, mass in zip(prefixes, weights_of_row, masses, strict=False):
-            best = []
-            for k in np.argsort(-weights)[:BEST]:
-                best.append(f"{answers[k].strip()} ({weights[k]:.1%})")
-            line = f"{prefix.strip()} {', '.join(best)}; mass {mass:.1%}"
+            line = f"{prefix.strip()} {most_probable(weights, answers)}; mass {mass:.1%}"
             lines.append(line.strip())
         yield "\n".join(lines) or None
 

@@ -21,6 +21,7 @@ Ending = Literal["turn", "newline", "any"]
 LEAST = 1e-12  # probability left for an end, which rounding can make 0 or negative
 LOWEST = -100.0  # log-probability of an ending for which a model has no token
 
+BEST = 5  # answers that are shown of a distribution
 TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
@@ -110,6 +111,27 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], leads: int = 
     # The sum is over the choices, the last axis, for each response and lead.
     sums = stored.sum(axis=2, keepdims=True)
     return stored / sums
+
+
+def most_probable(weights: Floats, choices: Sequence[str]) -> str:
+    """Write the most probable answers of a distribution on one line.
+
+    Parameters
+    ----------
+    weights : array of float
+        The probability of each choice.
+    choices : sequence of str
+        The admissible answers.
+
+    Returns
+    -------
+    str
+        `BEST` answers with their probabilities, the most probable first.
+    """
+    best = []
+    for position in np.argsort(-weights, kind="stable")[:BEST]:
+        best.append(f"{choices[position].strip()} ({weights[position]:.1%})")
+    return ", ".join(best)
 
 
 def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> pd.DataFrame:

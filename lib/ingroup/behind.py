@@ -1,0 +1,457 @@
+"""From a number to the prompts and answers behind it: what was sent, what is stored, and where."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ingroup import models, notebook, paths
+from ingroup.commands.parameters import defaults, study_of
+from ingroup.commands.settings import first_notebooks
+from ingroup.design import Block, Message
+from ingroup.inference import Call, StoreError, rated, stored
+from ingroup.inference.call import folder_name
+from ingroup.inference.choices import most_probable, numbers_of, probabilities
+from ingroup.inference.prompts import fold_system
+from ingroup.parsing import Rule
+from ingroup.tables import InputError
+
+SHOWN = 12  # trials that are shown in full
+LONG = 300  # characters; a longer text is folded
+LINES = 6  # and one of more lines
+LONGEST_LABEL = 60  # characters; a longer text is in the prompt anyway
+LISTED = 12  # names in a sentence
+
+# What was read in a reply, and where it is; all other columns say what was asked.
+_READ = {"value", "status", "reply", "rating", "trial", "prefix"}
+
+
+@dataclass(frozen=True, eq=False)
+class Behind:
+    """The trials behind a number, which a notebook shows as a table.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row for each value, in the order of the stores: the labels and factors of its trial,
+        ``value``, ``status``, ``store`` and ``trial``. Empty if nothing is stored.
+    examples : DataFrame
+        Up to `SHOWN` of these rows from the lowest value to the highest, or all in their order.
+        Further columns are ``chat`` (the messages as they were sent), ``answer`` (the stored text,
+        which is the greedy answer of a scored trial; missing if the call failed), ``reasoning``,
+        ``error`` and ``file``. Over choices there are ``answer_prefix``, ``mean`` (NaN for choices
+        that are no numbers), ``most_probable`` and ``option_mass``.
+    sentence : str
+        How many values there are and their mean, or why there are none.
+    """
+
+    rows: pd.DataFrame
+    examples: pd.DataFrame
+    sentence: str
+
+    def _repr_html_(self) -> str:
+        """The sentence and the examples as HTML; everything that is not ours is escaped."""
+        parts = [f"<p>{escape(self.sentence)}</p>"]
+        if len(self.rows):
+            labels = _label_columns(self.rows)
+            constant = [name for name in labels if self.rows[name].map(str).nunique() == 1]
+            varying = [name for name in labels if name not in constant]
+            parts.append(f"<p>{'; '.join(_labels(self.rows.iloc[0], constant))}</p>")
+            stores = [escape(store) for store in self.rows.store.unique()]
+            parts.append(f"<p>stored in {_some(stores)}</p>")
+            parts.append(_table(self.examples, varying))
+            if len(self.rows) > len(self.examples):
+                parts.append(_every_value(self.rows))
+        return "\n".join(parts)
+
+
+def replies_behind(
+    study: str | Sequence[Call],
+    run: str = paths.DEFAULT_RUN,
+    /,
+    *,
+    parsing: Rule | None = None,
+    **labels: Any,
+) -> Behind:
+    """Find the trials behind a number, and show what was sent and what is stored.
+
+    Parameters
+    ----------
+    study : str or sequence of Call
+        The study, e.g. ``"empathy_gap"``, or calls of one study.
+    run : str
+        The run whose calls are meant. The notebook's own parameters are taken if it has not run.
+    parsing : {"sound", "released"}, optional
+        How free text is parsed; as the run did unless given, and "sound" for calls.
+    **labels
+        What the number is of, as the tables name it: ``model``, ``setting``, ``perceiver``,
+        ``group``, ``word``, ``trial`` and so on. A list stands for each of its values. Without
+        ``asked`` ("over choices", "freely") it is the answers that the study analyses.
+
+    Returns
+    -------
+    Behind
+        The trials. A ``value`` is a rating; for a verdict it is 100 if it is right and else 0, so
+        the mean is a percentage. A reply that rates several words has a row for each ``word``.
+        Where nothing is stored, a sentence says why.
+
+    Raises
+    ------
+    InputError
+        For a study that does not exist.
+    """
+    if isinstance(study, str):
+        calls, rule = _calls_of_run(study, run)
+    else:
+        calls = list(study)
+        rule = "sound"
+
+    wanted = {name: _texts(value) for name, value in labels.items()}
+    chosen, why_none = _matching(calls, wanted)
+    tables = []
+    for call in chosen:
+        try:
+            tables.append(_rows_of(call, parsing or rule))
+        except StoreError as error:
+            why_none = _not_stored(call, error)
+    if not tables:
+        return _nothing(why_none)
+
+    rows = pd.concat(tables, ignore_index=True)
+    for name, values in wanted.items():
+        if name not in rows:
+            known = ", ".join([*_label_columns(rows), "store", "trial"])
+            return _nothing(f"There is no label {name!r}; there are {known}.")
+        is_one = rows[name].map(str).isin(values)
+        if not is_one.any():
+            return _nothing(_unknown(name, values, rows[name]))
+        rows = rows[is_one]
+
+    rows = rows.reset_index(drop=True)
+    examples = _with_answers(_examples(rows), chosen)
+    return Behind(rows, examples, _summary(rows, chosen))
+
+
+def store_of(call: Call) -> str:
+    """Name the folder of a call's answers, from the folder of this repository on.
+
+    Parameters
+    ----------
+    call : Call
+        A call with stored answers.
+
+    Returns
+    -------
+    str
+        For example ``"data/recordings/<model>/empathy_gap/sample-12/<model>@vllm/P0,S0,T0"``. A
+        model that is a folder is named without the folder's place.
+    """
+    folder = call.folder
+    name = folder.as_posix()
+    roots = {"data/recordings": paths.RECORDINGS, "build/responses": paths.RESPONSES}
+    for shown, root in roots.items():
+        if root in folder.parents:
+            name = f"{shown}/{folder.relative_to(root).as_posix()}"
+    return name.replace(folder_name(call.loaded), folder_name(call.model))
+
+
+def _calls_of_run(study: str, run: str) -> tuple[list[Call], Rule]:
+    """The calls of a study as its first notebook made them in a run, and the run's parsing rule."""
+    of_study = {study_of(name): name for name in first_notebooks()}
+    if study not in of_study:
+        raise InputError(f"there is no study {study!r}; there are {', '.join(map(str, of_study))}")
+
+    name = of_study[study]
+    parameters = notebook.ran(name, run) or defaults(name)
+    design = import_module(f"ingroup.studies.{study}.design")
+    return design.calls(parameters), parameters["PARSING"]
+
+
+def _texts(value: Any) -> list[str]:
+    """A label, or each of several, as text."""
+    is_one = isinstance(value, str) or not isinstance(value, Iterable)
+    values = [value] if is_one else value
+    return [str(one) for one in values]
+
+
+def _matching(calls: list[Call], wanted: dict[str, list[str]]) -> tuple[list[Call], str]:
+    """The calls with these labels, and why there are none."""
+    # A text that a model writes for the prompts of others has no value.
+    calls = [call for call in calls if call.labels.get("setting") != "rewrite"]
+    if "asked" not in wanted and "store" not in wanted:
+        calls = rated(calls)
+
+    of_calls = pd.DataFrame([_labels_of(call) for call in calls])
+    fits = pd.Series(True, of_calls.index)
+    for name, values in wanted.items():
+        if name in of_calls:
+            is_one = of_calls[name].map(str).isin(values)
+            if not is_one.any():
+                return [], _unknown(name, values, of_calls[name])
+            fits &= is_one
+
+    chosen = [call for call, is_chosen in zip(calls, fits, strict=True) if is_chosen]
+    return chosen, "This run asks nothing that has all of these labels together."
+
+
+def _labels_of(call: Call) -> dict[str, Any]:
+    """What tells a call from others."""
+    return {"model": call.model, "asked": call.way, **call.labels, "store": store_of(call)}
+
+
+def _rows_of(call: Call, rule: Rule) -> pd.DataFrame:
+    """One row for each value of a call, with everything that names its trial."""
+    read = notebook.loaded(call, rule).reset_index(drop=True)
+    (block,) = call.design.blocks
+    factors = _factors(block)
+    further = factors[factors.columns.difference(read.columns, sort=False)]
+    rows = pd.concat([further, read], axis=1)
+
+    labels = _labels_of(call)
+    own = pd.DataFrame([labels] * len(rows), columns=list(labels))
+    rows = rows.drop(columns=list(labels), errors="ignore")
+    rows = pd.concat([own, rows], axis=1)
+    rows["trial"] = np.arange(len(rows))
+    return _with_values(rows)
+
+
+def _factors(block: Block) -> pd.DataFrame:
+    """The levels of each trial of a block; a level that is a named tuple has a column per field."""
+    positions = np.unravel_index(np.arange(len(block)), block.shape)
+    columns: dict[str, Any] = {}
+    for (name, levels), position in zip(block.factors.items(), positions, strict=True):
+        table = pd.DataFrame({name: pd.Series(list(levels), dtype=object)})
+        if hasattr(levels[0], "_fields"):
+            table = pd.DataFrame(list(levels), columns=levels[0]._fields)
+        for field in table:
+            columns[field] = table[field].to_numpy()[position]
+    return pd.DataFrame(columns)
+
+
+def _with_values(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a study's ``load`` with ``value``, and ``prefix``, the number of a scored answer."""
+    if "letter" in rows:
+        is_right = rows.letter == rows.correct
+        return rows.assign(value=100.0 * is_right, prefix=0)
+    if "values" not in rows:
+        return rows.assign(value=rows.rating, prefix=0)
+
+    # A reply without ratings stays, with no word.
+    pairs = rows["values"].map(lambda values: list(values.items()) or [("", np.nan)])
+    by_word = rows.drop(columns="values").assign(pair=pairs)
+    by_word = by_word.explode("pair", ignore_index=True)
+    return by_word.assign(
+        word=by_word.pair.str[0],
+        value=by_word.pair.str[1].astype(float),
+        prefix=by_word.groupby("trial").cumcount(),
+    ).drop(columns="pair")
+
+
+def _examples(rows: pd.DataFrame) -> pd.DataFrame:
+    """All rows, if they are few; else some, evenly from the lowest value to none at all."""
+    if len(rows) <= SHOWN:
+        return rows
+    ordered = rows.sort_values("value", kind="stable")
+    positions = np.linspace(0, len(rows) - 1, SHOWN).round().astype(int)
+    return ordered.iloc[positions]
+
+
+def _with_answers(examples: pd.DataFrame, calls: Iterable[Call]) -> pd.DataFrame:
+    """Examples with what was sent and what is stored."""
+    call_of = {store_of(call): call for call in calls}
+    further = []
+    for example in examples.itertuples():
+        call = call_of[example.store]
+        further.append(_answer(call, example.trial, example.prefix))
+    return pd.concat([examples, pd.DataFrame(further, examples.index)], axis=1)
+
+
+def _answer(call: Call, trial: int, prefix: int) -> dict[str, Any]:
+    """What was sent in one trial, what is stored of one of its answers, and in which file."""
+    store = stored(call)
+    shard = trial // store.shard_size
+    files = [file.name for file in store.files()[shard]]
+    replies = store.read(trial, trial + 1)
+    reply = replies.iloc[0]
+    messages = call.design[trial].messages
+    if store.manifest.get("system") == "fold":
+        messages = fold_system(messages)
+
+    about = {
+        "chat": messages,
+        "answer": reply.text,
+        "reasoning": reply.reasoning,
+        "error": reply.error,
+        "file": " and ".join(files),
+    }
+    if call.over_choices:
+        about |= _distribution(call, replies, prefix)
+    return about
+
+
+def _distribution(call: Call, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
+    """How one scored answer divides its probability; NaN where the call failed."""
+    choices = call.sampling.choices
+    prefixes = call.sampling.leads
+    weights = probabilities(reply, choices, len(prefixes))[0, prefix]
+    option_mass = numbers_of(reply.mass, len(prefixes))[0, prefix]
+    points = pd.to_numeric(pd.Series(choices), errors="coerce").to_numpy()
+    return {
+        "answer_prefix": prefixes[prefix].strip(),
+        "mean": float(weights @ points),
+        "most_probable": "" if np.isnan(weights).any() else most_probable(weights, choices),
+        "option_mass": float(option_mass),
+    }
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def _nothing(why: str) -> Behind:
+    """No trials, and the sentence that says why."""
+    empty = pd.DataFrame(columns=["model", "value", "status", "store", "trial"])
+    return Behind(empty, empty, why)
+
+
+def _summary(rows: pd.DataFrame, calls: Sequence[Call]) -> str:
+    """How many values there are, their mean, and why others are missing."""
+    values = rows.value.dropna()
+    if "letter" in rows:
+        summary = f"{len(rows):,} verdicts (100 for a right one, 0 for any other reply)"
+    else:
+        read_as = dict.fromkeys(call.read_as for call in calls)
+        summary = f"{len(rows):,} values (read as: {'; '.join(read_as)})"
+    if len(values):
+        summary += f", mean {values.mean():.4f}"
+
+    without = rows.status[rows.value.isna()].astype(str).value_counts()
+    if len(without):
+        reasons = [f"{status} {count:,}" for status, count in without.items()]
+        summary += f"; without a value: {', '.join(reasons)}"
+    return f"{summary}."
+
+
+def _not_stored(call: Call, error: StoreError) -> str:
+    """Why the answers to a call cannot be shown, and how to ask for them."""
+    if not (call.folder / "manifest.json").exists():
+        sentence = f"Nothing is stored of {call.title}: it was neither recorded nor asked"
+    else:
+        text = str(error).replace(str(call.folder), store_of(call))
+        sentence = f"The answers of {call.title} cannot be read: {text}"
+    remedy = models.how_to_ask(call.model)
+    if remedy:
+        sentence += f" ({remedy} asks it now)"
+    return f"{sentence}."
+
+
+def _unknown(name: str, values: list[str], known: pd.Series) -> str:
+    """Say which values a label has, the most similar ones first."""
+    texts = list(dict.fromkeys(known.map(str)))
+    near = difflib.get_close_matches(values[0], texts, LISTED, 0.5) if values else []
+    others = [text for text in texts if text not in near]
+    asked = " or ".join(map(repr, values))
+    listed = _some(near + others)
+    return f"Nothing that is asked or stored here has {name} {asked}; there are {listed}."
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    listed = ", ".join(names[:LISTED])
+    n_more = len(names) - LISTED
+    return f"{listed} and {n_more:,} more" if n_more > 0 else listed
+
+
+# ---- HTML ----------------------------------------------------------------------------------------
+
+
+def _label_columns(rows: pd.DataFrame) -> list[str]:
+    """The columns that say in a few words what was asked."""
+    names = []
+    for name in rows.columns:
+        if name in _READ or name == "store":
+            continue
+        is_plain = rows[name].map(lambda level: isinstance(level, (str, int, np.integer)))
+        lengths = rows[name].map(str).str.len()
+        if is_plain.all() and 0 < lengths.max() <= LONGEST_LABEL:
+            names.append(name)
+    return names
+
+
+def _labels(row: pd.Series, names: Iterable[str]) -> list[str]:
+    """Labels of a row, each with its name, as HTML."""
+    return [f"{escape(name)}: {escape(str(row[name]))}" for name in names]
+
+
+def _table(examples: pd.DataFrame, varying: list[str]) -> str:
+    """Examples as an HTML table."""
+    cells = []
+    for _, example in examples.iterrows():
+        address = f"{escape(example.file)}, trial {example.trial}"
+        if examples.store.nunique() > 1:
+            address = f"{escape(example.store)}/{address}"
+        row = {
+            "asked about": "<br>".join(_labels(example, varying)),
+            "prompt": _chat(example.chat),
+            "answer": _said(example),
+            "value": f"{example.value:.4g}",
+            "status": escape(example.status),
+            "address": address,
+        }
+        cells.append(row)
+
+    table = pd.DataFrame(cells)
+    if not varying:
+        table = table.drop(columns="asked about")
+    return table.to_html(escape=False, index=False)
+
+
+def _chat(messages: Iterable[Message]) -> str:
+    """A chat as HTML, with the role of each message."""
+    turns = [f"[{message['role']}]\n{message['content']}" for message in messages]
+    return _folded("\n\n".join(turns))
+
+
+def _said(example: pd.Series) -> str:
+    """A stored answer as HTML: its text, or how it divides its probability."""
+    answer = _folded(example.answer) if isinstance(example.answer, str) else "(no text)"
+    lines = [answer]
+    if "most_probable" in example and isinstance(example.most_probable, str):
+        lines = [f"most probable: {escape(example.most_probable)}"]
+        if example.answer_prefix:
+            lines.insert(0, f"after: {escape(example.answer_prefix)}")
+        if not np.isnan(example["mean"]):
+            lines.append(f"mean: {example['mean']:.4f}")
+        lines.append(f"option mass: {example.option_mass:.1%}")
+        lines.append(f"greedy: {answer}")
+
+    if example.reasoning:
+        lines.append(f"reasoning: {notebook.collapsed(example.reasoning)}")
+    if example.error:
+        lines.append(f"error: {escape(example.error)}")
+    return "<br>".join(lines)
+
+
+def _folded(text: str) -> str:
+    """A text as HTML, escaped; a long one opens on a click."""
+    whole = escape(text).replace("\n", "<br>")
+    n_lines = text.count("\n") + 1
+    if len(text) <= LONG and n_lines <= LINES:
+        return whole
+    begin = escape(" ".join(text[:100].split()))
+    return f"<details><summary>{begin} ... ({len(text):,} characters)</summary>{whole}</details>"
+
+
+def _every_value(rows: pd.DataFrame) -> str:
+    """The values of all rows with their trials, store by store, on a click."""
+    lines = []
+    for store, of_store in rows.groupby("store", sort=False):
+        values = of_store.value.map("{:.4g}".format)
+        pairs = of_store.trial.astype(str) + ": " + values
+        lines.append(f"{escape(store)}<br>{', '.join(pairs)}")
+    summary = f"All {len(rows):,} values by trial; the table shows {SHOWN}, the lowest first"
+    return f"<details><summary>{summary}</summary>{'<br>'.join(lines)}</details>"
