@@ -253,7 +253,7 @@ def _width(letter: str) -> float:
     if not letter.isascii() and letter not in latex.LETTERS + latex.SIGNS:
         return 9.0  # as [U+4E2D]
     if letter in "MW@%\\":
-        return 2.0
+        return 2.2
     return 1.5 if letter.isupper() else 1.0
 
 
