@@ -83,7 +83,8 @@ def test_only_the_chosen_figure_is_written_in_the_chosen_formats(tmp_path, monke
         assert fig.get_figwidth() == 5
 
         figures.save(draw(), committed, "three")
-        writings.append({file.name: file.read_bytes() for file in paper.iterdir()})
+        files = (paper / "study").iterdir()
+        writings.append({file.name: file.read_bytes() for file in files})
 
     assert writings[0] == writings[1]
     assert sorted(writings[0]) == ["one.pdf", "one.svg"]

@@ -318,9 +318,13 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     if "width" in OWN or "font" in OWN:
         _check_size(fig, f"{folder.name}/{name}")
 
+    # Two studies may call their figures alike, as the papers do.
+    if "out" in OWN:
+        folder = Path(OWN["out"]) / folder.name
+
     formats = OWN.get("format", "pdf,png").replace(" ", "")
     for kind in formats.split(","):
-        file = Path(OWN.get("out", folder)) / f"{name}.{kind}"
+        file = folder / f"{name}.{kind}"
         file.parent.mkdir(parents=True, exist_ok=True)
 
         # Drawn in memory first: a run that is stopped leaves no half of a figure.

@@ -52,12 +52,14 @@ LIGATURE = re.compile(r"(?<=[-–])(?=-)|(?<=[?!`‘])(?=[`‘])|(?<=['’])(?=[
 LETTERS = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿŒœŁłŠšŽžČčĆćŚśŹźŻżŃńĞğİıŞş"
 SIGNS = "–—‘’“”…•×±°§¶©£€\u200b"
 
-# A table is scaled down to its page, never up.
-SCALED = r"""\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%%
-%(tabular)s}"""
+# Footnotes have 9 points in ACL's class. A table is scaled down to its page, never up.
+SCALED = r"""{\footnotesize\setlength{\tabcolsep}{3pt}%%
+\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%%
+%(tabular)s}}"""
 
-FLOAT = r"""\begin{%(environment)s}[tp]
-\centering\setlength{\tabcolsep}{4pt}
+FLOAT = r"""%% %(place)s Needs the packages %(packages)s.
+\begin{%(environment)s}[tp]
+\centering
 %(tabulars)s
 \caption{%(caption)s}
 \label{%(label)s}
@@ -65,6 +67,9 @@ FLOAT = r"""\begin{%(environment)s}[tp]
 """
 BETWEEN_TIERS = "\n\\par\\medskip\n"
 ENVIRONMENTS = {"column": "table", "page": "table*"}
+PLACES = {"column": "One column wide.", "page": "Two columns wide, where a page has two."}
+# colortbl, because xcolor's option `table` clashes with classes that load xcolor, as ACL's does.
+PACKAGES = ("booktabs", "colortbl", "graphicx", "xcolor")
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
     -------
     str
         One float for each numbered table and each of its parts, e.g. models; "" if the table has no
-        layout or no rows. Needs the packages booktabs, graphicx and xcolor with its option `table`.
+        layout or no rows. Its first line says which packages it needs.
     """
     # A table without rows may lack the columns that a layout names.
     if table.empty:
@@ -261,6 +266,8 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int) -> str:
         label = f"{label}:{number}"
 
     return FLOAT % {
+        "place": PLACES[layout.width],
+        "packages": ", ".join(PACKAGES),
         "environment": ENVIRONMENTS[layout.width],
         "tabulars": BETWEEN_TIERS.join(tabulars),
         "caption": _caption(rows, layout, names),
@@ -505,12 +512,16 @@ def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     if layout.repeat:
         return names
 
+    # The first row of a section repeats its names.
+    is_shared = pd.Series(True, names.index)
+    if layout.section:
+        sections = wide.index.get_level_values(layout.section).to_series(names.index)
+        is_shared = sections == sections.shift()
+
     heads = names.copy()
-    for number, name in enumerate(names, start=1):
+    for name in names:
         # A name is left out only where all names before it are shared, too.
-        first_names = names.iloc[:, :number]
-        is_equal = first_names == first_names.shift()
-        is_shared = is_equal.all(axis=1)
+        is_shared = is_shared & (names[name] == names[name].shift())
         heads[name] = names[name].mask(is_shared, "")
 
     return heads

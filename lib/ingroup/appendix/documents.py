@@ -264,7 +264,7 @@ def _width(letter: str) -> float:
         # It is printed as its number, e.g. [U+4E2D].
         return 9.0
     if letter in "MW@%\\":
-        return 2.0
+        return 2.2
     return 1.5 if letter.isupper() else 1.0
 
 
