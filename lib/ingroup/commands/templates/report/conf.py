@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 from sphinx.writers.html5 import HTML5Translator
+from sphinx_codeautolink.extension import resolve
 
 from ingroup.commands import settings
 from ingroup.commands.report_html import formula
@@ -36,6 +37,8 @@ extensions = [
 suppress_warnings = ["config.cache", "ref.python"]
 
 codeautolink_concat_default = True  # a cell knows the imports of the cells above it
+# It would import what only type checkers need, torch among it, which takes four seconds.
+resolve.populate_type_checking = lambda module: None
 
 # Executed notebooks, which nobody runs again.
 nb_execution_mode = "off"
