@@ -267,3 +267,20 @@ def test_a_table_without_rows_drops_that_of_an_earlier_run(out):
     assert out.read("t").x.tolist() == [1]
     assert out.write_any(table.head(0), "t").empty
     assert not out.has("t")
+
+
+def test_a_table_without_rows_is_shown_as_a_sentence():
+    table = pd.DataFrame({"n": [1]})
+    style = table.style
+    assert notebook.shown(table, "None.") is table
+    assert notebook.shown(style, "None.") is style
+
+    empty = table.head(0)
+    for nothing in (empty, empty.style):
+        assert notebook.shown(nothing, "None of <b>.").data == "<p>None of &lt;b&gt;.</p>"
+
+
+def test_without_scored_answers_a_sentence_stands_for_the_option_mass(out):
+    shown = notebook.option_mass([], out)
+    assert shown.data == "<p>No model of this run was asked for scored answers.</p>"
+    assert out.read("option_mass").empty

@@ -256,6 +256,27 @@ class Output:
             return figures.save(figure, self.figures, name, note)
 
 
+def shown(table: pd.DataFrame | Styler, empty: str) -> pd.DataFrame | Styler | HTML:
+    """Show a table, or say why it has no rows.
+
+    Parameters
+    ----------
+    table : DataFrame or Styler
+        The table.
+    empty : str
+        A sentence that stands in its place if it has no rows.
+
+    Returns
+    -------
+    DataFrame, Styler or HTML
+        What the cell displays.
+    """
+    rows = table.data if isinstance(table, Styler) else table
+    if len(rows):
+        return table
+    return HTML(f"<p>{escape(empty)}</p>")
+
+
 def for_each(keys: Iterable[tuple[str, ...]], function: Callable[..., Any]) -> dict[tuple, Any]:
     """Compute something for each part of a study, and say of which parts it cannot be computed.
 
@@ -427,7 +448,7 @@ def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
     return rows
 
 
-def option_mass(calls: Sequence[Call], out: Output) -> Styler:
+def option_mass(calls: Sequence[Call], out: Output) -> Styler | HTML:
     """Measure how much of a model's probability its scored answers hold (``option_mass.csv``).
 
     Parameters
@@ -439,10 +460,11 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler:
 
     Returns
     -------
-    Styler
+    Styler or HTML
         One row for each model and part of the study, with the number of answers, the mean and least
         option mass, and the percentage of answers below one half. In such an answer the model would
-        mostly have said something else; a line warns of each model that has some.
+        mostly have said something else; a line warns of each model that has some. A sentence where
+        no answer was scored.
     """
     rows = []
     for call in calls:
@@ -467,7 +489,7 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler:
     if not rows:
         empty = pd.DataFrame(columns=["model", "answers", "below half %"])
         out.write(empty, "option_mass")
-        return empty.style.hide()
+        return shown(empty, "No model of this run was asked for scored answers.")
 
     table = pd.DataFrame(rows)
     out.write(table, "option_mass")
@@ -544,15 +566,15 @@ def replies(
         }
         rows.append(row)
 
-    shown = pd.DataFrame(rows)
-    if not shown["reasoning"].astype(bool).any():
-        shown = shown.drop(columns="reasoning")
+    table = pd.DataFrame(rows)
+    if not table["reasoning"].astype(bool).any():
+        table = table.drop(columns="reasoning")
 
     # A collapsed reasoning is HTML, so every cell is escaped by its own formatter.
-    formatters = dict.fromkeys(shown.columns, lambda cell: escape(str(cell)))
+    formatters = dict.fromkeys(table.columns, lambda cell: escape(str(cell)))
     formatters["reply"] = lambda reply: escape(one_line(reply))
     formatters["reasoning"] = collapsed
-    return HTML(shown.to_html(formatters=formatters, escape=False, index=False))
+    return HTML(table.to_html(formatters=formatters, escape=False, index=False))
 
 
 def _some(read: pd.DataFrame, number: int) -> pd.DataFrame:

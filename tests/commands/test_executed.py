@@ -143,6 +143,18 @@ def test_without_a_calibrant_no_text_is_about_calibrants_alone(number, nets):
         assert not re.match(r"- .*calibrant|#.*Planted|\*\*Planted|For (a|the) calibrant", line)
 
 
+@pytest.mark.parametrize("number", DESCRIBING)
+def test_without_a_calibrant_nobody_is_told_to_try_one(number, nets):
+    (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
+    committed = defaults(file.stem)
+    book = nbformat.read(file, as_version=4)
+    introduce(book, committed | {"MODELS": [f"{nets}/other/net"]}, committed)
+
+    _, _, end = "\n".join(sources(book, "markdown")).partition("### Try it")
+    assert "### Exercise" in end
+    assert "calibrant" not in end
+
+
 def test_items_about_calibrants_are_left_out_and_others_stay(nets):
     limits = (
         "## Limits\n\n- A rating is no feeling.\n- With the calibrants, all is known.\n\nThe end."

@@ -1,10 +1,13 @@
 """The report without a browser: what is counted, linked, described and cleaned."""
 
+import ast
 import base64
 import hashlib
+import inspect
 import re
 import shutil
 from html.parser import HTMLParser
+from importlib import import_module
 
 import nbformat
 import pandas as pd
@@ -421,9 +424,18 @@ HOSTILE_OUTPUTS = [
 for output in HOSTILE_OUTPUTS[:-1]:
     output.metadata = {"mystnb": {"image": {"alt": MARKS}}}
 
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+
 
 def write_book(root):
-    """Three executed notebooks, one of which cannot be made a page, and a guide."""
+    """Three executed notebooks, one of which cannot be made a page, a guide and two modules."""
+    for module in ("figures.py", "stats/effects.py"):  # their names: the real ones are read
+        file = root / "lib" / "ingroup" / module
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
     (root / "docs").mkdir()
     guide = "# Guide\n\n100\n% of <x> [a](../notebooks/10_a.ipynb)"
     (root / "docs" / "guide.md").write_text(guide)
@@ -432,7 +444,12 @@ def write_book(root):
     solution.outputs = [new_output("execute_result", data={"text/plain": "forty-two"})]
     hostile = new_code_cell("replies", outputs=HOSTILE_OUTPUTS)
     prose = "# A\n\n[b](20_b.ipynb#Limits,-and-more) <b>bold</b> {raw}`x` A $5 bill. $x^2$"
-    execute(root, "10_a", prose, new_code_cell("before"), solution, hostile)
+    imports = new_code_cell("from ingroup import figures\nfrom ingroup.stats import effects")
+    calling = new_code_cell("table = effects.relative(table)")
+    picture = new_output("display_data", data={"image/png": PIXEL})
+    drawing = new_code_cell("fig, axes = figures.facets(table, 3.0)", outputs=[picture])
+    named = html_cell("<pre>effects.relative</pre>")
+    execute(root, "10_a", prose, imports, calling, drawing, named, solution, hostile)
 
     broken = new_output("display_data", data={"image/png": "a"})
     execute(root, "30_c", "# C", new_code_cell("draw()", outputs=[broken]))
@@ -538,6 +555,57 @@ def test_a_failure_of_sphinx_fails_the_book(tmp_path):
 
     with pytest.raises(RuntimeError, match="Sphinx failed"):
         book.make(tmp_path / "sources", tmp_path / "site")
+
+
+# ---- from code to its functions ------------------------------------------------------------------
+
+TO_A_FUNCTION = re.compile(r'<a class="sphinx-codeautolink-a" href="([^"]*)"[^>]*>(.*?)</a>')
+
+
+def test_a_call_leads_to_its_function(site):
+    page = article(site, "10_a.html")
+    addresses = {plain(text): address for address, text in TO_A_FUNCTION.findall(page)}
+    address = addresses["effects . relative"]
+    assert address == "api/statistics.html#ingroup.stats.effects.relative"
+    for address in addresses.values():
+        file, _, anchor = address.partition("#")
+        assert f'id="{anchor}"' in site[0][file].decode()
+
+
+def test_the_cell_of_a_figure_leads_to_the_function_that_draws_it(site):
+    (cell,) = [
+        cell for cell in article(site, "10_a.html").split('<div class="cell ') if "<img" in cell
+    ]
+    (address,) = [address for address, _ in TO_A_FUNCTION.findall(cell)]
+    assert address == "api/tables_and_figures.html#ingroup.figures.facets"
+
+
+def test_what_a_cell_shows_leads_to_no_function(site):
+    assert "<pre>effects.relative</pre>" in article(site, "10_a.html")
+
+
+def imported(cell):
+    """The modules of ours whose functions a cell imports."""
+    modules = set()
+    for node in ast.walk(ast.parse(cell.source)):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "ingroup":
+            package = import_module(node.module)
+            for alias in node.names:
+                thing = getattr(package, alias.name, None)
+                if thing is None:
+                    thing = import_module(f"{node.module}.{alias.name}")
+                if inspect.isfunction(thing) or inspect.ismodule(thing):
+                    modules.add(inspect.getmodule(thing).__name__)
+    return modules
+
+
+@pytest.mark.parametrize("name", settings.notebooks())
+def test_every_function_of_a_notebook_has_a_page(name):
+    documented = set().union(*book.modules().values())
+    notebook = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert imported(cell) <= documented
 
 
 # ---- links ---------------------------------------------------------------------------------------

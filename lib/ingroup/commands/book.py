@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,13 +33,38 @@ from ingroup.commands.report_pages import (
     shown,
 )
 
-# Modules of the library that a reader meets, by the title of their page.
+# Modules of the library that a reader meets, by the title of their page: those whose functions the
+# notebooks call, and some that these rest on.
 MODULES = {
     "Statistics": ["stats/*", "families"],
-    "Asking and reading": ["design", "inference/engine", "inference/prompts", "parsing"],
-    "Tables and figures": ["notebook", "behind", "published", "figures"],
+    "Asking and reading": [
+        "design",
+        "models",
+        "inference/call",
+        "inference/choices",
+        "inference/engine",
+        "inference/prompts",
+        "inference/reading",
+        "parsing",
+    ],
+    "Tables and figures": ["notebook", "behind", "paths", "tables", "published", "figures"],
+    "Across studies": [
+        "synthesis*",
+        "claims",
+        "found",
+        "examples",
+        "extent",
+        "places",
+        "dictionary",
+        "keywords",
+        "audit",
+        "guide_figures",
+        "commands/parameters",
+        "commands/report",
+        "commands/settings",
+    ],
 }
-OF_A_STUDY = ["stimuli", "design", "answers", "statistics"]
+OF_A_STUDY = ["stimuli", "design", "answers", "statistics", "*"]
 GLOSSARY_PAGE = "00_map"  # the page that shows data/glossary.csv
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
@@ -112,30 +136,36 @@ def _named_sources(pages: list[Page]) -> dict[Path, str]:
         for file in sorted(paths.ROOT.glob(pattern)):
             sources[file] = str(file.relative_to(paths.ROOT))
 
-    for title, modules in _modules().items():
-        for module in modules:
+    for title, names in modules().items():
+        for module in names:
             file = paths.ROOT / "lib" / f"{module.replace('.', '/')}.py"
             sources[file] = f"{_api_page(title)}#{_short(module)}"
     return sources
 
 
-@cache
-def _modules() -> dict[str, list[str]]:
-    """List the modules whose functions have a page, by the title of that page."""
+def modules() -> dict[str, list[str]]:
+    """List the modules whose functions have a page.
+
+    Returns
+    -------
+    dict of str to list of str
+        Their full names, by the title of the page.
+    """
     patterns = {}
     for study in settings.study_names():
         title = study.replace("_", " ").capitalize()
         patterns[title] = [f"studies/{study}/{name}" for name in OF_A_STUDY]
 
-    modules = {}
+    documented = {}
     library = paths.ROOT / "lib"
     for title, names in (patterns | MODULES).items():
         for name in names:
             for file in sorted(library.glob(f"ingroup/{name}.py")):
-                if file.name != "__init__.py":
-                    module = ".".join(file.relative_to(library).with_suffix("").parts)
-                    modules.setdefault(title, []).append(module)
-    return modules
+                module = ".".join(file.relative_to(library).with_suffix("").parts)
+                of_title = documented.setdefault(title, [])
+                if file.name != "__init__.py" and module not in of_title:
+                    of_title.append(module)
+    return documented
 
 
 def _api_page(title: str) -> str:
@@ -190,16 +220,16 @@ def write(contents: Contents, folder: Path) -> list[str]:
             (folder / name).write_text(text, "utf8")
 
     (folder / "api").mkdir()
-    for title, modules in _modules().items():
-        text = _api(title, modules)
+    for title, names in modules().items():
+        text = _api(title, names)
         (folder / _api_page(title)).write_text(text, "utf8")
     return lost
 
 
-def _api(title: str, modules: list[str]) -> str:
+def _api(title: str, names: list[str]) -> str:
     """Write the source of a page about modules: Sphinx reads their docstrings."""
     text = f"# {title}\n"
-    for module in modules:
+    for module in names:
         text += f"\n## {_short(module)}\n\n"
         text += f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n```\n"
     return text
@@ -245,7 +275,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
     guides = [sources[file] for file in sources if file.suffix == ".md"]
     cells += _contents("Notebooks", names)
     cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
-    cells += _contents("Functions", [_api_page(title) for title in _modules()])
+    cells += _contents("Functions", [_api_page(title) for title in modules()])
     return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
 
 

@@ -114,7 +114,7 @@ def stars(p: pd.Series) -> pd.Series:
     Returns
     -------
     Series
-        "***" below .001, "**" below .01, "*" below .05, else "".
+        ``***`` below .001, ``**`` below .01, ``*`` below .05, else "".
     """
     count = sum((p < level).astype(int) for level in (0.05, 0.01, 0.001))
     return count.map("*".__mul__)
@@ -131,7 +131,7 @@ def table8(correlations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Predictors by model and outcome; a text such as "0.71*** | **", "" without a correlation.
+        Predictors by model and outcome; a text such as ``0.71*** | **``, "" without a correlation.
     """
     marks = stars(correlations.p) + " | " + stars(correlations.p_holm)
     cell = correlations.rho.map("{:.2f}".format) + marks

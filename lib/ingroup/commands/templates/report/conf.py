@@ -1,19 +1,28 @@
 """How Sphinx makes the report a book; ingroup.commands.report writes the sources around this."""
 
 import re
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import nbformat
 from docutils.nodes import Element, SkipNode, document, make_id, math_block
 from myst_nb.sphinx_ import Parser
 from nbformat.v4 import new_markdown_cell, new_notebook
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 from sphinx.writers.html5 import HTML5Translator
+from sphinx_codeautolink.extension import resolve
 
 from ingroup.commands import settings
 from ingroup.commands.report_html import formula
 
 logger = getLogger(__name__)
+
+# A block of code on a page that Sphinx wrote, and what stands between two of them.
+CODE = re.compile(r'<div class="(?:doctest )?highlight-[^"]+">.*?</pre></div>\n</div>', re.DOTALL)
+NEXT_BLOCK = "\n<!-- the next block -->\n"
 
 project = "Ingroup"
 html_title = "Ingroup"
@@ -22,9 +31,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",  # a function's page leads to its source
     "numpydoc",
+    "sphinx_codeautolink",  # a name in the code of a notebook leads to its function
 ]
 # Of a function among these values; of a name that several studies give a function.
 suppress_warnings = ["config.cache", "ref.python"]
+
+codeautolink_concat_default = True  # a cell knows the imports of the cells above it
+# It would import what only type checkers need, torch among it, which takes four seconds.
+resolve.populate_type_checking = lambda module: None
 
 # Executed notebooks, which nobody runs again.
 nb_execution_mode = "off"
@@ -117,6 +131,83 @@ def without_folders(
     return arguments, returns
 
 
+def load_modules(app: Sphinx) -> None:
+    """Import the modules that the book documents, once for all processes that read its sources.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The book that is made, before it starts these processes.
+    """
+    for file in Path(app.srcdir).glob("api/*.md"):
+        for module in re.findall("automodule:: (.+)", file.read_text("utf8")):
+            with suppress(Exception):  # autodoc warns of it
+                import_module(module)
+
+
+def keep_our_names(app: Sphinx, environment: BuildEnvironment) -> None:
+    """Let sphinx-codeautolink look up names of this project alone: no other has a page here.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The book that is made.
+    environment : BuildEnvironment
+        What was read of the sources, the names in their code among it.
+    """
+    blocks_by_page = environment.sphinx_codeautolink_transforms
+    for page, blocks in list(blocks_by_page.items()):
+        for block in blocks:
+            block.names = [name for name in block.names if name.import_components[0] == "ingroup"]
+        if not any(block.names for block in blocks):
+            del blocks_by_page[page]
+
+
+def keep_code(app: Sphinx, page: str, template: str, context: dict, source: document) -> None:
+    """Leave only the code of a page to sphinx-codeautolink.
+
+    It would parse the whole page and write it anew, outputs included, which takes three times as
+    long as the rest of its work.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The book that is made.
+    page, template : str
+        The names of a page and of its template.
+    context : dict
+        The ``body`` of the page, which changes; ``around_code`` keeps the rest.
+    source : document
+        Its nodes; None for a page without a source.
+    """
+    if source is not None:
+        body = context["body"]
+        context["around_code"] = CODE.split(body)
+        context["body"] = "".join(NEXT_BLOCK + block for block in CODE.findall(body))
+
+
+def put_code_back(app: Sphinx, page: str, template: str, context: dict, source: document) -> None:
+    """Put the code of a page, with its links, back to its places.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The book that is made.
+    page, template : str
+        The names of a page and of its template.
+    context : dict
+        What :func:`keep_code` left of the page.
+    source : document
+        Its nodes; None for a page without a source.
+    """
+    if source is not None:
+        blocks = context["body"].split(NEXT_BLOCK)  # the first is empty
+        body = ""
+        for block, text in zip(blocks, context.pop("around_code"), strict=True):
+            body += block + text
+        context["body"] = body
+
+
 class ForgivingParser(Parser):
     """A page that cannot be made says so: it must not cost the other pages."""
 
@@ -144,7 +235,7 @@ class ForgivingParser(Parser):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas, the parser of pages, and how signatures are written.
+    """Register the renderer of formulas, the parser of pages, and what changes their text.
 
     Parameters
     ----------
@@ -154,3 +245,8 @@ def setup(app: Sphinx) -> None:
     app.add_source_parser(ForgivingParser, override=True)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-signature", without_folders)
+    app.connect("builder-inited", load_modules)
+    # sphinx-codeautolink has the priority 500.
+    app.connect("env-updated", keep_our_names, priority=499)
+    app.connect("html-page-context", keep_code, priority=499)
+    app.connect("html-page-context", put_code_back, priority=501)
