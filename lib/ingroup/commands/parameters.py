@@ -133,6 +133,31 @@ def own(notebook: str) -> dict[str, Any]:
     return _cell(source)
 
 
+def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Check parameters as the cell of a notebook sets them, where no text stands for a number.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    values : mapping
+        The values of its parameters, without ``RUN``.
+
+    Returns
+    -------
+    dict
+        The values, each in its type.
+
+    Raises
+    ------
+    InputError
+        For the first value that cannot work, with what is expected.
+    """
+    usual = own(notebook)
+    del usual["RUN"]
+    return parameters.checked(_base(notebook), values, usual, strict=True)
+
+
 def study_of(notebook: str) -> str | None:
     """Return the study that a notebook's name has behind its number.
 
