@@ -102,7 +102,8 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     both = both[both.run == 1].assign(line=both.group.map(group_labels()))
     lines = both.drop_duplicates("group")  # a model may lack some
     names = list(lines.line)
-    reach = 1.05 * both[["brittleness", "low", "high"]].abs().to_numpy().max()
+    ends_of_lines = both[["brittleness", "low", "high"]].abs()  # without brittleness: NaN
+    reach = 1.05 * ends_of_lines.max(axis=None)
     fig = figures.intervals(
         both,
         x="bias",
