@@ -13,7 +13,13 @@ from typing import Any
 import yaml
 
 from ingroup import parameters, paths
-from ingroup.commands.settings import known_parameters, notebooks, renamed, study_names
+from ingroup.commands.settings import (
+    COMPARISON,
+    known_parameters,
+    notebooks,
+    renamed,
+    study_names,
+)
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
@@ -253,6 +259,8 @@ def _cell(source: Path) -> dict[str, Any]:
 
 def _base(notebook: str) -> type[parameters.Parameters]:
     """Return the ``Parameters`` of a notebook's study, or those that all notebooks share."""
+    if notebook == COMPARISON:
+        return parameters.Compared
     study = study_of(notebook)
     if study is None:
         return parameters.Parameters
