@@ -5,10 +5,12 @@ import os
 import sys
 
 import nbformat
+import papermill
 import pytest
+from papermill.exceptions import PapermillExecutionError
 
 from ingroup import notebook, paths
-from ingroup.commands import cli, lab, settings
+from ingroup.commands import cli, kernel, lab, run, settings
 from ingroup.tables import InputError
 
 
@@ -99,7 +101,7 @@ def run_of(values, source=""):
 
 
 @pytest.mark.parametrize(
-    ("changed", "run"),
+    ("changed", "name"),
     [
         ({}, "lab"),
         ({"N_EVENTS": 6}, "lab+N_EVENTS-6"),
@@ -107,8 +109,8 @@ def run_of(values, source=""):
         ({"RUN": "old", "out": 1}, "lab"),
     ],
 )
-def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, run, own):
-    assert run_of(OWN | changed) == run
+def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, name, own):
+    assert run_of(OWN | changed) == name
 
 
 def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
@@ -123,61 +125,61 @@ def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
         runs.append(run_of({"MODELS": [str(folder)]}))
 
     assert len(set(runs)) == 2
-    for run in runs:
-        assert run.startswith("lab+MODELS-net-")
-        start = json.loads(paths.started("10_study", run).read_text("utf8"))
+    for name in runs:
+        assert name.startswith("lab+MODELS-net-")
+        start = json.loads(paths.started("10_study", name).read_text("utf8"))
         assert start["changed"] == {"MODELS": "net"}
 
 
 def test_a_run_of_jupyterlab_can_be_read(own, capsys):
     """Its folder says what was changed, also where a checksum hides this in its name."""
     wordings = ["P0,S0,T0", "P1,S0,T0", "P2,S0,T0", "P3,S0,T0"]
-    run = run_of(OWN | {"N_EVENTS": 6, "SETTINGS": wordings})
-    assert "P3" not in run
+    name = run_of(OWN | {"N_EVENTS": 6, "SETTINGS": wordings})
+    assert "P3" not in name
     assert run_of(OWN) == "lab"
 
-    assert settings.runs() == sorted(["lab", run])
-    assert notebook.ran("10_study", run) == {
+    assert settings.runs() == sorted(["lab", name])
+    assert notebook.ran("10_study", name) == {
         "N_EVENTS": 6,
         "SETTINGS": wordings,
         "ENGINE": "",
-        "RUN": run,
+        "RUN": name,
     }
-    assert notebook.ran("11_study", run) is None
+    assert notebook.ran("11_study", name) is None
 
     cli.call("runs")
     lines = capsys.readouterr().out.splitlines()
     assert "  10_study: in JupyterLab, as the notebook has it" in lines
-    place = lines.index(f"{run}:")
+    place = lines.index(f"{name}:")
     assert lines[place + 1] == (
         "  10_study: in JupyterLab, N_EVENTS=6, SETTINGS=P0,S0,T0;P1,S0,T0;P2,S0,T0;P3,S0,T0"
     )
 
 
 def test_a_document_about_a_run_of_jupyterlab_is_refused_in_one_sentence(own):
-    run = run_of(OWN | {"SETTINGS": ["P0,S0,T0", "P1,S0,T0"]})
+    name = run_of(OWN | {"SETTINGS": ["P0,S0,T0", "P1,S0,T0"]})
     for goal in ("report", "appendix", "word"):
         with pytest.raises(settings.Refused) as refused:
-            settings.check([goal], {"MAKEFLAGS": f" -- RUN={run}", "RUN": run})
+            settings.check([goal], {"MAKEFLAGS": f" -- RUN={name}", "RUN": name})
         assert str(refused.value) == (
             f"make {goal} needs executed notebooks, and JupyterLab keeps none: run make 10 "
-            f"'SETTINGS=P0,S0,T0;P1,S0,T0', or read {run} with make runs, view, figures or compare"
+            f"'SETTINGS=P0,S0,T0;P1,S0,T0', or read {name} with make runs, view, figures or compare"
         )
     for goal in ("view", "figures", "60"):
-        settings.check([goal], {"MAKEFLAGS": f" -- RUN={run}", "RUN": run})
+        settings.check([goal], {"MAKEFLAGS": f" -- RUN={name}", "RUN": name})
 
 
 def test_figures_of_a_run_of_jupyterlab_are_drawn_again(own, monkeypatch):
-    run = run_of(OWN | {"N_EVENTS": 6})
+    name = run_of(OWN | {"N_EVENTS": 6})
     commands = []
     monkeypatch.setattr(cli.processes, "start", lambda command: commands.append(command) or True)
-    monkeypatch.setenv("RUN", run)
-    monkeypatch.setenv("MAKEFLAGS", f" -- RUN={run}")
+    monkeypatch.setenv("RUN", name)
+    monkeypatch.setenv("MAKEFLAGS", f" -- RUN={name}")
 
     assert cli.call("figures") == 0
 
     (command,) = commands
-    assert command[-4:] == ["10_study", "--run", run, "--redraw"]
+    assert command[-4:] == ["10_study", "--run", name, "--redraw"]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +213,23 @@ def test_a_wrong_cell_of_parameters_is_refused_in_one_sentence(source, names, se
         run_of(names, source)
     assert str(raised.value) == sentence
     assert settings.runs() == []
+
+
+def test_jupyters_kernel_refuses_a_misspelt_parameter(tmp_path):
+    """The kernel says which cell runs; names of cells that ran before are no mistake."""
+    lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
+    book = nbformat.read(tmp_path / "lab" / "10_empathy_gap.ipynb", as_version=4)
+    (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
+    misspelt = nbformat.v4.new_code_cell(cell.source.replace("N_EVENTS =", "N_EVENT ="))
+    own_name = nbformat.v4.new_code_cell("N_EVENT = 6")
+    book.cells = [own_name, cell, misspelt]
+    manager = kernel.manager(tmp_path / "notes")
+
+    with pytest.raises(PapermillExecutionError) as raised:
+        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL)
+
+    assert raised.value.exec_count == 3
+    assert raised.value.traceback == ["N_EVENT is no parameter here; did you mean N_EVENTS?"]
 
 
 def test_names_of_other_cells_are_no_mistake(own):

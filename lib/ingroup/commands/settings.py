@@ -577,8 +577,8 @@ def _check_executed(goals: Collection[str], run: str) -> None:
     """Refuse a document about a run of JupyterLab, which keeps no executed notebook."""
     documents = sorted(DOCUMENTS.intersection(goals))
     starts = started_in_lab(run)
-    is_executed = any(run_folder(run).glob("notebooks/*.txt"))
-    if not documents or not starts or is_executed:
+    executed = {file.stem for file in run_folder(run).glob("notebooks/*.txt")}
+    if not documents or not starts or executed.intersection(starts):
         return
 
     command = ["make", *(notebook[:2] for notebook in starts)]
