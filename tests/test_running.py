@@ -133,20 +133,22 @@ def assignments(words):
 
 
 def checked(line):
-    """The notebook, profile and parameters of a line that runs, plans or asks one study."""
+    """The notebook, profile and parameters of a line that runs, plans, asks or compares."""
     goal = LINES[line][0]
     given = assignments(LINES[line])
     number = given.get("STUDY") if goal in ("plan", "ask", "view") else goal
+    if goal == "compare":
+        number = "61"
     profile = given.get("PROFILE", "demo")
     for name in OF_MAKE:
         given.pop(name, None)
     return NOTEBOOKS.get(number), profile, given
 
 
-OF_ONE_STUDY = [line for line in LINES if checked(line)[0]]
+OF_ONE_NOTEBOOK = [line for line in LINES if checked(line)[0]]
 
 
-@pytest.mark.parametrize("line", OF_ONE_STUDY)
+@pytest.mark.parametrize("line", OF_ONE_NOTEBOOK)
 def test_the_checks_take_the_parameters_of_a_line(line, stand_ins):
     notebook, profile, given = checked(line)
     values = parameters.merged(notebook, profile, given, instead=stand_ins)

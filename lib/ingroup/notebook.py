@@ -67,7 +67,7 @@ def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
-    """Read the parameters that papermill gave a notebook of a run.
+    """Read the parameters of a notebook of a run.
 
     Parameters
     ----------
@@ -79,7 +79,8 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The parameters; None if the notebook has not run, or not by papermill.
+        The parameters that papermill gave it, or with which its copy started in JupyterLab; None if
+        the notebook has not run.
 
     Raises
     ------
@@ -87,6 +88,9 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
         For a run of an earlier version, whose parameters have other names.
     """
     file = paths.executed(notebook, run)
+    started = paths.started(notebook, run)
+    if not file.exists() and started.exists():
+        return json.loads(started.read_text("utf8"))["parameters"]
     if not file.exists():
         return None
 

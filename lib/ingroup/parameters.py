@@ -311,6 +311,18 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
 
 
+class Compared(Parameters):
+    """The parameters of a comparison, where one model through two engines is two models."""
+
+    def _no_model_comes_twice(self, entries: list[models.Asked]) -> None:
+        """Tables of a comparison tell models apart by their labels and engines."""
+        by_engine: dict[str, list[models.Asked]] = {}
+        for entry in entries:
+            by_engine.setdefault(entry.engine, []).append(entry)
+        for of_one_engine in by_engine.values():
+            super()._no_model_comes_twice(of_one_engine)
+
+
 def checked(
     base: type[Parameters],
     values: Mapping[str, Any],

@@ -55,6 +55,29 @@ def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
     return run_folder(run) / "notebooks" / f"{notebook}.ipynb"
 
 
+def started(notebook: str, run: str) -> Path:
+    """Give the path of the file that says with which parameters a copy of JupyterLab started.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name without a suffix, e.g. ``"10_empathy_gap"``.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        The path, whether or not the file is there.
+
+    Raises
+    ------
+    InputError
+        As `run_folder`.
+    """
+    return run_folder(run) / "lab" / f"{notebook}.json"
+
+
 def executed_notebooks(run: str) -> list[str]:
     """List the notebooks that ran to their end, in the order of their numbers.
 

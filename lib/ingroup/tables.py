@@ -24,7 +24,7 @@ LONGEST = 2000  # characters of a message
 
 
 class Sentence(Exception):
-    """An error whose message a terminal shows as it is: see :func:`shown`.
+    """An error whose message a terminal or notebook shows as it is: see :func:`shown`.
 
     Parameters
     ----------
@@ -34,6 +34,10 @@ class Sentence(Exception):
 
     def __init__(self, message: object = ""):
         super().__init__(shown(str(message)))
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in the place of a traceback: the sentence alone."""
+        return [str(self)]
 
 
 class InputError(Sentence, ValueError):

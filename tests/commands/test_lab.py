@@ -1,13 +1,17 @@
 """What a student edits stays, and the notebooks stay as they are."""
 
+import json
 import os
 import sys
 
 import nbformat
+import papermill
 import pytest
+from papermill.exceptions import PapermillExecutionError
 
-from ingroup import paths
-from ingroup.commands import lab
+from ingroup import notebook, paths
+from ingroup.commands import cli, kernel, lab, run, settings
+from ingroup.tables import InputError
 
 
 @pytest.fixture
@@ -83,8 +87,21 @@ def test_jupyterlab_has_the_repository_as_its_root(user, monkeypatch, capsys):
 OWN = {"N_EVENTS": 12, "SETTINGS": [], "ENGINE": "", "RUN": "lab"}
 
 
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """A notebook with the parameters `OWN`, whose runs lie in a folder of the test."""
+    monkeypatch.setattr(lab.parameters, "own", lambda notebook: dict(OWN))
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    monkeypatch.setattr(settings, "BUILD", tmp_path)
+
+
+def run_of(values, source=""):
+    """The run of a copy whose cell is `source`, in the namespace of IPython."""
+    return lab.run_of("10_study", {**values, "In": ["", source]})
+
+
 @pytest.mark.parametrize(
-    ("changed", "run"),
+    ("changed", "name"),
     [
         ({}, "lab"),
         ({"N_EVENTS": 6}, "lab+N_EVENTS-6"),
@@ -92,18 +109,132 @@ OWN = {"N_EVENTS": 12, "SETTINGS": [], "ENGINE": "", "RUN": "lab"}
         ({"RUN": "old", "out": 1}, "lab"),
     ],
 )
-def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, run, monkeypatch):
-    monkeypatch.setattr(lab.parameters, "own", lambda notebook: OWN)
-    assert lab.run_of("10_study", OWN | changed) == run
+def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, name, own):
+    assert run_of(OWN | changed) == name
 
 
-def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch):
+def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
     """Two folders of one name have two runs."""
-    monkeypatch.setattr(lab.parameters, "own", lambda notebook: {"MODELS": ["calibrant"]})
-    runs = [lab.run_of("10_study", {"MODELS": [f"/{place}/net"]}) for place in ("a", "b")]
+    monkeypatch.setattr(lab.parameters, "own", lambda notebook: {"MODELS": [], "RUN": "lab"})
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    runs = []
+    for place in ("a", "b"):
+        folder = tmp_path / place / "net"
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}")
+        runs.append(run_of({"MODELS": [str(folder)]}))
+
     assert len(set(runs)) == 2
-    for run in runs:
-        assert paths.run_folder(run).name.startswith("lab+MODELS-net-")
+    for name in runs:
+        assert name.startswith("lab+MODELS-net-")
+        start = json.loads(paths.started("10_study", name).read_text("utf8"))
+        assert start["changed"] == {"MODELS": "net"}
+
+
+def test_a_run_of_jupyterlab_can_be_read(own, capsys):
+    """Its folder says what was changed, also where a checksum hides this in its name."""
+    wordings = ["P0,S0,T0", "P1,S0,T0", "P2,S0,T0", "P3,S0,T0"]
+    name = run_of(OWN | {"N_EVENTS": 6, "SETTINGS": wordings})
+    assert "P3" not in name
+    assert run_of(OWN) == "lab"
+
+    assert settings.runs() == sorted(["lab", name])
+    assert notebook.ran("10_study", name) == {
+        "N_EVENTS": 6,
+        "SETTINGS": wordings,
+        "ENGINE": "",
+        "RUN": name,
+    }
+    assert notebook.ran("11_study", name) is None
+
+    cli.call("runs")
+    lines = capsys.readouterr().out.splitlines()
+    assert "  10_study: in JupyterLab, as the notebook has it" in lines
+    place = lines.index(f"{name}:")
+    assert lines[place + 1] == (
+        "  10_study: in JupyterLab, N_EVENTS=6, SETTINGS=P0,S0,T0;P1,S0,T0;P2,S0,T0;P3,S0,T0"
+    )
+
+
+def test_a_document_about_a_run_of_jupyterlab_is_refused_in_one_sentence(own):
+    name = run_of(OWN | {"SETTINGS": ["P0,S0,T0", "P1,S0,T0"]})
+    for goal in ("report", "appendix", "word"):
+        with pytest.raises(settings.Refused) as refused:
+            settings.check([goal], {"MAKEFLAGS": f" -- RUN={name}", "RUN": name})
+        assert str(refused.value) == (
+            f"make {goal} needs executed notebooks, and JupyterLab keeps none: run make 10 "
+            f"'SETTINGS=P0,S0,T0;P1,S0,T0', or read {name} with make runs, view, figures or compare"
+        )
+    for goal in ("view", "figures", "60"):
+        settings.check([goal], {"MAKEFLAGS": f" -- RUN={name}", "RUN": name})
+
+
+def test_figures_of_a_run_of_jupyterlab_are_drawn_again(own, monkeypatch):
+    name = run_of(OWN | {"N_EVENTS": 6})
+    commands = []
+    monkeypatch.setattr(cli.processes, "start", lambda command: commands.append(command) or True)
+    monkeypatch.setenv("RUN", name)
+    monkeypatch.setenv("MAKEFLAGS", f" -- RUN={name}")
+
+    assert cli.call("figures") == 0
+
+    (command,) = commands
+    assert command[-4:] == ["10_study", "--run", name, "--redraw"]
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "sentence"),
+    [
+        (
+            "N_EVENTS = 12\nN_EVENT = 6",
+            OWN | {"N_EVENT": 6},
+            "N_EVENT is no parameter here; did you mean N_EVENTS?",
+        ),
+        (
+            "n_events = 6",
+            OWN | {"n_events": 6},
+            "n_events is no parameter here; did you mean N_EVENTS?",
+        ),
+        (
+            "WAS = 1",
+            OWN | {"WAS": 1},
+            "WAS is no parameter here; there are ENGINE N_EVENTS SETTINGS",
+        ),
+        (
+            "SETTINGS = []",
+            {"SETTINGS": [], "ENGINE": ""},
+            "N_EVENTS is missing among the parameters: write N_EVENTS = <value>",
+        ),
+        ("", OWN | {"N_EVENTS": "6"}, "N_EVENTS must be a whole number, found '6'"),
+    ],
+)
+def test_a_wrong_cell_of_parameters_is_refused_in_one_sentence(source, names, sentence, own):
+    with pytest.raises(InputError) as raised:
+        run_of(names, source)
+    assert str(raised.value) == sentence
+    assert settings.runs() == []
+
+
+def test_jupyters_kernel_refuses_a_misspelt_parameter(tmp_path):
+    """The kernel says which cell runs; names of cells that ran before are no mistake."""
+    lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
+    book = nbformat.read(tmp_path / "lab" / "10_empathy_gap.ipynb", as_version=4)
+    (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
+    misspelt = nbformat.v4.new_code_cell(cell.source.replace("N_EVENTS =", "N_EVENT ="))
+    own_name = nbformat.v4.new_code_cell("N_EVENT = 6")
+    book.cells = [own_name, cell, misspelt]
+    manager = kernel.manager(tmp_path / "notes")
+
+    with pytest.raises(PapermillExecutionError) as raised:
+        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL)
+
+    assert raised.value.exec_count == 3
+    assert raised.value.traceback == ["N_EVENT is no parameter here; did you mean N_EVENTS?"]
+
+
+def test_names_of_other_cells_are_no_mistake(own):
+    """After the whole copy ran, its first cells may run again."""
+    assert run_of(OWN | {"KEY": ["model"], "N_MINE": 3}, "N_EVENTS = 12\nRUN = 'x'") == "lab"
 
 
 @pytest.mark.parametrize("notebook", ["10_empathy_gap", "40_stereomap", "31_giebench_construction"])
@@ -112,7 +243,7 @@ def test_a_copy_as_it_is_committed_writes_to_lab_and_a_changed_one_elsewhere(not
     lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
     book = nbformat.read(tmp_path / "lab" / f"{notebook}.ipynb", as_version=4)
     (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
-    names = {}
+    names = {"In": [cell.source]}
     exec(cell.source, names)
     assert names["RUN"] == "lab"
     exec(cell.source.replace("\nSEED = 0", "\nSEED = 1"), names)

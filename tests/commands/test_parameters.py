@@ -285,3 +285,18 @@ def test_a_parameter_under_its_former_name_works_and_names_the_new_one(capsys):
     values = merged(GAP, "demo", {"RATING": "greedy"})
     assert values["READING"] == "free"
     assert "RATING=greedy is now READING=free" in capsys.readouterr().err
+
+
+TWO_ENGINES = "smollm2-135m-instruct@vllm;smollm2-135m-instruct@transformers"
+
+
+def test_one_model_through_two_engines_is_compared_and_nothing_else():
+    values = merged("61_comparison", "demo", {"MODELS": TWO_ENGINES})
+    assert values["MODELS"] == TWO_ENGINES.split(";")
+    for notebook in (GAP, "60_synthesis"):
+        with pytest.raises(InputError, match="names 'SmolLM2-135M' twice: one engine of a model"):
+            merged(notebook, "demo", {"MODELS": TWO_ENGINES})
+
+    same_engine = "smollm2-135m-instruct@vllm;SmolLM2-135M-Instruct@vllm"
+    with pytest.raises(InputError, match="names 'SmolLM2-135M' twice: one engine of a model"):
+        merged("61_comparison", "demo", {"MODELS": same_engine})

@@ -75,8 +75,15 @@ def test_a_table_that_is_missing_is_named_with_the_command_that_writes_it(
 
     assert run.main(["10_study", "--redraw"]) == 1
 
-    reason = capsys.readouterr().err.splitlines()[-1]
-    assert reason.startswith("cell 3: FileNotFoundError: ")
+    (reason,) = capsys.readouterr().err.splitlines()
+    assert reason.startswith("10_study: cell 3: FileNotFoundError: ")
     assert reason.endswith("; make 10 writes its tables")
     assert copy.read_bytes() == before
     assert list(copy.parent.iterdir()) == [copy]
+
+    start = paths.started("10_study", "lab")
+    start.parent.mkdir(parents=True)
+    start.write_text('{"parameters": {"RUN": "lab"}}')
+    assert run.main(["10_study", "--run", "lab", "--redraw"]) == 1
+    (reason,) = capsys.readouterr().err.splitlines()
+    assert reason.endswith("; its copy in JupyterLab writes its tables: run it to its end")

@@ -13,10 +13,12 @@ import sys
 from threading import Timer
 
 import nbformat
+import papermill
 import pytest
+from papermill.exceptions import PapermillExecutionError
 
 from ingroup import paths
-from ingroup.commands import digests, parameters, run, settings
+from ingroup.commands import digests, kernel, parameters, run, settings
 from ingroup.commands.parameters import calls_of
 from ingroup.inference import Reply, kept, make_engine, open_store
 from ingroup.inference.engine import EngineError
@@ -149,6 +151,32 @@ def test_a_failing_notebook_leaves_no_result(tiny, capsys):
 
     assert run.main(["tiny", "--run", "mine", "--set", "BY=0"]) == 1
     assert not (paths.BUILD / "runs" / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("cell", "name", "shows_place"),
+    [
+        (
+            "from ingroup.tables import InputError\nraise InputError('no such model')",
+            "InputError",
+            0,
+        ),
+        ("raise ValueError('no such model')", "ValueError", 1),
+    ],
+)
+def test_a_refusal_in_a_notebook_is_its_sentence_alone(cell, name, shows_place, tiny, tmp_path):
+    """JupyterLab shows what the output holds as traceback; papermill raises name and message."""
+    write(tmp_path / "tiny.ipynb", cell)
+    book = nbformat.read(tmp_path / "tiny.ipynb", as_version=4)
+    manager = kernel.manager(tmp_path / "notes")
+
+    with pytest.raises(PapermillExecutionError) as raised:
+        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL)
+
+    error = raised.value
+    assert error.ename == name
+    assert error.evalue == "no such model"
+    assert (error.traceback != ["no such model"]) == shows_place
 
 
 def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys, monkeypatch):

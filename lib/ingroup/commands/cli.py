@@ -225,8 +225,8 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
 
     studies = [figure.partition("/")[0] for figure in figures]
     commands = []
-    for summary_file in _summary_files(run):
-        notebook = summary_file.stem
+    ended = {file.stem for file in _summary_files(run)}
+    for notebook in sorted(ended.union(settings.started_in_lab(run))):
         # The folder of a figure is its study, which stands in the names of the study's notebooks.
         if not figures or any(study in notebook for study in studies):
             commands.append([*_run_command(notebook, run), "--redraw"])
@@ -250,6 +250,10 @@ def _show_runs() -> int:
         for file in _summary_files(name):
             for line in file.read_text("utf8").splitlines():
                 print(f"  {line}")
+        for notebook, start in settings.started_in_lab(name).items():
+            changes = [f"{parameter}={value}" for parameter, value in start["changed"].items()]
+            how = ", ".join(changes) or "as the notebook has it"
+            print(f"  {notebook}: in JupyterLab, {how}")
     return 0
 
 

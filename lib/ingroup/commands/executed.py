@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ingroup import models
+from ingroup.commands import settings
 
 # The sentences of a notebook about the models of the default run, to the end of their paragraph.
 DEFAULT_MODELS = re.compile(r"Unless you chose other.*")
@@ -126,8 +127,7 @@ def as_typed(name: str, value: Any) -> str:
     str
         The value as a user types it, with the names of :func:`places`.
     """
-    entries = value if isinstance(value, list) else [value]
-    return _named(";".join(map(str, entries)), places({name: value}))
+    return _named(settings.typed(value), places({name: value}))
 
 
 def tidy(book: Any, parameters: Mapping[str, Any]) -> None:

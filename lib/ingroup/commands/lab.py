@@ -6,15 +6,19 @@ folder stands beside ``notebooks/``. A copy names its run by the parameters that
 Copies that read the tables of the default run write their figures below ``build/runs/lab``.
 """
 
+import ast
+import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from ingroup import paths
 from ingroup.commands import parameters, settings
+from ingroup.commands.executed import as_typed
+from ingroup.tables import InputError, writing
 
 LAB = paths.ROOT / "lab"
 ORIGINALS = ".originals"  # each copy as it was made
@@ -75,7 +79,7 @@ def _as_copied(notebook: Path) -> bytes:
 
 
 def run_of(notebook: str, names: Mapping[str, Any]) -> str:
-    """Name the run of a copy by the parameters that were changed in it.
+    """Name the run of a copy by the parameters that it changes, and note them in its folder.
 
     Parameters
     ----------
@@ -89,16 +93,55 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
     str
         "lab" where no parameter was changed; else, for example, "lab+N_EVENTS-6". Copies with the
         same changes have the same run, and no other copies do.
+
+    Raises
+    ------
+    InputError
+        For a name in the cell that is not a parameter, for a parameter that is missing, and for the
+        first value that cannot work.
     """
     committed = parameters.own(notebook)
+    _check_names(names, set(committed) - {"RUN"})
+    values = {name: names[name] for name in committed if name != "RUN"}
+    values = parameters.checked_in_cell(notebook, values)
+
     changed = {}
-    for name in sorted(committed):
-        if name == "RUN" or names.get(name) == committed[name]:
+    shown = {}
+    for name in sorted(values):
+        if values[name] != committed[name]:
+            changed[name] = settings.typed(values[name])
+            shown[name] = as_typed(name, values[name])
+
+    run = settings.name_of(paths.LAB_RUN, changed)
+    start = {"changed": shown, "parameters": {**values, "RUN": run}}
+    _note_start(paths.started(notebook, run), start)
+    return run
+
+
+def _check_names(names: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse a name that the cell sets and no notebook takes, and a parameter that is not set."""
+    *_, source = names["In"]  # IPython's list of the cells that ran: the last one runs now
+    for statement in ast.parse(source).body:
+        if not isinstance(statement, ast.Assign):
             continue
-        value = names.get(name)
-        entries = value if isinstance(value, list) else [value]
-        changed[name] = ";".join(map(str, entries))
-    return settings.name_of(paths.LAB_RUN, changed)
+        for target in statement.targets:
+            name = ast.unparse(target)
+            if name != "RUN" and name not in known:
+                raise InputError(settings.unknown(name, known))
+
+    for name in sorted(known):
+        if name not in names:
+            raise InputError(f"{name} is missing among the parameters: write {name} = <value>")
+
+
+def _note_start(file: Path, start: Mapping[str, Any]) -> None:
+    """Write which parameters a copy changed, and all of its parameters, into a file of its run."""
+    text = json.dumps(start, indent=1)
+    unfinished = file.with_suffix(".unfinished")
+    with writing(file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(text, "utf8")
+        unfinished.replace(file)
 
 
 def main() -> None:

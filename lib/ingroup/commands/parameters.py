@@ -13,7 +13,13 @@ from typing import Any
 import yaml
 
 from ingroup import parameters, paths
-from ingroup.commands.settings import known_parameters, notebooks, renamed, study_names
+from ingroup.commands.settings import (
+    COMPARISON,
+    known_parameters,
+    notebooks,
+    renamed,
+    study_names,
+)
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
@@ -135,6 +141,31 @@ def own(notebook: str) -> dict[str, Any]:
     return _cell(source)
 
 
+def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Check parameters as the cell of a notebook sets them, where no text stands for a number.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    values : mapping
+        The values of its parameters, without ``RUN``.
+
+    Returns
+    -------
+    dict
+        The values, each in its type.
+
+    Raises
+    ------
+    InputError
+        For the first value that cannot work, with what is expected.
+    """
+    usual = own(notebook)
+    del usual["RUN"]
+    return parameters.checked(_base(notebook), values, usual, strict=True)
+
+
 def study_of(notebook: str) -> str | None:
     """Return the study that a notebook's name has behind its number.
 
@@ -231,6 +262,8 @@ def _cell(source: Path) -> dict[str, Any]:
 
 def _base(notebook: str) -> type[parameters.Parameters]:
     """Return the ``Parameters`` of a notebook's study, or those that all notebooks share."""
+    if notebook == COMPARISON:
+        return parameters.Compared
     study = study_of(notebook)
     if study is None:
         return parameters.Parameters

@@ -267,12 +267,12 @@ def execute(
             digests.write(target, written, given | answers)
         return target
     except PapermillExecutionError as error:
-        # The sentence says all; a traceback above it would bury it.
-        trace = "" if error.ename in SENTENCES else "\n".join([*error.traceback, ""])
-        remedy = ""
         # A table is missing, which a cell that was left out would write.
-        if redraw and "File" in error.ename:
-            remedy = f"; make {notebook[:2]} writes its tables"
+        lacks_table = redraw and "File" in error.ename
+        is_sentence = lacks_table or error.ename in SENTENCES
+        # The sentence says all; a traceback above it would bury it.
+        trace = "" if is_sentence else "\n".join([*error.traceback, ""])
+        remedy = f"; {_who_writes_tables(notebook, run)}" if lacks_table else ""
         progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
     except DeadKernelError:
         progress.line(
@@ -286,6 +286,13 @@ def execute(
         if is_new and not any(target.parent.iterdir()):
             shutil.rmtree(folder)
     return None
+
+
+def _who_writes_tables(notebook: str, run: str) -> str:
+    """Say what writes the tables of a notebook in a run."""
+    if paths.started(notebook, run).exists():
+        return "its copy in JupyterLab writes its tables: run it to its end"
+    return f"make {notebook[:2]} writes its tables"
 
 
 def _run_kernel(

@@ -9,9 +9,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))
@@ -25,6 +27,8 @@ OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
 # Targets that read a finished run and start none.
 READERS = {"00", "60", "report", "figures"}
+# Targets that write a document of executed notebooks.
+DOCUMENTS = {"report", "appendix", "word"}
 COMPARISON = "61_comparison"  # the notebook of make compare
 # Parameters by their former names: the name now, and the values that changed.
 FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"})}
@@ -300,16 +304,54 @@ def runs() -> list[str]:
     Returns
     -------
     list of str
-        Names of runs in which a notebook has ended.
+        Names of runs in which a notebook has ended, or a copy of JupyterLab has started.
     """
     names = set()
     # A notebook's summary, the .txt, is written when it has come to its end.
-    for file in BUILD.glob("runs/*/notebooks/*.txt"):
-        names.add(file.parents[1].name)
+    for pattern in ("runs/*/notebooks/*.txt", "runs/*/lab/*.json"):
+        for file in BUILD.glob(pattern):
+            names.add(file.parents[1].name)
 
     if any(BUILD.glob("notebooks/*.txt")):
         return [DEFAULT_RUN, *sorted(names)]
     return sorted(names)
+
+
+def started_in_lab(run: str) -> dict[str, dict[str, Any]]:
+    """Read with which parameters copies of JupyterLab started that write into a run.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    dict
+        By the name of the notebook: ``changed``, the parameters that its copy changed, as they are
+        shown; ``parameters``, all of them.
+    """
+    starts = {}
+    for file in sorted(run_folder(run).glob("lab/*.json")):
+        starts[file.stem] = json.loads(file.read_text("utf8"))
+    return starts
+
+
+def typed(value: Any) -> str:
+    """Write a parameter as on make's command line.
+
+    Parameters
+    ----------
+    value : any
+        Its value.
+
+    Returns
+    -------
+    str
+        The value, or the entries of a list with ";" between them.
+    """
+    entries = value if isinstance(value, list) else [value]
+    return ";".join(map(str, entries))
 
 
 def notebooks() -> list[str]:
@@ -482,15 +524,31 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
     known = known_parameters(names)
     now, _ = renamed(typed)
     for name in now:
-        if name in known:
-            continue
+        if name not in known:
+            raise Refused(unknown(name, known))
 
-        hint = f"there are {' '.join(sorted(known))}"
-        # All parameters are in capitals, which a user may forget.
-        near = difflib.get_close_matches(name.upper(), known, 1)
-        if near:
-            hint = f"did you mean {near[0]}?"
-        raise Refused(f"{name} is no parameter here; {hint}")
+
+def unknown(name: str, known: Collection[str]) -> str:
+    """Say that a name is not a parameter, and which parameter has the nearest name.
+
+    Parameters
+    ----------
+    name : str
+        The name as it was typed.
+    known : collection of str
+        The names of the parameters.
+
+    Returns
+    -------
+    str
+        One sentence; where no name is near, it lists all.
+    """
+    hint = f"there are {' '.join(sorted(known))}"
+    # All parameters are in capitals, which a user may forget.
+    near = difflib.get_close_matches(name.upper(), known, 1)
+    if near:
+        hint = f"did you mean {near[0]}?"
+    return f"{name} is no parameter here; {hint}"
 
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
@@ -520,6 +578,27 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
             f"there is no run {run} to read, there are: {available}. "
             f"Name one, make {goal} RUN=<name>"
         )
+    _check_executed(goals, run)
+
+
+def _check_executed(goals: Collection[str], run: str) -> None:
+    """Refuse a document about a run of JupyterLab, which keeps no executed notebook."""
+    documents = sorted(DOCUMENTS.intersection(goals))
+    starts = started_in_lab(run)
+    executed = {file.stem for file in run_folder(run).glob("notebooks/*.txt")}
+    if not documents or not starts or executed.intersection(starts):
+        return
+
+    command = ["make", *(notebook[:2] for notebook in starts)]
+    for start in starts.values():
+        for name in start["changed"]:
+            assignment = f"{name}={typed(start['parameters'][name])}"
+            if assignment not in command:
+                command.append(assignment)
+    raise Refused(
+        f"make {' '.join(documents)} needs executed notebooks, and JupyterLab keeps none: run "
+        f"{shlex.join(command)}, or read {run} with make runs, view, figures or compare"
+    )
 
 
 def _check_comparison(environment: Mapping[str, str]) -> None:

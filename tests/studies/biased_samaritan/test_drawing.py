@@ -1,5 +1,6 @@
 """Figures of the Biased Samaritan: what they draw, from tables made by hand."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
@@ -50,3 +51,14 @@ def test_a_bias_stands_before_the_brittleness_of_its_group():
     assert ax.get_xlim() == pytest.approx((-1.05 * 4, 1.05 * 4))
     texts = [text.get_text() for text in fig.legends[0].get_texts()]
     assert "p < 0.01 after Holm's correction" in texts
+
+
+def test_a_group_without_brittleness_has_its_bias_alone():
+    """With CROSSING=totals, a phrasing has one wording per scenario."""
+    about = pd.DataFrame({"model": "own", "run": 1, "category": "Age", "group": ["senior", "teen"]})
+    biases = about.assign(bias=1.0, low=0.0, high=2.0, significant_holm=False)
+
+    fig = drawing.bias_overview(biases, about.assign(mean=[4.0, np.nan]), 0.01)
+
+    (ax,) = fig.axes
+    assert ax.get_xlim() == pytest.approx((-1.05 * 4, 1.05 * 4))

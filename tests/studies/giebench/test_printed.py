@@ -176,6 +176,13 @@ def test_nothing_differs_from_what_the_same_answers_print(guessed, tmp_path, mon
     assert table.table.unique().tolist() == [1, 2, 6, 4, 5, 3, 7]
 
 
+def test_prompts_that_were_not_asked_leave_their_tables_out(guessed):
+    tables, _ = guessed
+    without_raw = pd.concat([tables["ID"], tables["COT"]])
+    numbers = NUMBERS(without_raw[without_raw["shift"] == 0])
+    assert [table for table, _, _ in numbers] == [1, 2]
+
+
 def test_another_answer_differs(guessed, tmp_path, monkeypatch):
     """One more right answer under COT moves its category and Overall, and the tuples it is in."""
     tables, is_right = guessed

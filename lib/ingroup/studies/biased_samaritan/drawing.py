@@ -107,7 +107,8 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     # Each group has one line, also one that some models lack.
     lines = both.drop_duplicates("group")
     names = list(lines.line)
-    reach = 1.05 * both[["brittleness", "low", "high"]].abs().to_numpy().max()
+    ends_of_lines = both[["brittleness", "low", "high"]].abs()  # without brittleness: NaN
+    reach = 1.05 * ends_of_lines.max(axis=None)
     fig = figures.intervals(
         both,
         x="bias",

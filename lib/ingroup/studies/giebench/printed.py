@@ -21,7 +21,8 @@ def numbers_of(
     Parameters
     ----------
     answers : DataFrame
-        The model's verdicts on items asked once, read by the released rule.
+        The model's verdicts on items asked once, read by the released rule. Tables of prompts that
+        were not asked are left out.
     swapped : DataFrame, optional
         From `statistics.mismatch`, for a model of which the paper prints the mismatch.
 
@@ -33,10 +34,14 @@ def numbers_of(
     # The printed shares are met only with the n + 1 and the rounding of the released code.
     accuracy = statistics.accuracy(answers, "released", 3)
     shares = accuracy.set_index(["prompt", "category"]).accuracy
+    asked = set(answers.prompt)
     for table, prompt in _ACCURACY.items():
-        yield table, "accuracy_pct", shares.loc[prompt]
+        if prompt in asked:
+            yield table, "accuracy_pct", shares.loc[prompt]
 
     for table, after in _CHANGES.items():
+        if not asked.issuperset({"Raw", after}):
+            continue
         change = statistics.changes(answers, "Raw", after, "released", 3).set_index("category")
         for column, name in (("delta_pct", "change"), ("gained", "gained"), ("lost", "lost")):
             yield table, column, change[name]

@@ -1,0 +1,35 @@
+"""The notebook of a model that was asked under some of the prompts only."""
+
+import matplotlib.pyplot as plt
+import pytest
+
+from cells import run
+from ingroup import paths
+from ingroup.commands.parameters import merged
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    yield tmp_path
+    plt.close("all")
+
+
+def test_without_raw_there_are_accuracies_and_no_changes(build, capsys):
+    """With this wording, the recordings hold ID and COT alone."""
+    given = {"WORDING": "straight", "MODELS": "smollm2-135m-instruct", "MISMATCH": "false"}
+    names = run("30_giebench", **merged("30_giebench", "demo", given, "straight"))
+
+    tables = build / "runs" / "straight" / "tables" / "giebench"
+    figures = build / "runs" / "straight" / "figures" / "giebench"
+    assert set(names["table01_02_06"].prompt) == {"ID", "COT"}
+    assert not (tables / "over_orders.csv").exists()
+    assert not (tables / "table04_05_changes.csv").exists()
+    assert (figures / "accuracy.pdf").exists()
+    assert not (figures / "over_orders.pdf").exists()
+
+    said = capsys.readouterr().out
+    assert "SmolLM2-135M has no answers under Raw: no changes are shown." in said
+    assert "so there are no Tables 4 and 5." in said
+    assert "so there is no test over all orders." in said
