@@ -211,14 +211,15 @@ def claims(tables: Path) -> dict[str, Any] | None:
         None where 00_map has not run. ``found`` are the sentences on all claims, each with its
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
-        with its ``cells`` by model; ``counts`` has the number of each verdict by study and model,
-        and ``papers`` the word on the whole paper.
+        with its ``cells`` by model, which name their ``line`` of the file; ``counts`` has the
+        number of each verdict by study and model, and ``papers`` the word on the whole paper.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
         return None
 
     table = read_table(folder, "claims")
+    table["line"] = table.index + 2  # line 1 is the header
     rows = []
     for _, claim in table.groupby(["study", "name"], sort=False):
         row = claim.iloc[0].fillna("").to_dict()
