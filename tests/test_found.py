@@ -104,6 +104,22 @@ def test_the_deciding_choice_is_the_one_whose_options_lie_farthest_apart():
     assert found.deciding(table[table.choice == "correction"]).empty
 
 
+@pytest.mark.parametrize(
+    ("rows", "choice"),
+    [
+        ([("reading", 5, 50.1)], "reading"),
+        ([("reading", 5.1, 100)], ""),  # found by more than chance under each option
+        ([("reading", 0, 50)], ""),  # by most under none
+        ([("reading", 0, 100), ("unit", 0, 100)], ""),  # half of the claims
+        ([("reading", 0, 100), ("unit", 0, 100), ("reading", 0, 80)], "reading"),
+        ([(None, None, None)], ""),
+    ],
+)
+def test_a_choice_decides_a_paper_if_it_decides_most_of_its_claims(rows, choice):
+    table = pd.DataFrame(rows, columns=["choice", "share_from", "share_to"])
+    assert found.decided_by(table.astype({"share_from": float, "share_to": float})) == choice
+
+
 def test_without_the_synthesis_there_is_no_claim(tmp_path):
     assert found.by_claim(tmp_path).empty
 

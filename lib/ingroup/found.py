@@ -110,6 +110,26 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     return table.drop_duplicates(claim).drop(columns="apart")
 
 
+def decided_by(claims: pd.DataFrame) -> str:
+    """Name the choice that decides most of a paper's claims.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        The rows of one paper and model, with ``choice``, ``share_from`` and ``share_to`` as
+        `by_claim` has them.
+
+    Returns
+    -------
+    str
+        The choice that decides more than half of the claims, or "".
+    """
+    is_decided = [multiverse.decides(row.share_from, row.share_to) for row in claims.itertuples()]
+    counts = claims.choice[is_decided].value_counts()
+    most = counts[2 * counts > len(claims)]
+    return "" if most.empty else str(most.index[0])
+
+
 def by_claim(folder: Path) -> pd.DataFrame:
     """Judge the papers' sentences by the paths of the synthesis.
 

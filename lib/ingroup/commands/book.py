@@ -60,7 +60,7 @@ One row for each claim and model. *Paths that count* could show the claim, or ha
 median, lowest and highest is over the estimates of the paths with different results: the rows of
 the file of paths with this model and claim, each `result` once. *Moved most by* names the choice
 whose options differ most in the share of paths on which the claim holds."""
-WORDS_ON_CONTROLS = ("calibrant", "negative control")
+WORDS_ON_CONTROLS = ("calibrant (positive control)", "calibrant-null (negative control)")
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 # What a page may load: its own folder, as files or from a server, and scripts by their hashes.

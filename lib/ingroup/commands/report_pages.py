@@ -137,7 +137,7 @@ class Page:
         return Markup(re.sub(r"</?p>", "", rendered))
 
     def cell_of(self, table: str) -> nbformat.NotebookNode | None:
-        """Find the cell that makes a table.
+        """Find the cell that writes a table.
 
         Parameters
         ----------
@@ -147,16 +147,17 @@ class Page:
         Returns
         -------
         NotebookNode or None
-            The first cell that writes the table, or else the first that names it; None where no
-            cell does.
+            The first such cell; None where no cell writes it under its whole name.
         """
-        naming = [
-            cell
-            for cell in self.notebook.cells
-            if cell.cell_type == "code" and f'"{table}"' in cell.source
-        ]
-        writing = [cell for cell in naming if "out.write(" in cell.source]
-        return next(iter(writing + naming), None)
+        # The name is the last argument but for named ones; elsewhere it may be that of a column.
+        last_argument = re.compile(rf'"{re.escape(table)}"(?:,\s*\w+=\w+)*,?\s*\)')
+        for cell in self.notebook.cells:
+            if cell.cell_type != "code" or "out.write(" not in cell.source:
+                continue
+            unread = re.sub(r'\bread\("\w+"\)', "", cell.source)
+            if last_argument.search(unread):
+                return cell
+        return None
 
     @property
     def figures(self) -> list[nbformat.NotebookNode]:
@@ -461,7 +462,7 @@ def link_tables(
     -------
     str
         The text. A name such as ```scopes.csv``` is of the study of the last link to a notebook
-        before it, below the same heading of level 2. It leads to the cell that makes the table, or
+        before it, below the same heading of level 2. It leads to the cell that writes the table, or
         else to the file. A name stays where no notebook is named before it, or the run does not
         have the table.
     """

@@ -279,7 +279,8 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     half is the least share that at most one finding can have.
 
     Paths count the same, and a choice with many options has many paths. So a verdict is read beside
-    the shares and the choice that moves them most (:func:`ingroup.found.deciding`).
+    the shares and the choice that moves them most (:func:`ingroup.found.deciding`). This choice may
+    decide the claim alone (`decides`).
 
     Both numbers are conventions. They were set after the default run was known, when "depends" held
     everything between no path and all.
@@ -351,6 +352,24 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
         if 2 * n_agreeing > n_claims:
             return word
     return "mixed"
+
+
+def decides(share_from: float, share_to: float) -> bool:
+    """Tell whether a choice decides a claim, whatever else is chosen.
+
+    Parameters
+    ----------
+    share_from, share_to : float
+        The smallest and the largest percent of the paths on which the claim holds, over the options
+        of the choice; NaN where there is no such choice.
+
+    Returns
+    -------
+    bool
+        Whether the claim holds on no more paths than by chance under one option, and on more than
+        half under another.
+    """
+    return share_from <= BY_CHANCE and share_to > 50
 
 
 def uninformative(result: Result, why: str) -> Result:

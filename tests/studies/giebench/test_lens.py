@@ -202,7 +202,7 @@ def test_verdicts_that_ignore_the_question_cannot_bear_on_the_claim(rule, order)
     for effect in effects.values():
         assert effect.estimate == 0
         assert effect.least == 1
-        assert effect.reason == "all questions get the same verdict, or none"
+        assert effect.reason == "all questions get the same verdict or none"
 
 
 @pytest.mark.parametrize("order", ["mean", "0"])

@@ -187,7 +187,7 @@ def claims(
         else:
             result = attempt(_category_change, pair, prompt, shares)
         if _ignores_the_question(pair):
-            result = uninformative(result, "all questions get the same verdict, or none")
+            result = uninformative(result, "all questions get the same verdict or none")
         results[f"{prompt} over Raw"] = result
     return results
 
