@@ -271,12 +271,15 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
 
     Notes
     -----
-    A share of paths is not a probability, so that no share is large enough by itself. Two questions
-    need no such number. Does the answer's sign hang on the analyst? If paths find both, a majority
-    does not settle it, and the claim depends. Tests at 5 % find something on some paths where there
-    is nothing. So a finding counts if it is more frequent than that, and one stray path among a
-    thousand changes no verdict. And what does a reader find who takes one path blindly? More than
-    half is the least share that at most one finding can have.
+    A share of paths is not a probability: paths share their data, and how many there are depends on
+    the options that were thought of. So the rule asks two questions that need little of a share.
+
+    Does the sign depend on the analyst? Where some paths find a claim and others its opposite, no
+    majority settles it, and the claim depends. A few stray paths change no verdict: as many as
+    independent tests at 5 % would give by chance. This is a tolerance, and no test.
+
+    What does an analyst find who takes one path blindly? Half is the smallest threshold that at
+    most one finding can pass.
 
     Paths count the same, and a choice with many options has many paths. So a verdict is read beside
     the shares and the choice that moves them most (:func:`ingroup.found.deciding`). This choice may
