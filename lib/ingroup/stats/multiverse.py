@@ -136,6 +136,7 @@ def evaluate(
             n_tests = np.count_nonzero(~np.isnan(pvalues))
             for method in corrections:
                 # With one test all corrections are the same.
+                # As text a family can be a key, in which NaN equals NaN.
                 kind = (repr(family), method if n_tests > 1 else "")
                 labels = {
                     **read_options,
@@ -159,6 +160,7 @@ def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[
     method = method.lower()
     pvalues = np.array([result.p for result in family.values()])
     least = np.array([result.least for result in family.values()])
+    # A claim without a result was not tested, so it counts in no correction.
     least = np.where(np.isnan(pvalues), np.nan, least)
     corrected = adjust(pvalues, method).tolist()
     could = adjust(least, method) < alpha
@@ -196,11 +198,13 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     keys = list(by)
     listed = table.groupby(keys, sort=False).size()
     # Each result of a claim counts once.
+    # The keys of a dict are unique: `keys` may hold the claim already.
     same = dict.fromkeys(["claim", *keys, "result"])
     different = table.drop_duplicates(list(same))
 
     undefined = different.p.isna()
     counted = different.could | undefined
+    # Paths that could not have shown the claim become NaN, which the means leave out.
     numbers = different.assign(
         undefined=undefined,
         stands=100.0 * different.stands.astype(float).where(counted),
@@ -294,12 +298,14 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     below = way == "below"
     counted = table["could"] + table["undefined"]
     without = 100 * table["undefined"] / counted.clip(lower=1)
+    # Paths whose result is not significant, in percent of those counted.
     calm = 100 - significant - without
+    # Shares read from a table have ten digits, of which sums and differences leave dust beside 0.
     share = np.select(
         [above, below],
         [table["stands"], table["reversed"]],
         default=calm,
-    ).round(6)  # of ten stored digits, sums and differences leave dust beside 0
+    ).round(6)
     against = np.select(
         [above, below],
         [table["reversed"], table["stands"]],
@@ -310,7 +316,8 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     mostly_opposite = np.char.add("mostly ", opposite)
     finds_both = (share > BY_CHANCE) & (against > BY_CHANCE)
     finds_neither = np.isclose(share, 0) & np.isclose(against, 0)
-    rules = [  # the first that holds gives the verdict
+    # The first rule that holds gives the verdict, so their order matters.
+    rules = [
         (table["undefined"] == table["paths"], "undefined"),
         (table["could"] == 0, "cannot be told"),
         (np.isclose(share, 100), "stands"),
