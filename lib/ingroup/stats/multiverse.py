@@ -357,6 +357,7 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
     if n_claims == 0:
         return "not asked"
 
+    # A word with "mostly" includes the verdicts of the word before it, so their order matters.
     for word, verdicts_of_word in PAPER_WORDS.items():
         n_agreeing = sum(verdict in verdicts_of_word for verdict in verdict_of_claim)
         if 2 * n_agreeing > n_claims:
