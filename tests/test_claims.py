@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ingroup import claims, models, paths
-from ingroup.commands import parameters, run
+from ingroup.commands import book, parameters, report, report_pages, run
 from ingroup.tables import InputError
 
 DOCS = paths.ROOT / "docs"
@@ -87,6 +87,30 @@ def test_the_findings_have_each_sentence_and_no_other_number():
     for claim in CLAIMS:
         text = text.replace(claim.sentence, "")
     assert re.findall(r"\d\.\d+", text.replace("Qwen2.5", "Qwen")) == []
+
+
+def test_each_table_that_the_findings_name_has_a_link_and_exists(tables):
+    run_folder = tables.parent
+    pages, lost = book.read_pages(RUN)
+    assert lost == []
+    files = report.copies(run_folder, run_folder / "figures", run_folder / "site")
+    relative = "docs/findings.md"
+    text = (paths.ROOT / relative).read_text("utf8")
+
+    linked = report_pages.link_tables(text, relative, pages, files)
+
+    names = re.findall(r"`\w+\.csv`", text)
+    links = re.findall(r"\[`(\w+)\.csv`\]\(book:\.\./([^)]*)\)", linked)
+    assert len(names) > 25
+    assert len(links) == len(names)
+    page_by_file = {page.file: page for page in pages}
+    for name, address in links:
+        file, _, anchor = address.partition("#csv-")
+        if anchor:
+            page = page_by_file[file]
+            assert page.cell_of(name) is not None
+            file = f"tables/{page.folder}/{name}.csv"
+        assert (run_folder / file).exists(), address
 
 
 def test_each_number_of_the_readme_stands_in_the_findings():

@@ -64,6 +64,14 @@ def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
     walked = pd.concat([paths_walked(), other])
     figures.write_table(walked, tmp_path, "multiverse_empathy_gap")
 
+    options = shares.loc[[1, 1, 0]].assign(
+        choice=["reading", "reading", "unit"],
+        option=["greedy", "mean", "event"],
+        stands=[0, 50, 100],
+        reversed=[90, 50, 0],
+    )
+    figures.write_table(options, tmp_path, "multiverse_options")
+
     religion, own = found.by_claim(tmp_path).itertuples()
     assert religion.verdict == "stands"
     assert (religion.estimate, religion.low, religion.high) == (2, 1, 5)
@@ -73,6 +81,43 @@ def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
     assert (own.name, own.way, own.printed) == ("an own claim", "above", "")
     assert own.verdict == "depends"
     assert own.estimate == -1
+    assert pd.isna(religion.choice)
+    assert (own.choice, own.share_from, own.share_to) == ("reading", 0, 50)
+
+
+def test_the_deciding_choice_is_the_one_whose_options_lie_farthest_apart():
+    """By the share that bears the sentence out, here below 0. An option without paths says none."""
+    rows = [
+        ("reading", "greedy", 8, 5, 30),
+        ("reading", "mean", 8, 90, 60),
+        ("reading", "drawn", 0, None, None),
+        ("unit", "event", 8, 0, 40),
+        ("unit", "group", 8, 0, 75),
+        ("correction", "none", 8, 0, 50),
+    ]
+    table = pd.DataFrame(rows, columns=["choice", "option", "could", "stands", "reversed"])
+    table = table.assign(model="m", study="s", claim="c", way="below", paths=8, undefined=0)
+    table[["stands", "reversed"]] = table[["stands", "reversed"]].astype(float)
+
+    (decides,) = found.deciding(table).itertuples()
+    assert (decides.choice, decides.share_from, decides.share_to) == ("unit", 40, 75)
+    assert found.deciding(table[table.choice == "correction"]).empty
+
+
+@pytest.mark.parametrize(
+    ("rows", "choice"),
+    [
+        ([("reading", 5, 50.1)], "reading"),
+        ([("reading", 5.1, 100)], ""),  # found by more than chance under each option
+        ([("reading", 0, 50)], ""),  # by most under none
+        ([("reading", 0, 100), ("unit", 0, 100)], ""),  # half of the claims
+        ([("reading", 0, 100), ("unit", 0, 100), ("reading", 0, 80)], "reading"),
+        ([(None, None, None)], ""),
+    ],
+)
+def test_a_choice_decides_a_paper_if_it_decides_most_of_its_claims(rows, choice):
+    table = pd.DataFrame(rows, columns=["choice", "share_from", "share_to"])
+    assert found.decided_by(table.astype({"share_from": float, "share_to": float})) == choice
 
 
 def test_without_the_synthesis_there_is_no_claim(tmp_path):

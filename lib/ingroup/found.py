@@ -66,7 +66,7 @@ def printed_range(study: str, table: str, rows: str, number: str) -> str:
 
 
 def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
-    """Say why a claim has no estimate.
+    """Say why a claim has no estimate, or could not be shown.
 
     Parameters
     ----------
@@ -76,10 +76,58 @@ def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        For each model and claim, the first ``reason`` why a path has no estimate.
+        For each model and claim, the first ``reason`` why a path does not count or has no estimate.
     """
     every = paths_walked.groupby(["model", "claim"], sort=False)
     return every.agg(reason=("reason", "first")).reset_index()
+
+
+def deciding(options: pd.DataFrame) -> pd.DataFrame:
+    """Find the choice that moves the share of the paths on which a sentence is borne out most.
+
+    Parameters
+    ----------
+    options : DataFrame
+        ``model``, ``study``, ``claim``, ``choice``, ``option`` and the columns of
+        :func:`ingroup.stats.multiverse.shares` under each option; ``way``, what the sentence says.
+
+    Returns
+    -------
+    DataFrame
+        For each model, study and claim: the ``choice``, and the smallest and largest share under
+        its options, ``share_from`` and ``share_to``. A claim is left out if every choice has one
+        share under all its options.
+    """
+    verdicts = multiverse.verdicts(options, options.way)
+    told = options.join(verdicts[["share", "counted"]])
+    told = told[told.counted > 0]
+
+    claim = ["model", "study", "claim"]
+    by_choice = told.groupby([*claim, "choice"], sort=False).share
+    table = by_choice.agg(share_from="min", share_to="max").reset_index()
+    table["apart"] = table.share_to - table.share_from
+    table = table[table.apart > 0].sort_values("apart", ascending=False, kind="stable")
+    return table.drop_duplicates(claim).drop(columns="apart")
+
+
+def decided_by(claims: pd.DataFrame) -> str:
+    """Name the choice that decides most of a paper's claims.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        The rows of one paper and model, with ``choice``, ``share_from`` and ``share_to`` as
+        `by_claim` has them.
+
+    Returns
+    -------
+    str
+        The choice that decides more than half of the claims, or "".
+    """
+    is_decided = [multiverse.decides(row.share_from, row.share_to) for row in claims.itertuples()]
+    counts = claims.choice[is_decided].value_counts()
+    most = counts[2 * counts > len(claims)]
+    return "" if most.empty else str(most.index[0])
 
 
 def by_claim(folder: Path) -> pd.DataFrame:
@@ -94,8 +142,9 @@ def by_claim(folder: Path) -> pd.DataFrame:
     -------
     DataFrame
         One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
-        ``low`` and ``high`` are the median and the ends over paths with different results. No rows
-        where the synthesis has not run.
+        ``low`` and ``high`` are the median and the ends over paths with different results.
+        ``choice``, ``share_from`` and ``share_to`` are those of `deciding`. No rows where the
+        synthesis has not run.
     """
     if not (folder / "multiverse_shares.csv").exists():
         return pd.DataFrame()
@@ -121,7 +170,12 @@ def by_claim(folder: Path) -> pd.DataFrame:
     # The merges keep the rows in the order of the file, whose first line names the columns.
     table["source"] = "multiverse_shares.csv, line " + (table.index + 2).astype(str)
     verdicts = multiverse.verdicts(table, table.way)
-    return table.join(verdicts).drop(columns=["table", "number", "rows"])
+    table = table.join(verdicts).drop(columns=["table", "number", "rows"])
+
+    options = read_table(folder, "multiverse_options")
+    ways = table[["model", "study", "claim", "way"]]
+    choices = deciding(options.merge(ways, on=["model", "study", "claim"]))
+    return table.merge(choices, "left", on=["model", "study", "claim"])
 
 
 def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import re
 import shutil
+from html import unescape
 from html.parser import HTMLParser
 from importlib import import_module
 
@@ -18,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from ingroup import paths
 from ingroup.commands import book, report, report_html, report_pages, settings
+from ingroup.stats import multiverse
 
 CALIBRANT = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": ""}
 
@@ -132,9 +134,35 @@ def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
 
 
 CLAIMS = [  # as 00_map writes them; the last has no sentence of a paper
-    ("m", "s_one", "Group A", 90.0, 0.0, "depends", 1.76603, 1.75, 1.78, "", "above", "the gap"),
+    (
+        "m",
+        "s_one",
+        "Group A",
+        90.0,
+        0.0,
+        "mostly stands",
+        1.76603,
+        1.75,
+        1.78,
+        "",
+        "above",
+        "the gap",
+    ),
     ("calibrant", "s_one", "Group A", 0.0, 100.0, "reversed", -2.0, -3, -1, "", "above", "the gap"),
-    ("m", "s_two", "b", 0.0, 0.46875, "not shown", None, None, None, "no gap", "above", None),
+    (
+        "m",
+        "s_two",
+        "b",
+        0.0,
+        0.46875,
+        "mostly not shown",
+        None,
+        None,
+        None,
+        "no gap",
+        "above",
+        None,
+    ),
 ]
 
 
@@ -163,7 +191,11 @@ def write_claims(project):
         result="table02",
         paths=1500,
         counted=1120,
-        source="multiverse_shares.csv, line 2",
+        source="multiverse_shares.csv, line 7",
+        claim="group_a",
+        choice=["reading", None, None],
+        share_from=[4.0, None, None],
+        share_to=[100.0, None, None],
     )
     table.to_csv(folder / "claims.csv", index=False)
 
@@ -187,12 +219,81 @@ def test_the_first_page_runs_claim_by_claim(project):
     table = page_of("index").partition('class="claims"')[2]
     cells = re.findall(r"<td[^>]*>(<span class=.verdict.*?|not asked)</td>", table)
     assert [plain(cell) for cell in cells] == [
-        "depends median 1.77, from 1.75 to 1.78 stands on 90 % of 1,120 paths",
-        "reversed median -2, from -3 to -1 stands on 0 % of 1,120 paths, against it on 100 %",
-        "not shown no gap stands on 0 % of 1,120 paths, against it on 0.469 %",
+        "mostly stands median 1.77, from 1.75 to 1.78 90 % of 1,120 paths by reading: 4 to 100 %",
+        "reversed median -2, from -3 to -1 0 % of 1,120 paths, 100 % opposite",
+        "mostly not shown no gap 0 % of 1,120 paths, 0.469 % opposite",
         "not asked",
     ]
-    assert '<span class="verdict not-shown" title="multiverse_shares.csv, line 2">' in cells[2]
+    assert '<span class="verdict mostly-not-shown">' in cells[2]
+
+
+def test_a_claim_that_no_path_could_show_says_why(project):
+    folder = write_claims(project)
+    table = pd.read_csv(folder / "claims.csv")
+    table = table.assign(
+        counted=0, share=None, estimate=0.0, low=0, high=0, reason="one <b> verdict"
+    )
+    table.to_csv(folder / "claims.csv", index=False)
+    execute(project, "10_a", "# A")
+    page = page_of("index").partition('class="claims"')[2]
+    cells = [plain(cell) for cell in re.findall(r"<td data-label=.m.>(.*?)</td>", page)]
+    text = "median 0, from 0 to 0 none of 1,500 paths could show it one &lt;b&gt; verdict"
+    assert text in cells[0]
+
+
+def test_a_share_leads_to_the_row_with_its_numbers(project):
+    """From a cell to its row, from the row to the lines of the files: three jumps in all."""
+    folder = write_claims(project)
+    synthesis = folder.parent / "synthesis"
+    synthesis.mkdir()
+    for name in ("multiverse_shares", "multiverse_s_one"):
+        (synthesis / f"{name}.csv").write_text("a\n1\n")
+    execute(project, "10_s_one", "# One")
+
+    first = page_of("index").partition('class="claims"')[2]
+    numbers = page_of("numbers")
+    links = re.findall(r'<a class="share" href="([^"]*)">', first)
+    assert links == ["numbers.html#line-2", "numbers.html#line-3", "numbers.html#line-4"]
+    assert re.findall("^## .*", numbers, re.M) == ["## One", "## s two"]
+    assert sorted(re.findall(r'<tr id="([^"]*)"', numbers)) == ["line-2", "line-3", "line-4"]
+
+    row = re.search(r'<tr id="line-2">.*?</tr>', numbers, re.DOTALL)[0]
+    cells = [plain(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
+    assert cells == [
+        "Group A: above, m",
+        "mostly stands",
+        "90 % hold, 0 % opposite, 1120 that count, 1500 with different results",
+        "median 1.76603, lowest 1.75, highest 1.78",
+        "reading: 4 to 100 %",
+        "claims.csv , line 2; multiverse_shares.csv , line 7; multiverse_s_one.csv , "
+        "model m , claim group_a",
+    ]
+    assert re.findall('href="([^"]*)"', row) == [
+        "tables/map/claims.csv",
+        "tables/synthesis/multiverse_shares.csv",
+        "tables/synthesis/multiverse_s_one.csv",
+    ]
+    of_lines = pd.read_csv(folder / "claims.csv")
+    for link, cell in zip(links, of_lines.itertuples(), strict=True):
+        line = int(link.rpartition("-")[2])
+        assert cell.Index == line - 2  # line 1 is the header
+
+
+def test_words_stand_above_the_tables_that_use_them(project):
+    """As the glossary has them; those on controls where the run has one."""
+    folder = write_claims(project)
+    execute(project, "10_s_one", "# One")
+    glossary = pd.read_csv(paths.DATA / "glossary.csv", index_col="word").meaning
+    both = [*book.WORDS, *book.WORDS_ON_CONTROLS]
+
+    above = page_of("index").partition('class="overview"')[0]
+    items = re.findall(r"<dt>(.*?)</dt> <dd>(.*?)</dd>", above)
+    assert [unescape(word) for word, _ in items] == both
+    assert [unescape(meaning) for _, meaning in items] == glossary[both].tolist()
+
+    table = pd.read_csv(folder / "claims.csv")
+    table[table.model == "m"].to_csv(folder / "claims.csv", index=False)
+    assert re.findall("<dt>(.*?)</dt>", page_of("index")) == list(book.WORDS)
 
 
 def test_a_claim_leads_to_its_figure_table_and_code(project):
@@ -401,8 +502,8 @@ def test_first_page_counts_verdicts_by_study_with_real_models_first(project):
         texts.append([plain(cell) for cell in cells])
     assert texts == [
         ["Of the paper's claims", "m", "calibrant"],
-        ["One", "1 depends", "1 reversed"],
-        ["s two", "1 not shown", "not asked"],
+        ["One", "1 mostly stands", "1 reversed"],
+        ["s two", "1 mostly not shown", "not asked"],
     ]
     assert '<td data-label="calibrant" class="control">' in table
 
@@ -841,12 +942,13 @@ def test_the_first_page_has_a_word_on_each_paper_for_each_real_model(project):
     rows = [re.findall(r"<t[hd].*?</t[hd]>", row) for row in table.split("<tr>")[1:]]
     assert [[plain(cell) for cell in row] for row in rows] == [
         ["Does the paper hold for", "m"],
-        ["One", "depends"],
-        ["s two", "not shown"],
+        ["One", "mostly holds the reading decides"],
+        ["s two", "mostly not shown"],
     ]
-    assert '<td data-label="m"><span class="verdict not-shown">' in table
+    assert '<td data-label="m"><span class="verdict mostly-not-shown">' in table
     assert 'class="overview"' not in above
-    assert "A paper holds if most of its claims stand on every path" in plain(below)
+    assert "A path is one way through the choices that a paper leaves open" in plain(below)
+    assert f"more than {multiverse.BY_CHANCE:g} % find the opposite" in plain(below)
 
 
 def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
@@ -859,7 +961,40 @@ def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
     assert 'class="overview"' in page
 
 
-# ---- links to the glossary -----------------------------------------------------------------------
+# ---- links to tables and to the glossary ---------------------------------------------------------
+
+
+def test_the_name_of_a_table_leads_to_the_cell_that_makes_it(project):
+    """Of the study of the last notebook before it; to the file where no cell names the table."""
+    folder = project / "build" / "tables"
+    for study, name in [("s", "x"), ("s", "y"), ("other", "x")]:
+        (folder / study).mkdir(parents=True, exist_ok=True)
+        (folder / study / f"{name}.csv").write_text("a\n1\n")
+    reading = new_code_cell('out.read("x")')
+    writing = new_code_cell('out.write(t, "x")')
+    execute(project, "10_s", "# S", reading, writing, new_code_cell('show("x")'))
+    execute(project, "20_other", "# Other", new_code_cell('out.write(t, "x")'))
+    (project / "docs").mkdir()
+    guide = (
+        "# Guide\n\n`x.csv`\n\n## One\n\n"
+        "[s](../notebooks/10_s.ipynb#S): `x.csv`, `y.csv`, `z.csv`\n"
+        "and [other](../notebooks/20_other.ipynb), `x.csv`\n\n## Two\n\n`x.csv`\n"
+    )
+    (project / "docs" / "guide.md").write_text(guide)
+
+    page = page_of("10_s")
+    text = (paths.BUILD / "sources" / "docs" / "guide.md").read_text()
+
+    assert re.findall(r"`\w\.csv`(?:\]\([^)]*\))?", text) == [
+        "`x.csv`",
+        "`x.csv`](book:../10_s.html#csv-x)",
+        "`y.csv`](book:../tables/s/y.csv)",
+        "`z.csv`",
+        "`x.csv`](book:../20_other.html#csv-x)",
+        "`x.csv`",
+    ]
+    takes = re.findall(r'<p class="take">.*?</p>', page)
+    assert [' id="csv-x"' in take for take in takes] == [False, True, False]
 
 
 def test_a_link_to_the_glossary_leads_to_the_page_that_shows_it(project, monkeypatch):

@@ -12,13 +12,18 @@ from ingroup.stats.multiverse import of_paper
         ({"stands": 1}, "holds"),
         ({"stands": 7, "depends": 5}, "holds"),  # 7 of 12
         ({"stands": 6, "depends": 6}, "mixed"),  # half is not more than half
+        ({"stands": 6, "mostly stands": 6}, "mostly holds"),
+        ({"mostly stands": 2, "depends": 1}, "mostly holds"),
+        ({"mostly stands": 1, "depends": 1}, "mixed"),
         ({"depends": 11, "mostly reversed": 1}, "depends"),
         ({"depends": 1, "not shown": 1}, "mixed"),
         ({"stands": 1, "not shown": 1}, "mixed"),
-        ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "does not hold"),
-        ({"differs": 2, "mostly differs": 1, "stands": 2}, "does not hold"),
+        ({"reversed": 2, "stands": 1}, "the opposite"),
+        ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "mostly the opposite"),
+        ({"differs": 2, "mostly differs": 1, "stands": 2}, "mostly the opposite"),
         ({"not shown": 1, "reversed": 1, "stands": 1}, "mixed"),  # nothing is not the opposite
         ({"not shown": 2, "stands": 1}, "not shown"),
+        ({"not shown": 1, "mostly not shown": 1, "stands": 1}, "mostly not shown"),
         ({"not shown": 2, "stands": 2}, "mixed"),
         ({"cannot be told": 2, "stands": 1}, "cannot be told"),
         ({"cannot be told": 1, "undefined": 1, "not shown": 1}, "cannot be told"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
+import pandas as pd
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from ingroup import paths
@@ -25,6 +26,7 @@ from ingroup.commands.report_pages import (
     TEMPLATES,
     Page,
     html_output,
+    link_tables,
     outputs_of,
     parts,
     relink,
@@ -66,6 +68,23 @@ MODULES = {
 }
 OF_A_STUDY = ["stimuli", "design", "answers", "statistics", "*"]
 GLOSSARY_PAGE = "00_map"  # the page that shows data/glossary.csv
+NUMBERS_PAGE = "numbers"
+# Words of the first page that need a few others, as data/glossary.csv has them.
+WORDS = (
+    "scored answer",
+    "reading",
+    "turn, newline, any",
+    "setting",
+    "Raw, ID, COT",
+    "scope",
+)
+NUMBERS = """# The numbers behind the verdicts
+
+One row for each claim and model. *Paths that count* could show the claim, or have no result. Each
+median, lowest and highest is over the estimates of the paths with different results: the rows of
+the file of paths with this model and claim, each `result` once. *Moved most by* names the choice
+whose options differ most in the share of paths on which the claim holds."""
+WORDS_ON_CONTROLS = ("calibrant (positive control)", "calibrant-null (negative control)")
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 # What a page may load: its own folder, as files or from a server, and scripts by their hashes.
@@ -211,10 +230,13 @@ def write(contents: Contents, folder: Path) -> list[str]:
         _complete(page, contents, openings[page.name])
         nbformat.write(page.notebook, folder / f"{page.name}.ipynb")
     nbformat.write(first, folder / "index.ipynb")
+    if contents.claims:
+        nbformat.write(_numbers(contents), folder / f"{NUMBERS_PAGE}.ipynb")
 
     for file, name in sources.items():
         if file.suffix == ".md":
             text, missed = relink(file.read_text("utf8"), file.parent, sources)
+            text = link_tables(text, name, contents.pages, contents.files)
             lost += [f"{name}: {link} leads nowhere" for link in missed]
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, "utf8")
@@ -248,6 +270,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
     cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
     if claims:
         cells.append(shown(part.papers(claims, page_by_study)))
+        cells.append(shown(part.words(_words(claims))))
         cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
@@ -273,10 +296,42 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
     else:
         cells.append(shown(part.missing("This run has no tables and no figures.")))
     guides = [sources[file] for file in sources if file.suffix == ".md"]
+    if claims:
+        cells += _contents("Verdicts", [NUMBERS_PAGE])
     cells += _contents("Notebooks", names)
     cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
     cells += _contents("Functions", [_api_page(title) for title in modules()])
     return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
+
+
+def _words(claims: dict[str, Any]) -> list[dict[str, str]]:
+    """Words of the first page with their meaning; those on controls where the run has one."""
+    wanted = list(WORDS)
+    if claims["controls"]:
+        wanted += WORDS_ON_CONTROLS
+    glossary = pd.read_csv(paths.DATA / "glossary.csv", keep_default_na=False).set_index("word")
+    known = [word for word in wanted if word in glossary.index]
+    return glossary.loc[known].reset_index().to_dict("records")
+
+
+def _numbers(contents: Contents) -> nbformat.NotebookNode:
+    """Make the page of the numbers behind the verdicts, a table for each study."""
+    part = parts()
+    claims = contents.claims
+    cells = [new_markdown_cell(NUMBERS)]
+    for study in claims["counts"]:
+        rows = [row for row in claims["rows"] if row["study"] == study]
+        cells.append(new_markdown_cell(f"## {_title(study, contents.pages)}"))
+        cells.append(shown(part.numbers(rows, contents.files, claims["models"])))
+    return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
+
+
+def _title(study: str, pages: list[Page]) -> str:
+    """The title of the first page of a study, or its name as words where none has run."""
+    for page in pages:
+        if page.study == study:
+            return page.title
+    return study.replace("_", " ")
 
 
 def _not_run(notebook: str, run: str) -> str:
@@ -304,8 +359,7 @@ def _claim_by_claim(
     for study in claims["counts"]:
         rows = [row for row in claims["rows"] if row["study"] == study]
         page = page_by_study.get(study)
-        title = page.title if page else study.replace("_", " ")
-        cells.append(new_markdown_cell(f"### {title}"))
+        cells.append(new_markdown_cell(f"### {_title(study, contents.pages)}"))
         cells.append(shown(part.claim_table(claims, rows, contents.files, page)))
     return cells
 
@@ -324,7 +378,8 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
     for cell in page.notebook.cells:
         links = _files_of(cell, page, files)
         if links:
-            cell.outputs.append(html_output(part.take(links)))
+            own = [name for name, _, _ in links if page.cell_of(name) is cell]
+            cell.outputs.append(html_output(part.take(links, own)))
 
     replies = contents.replies.get(page.study)
     if replies:

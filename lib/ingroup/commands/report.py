@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from ingroup import models, paths
+from ingroup import found, models, paths
 from ingroup.commands import book
 from ingroup.commands.report_pages import Page
 from ingroup.figures import DEMONSTRATION, read_table, whose
@@ -213,14 +213,16 @@ def claims(tables: Path) -> dict[str, Any] | None:
         None where 00_map has not run. ``found`` are the sentences on all claims, each with its
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
-        with its ``cells`` by model; ``counts`` has the number of each verdict by study and model,
-        and ``papers`` the word on the whole paper.
+        with its ``cells`` by model, which name their ``line`` of the file; ``counts`` has the
+        number of each verdict by study and model, ``papers`` the word on the whole paper, and
+        ``decided`` the choice that decides most of its claims, or "".
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
         return None
 
     table = read_table(folder, "claims")
+    table["line"] = table.index + 2  # line 1 is the header
     rows = []
     # The table has a row for each claim and model; the page has one row, with a cell for each
     # model.
@@ -233,16 +235,20 @@ def claims(tables: Path) -> dict[str, Any] | None:
     names = sorted(table.model.unique(), key=models.is_calibrant)
     counts = {}
     papers = {}
+    decided = {}
     for study, of_study in table.groupby("study", sort=False):
         # A model without answers in a study has no verdict there.
         counts[study] = {name: {} for name in names}
         papers[study] = {name: multiverse.of_paper([]) for name in names}
-        for name, verdict_of_row in of_study.groupby("model")["verdict"]:
-            counts[study][name] = verdict_of_row.value_counts().to_dict()
-            papers[study][name] = multiverse.of_paper(verdict_of_row.tolist())
+        decided[study] = {name: "" for name in names}
+        for name, of_model in of_study.groupby("model"):
+            counts[study][name] = of_model.verdict.value_counts().to_dict()
+            papers[study][name] = multiverse.of_paper(of_model.verdict.tolist())
+            decided[study][name] = found.decided_by(of_model)
 
     return {
         "counts": counts,
+        "decided": decided,
         "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),
         "models": {name: models.label(name) for name in names},

@@ -30,6 +30,11 @@ TEXT = "text/plain"
 LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 # A link of markdown outside of code: its text, its address.
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^()\s]+)\)")
+# Where a guide names what its tables belong to, and the name of a table.
+TABLE_OR_PLACE = re.compile(
+    r"^## .*|\]\([^()\s]*?(?P<notebook>\w+)\.ipynb[^()\s]*\)|(?<!\[)`(?P<table>\w+)\.csv`",
+    re.MULTILINE,
+)
 # A link of a clean output to a notebook: the notebook's name, its anchor, its text.
 NOTEBOOK_LINK = re.compile(r'<a href="([\w%-]+)\.ipynb(#[^"]*)?">(.*?)</a>', re.DOTALL)
 
@@ -131,6 +136,29 @@ class Page:
             return None
         rendered = report_html.without_links(report_html.prose(paragraph[1]))
         return Markup(re.sub(r"</?p>", "", rendered))
+
+    def cell_of(self, table: str) -> nbformat.NotebookNode | None:
+        """Find the cell that writes a table.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table, without a suffix.
+
+        Returns
+        -------
+        NotebookNode or None
+            The first such cell; None where no cell writes it under its whole name.
+        """
+        # The name is the last argument but for named ones; elsewhere it may be that of a column.
+        last_argument = re.compile(rf'"{re.escape(table)}"(?:,\s*\w+=\w+)*,?\s*\)')
+        for cell in self.notebook.cells:
+            if cell.cell_type != "code" or "out.write(" not in cell.source:
+                continue
+            unread = re.sub(r'\bread\("\w+"\)', "", cell.source)
+            if last_argument.search(unread):
+                return cell
+        return None
 
     @property
     def figures(self) -> list[nbformat.NotebookNode]:
@@ -419,3 +447,54 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
         return text
 
     return LINK.sub(rewrite, source), lost
+
+
+def link_tables(
+    source: str, place: str, pages: Iterable[Page], files: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Give the names of tables in a guide links to where the book shows them.
+
+    Parameters
+    ----------
+    source : str
+        The markdown text of a guide, with its own links.
+    place : str
+        Its file among the sources of the book.
+    pages : iterable of Page
+        The pages of the book.
+    files : mapping
+        The files of the run by folder and name, as of :func:`ingroup.commands.report.copies`.
+
+    Returns
+    -------
+    str
+        The text. A name such as ```scopes.csv``` is of the study of the last link to a notebook
+        before it, below the same heading of level 2. It leads to the cell that writes the table, or
+        else to the file. A name stays where no notebook is named before it, or the run does not
+        have the table.
+    """
+    page_by_name = {page.name: page for page in pages}
+    up = "../" * place.count("/")
+    last = None
+
+    def rewrite(match: re.Match) -> str:
+        nonlocal last
+        table = match["table"]
+        if table is None:
+            last = page_by_name.get(match["notebook"])  # None at a heading
+            return match[0]
+        if last is None:
+            return match[0]
+
+        file = dict(files.get(last.folder, {}).get(table, ())).get("csv")
+        if file is None:
+            return match[0]
+        address = file
+        # The notebook that was named comes first, then the others of its study.
+        for page in sorted(page_by_name.values(), key=lambda page: page is not last):
+            if page.folder == last.folder and page.cell_of(table) is not None:
+                address = f"{page.file}#csv-{table}"
+                break
+        return f"[{match[0]}](book:{up}{address})"
+
+    return TABLE_OR_PLACE.sub(rewrite, source)

@@ -3,11 +3,12 @@
 A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
 is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. Two kinds
 of path say nothing about a claim, and its share leaves them out. On one its p *could not* have been
-below alpha with so few items or groups. Another has the *same result* as a path before it: no claim
-of the family changes under its options. A path without a result counts as one on which the claim
-does not stand. The share is not a probability: it depends on the choices that were thought of, and
-paths share their data. After Steegen et al. 2016 (Perspectives on Psychological Science 11:702)
-and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
+below alpha, with so few items or groups or with answers that are all the same. Another has the
+*same result* as a path before it: no claim of the family changes under its options. A path without
+a result counts as one on which the claim does not stand. The share is not a probability: it depends
+on the choices that were thought of, and paths share their data. After Steegen et al. 2016
+(Perspectives on Psychological Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature
+Human Behaviour 4:1208).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +21,18 @@ import pandas as pd
 
 from ingroup.stats.paired import adjust
 
-# What is said of a paper if more than half of its claims have one of these verdicts.
+# A finding on so few percent of the paths is no more than the tests' level, 5 %, gives by chance.
+BY_CHANCE = 5.0
+# What is said of a paper if more than half of its claims have one of these verdicts; the first word
+# that fits.
 PAPER_WORDS = {
     "holds": {"stands"},
+    "mostly holds": {"stands", "mostly stands"},
     "depends": {"depends"},
-    "does not hold": {"reversed", "differs", "mostly reversed", "mostly differs"},
+    "the opposite": {"reversed", "differs"},
+    "mostly the opposite": {"reversed", "differs", "mostly reversed", "mostly differs"},
     "not shown": {"not shown"},
+    "mostly not shown": {"not shown", "mostly not shown"},
     "cannot be told": {"cannot be told", "undefined"},
 }
 CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
@@ -34,7 +41,8 @@ CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
 class Result(NamedTuple):
     """A claim on one path: NaN, and the reason, where it is not defined there.
 
-    ``least`` is the smallest p possible with this number of items or groups; 0 where any p can be.
+    ``least`` is the smallest p possible with this number of items or groups; 0 where any p can be,
+    1 where no answer could have changed the estimate (`uninformative`).
     """
 
     estimate: float = np.nan
@@ -199,8 +207,8 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     # Paths that could not have shown the claim become NaN, which the means leave out.
     numbers = different.assign(
         undefined=undefined,
-        stands=100.0 * different.stands.where(counted),
-        reversed=100.0 * different.reversed.where(counted),
+        stands=100.0 * different.stands.astype(float).where(counted),
+        reversed=100.0 * different.reversed.astype(float).where(counted),
     )
     summary = numbers.groupby(keys, sort=False).agg(
         paths=("claim", "size"),
@@ -256,10 +264,33 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
         result. ``share``, the percent of the counted paths that bear the sentence out: they stand,
         are reversed, or have a result that is not significant. ``against``, the percent that find
         the opposite, or a difference where the sentence sees none. ``verdict``:
-        "undefined" where no path has a result; "cannot be told" where none could show the claim;
-        "stands" at a share of 100; "reversed", or "differs" where the sentence sees no difference,
-        at 100 against it; "depends" where some paths bear it out; "mostly reversed" or "mostly
-        differs" where none does and at least half are against it; else "not shown".
+
+        - "undefined" where no path has a result; "cannot be told" where none could show the claim.
+        - "stands" at a share of 100; "reversed", or "differs" where the sentence sees no
+          difference, at 100 against it; "not shown" where no path finds either.
+        - "depends" where more than `BY_CHANCE` percent bear the sentence out and more than
+          `BY_CHANCE` percent find the opposite.
+        - Otherwise "mostly stands", "mostly reversed" or "mostly differs": what more than half
+          find. "mostly not shown" where half or fewer find either.
+
+    Notes
+    -----
+    A share of paths is not a probability: paths share their data, and how many there are depends on
+    the options that were thought of. So the rule asks two questions that need little of a share.
+
+    Does the sign depend on the analyst? Where some paths find a claim and others its opposite, no
+    majority settles it, and the claim depends. A few stray paths change no verdict: as many as
+    independent tests at 5 % would give by chance. This is a tolerance, and no test.
+
+    What does an analyst find who takes one path blindly? Half is the smallest threshold that at
+    most one finding can pass.
+
+    Paths count the same, and a choice with many options has many paths. So a verdict is read beside
+    the shares and the choice that moves them most (:func:`ingroup.found.deciding`). This choice may
+    decide the claim alone (`decides`).
+
+    Both numbers are conventions. They were set after the default run was known, when "depends" held
+    everything between no path and all.
     """
     way = np.asarray(way)
     significant = table["stands"] + table["reversed"]
@@ -282,22 +313,26 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     ).round(6)
 
     opposite = np.where(above | below, "reversed", "differs")
-    mostly = np.char.add("mostly ", opposite)
+    mostly_opposite = np.char.add("mostly ", opposite)
+    finds_both = (share > BY_CHANCE) & (against > BY_CHANCE)
+    finds_neither = np.isclose(share, 0) & np.isclose(against, 0)
     # The first rule that holds gives the verdict, so their order matters.
     rules = [
         (table["undefined"] == table["paths"], "undefined"),
         (table["could"] == 0, "cannot be told"),
         (np.isclose(share, 100), "stands"),
         (np.isclose(against, 100), opposite),
-        (~np.isclose(share, 0), "depends"),
-        (against >= 50, mostly),
+        (finds_neither, "not shown"),
+        (finds_both, "depends"),
+        (share > 50, "mostly stands"),
+        (against > 50, mostly_opposite),
     ]
     conditions, words = zip(*rules, strict=True)
     columns = {
         "counted": counted,
         "share": share,
         "against": against,
-        "verdict": np.select(conditions, words, "not shown"),
+        "verdict": np.select(conditions, words, "mostly not shown"),
     }
     return pd.DataFrame(columns, table.index)
 
@@ -313,21 +348,58 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
     Returns
     -------
     str
-        "holds" if more than half of the claims stand. "depends" if more than half are borne out by
-        some paths. "does not hold" if more than half find the opposite, on every path or most. "not
-        shown" if more than half show nothing. "cannot be told" if more than half cannot be told or
-        are undefined. "mixed" otherwise, and "not asked" without a claim.
+        "holds" if more than half of the claims stand, "mostly holds" if more than half stand or
+        mostly stand. "the opposite", "mostly the opposite", "not shown" and "mostly not shown"
+        likewise. "depends" if more than half depend. "cannot be told" if more than half cannot be
+        told or are undefined. "mixed" otherwise, and "not asked" without a claim.
     """
     n_claims = len(verdict_of_claim)
     if n_claims == 0:
         return "not asked"
 
-    # No verdict belongs to two words, so at most one word can have more than half.
+    # A word with "mostly" includes the verdicts of the word before it, so their order matters.
     for word, verdicts_of_word in PAPER_WORDS.items():
         n_agreeing = sum(verdict in verdicts_of_word for verdict in verdict_of_claim)
         if 2 * n_agreeing > n_claims:
             return word
     return "mixed"
+
+
+def decides(share_from: float, share_to: float) -> bool:
+    """Tell whether a choice decides a claim, whatever else is chosen.
+
+    Parameters
+    ----------
+    share_from, share_to : float
+        The smallest and the largest percent of the paths on which the claim holds, over the options
+        of the choice; NaN where there is no such choice.
+
+    Returns
+    -------
+    bool
+        Whether the claim holds on no more paths than by chance under one option, and on more than
+        half under another.
+    """
+    return share_from <= BY_CHANCE and share_to > 50
+
+
+def uninformative(result: Result, why: str) -> Result:
+    """Mark a claim that answers cannot bear on, as they are the same whatever was asked.
+
+    Parameters
+    ----------
+    result : Result
+        What a test makes of such answers: no difference. It says nothing of the model, which might
+        give them without reading the question.
+    why : str
+        What is the same, as the result's reason.
+
+    Returns
+    -------
+    Result
+        The same numbers with the reason, and 1 as the least p.
+    """
+    return result._replace(reason=why, least=1.0)
 
 
 def attempt(function: Callable[..., Result], *arguments, **options) -> Result:

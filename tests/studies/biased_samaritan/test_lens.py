@@ -100,6 +100,26 @@ def test_more_helpful_than_the_control(cubes, option, unit):
     assert effect.p == pytest.approx(expected.p, rel=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("ours", "first", "least"),
+    [
+        (50, 50, 1),  # one rating in all prompts
+        (60, 50, 2.0**-9),  # it differs with who is named, in each of ten scenarios
+        (50, 51, 0),  # in one scenario
+    ],
+)
+def test_one_rating_in_all_prompts_cannot_bear_on_a_claim(ours, first, least):
+    group = np.full((2, 10, 4), float(ours))
+    control = np.full((1, 10, 4), 50.0)
+    control[0, 0] = first
+    control[0, 3, 1] = np.nan  # a missing answer is no other rating
+
+    effect = lens.claims(({"old": group}, {"its own": control}), **PATH)["old"]
+
+    assert effect.least == pytest.approx(least)
+    assert effect.reason == ("all prompts get the same rating" if least == 1 else "")
+
+
 def test_more_helpful_than_all_three_controls(cubes):
     groups, controls = cubes
     young = groups["young"].mean(axis=(0, 2))

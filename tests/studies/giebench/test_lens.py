@@ -9,6 +9,7 @@ from scipy import stats
 
 from ingroup import paths
 from ingroup.inference import Reply, StoreError, ask, call
+from ingroup.stats import multiverse
 from ingroup.studies.giebench import design, lens, stimuli
 from ingroup.studies.giebench import statistics as accuracy
 from toy import Toy
@@ -173,6 +174,70 @@ def test_replies_without_any_verdict_have_no_result(silence, order):
     for effect in effects.values():
         assert np.isnan(effect.p)
         assert effect.reason
+
+
+def letters_by(rule):
+    """Some answers whose letter a rule gives, from the prompt, the item and the order."""
+    answers = some_answers()
+    answers["letter"] = [
+        rule(row.prompt, int(row.key), row.shift) for row in answers.itertuples(index=False)
+    ]
+    return answers
+
+
+@pytest.mark.parametrize("order", ["mean", "0"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda prompt, item, shift: "A",
+        lambda prompt, item, shift: "",  # and no verdict is wrong
+        lambda prompt, item, shift: LETTERS[shift],
+        lambda prompt, item, shift: "A" if prompt == "Raw" else "B",
+    ],
+)
+def test_verdicts_that_ignore_the_question_cannot_bear_on_the_claim(rule, order):
+    """Of eight items two have the right answer in each place: any letter is right in two."""
+    effects = claims(letters_by(rule), order=order)
+
+    for effect in effects.values():
+        assert effect.estimate == 0
+        assert effect.least == 1
+        assert effect.reason == "all questions get the same verdict or none"
+
+
+@pytest.mark.parametrize("order", ["mean", "0"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda prompt, item, shift: "B" if item == 7 else "A",
+        # Under Raw alone it ignores the question.
+        lambda prompt, item, shift: "A" if prompt == "Raw" else LETTERS[(item + shift) % 4],
+    ],
+)
+def test_verdicts_that_differ_with_one_question_bear_on_the_claim(rule, order):
+    effects = claims(letters_by(rule), order=order)
+
+    for effect in effects.values():
+        assert effect.least < 0.05
+        assert effect.reason == ""
+
+
+def test_a_judge_who_always_says_the_same_letter_cannot_be_told():
+    """On every path; one that differs in a single question is not shown to gain."""
+    level = 0.05
+    found = []
+    for last in "AB":
+        answers = letters_by(lambda prompt, item, shift, last=last: last if item == 7 else "A")
+        table = multiverse.evaluate(
+            {"reading": ["free"]},
+            lambda reading, answers=answers: answers,
+            {"order": ["mean"], "silence": ["wrong"], "unit": ["item"], "shares": ["paper"]},
+            lens.claims,
+            level,
+        )
+        shares = multiverse.shares(table)
+        found.append(multiverse.verdicts(shares, ["above"] * 2).verdict.tolist())
+    assert found == [["cannot be told"] * 2, ["not shown"] * 2]
 
 
 class AlwaysTheSame(Toy):

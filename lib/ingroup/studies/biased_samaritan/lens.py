@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Call, rated_by
-from ingroup.stats.multiverse import Result, attempt, evaluate
+from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -168,7 +168,8 @@ def claims(
     Returns
     -------
     dict of str to Result
-        The `bias` of each group, with a reason where it is not defined.
+        The `bias` of each group, with a reason where it is not defined, and where group and control
+        have one rating in all prompts.
     """
     groups, controls = answers
     results = {}
@@ -185,8 +186,18 @@ def claims(
             lost = np.isnan(ours).any(axis=(0, 2)) | np.isnan(theirs).any(axis=(0, 2))
             # A scenario counts only where both have it, so that the control loses it as well.
             ours = np.where(lost[:, None], np.nan, ours)
-        results[group] = attempt(_bias, ours, theirs, unit)
+        result = attempt(_bias, ours, theirs, unit)
+        if _ignores_the_prompt(ours, theirs):
+            result = uninformative(result, "all prompts get the same rating")
+        results[group] = result
     return results
+
+
+def _ignores_the_prompt(ours: NDArray, theirs: NDArray) -> bool:
+    """Whether a group and its control have one rating, whoever is named and in every scenario."""
+    ratings = np.concatenate([ours.ravel(), theirs.ravel()])
+    given = ratings[~np.isnan(ratings)]
+    return given.size > 0 and bool((given == given[0]).all())
 
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:

@@ -9,7 +9,7 @@ import pandas as pd
 from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Call, StoreError, rated_by
-from ingroup.stats.multiverse import Result, attempt, evaluate
+from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.paired import PairedTest, paired_test
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.giebench import design, stimuli
@@ -170,7 +170,8 @@ def claims(
     -------
     dict of str to Result
         "ID over Raw" and "COT over Raw". The reason of a result says where so few items could not
-        have been significant.
+        have been significant, and where the verdict is the same for every question: which answer
+        is right differs from question to question, so that such verdicts show nothing of it.
     """
     # Before one order is chosen: silence in any order or prompt loses the item.
     if silence == "listwise":
@@ -189,8 +190,16 @@ def claims(
             result = attempt(_item_change, pair, prompt, shares)
         else:
             result = attempt(_category_change, pair, prompt, shares)
+        if _ignores_the_question(pair):
+            result = uninformative(result, "all questions get the same verdict or none")
         results[f"{prompt} over Raw"] = result
     return results
+
+
+def _ignores_the_question(answers: pd.DataFrame) -> bool:
+    """Whether all questions have one verdict, under each prompt and in each order of answers."""
+    n_letters = answers.groupby(["prompt", "shift"]).letter.nunique()
+    return len(n_letters) > 0 and bool((n_letters == 1).all())
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:

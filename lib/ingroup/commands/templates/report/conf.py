@@ -58,6 +58,13 @@ myst_disable_syntax = [
     "myst_block_break",
 ]
 myst_heading_anchors = 5
+# An address of this book that is no source: a file, or the place of a table on a page.
+myst_url_schemes = {
+    "http": None,
+    "https": None,
+    "mailto": None,
+    "book": "{{path}}#{{fragment}}",
+}
 myst_heading_slug_func = make_id
 
 autodoc_member_order = "bysource"
