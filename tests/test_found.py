@@ -120,6 +120,16 @@ def test_a_choice_decides_a_paper_if_it_decides_most_of_its_claims(rows, choice)
     assert found.decided_by(table.astype({"share_from": float, "share_to": float})) == choice
 
 
+@pytest.mark.parametrize(
+    ("share_from", "word"), [(5.0, "depends on the reading"), (5.1, "mostly holds")]
+)
+def test_a_choice_that_decides_stands_in_the_word_on_a_paper(share_from, word):
+    """Two claims mostly stand. The reading decides them if one option shows no more than chance."""
+    rows = [("mostly stands", "reading", share_from, 100.0)] * 2
+    table = pd.DataFrame(rows, columns=["verdict", "choice", "share_from", "share_to"])
+    assert found.on_paper(table) == word
+
+
 def test_without_the_synthesis_there_is_no_claim(tmp_path):
     assert found.by_claim(tmp_path).empty
 

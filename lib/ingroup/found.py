@@ -130,6 +130,26 @@ def decided_by(claims: pd.DataFrame) -> str:
     return "" if most.empty else str(most.index[0])
 
 
+def on_paper(claims: pd.DataFrame) -> str:
+    """Say in a few words what one model shows of a paper.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        The rows of one paper and model, as `by_claim` has them.
+
+    Returns
+    -------
+    str
+        "depends on the <choice>" where a choice decides most claims (`decided_by`), however many
+        paths its options have. Otherwise the word of :func:`ingroup.stats.multiverse.of_paper`.
+    """
+    choice = decided_by(claims)
+    if choice:
+        return f"depends on the {choice}"
+    return multiverse.of_paper(claims.verdict.tolist())
+
+
 def by_claim(folder: Path) -> pd.DataFrame:
     """Judge the papers' sentences by the paths of the synthesis.
 

@@ -942,9 +942,10 @@ def test_the_first_page_has_a_word_on_each_paper_for_each_real_model(project):
     rows = [re.findall(r"<t[hd].*?</t[hd]>", row) for row in table.split("<tr>")[1:]]
     assert [[plain(cell) for cell in row] for row in rows] == [
         ["Does the paper hold for", "m"],
-        ["One", "mostly holds the reading decides"],
+        ["One", "depends on the reading"],
         ["s two", "mostly not shown"],
     ]
+    assert '<td data-label="m"><span class="verdict depends">' in table
     assert '<td data-label="m"><span class="verdict mostly-not-shown">' in table
     assert 'class="overview"' not in above
     assert "A path is one way through the choices that a paper leaves open" in plain(below)

@@ -214,8 +214,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
         with its ``cells`` by model, which name their ``line`` of the file; ``counts`` has the
-        number of each verdict by study and model, ``papers`` the word on the whole paper, and
-        ``decided`` the choice that decides most of its claims, or "".
+        number of each verdict by study and model, and ``papers`` the word on the whole paper.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -235,20 +234,16 @@ def claims(tables: Path) -> dict[str, Any] | None:
     names = sorted(table.model.unique(), key=models.is_calibrant)
     counts = {}
     papers = {}
-    decided = {}
     for study, of_study in table.groupby("study", sort=False):
         # A model without answers in a study has no verdict there.
         counts[study] = {name: {} for name in names}
         papers[study] = {name: multiverse.of_paper([]) for name in names}
-        decided[study] = {name: "" for name in names}
         for name, of_model in of_study.groupby("model"):
             counts[study][name] = of_model.verdict.value_counts().to_dict()
-            papers[study][name] = multiverse.of_paper(of_model.verdict.tolist())
-            decided[study][name] = found.decided_by(of_model)
+            papers[study][name] = found.on_paper(of_model)
 
     return {
         "counts": counts,
-        "decided": decided,
         "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),
         "models": {name: models.label(name) for name in names},
