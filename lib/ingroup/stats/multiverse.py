@@ -257,10 +257,10 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
         at 100 against it; "depends" where some paths bear it out; "mostly reversed" or "mostly
         differs" where none does and at least half are against it; else "not shown".
     """
-    way = np.asarray(way)
+    ways = np.asarray(way)
     significant = table["stands"] + table["reversed"]
-    above = way == "above"
-    below = way == "below"
+    above = ways == "above"
+    below = ways == "below"
     counted = table["could"] + table["undefined"]
     without = 100 * table["undefined"] / counted.clip(lower=1)
     calm = 100 - significant - without
