@@ -325,7 +325,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
     setting = part.setting
     category = "-".join(part.category.lower().split())
     rounds = parameters.get("ROUNDS", 1)
-    labels = {"setting": setting.name, "category": part.category}
+    labels: dict[str, Any] = {"setting": setting.name, "category": part.category}
     if rounds > 1:
         labels["round"] = 1
 
