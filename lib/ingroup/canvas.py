@@ -129,7 +129,7 @@ def _rows(ax: Axes) -> range:
 
 def _texts(fig: Figure) -> list[Text]:
     """The texts that are drawn, without labels of ticks beyond the ends of an axis."""
-    unseen = set()
+    unseen: set[Text] = set()
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
             unseen.update(_labels_beyond(axis) if ax.axison else axis.findobj(Text))

@@ -101,7 +101,7 @@ class Trial(NamedTuple):
         Its chat.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index: no trial is searched
     condition: dict[str, Any]
     messages: list[Message]
 
@@ -156,7 +156,7 @@ class Block:
         """
         condition = {**self.labels, **self.factors}  # the keys, in this order
         remaining = index
-        for name, levels in reversed(self.factors.items()):
+        for name, levels in reversed(list(self.factors.items())):
             remaining, position = divmod(remaining, len(levels))
             condition[name] = levels[position]
         return condition
@@ -205,7 +205,7 @@ class Design(Sequence[Trial]):
     def __len__(self) -> int:
         return self._bounds[-1]
 
-    def __getitem__(self, index: int) -> Trial:
+    def __getitem__(self, index: int) -> Trial:  # type: ignore[override]  # no slices
         size = len(self)
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
@@ -218,7 +218,7 @@ class Design(Sequence[Trial]):
         condition = block.condition(number - start)
         return Trial(number, condition, block.render(condition))
 
-    def index(self, condition: Mapping[str, Any]) -> int:
+    def index(self, condition: Mapping[str, Any]) -> int:  # type: ignore[override]  # no trial
         """Give the number of a condition in the whole design.
 
         Parameters

@@ -43,7 +43,7 @@ def n_items(calls: Sequence[Call]) -> int:
     int
         An item that several calls ask about counts once.
     """
-    items = set()
+    items: set[Any] = set()
     for call in calls:
         for block in call.design.blocks:
             for factor in block.factors.keys() & ITEMS.keys():
