@@ -127,7 +127,7 @@ def _modules() -> dict[str, list[str]]:
         title = study.replace("_", " ").capitalize()
         patterns[title] = [f"studies/{study}/{name}" for name in OF_A_STUDY]
 
-    modules = {}
+    modules: dict = {}
     library = paths.ROOT / "lib"
     for title, names in (patterns | MODULES).items():
         for name in names:
@@ -221,7 +221,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
         cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
-        cells += _claim_by_claim(contents, page_by_study)
+        cells += _claim_by_claim(claims, contents, page_by_study)
         page_by_name = {page.name: page for page in pages}
         cells.append(new_markdown_cell("## What was found"))
         if paths.ROOT / "docs" / "findings.md" in sources:
@@ -265,11 +265,10 @@ def _make(targets: str, run: str) -> str:
 
 
 def _claim_by_claim(
-    contents: Contents, page_by_study: dict[str, Page]
+    claims: dict[str, Any], contents: Contents, page_by_study: dict[str, Page]
 ) -> list[nbformat.NotebookNode]:
     """Return what a verdict means, then a heading and a table for each study."""
     part = parts()
-    claims = contents.claims
     cells = [shown(part.meaning(claims, contents.files))]
     for study in claims["counts"]:
         rows = [row for row in claims["rows"] if row["study"] == study]

@@ -166,7 +166,8 @@ def _named(text: str, labels: Mapping[str, str]) -> str:
         for written, shown in ((folder, label), (html.escape(folder), html.escape(label))):
             place = re.escape(written.rstrip("/"))
             alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"  # no part of a longer path
-            text = re.sub(alone, lambda _, shown=shown: shown, text)
+            literal = shown.replace("\\", r"\\")  # re.sub reads a backslash as its own
+            text = re.sub(alone, literal, text)
     return text
 
 

@@ -15,7 +15,7 @@ import yaml
 from ingroup import parameters, paths
 from ingroup.commands.settings import known_parameters, notebooks, renamed, study_names
 from ingroup.inference import Call
-from ingroup.tables import InputError
+from ingroup.tables import InputError, wrong
 
 
 def merged(
@@ -173,7 +173,7 @@ def folder_of(notebook: str) -> str:
     return "audit" if name.startswith("audit_") else name
 
 
-def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
+def calls_of(notebook: str, parameters: Mapping[str, Any]) -> list[Call]:
     """Return what a study's notebook asks with these parameters.
 
     Parameters
@@ -220,9 +220,13 @@ def _cell(source: Path) -> dict[str, Any]:
 
     values = {}
     text = "".join(cell["source"])
-    for assignment in ast.parse(text).body:
-        (target,) = assignment.targets
-        values[target.id] = ast.literal_eval(assignment.value)
+    for statement in ast.parse(text).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values[name] = ast.literal_eval(value)
+            case _:
+                found = f"{ast.unparse(statement)!r} in the cell of parameters"
+                raise wrong(source, found, "a line NAME = value")
     return values
 
 

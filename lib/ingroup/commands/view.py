@@ -24,6 +24,7 @@ from ingroup.commands.parameters import calls_of, command_line, parameters_of
 from ingroup.inference import Call, StoreError, parts, stored, there
 from ingroup.inference.choices import probabilities
 from ingroup.inference.engine import LENGTH
+from ingroup.parsing import Rule
 from ingroup.tables import InputError
 
 SAMPLES = 200  # trials per log, unless the command line says otherwise
@@ -33,7 +34,7 @@ BEST = 5  # answers that are shown of scored ones
 
 
 def samples(
-    call: Call, rule: str, size: int = SAMPLES, linked: Collection[int] = ()
+    call: Call, rule: Rule, size: int = SAMPLES, linked: Collection[int] = ()
 ) -> Iterator[EvalSample]:
     """Turn trials of a call into samples of inspect_ai.
 
@@ -100,14 +101,14 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         if value not in (None, "", {}, []):
             scores[name] = {"value": value, "answer": answer}
 
-    factors = {}
+    factors: dict = {}
     for name, level in trial.condition.items():
         if hasattr(level, "_asdict"):  # a named tuple, whose fields have names of their own
             factors |= level._asdict()
         else:
             factors[name] = level
 
-    return EvalSample(
+    sample = dict(
         id=row.trial,
         epoch=call.round,
         input=trial.messages,
@@ -121,6 +122,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         scores=scores,
         metadata={"asked": call.way, **call.labels, **factors, **reading},
     )
+    return EvalSample.model_validate(sample)
 
 
 def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
@@ -140,7 +142,7 @@ def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
         yield "\n".join(lines) or None
 
 
-def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
+def write(call: Call, rule: Rule, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
     """Write the log of one call.
 
     Parameters
@@ -165,7 +167,7 @@ def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int
     n_trials = len(call.design)
     manifest = call.folder / "manifest.json"
     created = datetime.fromtimestamp(manifest.stat().st_mtime, UTC).isoformat()
-    log = EvalLog(
+    content = dict(
         status="success",
         eval={
             "created": created,
@@ -181,6 +183,7 @@ def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int
         stats={"started_at": created, "completed_at": created},
         samples=chosen,
     )
+    log = EvalLog.model_validate(content)
 
     name = "--".join(call.address.parts)
     file = folder / f"{name}.eval"
@@ -233,7 +236,7 @@ def show(logs: Path, bundle: str | None) -> int:
     return os.execl(sys.executable, *command)
 
 
-def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, str]:
+def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, Rule]:
     """Return the parsing rule of each call of some notebooks, as they ran; as set, with `--set`."""
     rule_of = {}
     for name in names:
@@ -244,7 +247,7 @@ def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, str]:
     return rule_of
 
 
-def _write_logs(calls: list[Call], rule_of: dict[Call, str], options: argparse.Namespace) -> Path:
+def _write_logs(calls: list[Call], rule_of: dict[Call, Rule], options: argparse.Namespace) -> Path:
     """Write the logs of some calls; return their folder."""
     trials_of = linked(options.run)
     logs = paths.run_folder(options.run) / "view"
