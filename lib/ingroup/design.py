@@ -101,7 +101,7 @@ class Trial(NamedTuple):
         Its chat.
     """
 
-    index: int  # type: ignore[assignment]  # hides tuple.index: no trial is searched
+    index: int  # type: ignore[assignment]  # hides tuple.index, which no trial needs
     condition: dict[str, Any]
     messages: list[Message]
 
@@ -205,7 +205,8 @@ class Design(Sequence[Trial]):
     def __len__(self) -> int:
         return self._bounds[-1]
 
-    def __getitem__(self, index: int) -> Trial:  # type: ignore[override]  # no slices
+    # A sequence would take slices, too, which nobody needs.
+    def __getitem__(self, index: int) -> Trial:  # type: ignore[override]
         size = len(self)
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
@@ -218,7 +219,8 @@ class Design(Sequence[Trial]):
         condition = block.condition(number - start)
         return Trial(number, condition, block.render(condition))
 
-    def index(self, condition: Mapping[str, Any]) -> int:  # type: ignore[override]  # no trial
+    # A sequence would look up a trial: here it is looked up by its condition.
+    def index(self, condition: Mapping[str, Any]) -> int:  # type: ignore[override]
         """Give the number of a condition in the whole design.
 
         Parameters
