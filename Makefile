@@ -91,10 +91,10 @@ bench-scale calibration mutants:
 	@"$$PY" bench/$(@:bench-%=%).py
 calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
 	@for one in calibrant calibrant-null; do "$$PY" data/models/training/train.py $$one & done; wait
-lint: $(READY)  ## style of the code, the notebooks and the docstrings
-	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check .
+lint: $(READY)  ## style of the code, the notebooks and the docstrings; types of lib
+	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check . && "$$PY" -m mypy
 	@find lib/ingroup -name '*.py' -exec "$$PY" -m numpydoc lint {} +
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
 	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix mutants)
-	@rm -rf .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"

@@ -140,6 +140,15 @@ def test_too_few_candidates_and_too_many_pieces_are_counted():
         assert len(nothing.documents) == len(texts)
 
 
+def test_a_model_without_a_limit_reads_a_text_to_its_end():
+    unlimited = Letters()
+    unlimited.max_seq_length = None
+
+    extracted = extract({"long": "ab " * 38}, unlimited)
+
+    assert extracted.documents.read_pct.tolist() == [100]
+
+
 def test_word_pieces_are_counted_by_the_models_tokenizer(model):
     pieces = len(model.tokenizer.tokenize("unhappiness"))
     assert pieces > 1

@@ -142,7 +142,7 @@ def _rows(ax: Axes) -> range:
 
 def _texts(fig: Figure) -> list[Text]:
     """The texts that are drawn, without labels of ticks beyond the ends of an axis."""
-    unseen = set()
+    unseen: set[Text] = set()
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
             # The texts of a panel without axes are not drawn either.

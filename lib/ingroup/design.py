@@ -104,7 +104,7 @@ class Trial(NamedTuple):
         Its chat.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which no trial needs
     condition: dict[str, Any]
     messages: list[Message]
 
@@ -161,7 +161,7 @@ class Block:
         condition = {**self.labels, **self.factors}
         remaining = index
         # The number is read digit by digit, from the factor that varies fastest.
-        for name, levels in reversed(self.factors.items()):
+        for name, levels in reversed(list(self.factors.items())):
             remaining, position = divmod(remaining, len(levels))
             condition[name] = levels[position]
         return condition
@@ -213,7 +213,8 @@ class Design(Sequence[Trial]):
     def __len__(self) -> int:
         return self._bounds[-1]
 
-    def __getitem__(self, index: int) -> Trial:
+    # A sequence would take slices, too, which nobody needs.
+    def __getitem__(self, index: int) -> Trial:  # type: ignore[override]
         size = len(self)
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
@@ -227,7 +228,8 @@ class Design(Sequence[Trial]):
         condition = block.condition(number - start)
         return Trial(number, condition, block.render(condition))
 
-    def index(self, condition: Mapping[str, Any]) -> int:
+    # A sequence would look up a trial: here it is looked up by its condition.
+    def index(self, condition: Mapping[str, Any]) -> int:  # type: ignore[override]
         """Give the number of a condition in the whole design.
 
         Parameters

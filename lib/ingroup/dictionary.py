@@ -357,7 +357,7 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
         As `read_table`; for an empty cell; for a keyword twice in a file.
     """
     users = [Path(file).expanduser() for file in files]
-    mappings = {}
+    mappings: dict[str, str] = {}
 
     for file in [MAPPINGS, *users]:
         table = read_table(file, ["keyword", "word"])

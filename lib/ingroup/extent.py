@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 from ingroup.inference import Call
 
@@ -35,7 +36,7 @@ def n_items(calls: Sequence[Call]) -> int:
     int
         An item that several calls ask about counts once.
     """
-    items = set()
+    items: set[Any] = set()
     for call in calls:
         lens = import_module(f"ingroup.studies.{call.study}.lens")
         for block in call.design.blocks:

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -235,14 +235,15 @@ def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     str
         One or two sentences; "" if all models are real.
     """
+    listed: Iterable[str] = names
     if isinstance(names, Mapping):
-        panel = OWN.get("panel")
+        panel = OWN.get("panel", "")
         shown = [names[panel]] if panel in names else names.values()
-        names = itertools.chain.from_iterable(shown)
+        listed = itertools.chain.from_iterable(shown)
 
-    calibrants = []
-    real = []
-    for name in names:
+    calibrants: list[str] = []
+    real: list[str] = []
+    for name in listed:
         kind = calibrants if models.is_calibrant(name) else real
         kind.append(models.label(name))
 
@@ -275,7 +276,7 @@ def own_names(figure: str, names: Sequence[str]) -> dict[str, str]:
     >>> own_names("figure6", ["first", "somebody/second"])
     {'first': 'figure6', 'somebody/second': 'figure6_second'}
     """
-    own = {}
+    own: dict[str, str] = {}
     for name in names:
         own[name] = f"{figure}_{Path(name).name}" if own else figure
     return own
@@ -915,7 +916,7 @@ def label_points(
     points = zip(x, y, strict=True)
     # The points count as taken, too, because a name may not cover another point.
     taken = np.array([*points, *keep_free], dtype=float)
-    *_, lines = textalloc.allocate(
+    drawn: Sequence[Any] = textalloc.allocate(
         ax,
         list(x),
         list(y),
@@ -933,7 +934,7 @@ def label_points(
         nbr_candidates=400,
     )
 
-    for line in filter(None, lines):
+    for line in filter(None, drawn[-1]):
         ends = ax.transData.transform(line.get_xydata())
         length = np.ptp(ends, axis=0).max()
         if length < 8 * fig.dpi / 72:

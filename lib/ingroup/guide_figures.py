@@ -28,10 +28,10 @@ SAME = "no difference"
 DIRECTIONS = {MORE: figures.COLOURS[0], LESS: figures.COLOURS[1], SAME: GREY}
 # The place of each corner and each edge of the Stereotype Content Model, and a corner's tint.
 CORNERS = {
-    "Pity": (1, 3, "#EAF3FA"),
-    "Admire": (3, 3, "#EAF6F0"),
-    "Contempt": (1, 1, "#F2F2F2"),
-    "Envy": (3, 1, "#FBF1E6"),
+    "Pity": (1.0, 3.0, "#EAF3FA"),
+    "Admire": (3.0, 3.0, "#EAF6F0"),
+    "Contempt": (1.0, 1.0, "#F2F2F2"),
+    "Envy": (3.0, 1.0, "#FBF1E6"),
 }
 EDGES = {
     "ActiveFacilitation": ("warm", 3, 4.95),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The three calls of the released code, as arguments of KeyBERT's extract_keywords.
 TOP_N = 15
-SETTINGS = {
+SETTINGS: dict[str, dict] = {
     "maxsum of 20": {"use_maxsum": True, "nr_candidates": 20},
     "MMR 0.7": {"use_mmr": True, "diversity": 0.7},
     "MMR 0.2": {"use_mmr": True, "diversity": 0.2},
@@ -222,11 +222,12 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     for name, text in documents.items():
         # Word pieces with the two special ones, however many the model can read.
         pieces = model.tokenizer(text, truncation=False, verbose=False)["input_ids"]
+        readable = model.max_seq_length or len(pieces)  # None where there is no limit
         size = {
             "document": name,
             "n_candidates": len(set(phrases_of(text))),
             "n_pieces": len(pieces),
-            "read_pct": 100 * min(1, model.max_seq_length / len(pieces)),
+            "read_pct": 100 * min(1, readable / len(pieces)),
         }
         sizes.append(size)
 

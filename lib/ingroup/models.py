@@ -17,6 +17,7 @@ import pandas as pd
 import yaml
 
 from ingroup import paths
+from ingroup.parsing import Ending, How
 from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
@@ -77,7 +78,7 @@ class Model(NamedTuple):
     hub_id: str
     ids: tuple[str, ...]
     engine: str
-    reading: str
+    reading: How
     control: bool
 
 
@@ -460,8 +461,8 @@ class Asked(NamedTuple):
 
     name: str
     engine: str
-    reading: str
-    ending: str
+    reading: How
+    ending: Ending
     control: bool
 
     @property

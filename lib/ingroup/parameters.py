@@ -46,7 +46,7 @@ USUAL = {
 }
 
 # Types in words, for the sentence "NAME must be ...".
-KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+KINDS: Mapping[Any, str] = {bool: "true or false", int: "a whole number", float: "a number"}
 
 Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
@@ -371,7 +371,7 @@ def checked(
 
 def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:
     """A study's ``Parameters``, fitted to the parameters that one of its notebooks takes."""
-    fields = {}
+    fields: dict = {}
     for name in base.model_fields:
         # Only other notebooks of the study take it, so here it may be missing.
         if name not in usual:

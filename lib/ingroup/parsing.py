@@ -25,6 +25,8 @@ LENGTH = "length"  # it was cut at max_tokens
 FILTERED = "filtered"  # a content filter declined the prompt or the reply
 
 Rule = Literal["sound", "released"]
+How = Literal["free", "greedy", "drawn", "expected"]  # a reply becomes a number
+Ending = Literal["turn", "newline", "any"]  # of a scored number
 
 # What replies have in place of '.
 APOSTROPHES = "‘’ʼ＇"
@@ -125,7 +127,9 @@ def _released(text: str) -> Parsed:
 
 
 def final_status(
-    responses: pd.DataFrame, parsed: Sequence[str], unread: Collection[str] = (UNPARSABLE,)
+    responses: pd.DataFrame,
+    parsed: Sequence[str] | np.ndarray,
+    unread: Collection[str] = (UNPARSABLE,),
 ) -> np.ndarray:
     """Tell why replies hold no answer, from their endings and the statuses of their texts.
 
@@ -308,6 +312,7 @@ def _is_answer(line: str) -> bool:
     if label_word:
         # No label begins earlier, and looking for one from every letter of a long line is slow.
         label = _LABEL.search(line, max(0, label_word.start() - 60))
+        assert label is not None  # the word alone is one
         start, end = label.span()
         line = line[:start] + line[end:]
 

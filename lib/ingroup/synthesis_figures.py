@@ -22,16 +22,16 @@ REVERSED = figures.COLOURS[1]
 NEITHER = "#BBBBBB"
 CONTROL = "#333333"
 
-_BLANK = {
+_BLANK: dict = {
     "ha": "center",
     "va": "center",
     "fontsize": 5,
     "color": "#777777",
     "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6},
 }
-_DOT = {"linestyle": "", "marker": "o", "markersize": 3, "color": "#555555"}
+_DOT: dict = {"linestyle": "", "marker": "o", "markersize": 3, "color": "#555555"}
 _HOLLOW = _DOT | {"markerfacecolor": "white"}
-_TICK = {"linestyle": "", "marker": "|", "color": "black"}
+_TICK: dict = {"linestyle": "", "marker": "|", "color": "black"}
 _DASH = _DOT | {"marker": "$–$", "color": _BLANK["color"]}
 # Columns of a multiverse that are no choice of a path.
 _RESULTS = {
@@ -57,7 +57,9 @@ def _add_legend(fig: Figure, key: Mapping[str, Mapping[str, Any]], **how: Any) -
     figures.legend(fig, handles, list(key), **how)
 
 
-def _name_own_error(ax: Axes, x: float, y: float, rows: pd.DataFrame, text: str, size: int) -> None:
+def _name_own_error(
+    ax: Axes, x: float, y: float, rows: pd.DataFrame, text: str, size: float
+) -> None:
     """Above a panel a calibrant's own error, how many ticks lie inside, and of how many."""
     # Only a calibrant's rows have a verdict: whether the interval holds what was planted.
     judged = rows[rows.verdict.notna()]
@@ -68,7 +70,7 @@ def _name_own_error(ax: Axes, x: float, y: float, rows: pd.DataFrame, text: str,
 
 
 def _draw_effects(
-    ax: Axes, rows: pd.DataFrame, y: NDArray[np.float64], colour: str, limit: float
+    ax: Axes, rows: pd.DataFrame, y: NDArray[np.floating], colour: str, limit: float
 ) -> None:
     """Effects of one measure with their intervals; an arrow where one goes beyond the panel."""
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)

@@ -1,5 +1,6 @@
 """Every parameter is checked before anything runs, and every mistake is one sentence."""
 
+import json
 import pkgutil
 
 import pytest
@@ -50,6 +51,17 @@ def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
 )
 def test_a_notebook_is_of_the_study_in_its_name(notebook, study):
     assert parameters.study_of(notebook) == study
+
+
+@pytest.mark.parametrize("line", ["import os", "SEED, ROUNDS = 1, 2", "SEED: int = 1"])
+def test_a_cell_of_parameters_holds_names_and_values_alone(line, tmp_path, monkeypatch):
+    cell = {"metadata": {"tags": ["parameters"]}, "source": ["SEED = 0\n", line]}
+    file = tmp_path / "10_tiny.ipynb"
+    file.write_text(json.dumps({"cells": [cell]}), "utf8")
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
+
+    with pytest.raises(InputError, match=r"10_tiny\.ipynb: found .*, expected a line NAME = value"):
+        parameters.own("10_tiny")
 
 
 def test_given_values_come_before_the_profile_before_the_notebook():

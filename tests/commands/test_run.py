@@ -256,7 +256,7 @@ def test_a_bar_moves_only_where_a_person_looks(is_terminal, interval, expected, 
 
     progress = run.Progress("tiny", alone=True)
     for text in ("\rRace 0 of 9", "\rRace 4 of 9", "\r      \r", "2 prompts failed\n"):
-        progress.write(text)
+        assert progress.write(text) == len(text)
 
     assert os.environ.get("TQDM_MININTERVAL") == interval
     assert screen.getvalue() == expected

@@ -117,6 +117,12 @@ def test_what_is_not_settled_is_not_asked(plan, engines):
         ask([call_of(plan, settled=False)], {})
 
 
+def test_an_engine_that_answers_no_chat_says_so():
+    """A cluster is asked by its own loop alone."""
+    with pytest.raises(NotImplementedError):
+        Cluster.answer(object(), [[{"role": "user", "content": "Yes or no?"}]], SAMPLING)
+
+
 def test_a_model_is_a_folder_of_ours_or_a_name():
     assert find_model("calibrant") == str(paths.MODELS / "calibrant")
     assert find_model("meta-llama/Llama-3.1-8B") == "meta-llama/Llama-3.1-8B"

@@ -187,7 +187,7 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
     DataFrame
         A row for each model with one engine, version, revision, precision and sampling.
     """
-    groups: dict[tuple[str, ...], list[Stored]] = {}
+    groups: dict[tuple[str, str, str, str, str], list[Stored]] = {}
     for stored in stores:
         manifest = stored.manifest
         # Whatever may differ between two stores of a model and change an answer tells two rows

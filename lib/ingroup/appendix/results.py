@@ -636,7 +636,7 @@ def limits(run: Run) -> list[Block]:
 
 def _section_of(run: Run, notebook: str, title: str) -> str:
     """Quote the markdown below a heading of a notebook, up to the next heading."""
-    lines = []
+    lines: list[str] = []
     is_inside = False
     for cell in run.books[notebook]["cells"]:
         if cell["cell_type"] != "markdown":

@@ -175,7 +175,7 @@ def modules() -> dict[str, list[str]]:
         title = study.replace("_", " ").capitalize()
         patterns[title] = [f"studies/{study}/{name}" for name in OF_A_STUDY]
 
-    documented = {}
+    documented: dict = {}
     library = paths.ROOT / "lib"
     for title, names in (patterns | MODULES).items():
         for name in names:
@@ -231,7 +231,7 @@ def write(contents: Contents, folder: Path) -> list[str]:
         nbformat.write(page.notebook, folder / f"{page.name}.ipynb")
     nbformat.write(first, folder / "index.ipynb")
     if contents.claims:
-        nbformat.write(_numbers(contents), folder / f"{NUMBERS_PAGE}.ipynb")
+        nbformat.write(_numbers(contents.claims, contents), folder / f"{NUMBERS_PAGE}.ipynb")
 
     for file, name in sources.items():
         if file.suffix == ".md":
@@ -242,8 +242,8 @@ def write(contents: Contents, folder: Path) -> list[str]:
             (folder / name).write_text(text, "utf8")
 
     (folder / "api").mkdir()
-    for title, names in modules().items():
-        text = _api(title, names)
+    for title, documented in modules().items():
+        text = _api(title, documented)
         (folder / _api_page(title)).write_text(text, "utf8")
     return lost
 
@@ -274,7 +274,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
         cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
-        cells += _claim_by_claim(contents, page_by_study)
+        cells += _claim_by_claim(claims, contents, page_by_study)
         page_by_name = {page.name: page for page in pages}
         cells.append(new_markdown_cell("## What was found"))
         if paths.ROOT / "docs" / "findings.md" in sources:
@@ -314,10 +314,9 @@ def _words(claims: dict[str, Any]) -> list[dict[str, str]]:
     return glossary.loc[known].reset_index().to_dict("records")
 
 
-def _numbers(contents: Contents) -> nbformat.NotebookNode:
+def _numbers(claims: dict[str, Any], contents: Contents) -> nbformat.NotebookNode:
     """Make the page of the numbers behind the verdicts, a table for each study."""
     part = parts()
-    claims = contents.claims
     cells = [new_markdown_cell(NUMBERS)]
     for study in claims["counts"]:
         rows = [row for row in claims["rows"] if row["study"] == study]
@@ -350,11 +349,10 @@ def _make(targets: str, run: str) -> str:
 
 
 def _claim_by_claim(
-    contents: Contents, page_by_study: dict[str, Page]
+    claims: dict[str, Any], contents: Contents, page_by_study: dict[str, Page]
 ) -> list[nbformat.NotebookNode]:
     """Return what a verdict means, then a heading and a table for each study."""
     part = parts()
-    claims = contents.claims
     cells = [shown(part.meaning(claims, contents.files))]
     for study in claims["counts"]:
         rows = [row for row in claims["rows"] if row["study"] == study]

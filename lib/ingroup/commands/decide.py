@@ -101,7 +101,7 @@ class Kept(JsonDB):
         try:
             super().__init__(name, *arguments, **options)
         except (DatabaseException, UnicodeDecodeError):  # damaged: everything runs again
-            self._db = {}
+            self._db: dict[str, Any] = {}
         # A damaged file can still be JSON.
         if not isinstance(self._db, dict):
             self._db = {}

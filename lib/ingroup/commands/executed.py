@@ -171,7 +171,9 @@ def _named(text: str, labels: Mapping[str, str]) -> str:
             place = re.escape(written.rstrip("/"))
             # The name must not be a part of a longer path.
             alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"
-            text = re.sub(alone, lambda _, shown=shown: shown, text)
+            # re.sub would read a backslash of the label as its own.
+            literal = shown.replace("\\", r"\\")
+            text = re.sub(alone, literal, text)
     return text
 
 

@@ -21,7 +21,7 @@ from ingroup.commands.settings import (
     study_names,
 )
 from ingroup.inference import Call
-from ingroup.tables import InputError
+from ingroup.tables import InputError, wrong
 
 
 def merged(
@@ -206,7 +206,7 @@ def folder_of(notebook: str) -> str:
     return "audit" if name.startswith("audit_") else name
 
 
-def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
+def calls_of(notebook: str, parameters: Mapping[str, Any]) -> list[Call]:
     """Return what a study's notebook asks with these parameters.
 
     Parameters
@@ -253,10 +253,14 @@ def _cell(source: Path) -> dict[str, Any]:
 
     values = {}
     text = "".join(cell["source"])
-    for assignment in ast.parse(text).body:
-        (target,) = assignment.targets
-        # The cell is read and not run, so its values are literals.
-        values[target.id] = ast.literal_eval(assignment.value)
+    for statement in ast.parse(text).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                # The cell is read and not run, so its values are literals.
+                values[name] = ast.literal_eval(value)
+            case _:
+                found = f"{ast.unparse(statement)!r} in the cell of parameters"
+                raise wrong(source, found, "a line NAME = value")
     return values
 
 

@@ -44,6 +44,7 @@ from ingroup.inference.cost import (
     most_output,
     prices,
 )
+from ingroup.inference.engine import Bos, SystemRole
 from ingroup.inference.generate import SHARD_SIZE, pinned
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
@@ -188,7 +189,7 @@ def _line_name(notebook: str, calls: list[Call]) -> str:
 
 
 @cache
-def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | str:
+def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prompter | str:
     """Load what renders and tokenizes the prompts of a model, without the model's weights.
 
     Parameters
@@ -657,7 +658,7 @@ def _print_plan(names: list[str], options: argparse.Namespace) -> None:
             print(*power(name, parameters), sep="\n")
 
     # Only corpora that a notebook of this plan reads are worth a sentence.
-    used = set()
+    used: set[str] = set()
     for parameters in values.values():
         used.update(map(str, parameters.values()))
     for corpus, file in instead.items():

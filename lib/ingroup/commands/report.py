@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -19,7 +19,7 @@ import pandas as pd
 
 from ingroup import found, models, paths
 from ingroup.commands import book
-from ingroup.commands.report_pages import Page
+from ingroup.commands.report_pages import Banner, Page
 from ingroup.figures import DEMONSTRATION, read_table, whose
 from ingroup.stats import multiverse
 
@@ -28,22 +28,6 @@ VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 COPIED = {".csv", ".tex", ".pdf", ".png"}  # the files of a run that go into its report
 Links = list[tuple[str, str]]  # (kind, address) of a file in its formats
 FEW = 3  # a verdict of so many rows is reported with their lines
-
-
-class Banner(NamedTuple):
-    """What was real on a page, in words.
-
-    Attributes
-    ----------
-    kind : str
-        ``"demonstration"``, ``"real"`` or ``"none"``.
-    head, text : str
-        The words in bold, which end in a colon, and the sentence behind them.
-    """
-
-    kind: str
-    head: str
-    text: str
 
 
 def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None = None) -> Banner:
@@ -232,7 +216,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
 
     # False comes before True, so real models stand first.
     names = sorted(table.model.unique(), key=models.is_calibrant)
-    counts = {}
+    counts: dict = {}
     papers = {}
     for study, of_study in table.groupby("study", sort=False):
         # A model without answers in a study has no verdict there.
@@ -294,7 +278,7 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
     dict
         By study and name, a list of (kind, address), e.g. ``("csv", "tables/map/claims.csv")``.
     """
-    copied = {}
+    copied: dict = {}
     sources = {"tables": run / "tables", "figures": figures}
     for kind, source in sources.items():
         for file in sorted(source.glob("*/*")):

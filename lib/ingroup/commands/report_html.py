@@ -239,7 +239,8 @@ def _tidy(table: Tag) -> None:
             _write_cell(cell, "")
     for row in body_rows:
         # Columns are matched from the right: a cell at the left may span rows.
-        for cell, name in itertools.zip_longest(row[::-1], names[::-1][: len(row)], fillvalue=""):
+        names_from_right = itertools.chain(reversed(names), itertools.repeat(""))
+        for cell, name in zip(reversed(row), names_from_right, strict=False):
             _keep_in_view(cell, name)
             if name not in _EXACT:
                 _write_cell(cell, name)
@@ -268,7 +269,7 @@ def _are_numbered(rows: list[list[Tag]]) -> bool:
 
 def _write_cell(cell: Tag, column: str) -> None:
     """Write the text of a cell as people do; one with tags inside stays as it is."""
-    if cell.contents[:1] != [cell.string]:
+    if cell.string is None or cell.contents[:1] != [cell.string]:
         return
 
     text = cell.string.strip()

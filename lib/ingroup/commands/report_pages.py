@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from os.path import normpath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import nbformat
@@ -37,6 +37,22 @@ TABLE_OR_PLACE = re.compile(
 )
 # A link of a clean output to a notebook: the notebook's name, its anchor, its text.
 NOTEBOOK_LINK = re.compile(r'<a href="([\w%-]+)\.ipynb(#[^"]*)?">(.*?)</a>', re.DOTALL)
+
+
+class Banner(NamedTuple):
+    """What was real on a page, in words.
+
+    Attributes
+    ----------
+    kind : str
+        ``"demonstration"``, ``"real"`` or ``"none"``.
+    head, text : str
+        The words in bold, which end in a colon, and the sentence behind them.
+    """
+
+    kind: str
+    head: str
+    text: str
 
 
 class Page:
@@ -68,9 +84,11 @@ class Page:
         The first line of its summary, on the run; the lines below it, on its numbers.
     seconds : str or None
         How long it ran, in whole seconds.
-    banner : Banner or None
+    banner : Banner
         What was real on it; set by the report.
     """
+
+    banner: Banner
 
     def __init__(self, name: str, run: str = paths.DEFAULT_RUN):
         source = paths.executed(name, run)
@@ -78,7 +96,6 @@ class Page:
         self.file = f"{name}.html"
         self.study = name.partition("_")[2]
         self.folder = folder_of(name)
-        self.banner = None
 
         self.notebook = nbformat.read(source, as_version=4)
         prose = [cell.source for cell in self.notebook.cells if cell.cell_type == "markdown"]
@@ -243,7 +260,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
 
 def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> dict[str, Any]:
     """Say how myst-nb shows a cell: folded, and its pictures with a description."""
-    shown = {"image": {"alt": caption}}
+    shown: dict[str, Any] = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():
         # myst-nb would leave a cell without a source out, with its outputs.

@@ -82,22 +82,28 @@ class Progress(io.TextIOBase):
         """
         print(f"{self.head}: {text}", file=sys.stderr, flush=True)
 
-    def write(self, text: str) -> None:
+    def write(self, text: str) -> int:
         """Pass on what the kernel wrote.
 
         Parameters
         ----------
         text : str
             One or more lines, or states of a progress bar.
+
+        Returns
+        -------
+        int
+            The number of characters, as of any stream.
         """
         if self.moving:
             print(text, end="", file=sys.stderr, flush=True)
-            return
+            return len(text)
 
         # Elsewhere than on a terminal each state of a bar becomes a line, as in a log.
         for line in re.split("[\r\n]+", text):
             if line.strip():
                 self.line(line)
+        return len(text)
 
     def step(self, cell: Any, cell_index: int) -> None:
         """Say which section of the notebook begins.
@@ -422,10 +428,10 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
     # This takes seconds to import, and only some commands need it.
     from ingroup.notebook import ran
 
-    parameters = ran(options.notebook, options.run)
-    if not parameters:
+    of_last_run = ran(options.notebook, options.run)
+    if not of_last_run:
         raise InputError(f"{options.notebook} has not run in {options.run!r}: make all first")
-    return parameters
+    return of_last_run
 
 
 def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any]) -> bool:
@@ -440,7 +446,7 @@ def _models_of(run: str) -> list[str]:
     # This takes seconds to import, and only some commands need it.
     from ingroup.notebook import ran
 
-    entries = {}
+    entries: dict[str, None] = {}
     for notebook in paths.executed_notebooks(run):
         if study_of(notebook):
             parameters = ran(notebook, run) or {}

@@ -24,6 +24,7 @@ from ingroup.commands.parameters import calls_of, command_line, parameters_of
 from ingroup.inference import Call, StoreError, parts, stored, there
 from ingroup.inference.choices import most_probable, probabilities
 from ingroup.inference.engine import LENGTH
+from ingroup.parsing import Rule
 from ingroup.tables import InputError
 
 SAMPLES = 200  # trials per log, unless the command line says otherwise
@@ -32,7 +33,7 @@ READ = ("status", "rating", "letter", "values", "keywords", "reasons", "list", "
 
 
 def samples(
-    call: Call, rule: str, size: int = SAMPLES, linked: Collection[int] = ()
+    call: Call, rule: Rule, size: int = SAMPLES, linked: Collection[int] = ()
 ) -> Iterator[EvalSample]:
     """Turn trials of a call into samples of inspect_ai.
 
@@ -102,7 +103,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         if value not in (None, "", {}, []):
             scores[name] = {"value": value, "answer": answer}
 
-    factors = {}
+    factors: dict = {}
     for name, level in trial.condition.items():
         # A level may be a named tuple, whose fields have names of their own.
         if hasattr(level, "_asdict"):
@@ -110,7 +111,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         else:
             factors[name] = level
 
-    return EvalSample(
+    sample = dict(
         id=row.trial,
         epoch=call.round,
         input=trial.messages,
@@ -124,6 +125,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
         scores=scores,
         metadata={"asked": call.way, **call.labels, **factors, **reading},
     )
+    return EvalSample.model_validate(sample)
 
 
 def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
@@ -141,7 +143,7 @@ def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
         yield "\n".join(lines) or None
 
 
-def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
+def write(call: Call, rule: Rule, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
     """Write the log of one call.
 
     Parameters
@@ -166,7 +168,7 @@ def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int
     n_trials = len(call.design)
     manifest = call.folder / "manifest.json"
     created = datetime.fromtimestamp(manifest.stat().st_mtime, UTC).isoformat()
-    log = EvalLog(
+    content = dict(
         status="success",
         eval={
             "created": created,
@@ -182,6 +184,7 @@ def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int
         stats={"started_at": created, "completed_at": created},
         samples=chosen,
     )
+    log = EvalLog.model_validate(content)
 
     name = "--".join(call.address.parts)
     file = folder / f"{name}.eval"
@@ -235,7 +238,7 @@ def show(logs: Path, bundle: str | None) -> int:
     return os.execl(sys.executable, *command)
 
 
-def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, str]:
+def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, Rule]:
     """Return the parsing rule of each call of some notebooks, as they ran; as set, with `--set`."""
     rule_of = {}
     for name in names:
@@ -246,7 +249,7 @@ def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, str]:
     return rule_of
 
 
-def _write_logs(calls: list[Call], rule_of: dict[Call, str], options: argparse.Namespace) -> Path:
+def _write_logs(calls: list[Call], rule_of: dict[Call, Rule], options: argparse.Namespace) -> Path:
     """Write the logs of some calls; return their folder."""
     trials_of = linked(options.run)
     logs = paths.run_folder(options.run) / "view"

@@ -35,7 +35,7 @@ def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
     chats = [design[number].messages for number in numbers]
     if hasattr(engine, "match"):
         return engine.match(chats, numbers)
-    if hasattr(engine, "complete"):
+    if hasattr(engine, "prompter"):
         return engine.prompter.batch(chats)
     return chats
 

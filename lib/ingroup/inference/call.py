@@ -26,7 +26,7 @@ from ingroup.models import STORED
 from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
-OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
+OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__ or ()}
 Calls = Callable[[Mapping[str, Any]], list["Call"]]  # a study's: parameters to calls
 SHOWN_PARTS = 3  # of those that a model lacks
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
@@ -97,7 +97,7 @@ class Call:
     sampling: Sampling
     labels: Mapping[str, Any] = field(default_factory=dict)
     settled: bool = True
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     root: Path | None = None
     reading: Reading = STORED_MEAN
     wider: "Call | None" = None
@@ -233,7 +233,7 @@ class Call:
         """Whether the answers in a folder are to this design, with this sampling."""
         manifest = read_manifest(folder / "manifest.json")
         # The size of its shards changes no answer, so it is taken from the manifest itself.
-        expected = pinned(self.design, self.sampling, manifest.get("shard_size"))
+        expected = pinned(self.design, self.sampling, manifest["shard_size"])
         # The manifest says more than the design and the sampling, e.g. which engine answered.
         return expected.items() <= manifest.items()
 
@@ -634,7 +634,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     return [call for call in calls if call not in absent]
 
 
-def _unanswered(calls: Iterable[Call], options: Mapping[str, Any]) -> tuple[list[Call], list[Call]]:
+def _unanswered(calls: Iterable[Call], options: dict[str, Any]) -> tuple[list[Call], list[Call]]:
     """The calls whose stores lack answers: those of the engine "stored", and those to ask."""
     # Hashing a model's folder reads all of its weights, and many calls have one model.
     revision = cache(models.revision)
@@ -651,7 +651,7 @@ def _unanswered(calls: Iterable[Call], options: Mapping[str, Any]) -> tuple[list
     return absent, asked
 
 
-def _check_servers(calls: Iterable[Call], options: Mapping[str, Any]) -> None:
+def _check_servers(calls: Iterable[Call], options: dict[str, Any]) -> None:
     """Make and close the engine of each server's model: a missing key is told before any call."""
     by_model = {}
     for call in calls:
@@ -855,7 +855,7 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         return False
 
     manifest = read_manifest(file)
-    expected = pinned(call.design, call.sampling, manifest.get("shard_size"))
+    expected = pinned(call.design, call.sampling, manifest["shard_size"])
     identity = _expected_identity(call, folder, manifest, options, revision)
     if call.engine == STORED:
         differences = _other_identity(call, folder, manifest)

@@ -6,7 +6,7 @@ renormalised. Grammar-constrained decoding at temperature 1 would draw from the 
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from ingroup.parsing import Ending
+
 Tokens = tuple[int, ...]  # ids
 Floats = NDArray[np.float64]
-Steps = Sequence[NDArray[np.floating]]  # at each place of a tree: (prompts, steps)
-Ending = Literal["turn", "newline", "any"]
+Steps = Sequence[Floats]  # at each place of a tree: (prompts, steps)
 LEAST = 1e-12  # probability left for an end, which rounding can make 0 or negative
 LOWEST = -100.0  # log-probability of an ending for which a model has no token
 
@@ -197,7 +198,7 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
 
 
 def agreement(
-    free: Sequence[Any],
+    free: Sequence[Any] | np.ndarray,
     chosen: Sequence[Any],
     mass: Sequence[float] | pd.Series,
     greedy: Sequence[Any] | None = None,
@@ -449,7 +450,7 @@ class Tree:
         """How many steps each place has."""
         return [place.n_steps for place in self.places]
 
-    def split(self, steps: NDArray[np.floating]) -> list[Floats]:
+    def split(self, steps: Floats) -> list[Floats]:
         """Split stored steps into one array for each place.
 
         Parameters

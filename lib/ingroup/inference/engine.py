@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from ingroup import models
 from ingroup.design import Message
@@ -16,6 +16,9 @@ from ingroup.parsing import FILTERED as FILTERED
 from ingroup.parsing import LENGTH as LENGTH
 from ingroup.parsing import STOP as STOP
 from ingroup.tables import Sentence
+
+SystemRole = Literal["keep", "fold", "plain"]  # how a system turn is rendered
+Bos = Literal["template", "released"]  # how often a BOS token is added
 
 # Tokens for reasoning, beside those of the answer. Some providers give an effort a budget, which
 # must fit.
@@ -213,7 +216,7 @@ def encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-class Engine(Protocol):
+class Engine:
     """Anything that answers chats.
 
     An engine that loads a model takes token ids as well
@@ -262,6 +265,7 @@ class Engine(Protocol):
         EngineError
             The engine cannot take these prompts.
         """
+        raise NotImplementedError
 
     def answer_each(
         self,
@@ -337,6 +341,7 @@ class Engine(Protocol):
 
     def identity(self) -> dict[str, str]:
         """Name all that can change a reply: engine, version, model, revision, template, dtype."""
+        raise NotImplementedError
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
         """Give the token ids of each choice behind each lead.
@@ -441,8 +446,8 @@ def make_engine(
     model: str,
     *,
     batch_size: int = 64,
-    system: str = "keep",
-    bos: str = "template",
+    system: SystemRole = "keep",
+    bos: Bos = "template",
     dtype: str = "auto",
     gpus: int = 1,
     engine_workers: int = 1,

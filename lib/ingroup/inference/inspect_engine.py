@@ -305,7 +305,7 @@ class InspectEngine(Engine):
         from inspect_ai.model import GenerateConfig, get_model
 
         _stay_out_of_the_notebook()
-        options = {"base_url": self.base_url} if self.base_url else {}
+        options: dict[str, Any] = {"base_url": self.base_url} if self.base_url else {}
         key = self._server_key() if self.model.startswith("openai-api/") else ""
         if key:
             options["api_key"] = key
@@ -321,7 +321,7 @@ class InspectEngine(Engine):
 
         try:
             # A memoized model would share its client with other engines, one of which closes it.
-            model = get_model(self.model, config=config, memoize=False, **options)
+            model: Any = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
             reason = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
             raise EngineError(f"{self.model}: {printable(reason)}{self._hint()}") from None
@@ -364,8 +364,8 @@ class InspectEngine(Engine):
         It follows no redirect, asks for no compressed body, reads at most 32 MiB of a body (except
         a batch's), and leaves trying again to inspect_ai.
         """
-        client = getattr(api, "client", None)
-        transport = getattr(client, "_client", None)
+        client: Any = getattr(api, "client", None)
+        transport: Any = getattr(client, "_client", None)
         if hasattr(client, "max_retries"):
             # The client would try again within each try of inspect_ai's.
             client.max_retries = 0
@@ -730,7 +730,7 @@ class InspectEngine(Engine):
         model = self._open(in_batch)
         try:
             async with create_task_group() as group:
-                if in_batch:
+                if asked is not None and in_batch:
                     batcher = Batcher(model.api, asked, sampling.max_tokens)
                     group.start_soon(batcher.run)
                     ask = partial(self._ask_in_batch, model, sampling, progress, batcher)
@@ -1019,10 +1019,12 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
 def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
     """The tokens of the answer alone, where a server tells those of the reasoning, too.
 
-    None where it cannot be told which tokens are the answer's.
+    Empty where it cannot be told which tokens are the answer's.
     """
     if not reply.reasoning:
         return tokens
+    if reply.text is None:
+        return []
     whole = "".join(token.text for token in tokens)
     # The answer stands last, and the reasoning may quote it.
     answer_begins = whole.rfind(reply.text)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ingroup.inference import shards
@@ -157,7 +157,7 @@ class Ledger:
         self._keep(submission)
         return submission
 
-    def note(self, submission: Submission, **ids: str) -> Submission:
+    def note(self, submission: Submission, **ids: Any) -> Submission:
         """Write down the provider's ids of a batch.
 
         Parameters

@@ -11,20 +11,20 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingroup.design import Design, Message
-from ingroup.inference.engine import EngineError
+from ingroup.inference.engine import Bos, EngineError, SystemRole
 from ingroup.inference.reasoning import closing, opens
 
 if TYPE_CHECKING:
     from tokenizers import AddedToken
     from transformers import PreTrainedTokenizerBase
 
-SystemRole = Literal["keep", "fold", "plain"]
-Bos = Literal["template", "released"]
+    from ingroup.inference.cost import Characters
+
 Prompts = list[list[int]]  # chats as token ids
 
 LONGEST = 20  # seconds for one short chat, which takes a thousandth of one
@@ -245,7 +245,7 @@ class Prompter:
             )["input_ids"]
         if special or self._turns is None:
             return self._encoded(texts, special)
-        return self._encoded_in_turns(texts)
+        return self._encoded_in_turns(texts, self._turns)
 
     def _encoded(self, texts: Sequence[str], special: bool) -> Prompts:
         """Token ids without masks and offsets, in two thirds of the time."""
@@ -258,13 +258,13 @@ class Prompter:
         encoded = backend.encode_batch_fast(texts, add_special_tokens=special)
         return [encoding.ids for encoding in encoded]
 
-    def _encoded_in_turns(self, texts: Sequence[str]) -> Prompts:
+    def _encoded_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
         """The same token ids; a turn that many chats share is encoded once.
 
         Turns of the batch before are not encoded anew: a persona lasts for many batches, a sample
         shows the same events to each.
         """
-        chats = [cut(text, self._turns) for text in texts]
+        chats = [cut(text, marks) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(chats)))
 
         # Without a turn of their own for the persona, chats share next to nothing.
@@ -460,7 +460,7 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
 
 
 def tokens(
-    asked: Design, prompter: Prompter, size: int, rng: np.random.Generator
+    asked: Design, prompter: "Prompter | Characters", size: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Estimate the prompt tokens of a design from a random sample of its trials.
 
@@ -468,7 +468,7 @@ def tokens(
     ----------
     asked : Design
         The trials.
-    prompter : Prompter
+    prompter : Prompter or Characters
         Who counts the tokens.
     size : int
         Trials that are drawn without replacement, at least 2; all of a smaller design.

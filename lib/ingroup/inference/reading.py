@@ -5,15 +5,13 @@ that text is one summary and the mean another. The two can point to opposite sid
 shows the result of every reading.
 """
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference.choices import (
-    Ending,
     Steps,
     Tree,
     expected,
@@ -22,6 +20,7 @@ from ingroup.inference.choices import (
 )
 from ingroup.inference.engine import Sampling
 from ingroup.inference.store import SPELLING, Store, StoreError
+from ingroup.parsing import Ending, How
 from ingroup.tables import InputError
 
 NUMBERS_A_COUNT = 4  # that Philox gives before its counter goes up by one
@@ -40,7 +39,7 @@ class Reading(NamedTuple):
         What ends a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
     """
 
-    how: Literal["free", "greedy", "drawn", "expected"] = "expected"
+    how: How = "expected"
     ending: Ending = "turn"
 
     @property
@@ -87,8 +86,8 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
         return [STORED_MEAN]
 
     needs_an_end = any(Tree(spelt).needs_an_end for spelt in spelling.values())
-    endings = ["turn", "newline", "any"] if needs_an_end else ["turn"]
-    hows = ["greedy", "expected"]
+    endings: list[Ending] = ["turn", "newline", "any"] if needs_an_end else ["turn"]
+    hows: list[How] = ["greedy", "expected"]
     if sampling.draws:
         hows = ["greedy", "drawn", "expected"]
     return [Reading(how, ending) for ending in endings for how in hows]
@@ -136,6 +135,7 @@ def numbers(
         elif reading.how == "expected":
             values = tree.probabilities(steps, reading.ending) @ points
         else:
+            assert sampling.temperature is not None  # sampling.draws
             chances = tree.probabilities(steps, reading.ending, sampling.temperature)
             drawn = _drawn(chances, responses["trial"], sampling.seed + number)
             values = points[drawn]
@@ -192,7 +192,7 @@ def _steps_of_leads(
     # NaN would spoil the computations; the rows of failed calls are made NaN again in the end.
     all_steps = np.nan_to_num(stored)
 
-    of_leads = []
+    of_leads: list[tuple[Tree, Steps]] = []
     begin = 0
     for tree in trees:
         end = begin + tree.size
@@ -241,7 +241,7 @@ def _points(sampling: Sampling) -> NDArray[np.float64]:
     return np.array([float(choice) for choice in sampling.choices])
 
 
-def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> NDArray[np.intp]:
+def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
     """One answer for each row, drawn from its probabilities by its trial's own number.
 
     Trial t has the t-th number of one stream, so that a draw does not depend on which rows are read

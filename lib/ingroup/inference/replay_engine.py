@@ -236,10 +236,9 @@ class ReplayEngine(Engine):
         if prompts and not self._used.any() and (begins == ends).all():
             raise EngineError(self._nearest(prompts))
 
-        if trials is None:
-            trials = [None] * len(prompts)
+        trials_or_none = [None] * len(prompts) if trials is None else trials
         numbers = []
-        for trial, begin, end in zip(trials, begins, ends, strict=True):
+        for trial, begin, end in zip(trials_or_none, begins, ends, strict=True):
             if begin == end:
                 numbers.append(-1)
                 continue
@@ -376,7 +375,7 @@ class ReplayEngine(Engine):
                     trials_of_prompt.append(trial)
         return asking
 
-    def _files_of(self, numbers: np.ndarray) -> set[Path]:
+    def _files_of(self, numbers: Sequence[int] | np.ndarray) -> set[Path]:
         """The files in which recordings stand."""
         return {self._origins[origin].file for origin in self._origin_of[numbers]}
 

@@ -464,7 +464,9 @@ class Store:
                 continue
 
             last_file = files[shard][-1]
-            number = 1 + int(_NAME.fullmatch(last_file.name)[2] or 0)
+            match = _NAME.fullmatch(last_file.name)
+            assert match is not None  # as `files` chooses them
+            number = 1 + int(match[2] or 0)
             file = self.folder / f"{self.path(shard).stem}.again-{number}.parquet"
             shards.write(file, self._hash, trials_of_shard, answers, self.max_tokens)
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 import torch
 import transformers
@@ -14,9 +15,18 @@ from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWar
 
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import (
+    FAILED,
+    LENGTH,
+    STOP,
+    Bos,
+    EngineError,
+    Reply,
+    Sampling,
+    SystemRole,
+)
 from ingroup.inference.ledger import Asked
-from ingroup.inference.prompts import Bos, Prompts, SystemRole, batches
+from ingroup.inference.prompts import Prompts, batches
 from ingroup.inference.weights import NOT_FINITE, LocalEngine, weighed
 
 LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
@@ -126,10 +136,10 @@ class TransformersEngine(LocalEngine):
         least = max(1, self.batch_size // 4)
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
-    def _chosen(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _chosen(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
         """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
-            return super()._chosen(prompts, sampling)
+            return super()._chosen(prompts, sampling, **options)
         # This loads the model, before there are threads.
         config = self._model.config
 
@@ -406,6 +416,7 @@ class Draw:
             stream.manual_seed(sampling.trial_seed(ids))
             self.streams.append(stream)
 
+        assert sampling.temperature is not None  # sampling.draws
         self.warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
         if sampling.top_p < 1:
             self.warpers.append(transformers.TopPLogitsWarper(sampling.top_p))

@@ -12,8 +12,17 @@ import numpy as np
 import torch
 
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
-from ingroup.inference.prompts import Bos, Prompts, SystemRole
+from ingroup.inference.engine import (
+    FAILED,
+    LENGTH,
+    STOP,
+    Bos,
+    EngineError,
+    Reply,
+    Sampling,
+    SystemRole,
+)
+from ingroup.inference.prompts import Prompts
 from ingroup.inference.weights import NOT_FINITE, LocalEngine, weighed
 
 if TYPE_CHECKING:

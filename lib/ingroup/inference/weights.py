@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -30,8 +30,17 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 from ingroup import corpora, models, paths
 from ingroup.design import Message
 from ingroup.inference.choices import Endings, Tree
-from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, Sampling
-from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole, without_panic
+from ingroup.inference.engine import (
+    FAILED,
+    STOP,
+    Bos,
+    Engine,
+    EngineError,
+    Reply,
+    Sampling,
+    SystemRole,
+)
+from ingroup.inference.prompts import Prompter, Prompts, without_panic
 from ingroup.inference.reasoning import apart, is_mark
 
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
@@ -103,12 +112,11 @@ def _taken_out(about: dict[str, Any], download: Path) -> Path:
 
 def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     """Write a GGUF file as a folder: safetensors, configuration, tokenizer, chat template."""
-    source = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
-    tokenizer = AutoTokenizer.from_pretrained(**source)
+    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
     if about.get("individual_digits"):
         tokenizer.backend_tokenizer.pre_tokenizer = _individual_digits(tokenizer)
-    settings = AutoConfig.from_pretrained(**source).to_dict()
+    settings = AutoConfig.from_pretrained(file.parent, gguf_file=file.name).to_dict()
     settings["eos_token_id"] = tokenizer.eos_token_id
     config = AutoConfig.for_model(**settings)
 
@@ -338,15 +346,15 @@ def weighed(
             choices[greedy[row]],
             STOP,
             cached_tokens=cached,
-            probabilities=probabilities[row],
+            probabilities=probabilities[row].tolist(),
             mass=(float(option_mass[row]),),
-            steps=flat[row],
+            steps=flat[row].tolist(),
         )
         replies.append(reply)
     return replies
 
 
-class LocalEngine(Engine):
+class LocalEngine(Engine, ABC):
     """An engine that loads a model in this process, when it is first asked.
 
     Parameters
@@ -541,7 +549,7 @@ class LocalEngine(Engine):
             output_tokens = len(tree.places) - 1
             for index, answer in enumerate(answers):
                 answer = answer._replace(prompt_tokens=len(begun[index]))
-                if answer.finish_reason != FAILED:
+                if answer.text is not None:
                     text = texts[index] + answer.text
                     answer = answer._replace(text=text, output_tokens=output_tokens)
                 replies[index] = _continued(replies[index], answer)
@@ -625,9 +633,9 @@ def _continued(before: Reply, answer: Reply) -> Reply:
         prompt_tokens=prompt_tokens,
         cached_tokens=before.cached_tokens + answer.cached_tokens,
         output_tokens=before.output_tokens + answer.output_tokens,
-        probabilities=(*before.probabilities, *answer.probabilities.tolist()),
+        probabilities=(*before.probabilities, *answer.probabilities),
         mass=(*before.mass, *answer.mass),
-        steps=(*before.steps, *answer.steps.tolist()),
+        steps=(*before.steps, *answer.steps),
     )
 
 

@@ -79,7 +79,7 @@ class _Fit(NamedTuple):
     """A design, cells by terms, its pseudo-inverse, and whether its first term can be told."""
 
     design: Array
-    solve: Array
+    solve: NDArray[np.floating]
     freedom: int
     tells_first: bool
 
@@ -138,7 +138,7 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
         crossing = _cross(name, numbers)
         crossings[name] = crossing
         freedom += len(crossing.levels) - 1
-        squares += crossing.levels @ crossing.levels
+        squares += float(crossing.levels @ crossing.levels)
         rest_freedom += crossing.rest_freedom
         rest_squares += crossing.rest_squares
     # Where the degrees of freedom are 0 so are the squares, and the 1 spares a 0 / 0.
@@ -216,7 +216,7 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
     if len(differences) < 2:
         return Effect(estimate, reason=_too_few(len(differences), "item"))
 
-    level_squares = sum(crossing.levels @ crossing.levels for crossing in crossings)
+    level_squares = sum(float(crossing.levels @ crossing.levels) for crossing in crossings)
     rest_squares = sum(crossing.rest_squares for crossing in crossings)
     rest_freedom = sum(crossing.rest_freedom for crossing in crossings)
     rest = rest_squares / max(rest_freedom, 1)
@@ -635,8 +635,8 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
     means = nan_mean(cells, axis=1)
     estimate = weights @ means
     lacking = np.isnan(cells)
-    lacking = lacking.any(axis=0)
-    events = cells[:, ~lacking]
+    complete = ~lacking.any(axis=0)
+    events = cells[:, complete]
     count = events.shape[1]
 
     if cells.shape[1] > 1:
@@ -661,12 +661,12 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
         squares += part.variance**2 / part.freedom
     # TINY**4 guards against 0 / 0: where nothing varies, `_student` gives a reason instead.
     df = variance**2 / max(squares, TINY**4)
-    return _student(estimate, variance, df)
+    return _student(float(estimate), variance, df)
 
 
-def _kinds(places: ArrayLike) -> tuple[Mask, Mask]:
+def _kinds(places: Sequence[int] | NDArray[np.intp]) -> tuple[Mask, Mask]:
     """Which cells are of one name, and which of two names of one group: (n, n) each."""
-    one = np.eye(len(places), dtype=bool)
+    one = np.eye(len(places), dtype=np.bool_)
     same = np.equal.outer(places, places)
     two = same & ~one
     return one, two

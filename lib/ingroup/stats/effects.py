@@ -440,20 +440,20 @@ def spearman(
         The correlation, its two-sided p, and the smallest p that so many pairs can have. All are
         NaN with fewer than 4 pairs, or where x or y is constant.
     """
-    x = np.asarray(x, dtype=float)
-    y = np.asarray(y, dtype=float)
-    has_both = ~np.isnan(x + y)
-    x = stats.rankdata(x[has_both])
-    y = stats.rankdata(y[has_both])
+    numbers = np.asarray(x, dtype=float)
+    other_numbers = np.asarray(y, dtype=float)
+    has_both = ~np.isnan(numbers + other_numbers)
+    ranks = stats.rankdata(numbers[has_both])
+    other_ranks = stats.rankdata(other_numbers[has_both])
     undefined = (np.nan, np.nan, np.nan)
-    if len(x) < 4:
+    if len(ranks) < 4:
         return undefined
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
+    if np.ptp(ranks) == 0 or np.ptp(other_ranks) == 0:
         return undefined
 
     test = stats.permutation_test(
-        (x,),
-        lambda reordered, axis: _correlation(reordered, y),
+        (ranks,),
+        lambda reordered, axis: _correlation(reordered, other_ranks),
         permutation_type="pairings",
         vectorized=True,
         n_resamples=n_permutations,
@@ -461,7 +461,7 @@ def spearman(
         batch=1000,
     )
     # SciPy adds the observed order to random ones, and doubles the smaller tail: at least 2 / n.
-    n_orders = math.factorial(len(x))
+    n_orders = math.factorial(len(ranks))
     if n_orders > n_permutations:
         n_orders = n_permutations + 1
     rho = float(test.statistic)

@@ -292,10 +292,10 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     Both numbers are conventions. They were set after the default run was known, when "depends" held
     everything between no path and all.
     """
-    way = np.asarray(way)
+    ways = np.asarray(way)
     significant = table["stands"] + table["reversed"]
-    above = way == "above"
-    below = way == "below"
+    above = ways == "above"
+    below = ways == "below"
     counted = table["could"] + table["undefined"]
     without = 100 * table["undefined"] / counted.clip(lower=1)
     # Paths whose result is not significant, in percent of those counted.

@@ -2,7 +2,7 @@
 
 import warnings
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,14 +23,15 @@ Numbers = NDArray[np.float64]
 class PairedTest(NamedTuple):
     """What `paired_test` returns, and explains."""
 
-    statistic: Numbers
-    pvalue: Numbers
-    difference: Numbers
-    low: Numbers
-    high: Numbers
-    effect_size: Numbers
-    n: NDArray[np.int_]
-    least: Numbers
+    # An array, or a number for one row of pairs: NumPy's own types leave that open, too.
+    statistic: Any
+    pvalue: Any
+    difference: Any
+    low: Any
+    high: Any
+    effect_size: Any
+    n: Any
+    least: Any
 
 
 def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
@@ -431,7 +432,7 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes})
     robust = float(fit.bse[0]) ** 2
     variance = share * (1 - share)
-    independent = len(names)
+    independent = float(len(names))
     if variance:
         independent = variance / max(robust, variance / n)
 
@@ -446,21 +447,22 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     return share, float(low), float(high)
 
 
-def nan_mean(values: ArrayLike, axis: int = 0) -> Numbers:
+def nan_mean(values: ArrayLike, axis: int | tuple[int, ...] = 0) -> Numbers:
     """Compute the mean of what is not NaN; NaN, without a warning, where there is nothing.
 
     Parameters
     ----------
     values : array_like
         Numbers, NaN where one is missing.
-    axis : int
-        The axis that is averaged over.
+    axis : int or tuple of int
+        The axis that is averaged over, or several.
 
     Returns
     -------
     ndarray
         The means, of the shape of `values` without this axis.
     """
+    numbers = np.asarray(values, dtype=float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanmean(values, axis=axis)
+        return np.nanmean(numbers, axis=axis)

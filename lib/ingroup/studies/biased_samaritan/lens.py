@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Call, rated_by
+from ingroup.parsing import Rule
 from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
@@ -232,7 +233,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     calls = _calls(parameters, model)
     readings = ways_to_read(calls)
 
-    def read(category: str, run: int, parsing: str, reading: str) -> tuple[dict, dict]:
+    def read(category: str, run: int, parsing: Rule, reading: str) -> tuple[dict, dict]:
         """Ratings of the groups of a category, and of its control and all controls."""
         ratings = {}
         for call in calls:

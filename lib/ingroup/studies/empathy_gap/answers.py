@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, parts, stored
-from ingroup.inference.choices import Ending, agreement, beginnings, probabilities
+from ingroup.inference.choices import agreement, beginnings, probabilities
 from ingroup.inference.reading import Reading, numbers, summaries, ties
 from ingroup.inference.store import Store
 from ingroup.parsing import (
@@ -22,6 +22,7 @@ from ingroup.parsing import (
     OK,
     REFUSED,
     UNPARSABLE,
+    Ending,
     Parsed,
     Rule,
     ends_in_cut_number,
@@ -99,9 +100,7 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> Ra
     return from_parts(texts, block.shape, setting.low, setting.high, rule)
 
 
-def _from_scores(
-    call: Call, store: Store, shape: tuple[int, int, int], reading: Reading
-) -> Ratings:
+def _from_scores(call: Call, store: Store, shape: tuple[int, ...], reading: Reading) -> Ratings:
     """Read the scored answers of one block, of this shape."""
     values, status = _unanswered(shape)
     for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
@@ -220,7 +219,7 @@ def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:
 
 def from_parts(
     tables: Iterable[pd.DataFrame],
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
     low: float,
     high: float,
     rule: Rule = "sound",

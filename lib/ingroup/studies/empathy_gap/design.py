@@ -334,7 +334,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
     # The category is a part of the folder's name.
     category = "-".join(part.category.lower().split())
     rounds = parameters.get("ROUNDS", 1)
-    labels = {"setting": setting.name, "category": part.category}
+    labels: dict[str, Any] = {"setting": setting.name, "category": part.category}
     if rounds > 1:
         labels["round"] = 1
 

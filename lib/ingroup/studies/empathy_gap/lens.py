@@ -16,6 +16,7 @@ from ingroup.design import Block
 from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
 from ingroup.inference import Call, rated_by
+from ingroup.parsing import Rule
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
@@ -250,7 +251,7 @@ def claims(
 def gap(
     values: NDArray,
     same: NDArray[np.bool_],
-    exclusion: str,
+    exclusion: statistics.Exclusion,
     matrix: str,
     rounding: str,
     unit: str,
@@ -352,7 +353,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     blocks = by_block(calls)
     readings = {key: ways_to_read(rounds) for key, rounds in blocks.items()}
 
-    def read(setting: str, parsing: str, reading: str) -> dict[str, NDArray]:
+    def read(setting: str, parsing: Rule, reading: str) -> dict[str, NDArray]:
         """The ratings of each category of a setting that allows this reading."""
         values = {}
         for key, rounds in blocks.items():

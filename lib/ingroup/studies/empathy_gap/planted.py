@@ -12,6 +12,7 @@ from ingroup.models import words
 from ingroup.stats.effects import as_planted
 from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.answers import Ratings
+from ingroup.studies.empathy_gap.statistics import Exclusion
 
 
 class Planted:
@@ -142,7 +143,7 @@ class Planted:
         return ratings.reshape(block.shape)
 
 
-def counted_anew(texts: pd.DataFrame, block: Block, exclusion: str) -> float:
+def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> float:
     """Compute delta by its definition from what was said, without the functions of the study.
 
     Parameters
@@ -184,7 +185,10 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: str) -> float:
 
 
 def recovery(
-    planted: NDArray[np.float64], found: Ratings, same: NDArray[np.bool_], exclusion: str
+    planted: NDArray[np.float64],
+    found: Ratings,
+    same: NDArray[np.bool_],
+    exclusion: Exclusion,
 ) -> dict[str, float]:
     """Measure how well the ratings of a block give back the planted ones.
 

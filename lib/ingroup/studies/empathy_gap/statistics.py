@@ -54,7 +54,7 @@ GAP_COLUMNS = (
     "null_high_released",
     "null_high_spread",
 )
-RELEASED = {"decimals": 2, "separate": True}  # how the released code makes `gap_matrix`
+RELEASED: dict[str, Any] = {"decimals": 2, "separate": True}  # the released code's `gap_matrix`
 
 
 def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
@@ -268,8 +268,8 @@ def same_group(groups: Sequence[str]) -> np.ndarray:
     ndarray of bool, (n, n)
         True for a pair of one group, the diagonal included.
     """
-    groups = np.asarray(groups, dtype=object)
-    return groups[:, None] == groups
+    names = np.asarray(groups, dtype=object)
+    return names[:, None] == names
 
 
 def by_group(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
@@ -529,10 +529,10 @@ def relationship_sd(values: np.ndarray, groups: Sequence[str]) -> float:
 
 def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     """Mean rating of each pair of groups in each event: (groups, groups, events)."""
-    groups = np.asarray(groups, dtype=object)
+    names = np.asarray(groups, dtype=object)
     # In the order of the identities, unlike `by_group`, which sorts.
-    labels = pd.unique(groups)
-    members = [np.flatnonzero(groups == label) for label in labels]
+    labels = pd.unique(names)
+    members = [np.flatnonzero(names == label) for label in labels]
 
     means = np.full((len(labels), len(labels), values.shape[2]), np.nan)
     for row, perceivers in enumerate(members):

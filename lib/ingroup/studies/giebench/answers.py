@@ -212,7 +212,7 @@ def _released(text: str) -> Verdict:
     # The search moves on until no tag of the same letter follows, save the very next one, which
     # gives the same letter: so the letter whose last tag comes first. The released pattern's time
     # grows with the square of the number of tags, this one's does not.
-    return Verdict(min(last, key=last.get), OK)
+    return Verdict(min(last, key=last.__getitem__), OK)
 
 
 # Possessive (*+), so that no text is gone over again and again.
@@ -287,7 +287,7 @@ def _sound(text: str) -> Verdict:
 
 def _declines(text: str) -> bool:
     """Whether a text without a verdict has the words of a refusal."""
-    text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
+    text = text.translate(str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES)))
     return bool(REFUSAL.search(text) or _NO_CHOICE.search(text))
 
 
@@ -298,7 +298,9 @@ def _verdict_tags(text: str) -> list[re.Match[str]]:
     for tag in _TAG.finditer(text):
         clause = _CLAUSE.match(text, tag.end())
         if clause:
-            end_of_clause = _REST_OF_CLAUSE.match(text, clause.end()).end()
+            rest = _REST_OF_CLAUSE.match(text, clause.end())
+            assert rest is not None  # it may be empty
+            end_of_clause = rest.end()
         # '"[[A]]" if assistant A is better, "[[B]]"': the line breaks off.
         elif tag.start() > end_of_clause:
             tags.append(tag)

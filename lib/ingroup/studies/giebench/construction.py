@@ -150,7 +150,7 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
         columns += [*marks, "discussed"]
     table = table[columns].map(one_line)
 
-    words = dict.fromkeys(marks, ("", *STANCES, OFFENSIVE))
+    words: dict[str, Sequence[str]] = dict.fromkeys(marks, ("", *STANCES, OFFENSIVE))
     words["category"] = tuple(stimuli.categories())
     words["discussed"] = ("", *STANCES)
     for name, column in table.items():
@@ -289,7 +289,7 @@ def items(
     problems : list of str
         A sentence for each topic that lacks answers.
     """
-    made = {}
+    made: dict = {}
     problems = []
     dialogs = (found(draw, parse_dialog) for draw in draws)
     for topic, *replies in zip(ready.itertuples(), *dialogs, strict=True):

@@ -9,6 +9,7 @@ import pandas as pd
 from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Call, StoreError, rated_by
+from ingroup.parsing import Rule
 from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.paired import PairedTest, paired_test
 from ingroup.stats.power import smallest_paired_effect
@@ -240,7 +241,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _read(
-    parameters: Mapping[str, Any], model: str, rule: str, file: Path | None = None
+    parameters: Mapping[str, Any], model: str, rule: Rule, file: Path | None = None
 ) -> pd.DataFrame:
     """Verdicts under the three prompts; with a file, the verdicts planted there."""
     tables = []

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -143,7 +143,7 @@ def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
         ``identity_tuple`` as printed, ``category``, and ``identity_i`` and ``identity_j`` as in
         identities.csv.
     """
-    rows = {}
+    rows: dict = {}
     for table in tables:
         for row in published.load("giebench", table).itertuples():
             first = _identity(row.identity_i)
@@ -244,6 +244,10 @@ def messages(
 
 def _written(question: Question, prompt: str, wording: str, identity: str | None) -> str:
     """A prompt made of the parts of an item."""
+    # Only items of released prompts lack a part.
+    assert identity is not None
+    assert question.question is not None
+    assert question.answers is not None
     texts = templates(wording)
     sentences = texts["prompts"][prompt]
     opening = " ".join(texts["sentences"][name] for name in sentences)
@@ -270,6 +274,7 @@ def _renamed(key: str, text: str, identity: str) -> str:
 def _rotated(text: str, shift: int) -> str:
     """A released prompt with its answers moved, each with its quotation marks."""
     tags = _TAGS.search(text)
+    assert tags is not None  # `rotate` refuses a prompt without them
     pieces = []
     end = 0
     for index in range(len(LETTERS)):
@@ -347,7 +352,7 @@ def _load(file: Path, prompt: str = "") -> dict[str, Question]:
     return {key: _item(file, key, record, prompt) for key, record in records.items()}
 
 
-def _item(file: Path, key: str, record: object, prompt: str) -> Question:
+def _item(file: Path, key: str, record: Any, prompt: str) -> Question:
     """An item of a file, with its parts or with one finished `prompt`."""
     where = f"{file}, key {key!r}"
     if not _is_whole(key):
@@ -368,7 +373,7 @@ def _item(file: Path, key: str, record: object, prompt: str) -> Question:
     )
 
 
-def _check_fields(where: str, record: object, fields: Sequence[str]) -> None:
+def _check_fields(where: str, record: Any, fields: Sequence[str]) -> None:
     """InputError for a record that lacks a field, or has no text in one."""
     expected = f"the fields {', '.join(fields)}"
     if not isinstance(record, dict):
@@ -488,12 +493,12 @@ def _merged(versions: Sequence[Question]) -> Question:
     """One item out of its three prompts: answers of the first, if all of them yield theirs."""
     identity = None
     answers = versions[0].answers
-    prompts = {}
+    prompts: dict = {}
     for version in versions:
         # The Raw prompt names no identity, the two others do.
         identity = identity or version.identity
         if version.answers is None:
             answers = None
-        prompts.update(version.prompts)
+        prompts.update(version.prompts or {})
 
     return versions[0]._replace(identity=identity, answers=answers, prompts=prompts)

@@ -26,6 +26,7 @@ LARGEST_MEAN = 100  # standard deviations, beyond which no difference is looked 
 MOST_STEPS = 300  # of k-means, as in scikit-learn
 
 Numbers = NDArray[np.float64]
+Draws = Sequence[float] | Numbers
 Labels = NDArray[np.intp]
 
 
@@ -364,7 +365,7 @@ def exchange_null(
     return z.max(axis=1)
 
 
-def _exchange_p(null: Sequence[float], z: ArrayLike) -> Numbers:
+def _exchange_p(null: Draws, z: ArrayLike) -> Numbers:
     """p of each z: the share of the draws, the observed map among them, that are as large."""
     # The observed map is one of the draws, and as large as itself: infinity stands for it.
     draws = np.append(null, np.inf)
@@ -373,7 +374,7 @@ def _exchange_p(null: Sequence[float], z: ArrayLike) -> Numbers:
     return np.mean(is_as_large, axis=-1)
 
 
-def exchange_floor(null: Sequence[float], n: int) -> float:
+def exchange_floor(null: Draws, n: int) -> float:
     """Compute the smallest p that exchanging the axes can give a cluster of `n` groups.
 
     It is the p of z = sqrt(n), the largest of so many groups: larger clusters of a draw reach more.
@@ -394,7 +395,7 @@ def exchange_floor(null: Sequence[float], n: int) -> float:
     return float(_exchange_p(null, largest_z))
 
 
-def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
+def groups_for_exchange(null: Draws, level: float = 0.05) -> int:
     """Count the groups of a cluster from which exchanging the axes can find a difference.
 
     Parameters
@@ -425,7 +426,7 @@ def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
 
 
 def smallest_difference(
-    null: Sequence[float],
+    null: Draws,
     n: int,
     level: float = 0.05,
     power: float = POWER,
@@ -464,7 +465,7 @@ def smallest_difference(
         squares = (d**2).sum(axis=1)
         z = np.abs(sums) / np.sqrt(squares)
         is_found = _exchange_p(null, z) < level
-        return np.mean(is_found) - power
+        return float(np.mean(is_found)) - power
 
     upper = 1.0
     while excess_power(upper) < 0:
@@ -495,7 +496,7 @@ def axis_tests(
     means: pd.DataFrame,
     labels: pd.Series,
     alpha: float = 0.001,
-    null: Sequence[float] = (),
+    null: Draws = (),
 ) -> pd.DataFrame:
     """Test competence against warmth over the groups of each cluster: Tables 2 and 5.
 

@@ -297,7 +297,7 @@ def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
         With the ratings 1 to 5 as choices, and an answer prefix for each word.
     """
     numbers = range(stimuli.LOW, stimuli.HIGH + 1)
-    leads = []
+    leads: list[str] = []
     for word in words:
         # The overall rating is not an item of the list.
         line = f"{word}:" if word == "Rating" else f"- {word}:"

@@ -55,7 +55,8 @@ def maps(positions: pd.DataFrame, centroids: pd.DataFrame) -> dict[tuple[str, st
     centres = dict(list(centroids.groupby(["model", "version"])))
     found = {}
     for key, rows in placed.groupby(["model", "version"], sort=False):
-        found[key] = Map(*key, rows, centres[key])
+        model, version = key
+        found[key] = Map(model, version, rows, centres[key])
     return found
 
 
@@ -191,7 +192,7 @@ def map_with_list(of: Map) -> Figure:
 def _list_groups(ax: Axes, of: Map) -> None:
     """The groups of each cluster, the most competent first, below its name and in its colour."""
     by_competence = of.positions.sort_values("Competence", ascending=False, kind="stable")
-    lines = 0
+    lines = 0.0
     for centre in of.centroids.itertuples():
         groups = by_competence.group[by_competence.cluster == centre.cluster]
         # No name is broken over two lines.
@@ -315,7 +316,7 @@ def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
     """
     errors = recovered.set_index("version")
     versions = dict(list(sides.groupby("version", sort=False)))
-    grid = {"columns": 2, "least": 2.2, "sharex": True, "sharey": True}
+    grid: dict = {"columns": 2, "least": 2.2, "sharex": True, "sharey": True}
     fig, axes = figures.panels(len(versions), 3.0, **grid)
     for ax, (version, rows) in zip(axes, versions.items(), strict=True):
         for axis, colour, marker in zip(AXES, figures.COLOURS, "o^", strict=False):

@@ -213,12 +213,12 @@ class _Summary(NamedTuple):
     agreement: float
 
 
-def score(files: Iterable[Path]) -> pd.DataFrame:
+def score(files: Iterable[str | Path]) -> pd.DataFrame:
     """Compute mean, standard deviation and agreement of the judgements, by criterion: Table 12.
 
     Parameters
     ----------
-    files : iterable of Path
+    files : iterable of str or Path
         Copies of one sheet, rows in any order, each filled by the person that it is named after: a
         number from 0 to 1, or blank for no judgement.
 

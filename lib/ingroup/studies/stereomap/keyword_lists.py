@@ -158,7 +158,7 @@ class _Line(NamedTuple):
     """A line of a reply and all that can be read from it alone."""
 
     marker: str  # "number", "bullet" or ""
-    count: str  # digits of the number, "" without
+    digits: str  # of the number, "" without
     indent: int
     bold: bool
     text: str  # behind the marks, without emphasis
@@ -237,7 +237,7 @@ def _classify(line: _Line, current: _List) -> _Kind:
     if line.loose and current.marker:
         is_heading = line.text.endswith(":")
     else:
-        is_heading = line.item.sign and not line.item.keyword
+        is_heading = line.item.sign != "" and not line.item.keyword
 
     # A loose line goes on with the last item, unless it may be the next one of a loose list.
     continues = line.loose and not is_heading and (current.marker or not begins_item)
@@ -267,7 +267,7 @@ def _begins_list(line: _Line, current: _List) -> bool:
     """Whether an item is the first of another list."""
     if not current.items or line.marker != current.marker:
         return True
-    return line.indent < current.indent or line.count == "1"
+    return line.indent < current.indent or line.digits == "1"
 
 
 def _is_list(candidate: _List) -> bool:
@@ -318,6 +318,7 @@ def _numbered_parts(line: str) -> list[str]:
 def _read_line(line: str) -> _Line:
     """A line with its marks taken off, read in every way."""
     mark = _MARK.match(line)
+    assert mark is not None  # each part of the pattern is optional
     text = _EMPHASIS.sub("", line[mark.end() :]).strip()
     marker = ""
     if mark["number"]:
@@ -328,7 +329,7 @@ def _read_line(line: str) -> _Line:
     labelled = _BECAUSE.fullmatch(text)
     return _Line(
         marker=marker,
-        count=mark["count"] or "",
+        digits=mark["count"] or "",
         indent=len(mark["indent"]),
         bold=bool(mark["bold"] or mark["inner"]),
         text=text,
@@ -350,7 +351,7 @@ def _item(text: str) -> _Item:
 
     sign = match["sign"].strip()
     reason = text[match.end() :]
-    is_heading = _NO_KEYWORD.fullmatch(head)
+    is_heading = _NO_KEYWORD.fullmatch(head) is not None
     if is_heading and _EITHER.fullmatch(head):
         # Such a word is a heading with a colon and nothing behind it.
         is_heading = sign == ":" and not reason.strip()
@@ -402,10 +403,10 @@ def _numbered(lines: Sequence[_Line], count: int) -> list[str]:
         if len(sentences) == count:
             break
         # Another 1 begins another numbering.
-        if line.count == "1":
+        if line.digits == "1":
             sentences = []
 
-        counts_on = line.count == str(len(sentences) + 1)
+        counts_on = line.digits == str(len(sentences) + 1)
         is_sentence = line.text.count(" ") > 2 and not line.item.keyword
         if counts_on and is_sentence:
             sentences.append(line.text)
@@ -417,6 +418,7 @@ def _sentences_by_start(text: str) -> dict[str, str]:
     sentences: dict[str, str] = {}
     for part in re.split(r"(?<=[.!?])\s|\n", _EMPHASIS.sub("", text)):
         mark = _MARK.match(part)
+        assert mark is not None  # each part of the pattern is optional
         sentence = part[mark.end() :].strip()
         words = sentence.split(" ", 4)
         # A sentence of fewer than five words is hardly a reason.

@@ -370,7 +370,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         exchanged_rounds = paired_rounds = ["the only one"]
         paired_tests = [OVER_GROUPS]
 
-    choices = {
+    choices: dict[str, Sequence[Any]] = {
         "reading": list(readings),
         "incomplete": ["drop", "mean"],
         "rounds": exchanged_rounds,

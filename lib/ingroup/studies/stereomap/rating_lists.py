@@ -327,6 +327,7 @@ def _readings(text: str, words: Sequence[str]) -> list[_Reading]:
 def _read_line(decorated: str, words: tuple[str, ...]) -> _Line:
     """A line without the marks and numbers of list items, its labels and its numbers."""
     decoration = _DECORATION.match(decorated)
+    assert decoration is not None  # it may be empty
     text = decorated[decoration.end() :].rstrip()
     labels = _labels(text, words)
     return _Line(text, labels, _numbers(text, labels))
@@ -412,7 +413,8 @@ def _labels(line: str, words: tuple[str, ...]) -> list[_Label]:
     """The words that a line names; "Rating" counts only where it is the only one."""
     labels = []
     for match in _label_pattern(words).finditer(line):
-        index = int(match.lastgroup.removeprefix("w"))
+        group = match.lastgroup or ""  # each word is a group, so that one of them matched
+        index = int(group.removeprefix("w"))
         labels.append(_Label(*match.span(), words[index]))
 
     if _count_words(labels) > 1:

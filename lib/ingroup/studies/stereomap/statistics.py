@@ -540,7 +540,7 @@ def ngram_entropy(texts: Sequence[str], n: int) -> float:
     sum. The paper names no base and no set of texts. Its 16.28 for three words would take 12
     million n-grams in nats, 80,000 in bits: it must be bits, over all groups.
     """
-    counts = Counter()
+    counts: Counter[str] = Counter()
     for text in texts:
         ngrams, _ = extract_all_word_ngrams(SPLIT(text.lower()), n, n)
         counts.update(ngrams)

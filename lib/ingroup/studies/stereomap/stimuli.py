@@ -230,7 +230,7 @@ def chats(
     Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
     """
     parts = _reduced(prompt, ablation, wording, calls)
-    changes = {}
+    changes: dict[str, str] = {}
     if calls == "separate":
         changes |= _TEXTS["separate"]
     if form == "grammatical":

@@ -162,7 +162,8 @@ def keep_our_names(app: Sphinx, environment: BuildEnvironment) -> None:
     environment : BuildEnvironment
         What was read of the sources, the names in their code among it.
     """
-    blocks_by_page = environment.sphinx_codeautolink_transforms
+    # The extension keeps what it read as an attribute that Sphinx's class does not declare.
+    blocks_by_page = vars(environment)["sphinx_codeautolink_transforms"]
     for page, blocks in list(blocks_by_page.items()):
         for block in blocks:
             block.names = [name for name in block.names if name.import_components[0] == "ingroup"]
