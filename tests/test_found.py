@@ -48,7 +48,6 @@ def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
             "model": ["m", "m"],
             "study": ["empathy_gap"] * 2,
             "claim": ["Religion", "an_own_claim"],
-            "listed": [4, 4],
             "paths": [4, 4],
             "undefined": [0, 0],
             "could": [4, 4],

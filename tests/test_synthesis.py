@@ -71,7 +71,7 @@ def test_a_reversed_claim_differs_from_one_that_stands_nowhere():
     outcome = synthesis_figures.outcome
 
     all_reversed = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
-    all_reversed = all_reversed.assign(claim="x", could=True, result=range(4), p=0.1, estimate=1)
+    all_reversed = all_reversed.assign(claim="x", could=True, p=0.1, estimate=1)
     assert outcome(all_reversed) == "reversed on 100 %"
 
     nowhere = all_reversed.assign(reversed=False)
@@ -83,9 +83,7 @@ def test_a_reversed_claim_differs_from_one_that_stands_nowhere():
     )
     assert outcome(mixed) == "stands on 25 %,\nreversed on 50 %"
 
-    # Two paths with the same result are one, and one that could show nothing is none.
-    with_a_repeat = mixed.assign(result=[0, 1, 1, 2])
-    assert outcome(with_a_repeat) == "stands on 33 %,\nreversed on 33 %"
+    # A path that could show nothing does not count.
     with_one_unable = mixed.assign(could=[True, True, True, False])
     assert outcome(with_one_unable) == "stands on 33 %,\nreversed on 67 %"
     all_unable = mixed.assign(could=False)
@@ -264,7 +262,7 @@ def test_curves_are_sorted_and_marks_stand_below_them(closed):
         {
             "model": ["own", "own", "control"], "claim": "a_claim", "unit": ["x", "y", "x"],
             "estimate": [0.5, -0.5, 0.1], "low": -1.0, "high": 1.0, "p": 0.01, "reason": "",
-            "least": 0.0, "p_corrected": 0.01, "could": True, "result": [0, 1, 2],
+            "least": 0.0, "p_corrected": 0.01, "could": True,
             "stands": [True, False, False], "reversed": [False, True, False],
         }
     )  # fmt: skip

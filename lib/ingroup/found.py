@@ -162,7 +162,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
     -------
     DataFrame
         One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
-        ``low`` and ``high`` are the median and the ends over paths with different results.
+        ``low`` and ``high`` are the median and the ends over paths.
         ``choice``, ``share_from`` and ``share_to`` are those of `deciding`. No rows where the
         synthesis has not run.
     """

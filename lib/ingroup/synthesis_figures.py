@@ -45,7 +45,6 @@ _RESULTS = {
     "least",
     "p_corrected",
     "could",
-    "result",
     "stands",
     "reversed",
 }

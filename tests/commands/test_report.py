@@ -262,11 +262,11 @@ def test_a_share_leads_to_the_row_with_its_numbers(project):
     assert cells == [
         "Group A: above, m",
         "mostly stands",
-        "90 % hold, 0 % opposite, 1120 that count, 1500 with different results",
+        "90 % hold, 0 % opposite, 1120 of 1500 count",
         "median 1.76603, lowest 1.75, highest 1.78",
         "reading: 4 to 100 %",
-        "claims.csv , line 2; multiverse_shares.csv , line 7; multiverse_s_one.csv , "
-        "model m , claim group_a",
+        "claims.csv , line 2 (share, against); multiverse_shares.csv , line 7 (stands, reversed: "
+        "above and below 0); multiverse_s_one.csv , model m , claim group_a",
     ]
     assert re.findall('href="([^"]*)"', row) == [
         "tables/map/claims.csv",

@@ -153,7 +153,6 @@ def _tables(folder):
             "model": "calibrant",
             "study": "empathy_gap",
             "claim": ["Religion", *HOSTILE],
-            "listed": 1120,
             "paths": 448,
             "undefined": 3,
             "could": 406,

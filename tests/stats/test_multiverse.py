@@ -115,11 +115,11 @@ def three_ways():
 
 
 def test_shares_by_hand(three_ways):
-    """Four corrections of one test are one result; both sides of "none" are the same one."""
+    """Three ways, two sides and four corrections: a sixth is sure on one side."""
     row = multiverse.shares(three_ways).loc["claim"]
 
-    assert row[["listed", "paths", "undefined", "could"]].tolist() == [6 * 4, 5, 1, 4]
-    assert row[["stands", "reversed"]].tolist() == pytest.approx([20, 20])
+    assert row[["paths", "undefined", "could"]].tolist() == [3 * 2 * 4, 2 * 4, 4 * 4]
+    assert row[["stands", "reversed"]].tolist() == pytest.approx([100 / 6, 100 / 6])
     assert row[["median", "lowest", "highest"]].tolist() == [0, -1.5, 1.5]
     assert "expected at least 2" in three_ways.reason[0]
 
@@ -130,7 +130,9 @@ def test_shares_by_option_by_hand(three_ways):
     stands = options.stands["claim"]
     assert stands.loc["way"].to_dict() == {"none": 0, "sure": 50, "unsure": 0}
     assert stands.loc["side"].to_dict() == pytest.approx({"1": 100 / 3, "-1": 0})
-    assert stands.loc["correction"].to_dict() == dict.fromkeys(multiverse.CORRECTIONS, 20)
+    assert stands.loc["correction"].to_dict() == pytest.approx(
+        dict.fromkeys(multiverse.CORRECTIONS, 100 / 6)
+    )
 
 
 def least_of_two_hundredths(answers, side):
@@ -165,8 +167,8 @@ def test_a_claim_that_no_path_could_show_has_no_share():
     assert np.isnan(row.stands)
 
 
-def test_options_without_an_effect_count_once():
-    """Two rules that change nothing: a claim has the paths of the choice that matters."""
+def test_a_choice_without_an_effect_changes_no_share():
+    """Three rules that change nothing, and three sides of which two stand."""
 
     def claims(answers, rule, side):
         one = Result(side, 0, 0, 0.01)
@@ -177,13 +179,31 @@ def test_options_without_an_effect_count_once():
     table = multiverse.evaluate({}, dict, choices, claims, 0.05)
 
     row = multiverse.shares(table).loc["one"]
-    assert row.listed == 3 * 3 * 4
-    assert row.paths == 3 * 4
-    assert row.stands == pytest.approx(200 / 3)
+    of_one_rule = multiverse.shares(table[table.rule == "a"]).loc["one"]
+    assert row.paths == 3 * of_one_rule.paths == 3 * 3 * 4
+    assert row.stands == of_one_rule.stands == pytest.approx(200 / 3)
+
+
+def test_options_that_agree_count_as_much_as_options_that_differ():
+    """Three greedy readings give one rating and three means give three: each has a sixth."""
+    estimates = {"greedy 1": -1.0, "greedy 2": -1.0, "greedy 3": -1.0}
+    estimates |= {"mean 1": 1.0, "mean 2": 2.0, "mean 3": 3.0}
+
+    def claims(answers):
+        return {"claim": Result(answers, 0, 0, 0.001)}
+
+    def read(reading):
+        return estimates[reading]
+
+    table = multiverse.evaluate({"reading": list(estimates)}, read, {}, claims, 0.05)
+
+    row = multiverse.shares(table).loc["claim"]
+    assert row[["stands", "reversed"]].tolist() == [50, 50]
+    assert row["median"] == 0
 
 
 def test_paths_count_alike_whatever_they_find():
-    """A correction that makes every p 1 is not the same result as another that does."""
+    """A correction that makes every p 1 counts as another that does."""
     pvalues = {"a": 0.001, "b": 0.002, "c": 0.003}
 
     def claims(answers, side):

@@ -388,7 +388,7 @@ def multiverse(run: Run) -> list[Block]:
     blocks: list[Block] = [
         Paragraph(
             "A path is one combination of defensible choices, such as the reading of an answer, "
-            "the unit of resampling and the correction. Paths with the same result count once. A "
+            "the unit of resampling and the correction. All paths count the same. A "
             "share counts paths, and is not a probability. The tables of the papers' claims say on "
             "which share a claim stands, whether it is about an effect above 0, below 0 or none. "
             "The tables of all estimates say how many paths are significantly above and below 0."

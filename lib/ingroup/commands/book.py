@@ -80,10 +80,11 @@ WORDS = (
 )
 NUMBERS = """# The numbers behind the verdicts
 
-One row for each claim and model. *Paths that count* could show the claim, or have no result. Each
-median, lowest and highest is over the estimates of the paths with different results: the rows of
-the file of paths with this model and claim, each `result` once. *Moved most by* names the choice
-whose options differ most in the share of paths on which the claim holds."""
+One row for each claim and model. A path counts if it could show the claim, or if it has no result.
+Each median, lowest and highest is over the estimates of all paths: the rows of the file of paths
+with this model and claim. *Moved most by* names the choice whose options differ most in the share
+of paths on which the claim holds. The columns `stands` and `reversed` of the files are about an
+effect above 0, whatever the claim says; `share` and `against` are about the claim."""
 WORDS_ON_CONTROLS = ("calibrant (positive control)", "calibrant-null (negative control)")
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 

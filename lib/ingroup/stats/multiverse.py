@@ -1,14 +1,14 @@
 """A claim under every combination of the choices that a paper leaves open.
 
 A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
-is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. Two kinds
-of path say nothing about a claim, and its share leaves them out. On one its p *could not* have been
-below alpha, with so few items or groups or with answers that are all the same. Another has the
-*same result* as a path before it: no claim of the family changes under its options. A path without
-a result counts as one on which the claim does not stand. The share is not a probability: it depends
-on the choices that were thought of, and paths share their data. After Steegen et al. 2016
-(Perspectives on Psychological Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature
-Human Behaviour 4:1208).
+is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. A path
+says nothing about a claim, and its share leaves it out, where its p *could not* have been below
+alpha, with so few items or groups or with answers that are all the same. A path without a result
+counts as one on which the claim does not stand. All other paths count the same, so the options of a
+choice do, too, and an option without any effect changes no share. The share is not a probability:
+it depends on the choices that were thought of, and paths share their data. After Steegen et al.
+2016 (Perspectives on Psychological Science 11:702) and, for the curve, Simonsohn et al. 2020
+(Nature Human Behaviour 4:1208).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -115,14 +115,11 @@ def evaluate(
 
         - ``claim``, a column a choice, ``correction``, the fields of `Result`, ``p_corrected``.
         - ``could``, whether the path can show the claim: the least p, corrected, is below `alpha`.
-        - ``result``, a number that paths share whose results are the same for every claim, by the
-          same correction. With one test all corrections are the same.
         - ``stands`` (p_corrected < `alpha`, estimate above 0).
         - ``reversed``, significant with the other sign.
     """
     rows = []
     families: dict[tuple, dict[str, Result]] = {}
-    numbers: dict[tuple[str, str], int] = {}
     for read_options in paths(reading):
         answers = read(**read_options)
         digest = joblib.hash(answers)
@@ -132,22 +129,12 @@ def evaluate(
                 families[key] = dict(claims(answers, **options))
             family = families[key]
 
-            pvalues = [result.p for result in family.values()]
-            n_tests = np.count_nonzero(~np.isnan(pvalues))
             for method in corrections:
-                # With one test all corrections are the same.
-                # As text a family can be a key, in which NaN equals NaN.
-                kind = (repr(family), method if n_tests > 1 else "")
-                labels = {
-                    **read_options,
-                    **options,
-                    "correction": method,
-                    "result": numbers.setdefault(kind, len(numbers)),
-                }
+                labels = {**read_options, **options, "correction": method}
                 rows += [labels | row for row in _corrected(family, method, alpha)]
 
     columns = ["claim", *reading, *choices, "correction", *Result._fields]
-    columns += ["p_corrected", "could", "result"]
+    columns += ["p_corrected", "could"]
     table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
     table["stands"] = significant & (table.estimate > 0)
@@ -190,27 +177,21 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index `by`. ``listed`` paths; ``paths`` of them with different results; of these
-        ``undefined`` ones, without a result, and those that ``could`` have shown the claim; the
-        percent of these two kinds on which it ``stands`` or is ``reversed``, NaN where there are
-        none; ``median``, ``lowest`` and ``highest`` of the estimates over ``paths``.
+        Index `by`. ``paths``; of these ``undefined`` ones, without a result, and those that
+        ``could`` have shown the claim; the percent of these two kinds on which it ``stands`` or is
+        ``reversed``, NaN where there are none; ``median``, ``lowest`` and ``highest`` of the
+        estimates over ``paths``.
     """
     keys = list(by)
-    listed = table.groupby(keys, sort=False).size()
-    # Each result of a claim counts once.
-    # The keys of a dict are unique: `keys` may hold the claim already.
-    same = dict.fromkeys(["claim", *keys, "result"])
-    different = table.drop_duplicates(list(same))
-
-    undefined = different.p.isna()
-    counted = different.could | undefined
+    undefined = table.p.isna()
+    counted = table.could | undefined
     # Paths that could not have shown the claim become NaN, which the means leave out.
-    numbers = different.assign(
+    numbers = table.assign(
         undefined=undefined,
-        stands=100.0 * different.stands.astype(float).where(counted),
-        reversed=100.0 * different.reversed.astype(float).where(counted),
+        stands=100.0 * table.stands.astype(float).where(counted),
+        reversed=100.0 * table.reversed.astype(float).where(counted),
     )
-    summary = numbers.groupby(keys, sort=False).agg(
+    return numbers.groupby(keys, sort=False).agg(
         paths=("claim", "size"),
         undefined=("undefined", "sum"),
         could=("could", "sum"),
@@ -220,8 +201,6 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
         lowest=("estimate", "min"),
         highest=("estimate", "max"),
     )
-    summary.insert(0, "listed", listed)
-    return summary
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
@@ -285,9 +264,9 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     What does an analyst find who takes one path blindly? Half is the smallest threshold that at
     most one finding can pass.
 
-    Paths count the same, and a choice with many options has many paths. So a verdict is read beside
-    the shares and the choice that moves them most (:func:`ingroup.found.deciding`). This choice may
-    decide the claim alone (`decides`).
+    All options of a choice count the same: three of the readings are greedy, and three are means.
+    So a verdict is read beside the shares and the choice that moves them most
+    (:func:`ingroup.found.deciding`). This choice may decide the claim alone (`decides`).
 
     Both numbers are conventions. They were set after the default run was known, when "depends" held
     everything between no path and all.

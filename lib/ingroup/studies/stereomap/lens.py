@@ -391,8 +391,6 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     choices["rounds"] = paired_rounds
     paired = evaluate(choices, read, {"test": paired_tests}, tested, parameters["ALPHA"])
-    # No path shares a result with the other table.
-    paired["result"] += exchanged.result.max() + 1
 
     table = pd.concat([exchanged, paired], ignore_index=True)
     return table.assign(claim=table.claim + " (EXTENDED)")
