@@ -220,7 +220,7 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
     rest_squares = sum(crossing.rest_squares for crossing in crossings)
     rest_freedom = sum(crossing.rest_freedom for crossing in crossings)
     rest = rest_squares / max(rest_freedom, 1)
-    # The mean of so many levels has the variance S_level (1/a + 1/b) of the difference.
+    # A mean of this many levels has the variance of the difference, S_level (1/a + 1/b).
     levels = 1 / (1 / counts[0] + 1 / counts[1])
     variance = _of_levels_and_items(level_squares / freedom, rest, levels, differences)
     df = min(freedom, len(differences) - 1)

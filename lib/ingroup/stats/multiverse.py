@@ -204,7 +204,7 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
 
     undefined = different.p.isna()
     counted = different.could | undefined
-    # Paths with a result that could not have shown the claim become NaN, which means leave out.
+    # A path with a result that could not have shown the claim becomes NaN, which no mean counts.
     numbers = different.assign(
         undefined=undefined,
         stands=100.0 * different.stands.astype(float).where(counted),

@@ -23,8 +23,7 @@ Numbers = NDArray[np.float64]
 class PairedTest(NamedTuple):
     """What `paired_test` returns, and explains."""
 
-    # Each field is an array, or a number for a single row of pairs. NumPy's own
-    # types leave that open, too.
+    # Each field is an array, or a number for one row of pairs: NumPy's types leave that open.
     statistic: Any
     pvalue: Any
     difference: Any

@@ -90,7 +90,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     responses = zip(trials, replies.text, verdicts, statuses, chances, strict=True)
     for trial, text, verdict, status, by_letter in responses:
         item = stimuli.rotate(trial.question, trial.shift)
-        # The letters are turned to the order of `CHANCES`, the right answer first.
+        # `np.roll` puts the right answer first, as `CHANCES` has it.
         from_right = np.roll(by_letter, -stimuli.LETTERS.index(item.correct))
         row = {
             "model": call.model,

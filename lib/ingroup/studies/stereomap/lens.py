@@ -263,7 +263,7 @@ def claims(
     inside = scores[has_cluster].dropna(subset=AXES)
     cluster = inside.group.map(labels)
     repeated = inside["round"] if unit == "rounds" else inside.group
-    # Within a cluster the groups are paired, or the rounds.
+    # The pairs of a cluster are its groups, or its rounds.
     means = inside.groupby([cluster, repeated])[AXES].mean()
 
     tests = _tests(means, test, n_clusters, seed)
@@ -453,7 +453,7 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
     tuple of int
         The prompts and the items.
     """
-    # Ablations shorten the paper's prompts and later rounds repeat them, so neither counts.
+    # Ablations shorten the paper's prompts, and later rounds repeat them: `runs` counts those.
     first = [call for call in calls if call.labels["round"] == 1]
     paper = [call for call in first if "paper" in call.labels["ablation"]]
     return n_prompts(paper) * int(printed["runs"]), n_items(calls)
