@@ -28,7 +28,7 @@ WANTED = {
     "store_size": 20,
     "ray_scaling": 3.8,
     "engine_overhead": 0.95,  # of the CPU's time around a small model 95 % are vLLM's own
-    # It shows the most that can be added, with a turn of its own in each prompt.
+    # This is the most that can be added, as each prompt has a turn of its own to tokenize.
     "engine_overhead_full": 0,
     "choices": 20,
     "choices_real": 20,

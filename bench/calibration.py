@@ -133,7 +133,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     y = np.cumsum(n_lines) - n_lines / 2
     height = 0.8 + 0.04 * len(table) + 0.12 * total
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
-    # What so many simulations can tell of a share, as a normal interval.
+    # The bars show what so many simulations can tell of a share, as a normal interval.
     error = 1.96 * np.sqrt(table.actual * (1 - table.actual) / table.draws)
     ax.errorbar(
         table.actual,

@@ -115,7 +115,7 @@ def bench() -> pd.DataFrame:
         prompts = engine.prompter.batch(chats_of(design))
         different = []
         for number, ids in enumerate(prompts):
-            # A first token of its own, so that no two prompts share a prefix.
+            # Each prompt gets a first token of its own, so that no two share a prefix.
             different.append([len(prompts) + number, *ids[1:]])
 
         # This loads the weights and warms up.

@@ -141,7 +141,7 @@ def places(text: str) -> list[tuple[str, int]]:
     for name in operator_names():
         operator_class = get_operator(name)
         if operator_class.arguments():
-            # An operator that takes arguments changes nothing without them.
+            # An operator that takes arguments cannot be made without them.
             continue
 
         operator = operator_class()
@@ -164,7 +164,7 @@ def mutants(file: str) -> Iterator[Mutant]:
             changed_meaning = meaning(changed)
         except SyntaxError:
             continue
-        # The code itself is among the seen, so a change without a meaning is no mutant.
+        # The code itself is among the seen, so a change that keeps its meaning is no mutant.
         if changed_meaning in seen:
             continue
 
@@ -204,9 +204,9 @@ def _run_tests(file: str, text: str | None, seconds: float) -> None:
 
     if text is not None:
         name = "ingroup." + file.replace("/", ".")
-        # Before Python's own finders, so that the tests import the changed text.
+        # It goes before Python's own finders, so that the tests import the changed text.
         sys.meta_path.insert(0, Instead(name, str(PACKAGE / f"{file}.py"), text))
-    # Without xdist, whose workers would import the file and not the changed text.
+    # xdist is off, as its workers would import the file and not the changed text.
     options = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
     sys.exit(pytest.main([*options, *tests_of(file)]))
 

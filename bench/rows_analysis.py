@@ -22,7 +22,7 @@ def bench_paired_t() -> Iterator[dict]:
     of_events = 15 * rng.standard_normal(6050)
     noise = of_events + 8 * rng.standard_normal((22, 22, 6050))
     cells = 10 * rng.standard_normal((22, 22, 1))
-    # (perceiver, experiencer, event), whole points.
+    # The shape is (perceiver, experiencer, event), in whole points.
     ratings = np.clip(np.round(50 + cells + noise), 0, 100)
 
     def cell_by_cell() -> None:
@@ -50,7 +50,7 @@ def bench_keywords() -> Iterator[dict]:
     texts = []
     for _ in range(2):
         clusters = [rng.choice(stock, 12, replace=False) for _ in range(5)]
-        # All reasons of a model, then those of each of its clusters.
+        # One document has all reasons of a model, and one more those of each of its clusters.
         for reasons in (np.unique(clusters), *clusters):
             texts.append(" ".join(reasons))
 

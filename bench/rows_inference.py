@@ -113,7 +113,7 @@ def _numbered_chat(condition: dict) -> list[dict]:
 
 def _seconds_of_workers(workers: int) -> float:
     """Time 24 shards of one second each, on workers that have answered before."""
-    # 24 shards of 256 prompts; `Sleeper` takes max_tokens / 100 seconds for each.
+    # There are 24 shards of 256 prompts. `Sleeper` takes max_tokens / 100 seconds for a shard.
     design = Design([Block({}, {"number": range(24 * 256)}, _numbered_chat, "")])
     cluster = Cluster(Sleeper, workers)
     with tempfile.TemporaryDirectory() as folder:
@@ -177,7 +177,6 @@ def _rows_of_choices(
 
     def pass_per_choice() -> None:
         with torch.inference_mode():
-            # One pass per prompt and number.
             for ids in prompts[:n_slow]:
                 for spelling in spellings:
                     engine._model(torch.tensor([[*ids, *spelling]]))

@@ -73,7 +73,7 @@ def corpus(share: float) -> pd.DataFrame:
     events = []
     for emotion, sample in stimuli.load_events("sample").groupby("emotion", sort=False):
         n_events = N_EVENTS.get(emotion, 550)
-        # The events of the sample again and again, each time with another number.
+        # The events of the sample come again and again, each time with another number.
         repeated = np.arange(n_events) % len(sample)
         of_emotion = sample.iloc[repeated].copy()
         number = np.arange(n_events).astype(str)
@@ -139,7 +139,7 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
             noise = rng.normal(0, 6, n_events)
             ratings = of_events + of_cells[perceiver, experiencer] + noise
             ratings = np.clip(ratings, 0, 100)
-            # Steps of five on 0 to 100, halves on 0 to 10: both are whole when doubled.
+            # Values are steps of five on 0 to 100 and halves on 0 to 10, so twice a value is whole.
             values = np.round(ratings / 5) * 5
             if high == 10:
                 values = np.round(ratings / 5) / 2
@@ -173,7 +173,7 @@ def _cells(block: Block, rng: np.random.Generator) -> np.ndarray:
 def write(folder: Path, setting: str, category: str, share: float) -> None:
     """Write the store of one block; parameters as of `store_of`."""
     design, store = store_of(folder, setting, category, share)
-    # A generator, so that only one shard of replies is held at a time.
+    # This is a generator, so that only one shard of replies is held at a time.
     replies = made_up(design, stimuli.setting(setting).high)
     with store.writing():
         for shard in range(store.shards):
@@ -206,7 +206,7 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
 
     rng = np.random.default_rng(0)
     people = stimuli.identities(category)
-    # Without "a person", the first identity.
+    # "A person", the first identity, is left out.
     same = statistics.same_group(people.group[1:])
     values = statistics.exclude(ratings.values)
     means = statistics.cell_means(values)
@@ -293,7 +293,7 @@ def measure(folder: Path, share: float) -> dict[str, float]:
 
 def main(shares: list[float]) -> int:
     """Measure each share, write the table, tell which limit is exceeded."""
-    # One thread in each of the two processes.
+    # Each of the two processes gets one thread.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     rows = []
     for share in shares:

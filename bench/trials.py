@@ -152,7 +152,7 @@ def write(path: Path, draw: random.Random, strangers: list[Path]) -> str:
     how = draw.choice(["flip", "cut", "zero", "grow", "remove", "swap", "rename", "empty"])
     if how == "flip":
         spoilt = bytearray(content)
-        # One bit.
+        # The change is a single bit.
         spoilt[place] ^= 1 << draw.randrange(8)
         path.write_bytes(spoilt)
     elif how == "cut":
@@ -187,7 +187,7 @@ class Again(toy.Toy):
 
     def __init__(self):
         super().__init__(lambda chat, *_: f"reply {int(chat[0]['content']) % 11}", True)
-        # One identity for all, so that each may go on with a store of another.
+        # All have one identity, so that each may go on with a store of another.
         self.about = {"engine": "toy", "model": "m"}
 
     @property
@@ -206,7 +206,7 @@ def own_store(folder: Path) -> tuple[Path, pd.DataFrame]:
     design = toy.numbers(24)
     failing = Again()
     answer = failing.say
-    # Trials 0, 4 and 8, the first of the first three shards.
+    # Trials 0, 4 and 8 fail, the first of the first three shards.
     failing.say = lambda chat, *asked: None if chat[0]["content"] in "048" else answer(chat, *asked)
     toy.run(design, store_folder, failing, SHARD)
     return store_folder, toy.run(design, store_folder, Again(), SHARD)
@@ -217,7 +217,7 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
     original, table = own_store(folder)
     design = toy.numbers(24)
     other = folder / "other"
-    # The store of another model, whose files must not pass for those of this one.
+    # This is the store of another model, whose files must not pass for those of the copy.
     stranger = Again()
     stranger.about = {"engine": "toy", "model": "another"}
     toy.run(design, other, stranger, SHARD)
@@ -241,7 +241,7 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
 
 def touched(path: Path, folder: Path) -> set[int]:
     """Give the trials of the shard to which a file belongs, and of those that a name may hit."""
-    # part-00003 and so on; `write` may give a file the name of part 1.
+    # Names are part-00003 and so on, and `write` may give a file the name of part 1.
     shards = {int(path.name[5:10]), 1} if path.name.startswith("part-") else {1}
     return {shard * SHARD + trial for shard in shards for trial in range(SHARD)}
 
@@ -286,7 +286,7 @@ def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     stores = []
     with closing(Cluster(Again, 2)) as cluster:
-        # Two stores, so that files can be exchanged between them.
+        # There are two stores, so that files can be exchanged between them.
         for size in (24, 32):
             design = toy.numbers(size)
             store = open_store(folder / str(size), design, cluster, toy.SAMPLING, SHARD)
@@ -298,7 +298,7 @@ def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 
 # --- files of the user's own
 
-# What may break a reader: quotes and separators, no UTF-8, huge numbers, deep lists, formulas.
+# Each may break a reader: quotes and separators, no UTF-8, huge numbers, deep lists, formulas.
 PIECES = [
     b'"', b"\t", b",", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\x1b[2J",
     b"1e999", b"-1", b"NaN", b"9" * 5000, b"[" * 3000, b"{}", b"null", b"=cmd|' /C calc'!A0",
@@ -310,7 +310,7 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     """Change one to three places of a file."""
     for _ in range(draw.randrange(1, 4)):
         place = draw.randrange(len(content) + 1)
-        # An insertion where the size is 0, a cut where the piece is empty, else an exchange.
+        # This inserts where the size is 0, cuts where the piece is empty, and else exchanges.
         size = draw.choice([0, 1, 5, 200])
         piece = draw.choice([b"", draw.randbytes(1), draw.choice(PIECES)])
         content = content[:place] + piece + content[place + size :]
@@ -375,7 +375,7 @@ def replies_of(file: Path) -> list[tuple[str, str | None]]:
 
 # --- the command line
 
-# What may break a number, a path, a shell, a terminal or a template.
+# Each of these may break a number, a path, a shell, a terminal or a template.
 HOSTILE = [
     "", " ", "-1", "0", "1e999", "NaN", "inf", str(10**30), "9" * 5000, "1.5", "true", "None", "[]",
     "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é",
@@ -418,7 +418,7 @@ def is_as_typed(taken: Any, text: str) -> bool:
     return taken == text
 
 
-# What LaTeX, a terminal, a path or a shell would read as a command.
+# Each of these may break LaTeX, a terminal, a path or a shell.
 FRAGMENTS = [
     r"\input{secret}", "my_model_v2", "50%", "{", "}", "$x$", "~", "^", "#1", "&", "\\", "<b>",
     "--",
@@ -444,7 +444,7 @@ def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
 
 def is_harmless(printed: str) -> bool:
     """Tell whether LaTeX reads no command in a text but those that print one sign."""
-    # First the commands that end in {}, because {} alone goes last.
+    # The commands that end in {} go first, because {} alone goes last.
     for sign in ("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater"):
         printed = printed.replace(f"\\{sign}{{}}", "")
     for command in latex.ESCAPES.values():
@@ -548,7 +548,7 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
         place = folder / f"model {number}"
         place.mkdir()
         for _ in range(3):
-            # Not 0, which would set no timer.
+            # The delay is never 0, which would set no timer.
             fire.died(record_and_die, place, draw.uniform(1e-6, 0.2))
             yield f"kill of record {number}", WELL
 
@@ -610,7 +610,7 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
             env=clone.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # In a session of its own, so that all processes of make can be killed together.
+            # It gets a session of its own, so that all processes of make can be killed together.
             start_new_session=True,
         )
         time.sleep(draw.uniform(0, seconds))
@@ -642,7 +642,7 @@ def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
         file = draw.choice(
             [f for f in sorted(copy.iterdir()) if f.suffix in (".json", ".safetensors")]
         )
-        # In turn: code in the folder, a file cut short, a file of other content.
+        # The trials take turns: code in the folder, a file cut short, a file of other content.
         if number % 3 == 0:
             config = json.loads((copy / "config.json").read_text("utf8"))
             config["auto_map"] = {"AutoModelForCausalLM": "evil.Evil", "AutoConfig": "evil.Evil"}
@@ -678,7 +678,7 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
     if how == 2:
         return draw.choice([400, 401, 404, 413, 500, 503]), JSON, mutated(body, draw)
     if how == 3:
-        # A small body that unpacks to a megabyte of zeros.
+        # This small body unpacks to a megabyte of zeros.
         return 200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**6))
     if how == 4:
         return 200, JSON, struct.pack(">Q", draw.getrandbits(64)) * 8
@@ -707,7 +707,7 @@ def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         # A failure has a reason, and an answer has none.
         is_named = (row.finish_reason == "failed") == (row.error != "")
         yield f"prompt {row.trial}", WELL if is_named else "silent"
-    # The hostile server repeats the key in its answers.
+    # The hostile server repeats the key in some of its answers.
     asked = b"".join(file.read_bytes() for file in files_of(folder / "store"))
     yield "the key in a file", "wrong" if KEY.encode() in asked.replace(b'"', b"") else WELL
 
@@ -751,7 +751,7 @@ def tried(kind: str) -> Result:
     fire.FORKS.set_forkserver_preload(["trials"])
 
     counts: Counter[str] = Counter()
-    # In memory where there is such a folder, because a disk would sync each file.
+    # Files lie in memory where there is such a folder, because a disk would sync each of them.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     place = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
     # What runs say is not looked at.
@@ -838,7 +838,7 @@ def main(kinds: list[str]) -> int:
     int
         1 where a trial of a kind ended badly.
     """
-    # The commit as it is now, and is kept: files may change while kinds are tried.
+    # `commit` keeps what it finds now, as files may change while kinds are tried.
     print(f"at commit {commit()}")
     before = kept()
     for kind in kinds or KINDS:

@@ -154,7 +154,7 @@ def of_answers_that_hardly_differ(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a greedy model: most scenarios get one whole number, few a point more or less."""
     for share in (0.02, 0.05, 0.2):
         chances = [share / 2, 1 - share, share / 2]
-        # As often a point more as a point less, so the bias is 0 in truth.
+        # A point more is as frequent as a point less, so the bias is 0 in truth.
         points = rng.choice([-1, 0, 1], (DRAWS, N_SCENARIOS, 1), p=chances)
         control = np.full((N_SCENARIOS, 1), 60)
         biases = []
@@ -170,7 +170,7 @@ def of_runs(rng: np.random.Generator) -> Iterator[dict]:
     brittleness = []
     for _ in range(DRAWS):
         cells = answers({CONTROL: 1, "a": 2, "b": 3}, rng)
-        # One of the two phrasings, asked in both runs.
+        # The group is one of the two phrasings, asked in both runs.
         group = cells["a"][:1]
         control = cells[CONTROL]
         group_again = asked_again(group, rng)

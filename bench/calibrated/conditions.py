@@ -114,7 +114,7 @@ def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a gap of 10 points in one event of ten, none in the others."""
     same = SAME["Religion"]
     n = len(same)
-    # Drawn once: the interval of delta is about these groups, whatever their cells.
+    # Cells are drawn once, as the interval of delta is about these groups.
     cells = rng.normal(0, 1, same.shape)
 
     for n_events, claimed in ((12, (0.7, 0.88)), (5, (0.5, 0.78))):
@@ -122,13 +122,13 @@ def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
         own_group = []
         for _ in range(DRAWS):
             has_gap = rng.random(n_events) < 0.1
-            # (perceiver, target, event): the own-group cells of some events.
+            # The gap is (perceiver, target, event): own-group cells of some events have it.
             gap = 10 * has_gap * same[..., None]
             noise = rng.normal(0, 1, (n, n, n_events))
 
             ratings = cells[..., None] + noise + gap
             deltas.append(bootstrap_interval(ratings, same, 500, rng))
-            # New pairs in each simulation: this interval is about groups like these.
+            # Pairs are new in each simulation, as this interval is about groups like these.
             pairs = unrelated_pairs(rng, n)
             effect = crossed.own_group(pairs[..., None] + noise + gap)
             # 10 points in a tenth of the events are 1 point on average.
@@ -173,7 +173,7 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
         for _ in range(draws):
             level = levels(rng, len(same))
             matrix = level + spread * rng.normal(0, 1, same.shape)
-            # One cell per pair of groups, as the own-group test takes them.
+            # The own-group test takes one cell per pair of groups.
             means = statistics.by_group(matrix, same)
             test = permutation_test(matrix, same, 499, rng)
             rejected["delta"].append(test.pvalue < LEVEL)
@@ -211,7 +211,6 @@ def similar_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate groups that resemble similar groups, with no jump at their own beyond that."""
     cluster = np.array(stimuli.clusters("Nationality"))
     n = len(cluster)
-    # 1 in the cells of two nations of one cluster, else 0.
     same_cluster = (cluster[:, None] == cluster).astype(float)
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
@@ -361,7 +360,7 @@ def pairs_differ(
     half = rng.normal(0, 1, (n, n))
     # Both sides of a pair share a number of SD 1.
     shared = (half + half.T) / np.sqrt(2)
-    # Mixed by their parts of the variance, so that the two sides correlate as asked.
+    # Both are mixed by their parts of the variance, so that the two sides correlate as asked.
     pairs = np.sqrt(1 - correlation) * unshared + np.sqrt(correlation) * shared
     # On the diagonal the shared number has SD sqrt(2), so own-group cells are drawn anew.
     np.fill_diagonal(pairs, rng.normal(0, 1, n))
@@ -570,7 +569,7 @@ def rated(
 
 def bias(cells: dict[str, np.ndarray]) -> dict[str, helpfulness.Bias]:
     """Test each group over scenarios, as the notebook does."""
-    # The ratings are already less the control's, and each scenario has a single wording.
+    # The control's ratings are subtracted already, and each scenario has a single wording.
     control = np.zeros((SCENARIOS, 1))
     return {
         group: helpfulness.bias(ratings[..., None], control) for group, ratings in cells.items()
@@ -845,7 +844,7 @@ def tied_scores(rng: np.random.Generator) -> np.ndarray:
 
 def scores_of_families(rng: np.random.Generator) -> np.ndarray:
     """Draw two unrelated scores of 98 groups, nearly the same within each of ten families."""
-    # Unused, as in `tied_scores`.
+    # These numbers are unused, as in `tied_scores`.
     heavy_tailed_scores(rng)
     family = np.arange(98) // 10
     of_families = rng.normal(0, 1, (2, 10))
@@ -903,7 +902,7 @@ def differences_of_models(rng: np.random.Generator) -> Iterator[dict]:
     heavy_tails = rng.standard_t(3, (DRAWS, SCENARIOS))
     verdicts = rng.choice([-1, 0, 1], (DRAWS, 79), p=[0.2, 0.6, 0.2])
     few_verdicts = rng.random((DRAWS, 79)) < 0.02
-    # 40 verdicts, each of which comes twice below.
+    # Each of these 40 verdicts comes twice below.
     pairs = rng.choice([-1, 0, 1], (DRAWS, 40), p=[0.2, 0.6, 0.2])
     cases = [
         Differences("103 scenarios, heavy tails (t with 3 degrees)", heavy_tails, 0.95),

@@ -69,7 +69,7 @@ def _row_of_delta(
 ) -> dict:
     """Simulate the interval of delta of one category at one number of events."""
     same = SAME[category]
-    # Drawn once: these groups stay, and events are the sample.
+    # Cells are drawn once, as these groups stay and events are the sample.
     cells = rng.normal(0, 1, same.shape) + same
     intervals = []
     for _ in range(draws):
@@ -160,12 +160,13 @@ def alike(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def test_of_cells(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a cell that is like one of its references, and a matrix of such cells."""
     for test in ("t", "sign"):
-        # (perceiver, experiencer, event, simulation): one cell, its two references, and a fourth.
+        # The shape is (perceiver, experiencer, event, simulation). The 2 x 2 are one cell, its two
+        # references, and a fourth.
         ratings = rng.normal(0, 1, (2, 2, EVENTS, 10 * DRAWS))
         # The cell differs from the experiencer's own cell for sure, and from the perceiver's by
         # chance.
         ratings[1, 1] += 9
-        # Turned to (simulation, event), because the tests run over the last axis.
+        # Cells are turned to (simulation, event), because the tests run over the last axis.
         cell = ratings[0, 1].T
         of_perceiver = ratings[0, 0].T
         of_experiencer = ratings[1, 1].T
@@ -319,7 +320,7 @@ def _row_of_runs(
         ratings = {}
         for category in SAME:
             group, _ = pd.factorize(GROUPS[category])
-            # One more for "a person", who comes first and belongs to no group.
+            # There is one more for "a person", who comes first and belongs to no group.
             n = len(group) + 1
             # What groups differ in is the same in all settings, and half as much is new in each.
             in_all_settings = factor * alike(group, rng)

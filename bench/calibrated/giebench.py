@@ -50,7 +50,7 @@ def change(rng: np.random.Generator) -> Iterator[dict]:
     In the test as many items change to right as to wrong.
     """
     for n, claimed in ((79, 0.98), (6, 1), (4, 1)):
-        # Which share of the items changes, and which part of it to right.
+        # `moved` is the share of the items that change, `share_gained` the part of it to right.
         moved = rng.uniform(0, 0.6, DRAWS)
         share_gained = rng.random(DRAWS)
 
@@ -161,7 +161,7 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
     """
     for n, (kind, spread) in product(SIZES, SPREADS.items()):
         by_order = chances(rng, 2 * DRAWS, n, 2, N_ORDERS, spread=spread)
-        # Over the orders: (simulation, item, prompt, answer).
+        # The mean over the orders leaves (simulation, item, prompt, answer).
         given = by_order.mean(axis=-2)
         # The first of two prompts is Raw, and the first answer is the right one.
         raw = given[..., 0, 0]

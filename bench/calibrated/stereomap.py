@@ -128,7 +128,7 @@ def _inside_of_a_map(
 ) -> dict[str, list[bool]]:
     """Draw the rounds of one map; tell which tests reject and which intervals hold the truth."""
     positions = rng.normal(3, sd_positions, (GROUPS, 2))
-    # (group, round, axis).
+    # The shape is (group, round, axis).
     rounds = positions[:, None] + rng.normal(0, 0.3, (GROUPS, ROUNDS, 2))
     means = groups_of(rounds.mean(axis=1))
     first_rounds = groups_of(rounds[:, :3].mean(axis=1))
@@ -137,7 +137,7 @@ def _inside_of_a_map(
     labels = clustering.clusters(means, CLUSTERS, 20, seed).labels
     null = clustering.exchange_null(means, CLUSTERS, rng, n_draws=99)
     tests = clustering.axis_tests(means, labels, null=null)
-    # Clusters of the first three rounds, tested on the last two.
+    # The clusters of the first three rounds are tested on the last two.
     labels_of_first = clustering.clusters(first_rounds, CLUSTERS, 20, seed).labels
     tests_of_last = clustering.axis_tests(last_rounds, labels_of_first)
 
@@ -162,7 +162,7 @@ def _inside_of_a_map(
 def correlation_over_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate normal scores that are correlated (interval) and that are not (test)."""
     r = 0.6
-    # Spearman's correlation of normal scores whose Pearson's is r.
+    # This is Spearman's correlation of normal scores whose Pearson's is r.
     truth = 6 / np.pi * np.arcsin(r / 2)
     for n in (GROUPS, ORIGINAL):
         covered = []
@@ -278,7 +278,7 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     words_by_family = words.groupby("family", sort=False).dimension.unique()
     emotions = words_by_family["Emotion"]
     behaviours = words_by_family["Behavior"]
-    # The people's positions are drawn once, as theirs are given.
+    # The positions of people are drawn once, as those of Table 2 are given.
     people = groups_of(rng.normal(3, 1, (ORIGINAL, 2)))
 
     has_finding = defaultdict(list)

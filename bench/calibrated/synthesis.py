@@ -149,7 +149,7 @@ def test_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
     by_family = []
     for seed in range(FAMILIES):
         table = pd.DataFrame(rng.normal(0, 1, (12, 6)), columns=list("abcdef"))
-        # One draw, equal to the table, because only the test is looked at and not the interval.
+        # There is one draw, equal to the table, because only the test is looked at.
         draws = {name: table[[name]].T.reset_index(drop=True) for name in table}
         agreement = effects.agreement(table, draws, seed, 999)
         by_pair += list(agreement.p < LEVEL)
@@ -206,7 +206,7 @@ def _ratings_without_gap(
     rng: np.random.Generator, same: np.ndarray, unit: str, n_events: int
 ) -> np.ndarray:
     """Draw ratings in which no group favours itself, as the unit of a test needs it."""
-    # One more for "a person", who comes first and belongs to no group.
+    # There is one more for "a person", who comes first and belongs to no group.
     n = len(same) + 1
     ratings = rng.normal(0, 1, (n, n, n_events))
     cells = rng.normal(0, 1, same.shape)

@@ -141,7 +141,7 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
         squares += float(crossing.levels @ crossing.levels)
         rest_freedom += crossing.rest_freedom
         rest_squares += crossing.rest_squares
-    # Where the degrees of freedom are 0 so are the squares, and the 1 spares a 0 / 0.
+    # Where the degrees of freedom are 0, so are the squares, and the 1 spares a 0 / 0.
     between = squares / max(freedom, 1)
     rest = rest_squares / max(rest_freedom, 1)
 
@@ -220,7 +220,7 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
     rest_squares = sum(crossing.rest_squares for crossing in crossings)
     rest_freedom = sum(crossing.rest_freedom for crossing in crossings)
     rest = rest_squares / max(rest_freedom, 1)
-    # The difference of means of a and b levels varies as the mean of so many levels does.
+    # A mean of this many levels has the variance of the difference, S_level (1/a + 1/b).
     levels = 1 / (1 / counts[0] + 1 / counts[1])
     variance = _of_levels_and_items(level_squares / freedom, rest, levels, differences)
     df = min(freedom, len(differences) - 1)
@@ -370,7 +370,7 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     if fit.freedom < LEAST_FREEDOM:
         reason = _too_few(n, "group")
         return Effect(np.nan, reason=reason)
-    # With one similarity for all pairs of two groups, it cannot be told apart from own cells.
+    # Where all pairs of two groups are equally alike, similarity and own cells say the same.
     if not fit.tells_first:
         return Effect(np.nan, reason="cannot be told: no two groups are alike")
 
@@ -557,7 +557,7 @@ def _cross(name: str, numbers: ArrayLike) -> _Crossing:
     levels, items = values.shape
 
     means = nan_mean(values, axis=0)
-    # From here on each number is less the mean of its item, and missing ones are gone.
+    # From here on `within` is flat: it has one number for each cell that has one.
     within = values - means
     within = within[there]
     # A level's effect also moves the mean of each of its items, by its share in that mean.

@@ -120,7 +120,7 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
     narrowing = np.sqrt((n - 1) / n)
     quantile = stats.norm.ppf(share) * narrowing
     p = 2 * stats.t.cdf(quantile, n - 1)
-    # Draws that are 0 count on both sides, so p can come out above 1.
+    # One draw is added and a 0 counts on both sides, so p can come out above 1.
     return min(1.0, p)
 
 
@@ -460,7 +460,8 @@ def spearman(
         rng=rng,
         batch=1000,
     )
-    # SciPy adds the observed order to random ones, and doubles the smaller tail: at least 2 / n.
+    # SciPy adds the observed order to random ones and doubles the smaller tail, so p is at
+    # least 2 / n_orders.
     n_orders = math.factorial(len(ranks))
     if n_orders > n_permutations:
         n_orders = n_permutations + 1

@@ -21,10 +21,10 @@ import pandas as pd
 
 from ingroup.stats.paired import adjust
 
-# A finding on so few percent of the paths is no more than the tests' level, 5 %, gives by chance.
+# Tests at a level of 5 % find something on so many percent of paths by chance alone.
 BY_CHANCE = 5.0
-# What is said of a paper if more than half of its claims have one of these verdicts; the first word
-# that fits.
+# A word is said of a paper if more than half of its claims have one of its verdicts. The first
+# word that fits is taken.
 PAPER_WORDS = {
     "holds": {"stands"},
     "mostly holds": {"stands", "mostly stands"},
@@ -185,7 +185,7 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     keys = list(by)
     undefined = table.p.isna()
     counted = table.could | undefined
-    # Paths that could not have shown the claim become NaN, which the means leave out.
+    # A path with a result that could not have shown the claim becomes NaN, which no mean counts.
     numbers = table.assign(
         undefined=undefined,
         stands=100.0 * table.stands.astype(float).where(counted),
@@ -277,9 +277,9 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     below = ways == "below"
     counted = table["could"] + table["undefined"]
     without = 100 * table["undefined"] / counted.clip(lower=1)
-    # Paths whose result is not significant, in percent of those counted.
+    # These paths have a result that is not significant, in percent of those counted.
     calm = 100 - significant - without
-    # Shares read from a table have ten digits, of which sums and differences leave dust beside 0.
+    # Shares read from a file have ten digits, so sums of them may miss 0 by an error of rounding.
     share = np.select(
         [above, below],
         [table["stands"], table["reversed"]],
@@ -336,7 +336,7 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
     if n_claims == 0:
         return "not asked"
 
-    # A word with "mostly" includes the verdicts of the word before it, so their order matters.
+    # A word with "mostly" includes the verdicts of the word before it, so the order matters.
     for word, verdicts_of_word in PAPER_WORDS.items():
         n_agreeing = sum(verdict in verdicts_of_word for verdict in verdict_of_claim)
         if 2 * n_agreeing > n_claims:

@@ -23,7 +23,7 @@ Numbers = NDArray[np.float64]
 class PairedTest(NamedTuple):
     """What `paired_test` returns, and explains."""
 
-    # An array, or a number for one row of pairs: NumPy's own types leave that open, too.
+    # Each field is an array, or a number for one row of pairs: NumPy's types leave that open.
     statistic: Any
     pvalue: Any
     difference: Any
@@ -358,10 +358,11 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
 def _low(gained: int, lost: int, n: int) -> float:
     """Where `mcnemar`'s interval begins."""
     m = gained + lost
-    # The one-sided p that B is at most 1/2. Where it is small, low is above 0.
+    # The chance that B is below 1/2 is the one-sided p. Where it is small, low is above 0.
     is_above = betainc(gained, lost + 1, 0.5) < 0.025
     if is_above:
-        # The smaller T makes a positive product less, the larger T a negative one.
+        # The low end takes the T that gives less: the smaller T for a positive product, the
+        # larger T for a negative one.
         beta = (m, n - m + 1)
         bracket = (0, 1)
     else:

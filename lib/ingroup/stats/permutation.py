@@ -79,7 +79,7 @@ class PermutationTest(NamedTuple):
         """
         low, high = self.null_interval
         variance = 2 * 0.025 * 0.975 / n_resamples
-        # Three standard errors of the share, in percentiles.
+        # These are three standard errors of the difference of two shares, in percent.
         error = 300 * math.sqrt(variance)
         low_spread = self._reach(low, 2.5, error)
         high_spread = self._reach(high, 97.5, error)
@@ -88,7 +88,7 @@ class PermutationTest(NamedTuple):
     def _reach(self, end: float, percentile: float, error: float) -> float:
         """How far the null goes from an end within an error of its percentile."""
         percentiles = np.clip([percentile - error, percentile + error], 0, 100)
-        # This method gives a delta of the null, and none between two of them.
+        # This method gives a delta that the null holds, where others interpolate between two.
         ends = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
         return float(np.abs(ends - end).max())
 

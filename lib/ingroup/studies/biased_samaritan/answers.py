@@ -55,7 +55,7 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
 
     scale = stimuli.request()
 
-    # Many replies are equal.
+    # Many replies are equal, so each text is parsed once.
     @cache
     def parse(text: str | None) -> Parsed:
         return parse_rating(text, scale.low, scale.high, rule)
@@ -108,7 +108,7 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
             values="rating",
         )
         phrasings = list(rows.phrasing.unique())
-        # `pivot` sorts phrasings by name and lacks wordings that "totals" does not ask.
+        # `pivot` sorts phrasings by name, and "totals" asks few scenarios in some wordings only.
         rated = rated.reindex(columns=wordings).loc[phrasings]
         shape = (len(phrasings), -1, len(wordings))
         arrays[group] = rated.to_numpy().reshape(shape)

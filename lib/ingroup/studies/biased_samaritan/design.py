@@ -132,7 +132,7 @@ def trials(
     """
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
-    # A user's scenarios may have gaps in their numbers; turns need them from 0 on.
+    # A user's scenarios may have gaps in their numbers; turns need numbers without gaps.
     scenario_indices, _ = pd.factorize(table.scenario)
 
     prompts = []
@@ -196,7 +196,7 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     asked_freely = tenth(numbers)
     table["freely"] = table.scenario.isin(asked_freely)
 
-    # A run of an earlier version has none.
+    # A run of an earlier version has no N_SCENARIOS.
     n = parameters.get("N_SCENARIOS")
     if not n:
         return table
@@ -229,7 +229,6 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     for name, printed in published.sampling("biased_samaritan", model).items():
         given = parameters[name.upper()]
         if given == "":
-            # An empty temperature is not sent.
             continue
         usual[name] = float(printed if given == -1 else given)
     return free_sampling(parameters, model, **usual)
@@ -323,7 +322,7 @@ def _run(
             # With three categories, 3 * run + number differs for every run and category.
             sampling=replace(sampling, seed=sampling.seed + 1000 * (3 * run + number)),
             labels={"run": run, "category": category},
-            # No prompt has a system turn, so that answers do not depend on SYSTEM.
+            # No prompt has a system turn, so answers do not depend on SYSTEM.
             options={"system": "fold"},
             reading=Reading(model.reading, model.ending),
         )

@@ -120,7 +120,7 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
         step=0.2,
     )
 
-    # The last line of each category, below which a rule is drawn.
+    # A rule is drawn below the last line of each category but the last.
     ends = np.flatnonzero(lines.category != lines.category.shift(-1))
     for ax, (_, rows) in zip(fig.axes, both.groupby("model", sort=False), strict=True):
         y = rows.line.map(names.index)

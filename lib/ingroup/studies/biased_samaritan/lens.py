@@ -241,12 +241,12 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
                 prompts = load(call, parsing, readings[reading])
                 ratings[call.labels["category"]] = cubes(prompts)
 
-        # Collected before the category's own control is taken out of its groups.
+        # All controls are collected before the category's own is taken out of its groups.
         all_three = [groups[stimuli.CONTROL] for groups in ratings.values()]
         groups = ratings[category]
         controls = {
             "its own": groups.pop(stimuli.CONTROL),
-            # Stacked as phrasings, which `bias` averages first.
+            # They are stacked as phrasings, which `bias` averages first.
             "all three": np.concatenate(all_three),
         }
         return groups, controls

@@ -309,7 +309,7 @@ def brittleness_between(
         averages. Their numbers are NaN where a pair shares fewer than 2 scenarios.
     """
     names = pd.Index(cells)
-    # Cells by scenarios.
+    # The shape is (cell, scenario).
     spreads = np.array([_spreads(ratings, ddof, phrasings) for ratings in cells.values()])
     # Every pair once: the cells above the diagonal of cells by cells.
     one, other = np.triu_indices(len(names), k=1)

@@ -77,7 +77,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
         check(file, cells, cells != "", "a value")
     for column in ("scenario", "wording"):
         cells = table[column]
-        # Nine digits at most fit every type of whole number.
+        # Nine digits at most fit a whole number of 32 bits.
         is_whole = cells.str.fullmatch("[1-9][0-9]{0,8}")
         check(file, cells, is_whole, "a whole number from 1")
     for line, text in table.text.items():
@@ -227,7 +227,6 @@ def request(text: str = "sample") -> Request:
     file = _FOLDER / "prompts.yaml"
     prompts = yaml.safe_load(file.read_text("utf8"))
     endings = {"sample": prompts["request"], "none": ""}
-    # Any other text is a user's own question.
     ending = endings.get(text, text)
     return Request(
         text=ending,

@@ -248,7 +248,7 @@ def from_parts(
     """
     values, status = _unanswered(shape)
 
-    # Many replies are equal.
+    # Many replies are equal, so each text is parsed once.
     @cache
     def parse(text: str) -> Parsed:
         return parse_rating(text, low, high, rule)
@@ -259,7 +259,7 @@ def from_parts(
         parsed = [*map(parse, texts), (np.nan, FAILED)]
         ratings, statuses = zip(*parsed, strict=True)
         read = np.array(statuses, dtype=object)[codes]
-        # They are at their limit, so `final_status` makes them "cut".
+        # These replies are at their limit, so `final_status` makes them "cut".
         read[ends_in_cut_number(responses)] = UNPARSABLE
         settled = final_status(responses, read)
 

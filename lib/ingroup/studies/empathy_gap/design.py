@@ -405,7 +405,7 @@ def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame
         if not text:
             reason = f": {reply.error}" if reply.error else ""
             raise EngineError(f"{name} has no third-person text in its reply{reason}")
-        # Where no brace closes the first line is taken, so a cut text would pass for a whole one.
+        # Where no brace closes, the first line is taken, so a cut text would pass for a whole one.
         if reply.finish_reason == LENGTH and "}" not in reply.text:
             raise EngineError(f"{name} has a rewritten text that was cut; give more REWRITE_TOKENS")
         texts.append(text)

@@ -273,7 +273,7 @@ def _draw_gaps(ax: Axes, table: pd.DataFrame, lines: pd.MultiIndex, colours: Seq
         key[name] = plt.Line2D([], [], **look)
 
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
-    # Upside down: the first line is at the top.
+    # The axis is upside down, so that the first line is at the top.
     ax.set_ylim(len(lines) - 0.4, -0.6)
     ax.set_xlabel(r"empathy gap $\delta$")
     ax.set_yticks(range(len(lines)), lines.get_level_values(1))
@@ -389,7 +389,7 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
     for (name, mask), colour in zip(kinds.items(), figures.COLOURS, strict=False):
         look = {"markersize": 2, "markeredgewidth": 0, "alpha": 0.6, "color": colour}
         ax.plot(cells.planted[mask], cells["mean"][mask], "o", label=name, **look)
-    # On the diagonal, here equals planted.
+    # On this line the mean here equals the planted one.
     ax.axline([cells.planted.mean()] * 2, slope=1, color="black", linewidth=0.5)
     ax.set_title(category)
     ax.set_xlabel("planted mean rating")

@@ -178,7 +178,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     for category, rounds in _first_setting(recorded, model).items():
         values = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
         same = statistics.same_group(stimuli.identities(category).group[1:])
-        # One gap per event, in points: the pairs are averaged over.
+        # Pairs are averaged, which leaves one gap per event, in points.
         gaps = nan_mean(values[same]) - nan_mean(values[~same])
         ratings[category] = values
         variances.append(np.nanvar(gaps, ddof=1))
@@ -285,7 +285,8 @@ def gap(
         As `exclude`, `gap_matrix` and :func:`ingroup.stats.effects.bootstrap_interval`.
     """
     separate = matrix == "without"
-    # As released, "a person" goes first, so that no event is lost for lack of their ratings.
+    # As in the released code, "a person" is dropped before events are excluded, so that no event
+    # is lost for lack of their ratings.
     rated = values[1:, 1:] if separate else values
     kept = statistics.exclude(rated, exclusion)
     interval = _drawn(kept.tobytes(), len(kept), same.tobytes(), seed)

@@ -492,7 +492,7 @@ def gap_like_these(
     if clusters is not None:
         # Each group has one identity here, so that clusters of identities are those of groups.
         effects["beyond clusters"] = own_group(means, same_group(clusters))
-    # Otherwise each group has one name, and there are no pairs of two names.
+    # Where each group has one name, there are no pairs of two names.
     if len(means) < len(values):
         effects |= own_group_of_names(values, groups)
     return effects
@@ -530,7 +530,7 @@ def relationship_sd(values: np.ndarray, groups: Sequence[str]) -> float:
 def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     """Mean rating of each pair of groups in each event: (groups, groups, events)."""
     names = np.asarray(groups, dtype=object)
-    # In the order of the identities, unlike `by_group`, which sorts.
+    # The labels keep the order of the identities, unlike those of `by_group`.
     labels = pd.unique(names)
     members = [np.flatnonzero(names == label) for label in labels]
 
@@ -878,7 +878,7 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     signs = paired_cells(values, "sign")
     shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
 
-    # The least p of a sign test: every rating outside the diagonal is above every in-group rating.
+    # A sign test has its least p where all ratings off the diagonal are above all on it.
     # Missing ratings stay missing, as fewer events give a larger least p.
     is_own = np.eye(len(values), dtype=bool)[..., None]
     one_sided = np.where(np.isnan(values), np.nan, ~is_own)

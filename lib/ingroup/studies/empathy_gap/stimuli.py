@@ -311,7 +311,7 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
         )
     # How many events of its emotion come before each: all with 0 first, then all with 1.
     turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
-    # Sorted, so that the events go back into the order of the corpus.
+    # The index is sorted, so that the events go back into the order of the corpus.
     dealt = turn.index[:n_events].sort_values()
     return events.loc[dealt].reset_index(drop=True)
 

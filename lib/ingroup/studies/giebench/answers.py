@@ -90,7 +90,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     responses = zip(trials, replies.text, verdicts, statuses, chances, strict=True)
     for trial, text, verdict, status, by_letter in responses:
         item = stimuli.rotate(trial.question, trial.shift)
-        # From the order of the letters to that of `CHANCES`, the right answer first.
+        # `np.roll` puts the right answer first, as `CHANCES` has it.
         from_right = np.roll(by_letter, -stimuli.LETTERS.index(item.correct))
         row = {
             "model": call.model,
@@ -277,7 +277,7 @@ def _sound(text: str) -> Verdict:
 
     gaps = _gaps(text, tags)
     letters = _last_letters(tags, gaps)
-    # The last tag is only mentioned, so a letter that was called the verdict stands beside it.
+    # Where the last tag is only mentioned, a letter that was called the verdict counts as well.
     if not _has_claim(gaps[-1]):
         letters |= _called_letters(tags, gaps)
     if len(letters) > 1:
@@ -362,7 +362,7 @@ def _called_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
 def _last_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
     """The last letter, and those before it that have the same claim to be final."""
     letters = {_letter(tags[-1])}
-    # Backwards from the last tag, as long as the text leaves open which of two is meant.
+    # The loop goes back from the last tag while the text leaves open which of two is meant.
     for index in range(len(tags) - 1, 0, -1):
         if not _same_claim(gaps[index - 1], gaps[index]):
             break

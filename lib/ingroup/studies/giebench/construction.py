@@ -108,7 +108,7 @@ def calls(
             part=f"{part}-{draw}",
             design=design,
             sampling=replace(sampling, seed=draw),
-            # No prompt has a system turn.
+            # No prompt has a system turn, so answers do not depend on SYSTEM.
             options={"system": "fold"},
         )
         planned.append(call)
@@ -462,7 +462,7 @@ def parse_dialog(text: str) -> Found:
     }
 
     missing = ""
-    # Backwards, so that the first empty turn is the one that is named.
+    # The loop goes backwards, so that the first empty turn is the one that is named.
     for name in reversed(names):
         if not turns[name]:
             missing = f'nothing after "{name}":'
@@ -489,7 +489,7 @@ def _turn(text: str) -> str:
         said = quoted
 
     try:
-        # JSON's escapes are undone; a line break as such is let pass (strict=False).
+        # JSON's escapes are undone, and strict=False admits bare line breaks.
         said = json.loads(f'"{said}"', strict=False)
     except ValueError:
         said = said.replace('\\"', '"')

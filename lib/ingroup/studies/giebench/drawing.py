@@ -77,7 +77,7 @@ def radars(accuracy: pd.DataFrame, categories: Sequence[str]) -> Figure:
 
 def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None:
     """A closed line for each model, broken in print, and a dotted one for guessing."""
-    # One angle more than spokes: the line ends where it began.
+    # There is one angle more than spokes, as the line ends where it began.
     angles = np.linspace(0, 2 * np.pi, len(categories) + 1)
     closed = [*categories, categories[0]]
     for name, colour in zip(rows.model.unique(), cycle(figures.COLOURS), strict=False):

@@ -174,7 +174,7 @@ def claims(
         have been significant, and where the verdict is the same for every question: which answer
         is right differs from question to question, so that such verdicts show nothing of it.
     """
-    # Before one order is chosen: silence in any order or prompt loses the item.
+    # This comes before one order is chosen, as silence in any order or prompt loses the item.
     if silence == "listwise":
         answers = _without_silent(answers)
     if order != "mean":
@@ -224,11 +224,11 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     if parameters["ORDER"] != "rotate":
         choices["order"] = ["0"]
 
-    # Only `VERDICTS`: why a reply has no verdict changes no claim.
+    # Only `VERDICTS` are read, as why a reply has no verdict changes no claim.
     def read(parsing, reading):
         return _read(parameters, model, parsing)[VERDICTS]
 
-    # Only a test over categories, in one order of the answers, changes with the released shares.
+    # The released shares change p only in a test over categories, in one order of the answers.
     def applies(unit, shares, order, **_):
         return shares == "paper" or (unit == "category" and order != "mean")
 

@@ -178,7 +178,7 @@ def changes(
             gained=gained,
             lost=lost,
             p=p,
-            # The exact p where all n items change to one side.
+            # This is the exact p where all n items change to one side.
             p_least=2.0 ** (1 - n),
         )
         rows.append(row)
@@ -349,9 +349,9 @@ def _any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
     if n == 0:
         return np.nan
 
-    # A fixed seed, so that p depends on the answers alone.
+    # The seed is fixed, so that p depends on the answers alone.
     picks = np.random.default_rng(0).integers(4, size=(n_resamples, n))
-    # One answer for each item in each draw: (draw, item).
+    # `picked` has the chance of one answer for each item in each draw: (draw, item).
     picked = chances[np.arange(n), picks]
     off = np.abs(picked.mean(axis=1) - CHANCE)
     observed = abs(chances[:, 0].mean() - CHANCE)
@@ -412,7 +412,7 @@ def by_position(answers: pd.DataFrame) -> pd.DataFrame:
                 low=low,
                 high=high,
                 chosen=chosen,
-                # In percent of all 4 n verdicts.
+                # There are 4 n verdicts, and 100 / 4 is 25.
                 chosen_percent=25 * chosen / n,
             )
             rows.append(row)
@@ -477,7 +477,6 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
             statistic=statistic,
             df=3,
             p=p,
-            # Q is at most 3 n.
             p_least=chi2.sf(3 * n, 3),
         )
         rows.append(row)
@@ -563,7 +562,7 @@ def _over_rotations(answers: pd.DataFrame) -> pd.DataFrame:
     position_of = {letter: position for position, letter in enumerate(LETTERS)}
     position = rotated["letter"].map(position_of)
     right_position = rotated["correct"].map(position_of)
-    # It is NaN without a verdict, which `count` below misses.
+    # It is NaN without a verdict, and `count` below leaves it out.
     rotated["answer"] = (position - right_position) % 4
 
     by_item = rotated.groupby(["prompt", "key"], sort=False)
@@ -663,7 +662,6 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
     for prompt, asked in answers.groupby("prompt", sort=False):
         asked = asked.assign(right=100.0 * (asked.letter == asked.correct))
         is_own = asked.told == asked.identity
-        # An item has the mean over all other identities that it was asked with.
         with_other = asked[~is_own].groupby("key").right.mean()
         own = asked[is_own].set_index("key").loc[with_other.index]
         change = _change_over_items(own.right, with_other, own.identity)

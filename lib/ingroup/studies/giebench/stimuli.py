@@ -303,7 +303,7 @@ def templates(wording: str = "straight") -> dict:
     dict
         The parts as in ``prompts.yaml``, those that the wording changes replaced.
     """
-    # Read anew for each wording, as the changes below are made in place.
+    # The file is read anew for each wording, as the changes below are made in place.
     texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
     for part, changed in texts["wordings"][wording].items():
         if isinstance(changed, dict):
@@ -474,7 +474,7 @@ def _released(key: str, category: str, prompt: str, text: str, correct: str) -> 
 
 def _check_agreement(file: Path, items: dict, other_file: Path, others: dict) -> None:
     """InputError where two released files differ in their keys, categories or right answers."""
-    # Sorted, so that every run names the same key: the order of a set changes.
+    # The keys are sorted, so that every run names the same one: the order of a set changes.
     for key in sorted(items.keys() ^ others.keys()):
         lacking, full = (other_file, file) if key in items else (file, other_file)
         where = f"{lacking}, key {key!r}"

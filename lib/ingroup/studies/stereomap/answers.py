@@ -79,7 +79,7 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
         rows.append(row)
     replies = pd.DataFrame(rows)
 
-    # Noted first: where no list is asked the status stays "", whatever the ending.
+    # Where no list is asked, the status stays "", whatever the ending.
     has_list = replies.list != ""
     replies["status"] = final_status(table, replies.status)
     replies["list"] = np.where(has_list, final_status(table, replies.list), "")
@@ -152,7 +152,7 @@ def weighed(call: Call) -> pd.DataFrame:
     choices = call.sampling.choices
     n_words = len(call.sampling.leads)
     by_reply = probabilities(table, choices, n_words)
-    # From (reply, word, choice) to one row per word, in the order of the index.
+    # The array is (reply, word, choice). The table has one row per word, in the order of `index`.
     wide = pd.DataFrame(
         by_reply.reshape(len(index), -1),
         index=pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"]),

@@ -71,7 +71,7 @@ def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
     shuffled = complete.iloc[rng.permutation(len(complete))]
     # The place of a round among those of its group is random now: even ones go to one half.
     is_even = shuffled.groupby("group").cumcount() % 2 == 0
-    # Back in the order of the scores.
+    # The halves go back into the order of the scores.
     in_first = is_even.reindex(complete.index)
     return complete[in_first], complete[~in_first]
 
@@ -172,7 +172,7 @@ def _numbers(
     """The number of each cluster of a partition: its anchor's, or the next that is free."""
     numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
     height = points.groupby(partition).mean().sum(axis=1)
-    # Rounded, as sums that differ by the error of floats are ties.
+    # Sums are rounded, as those that differ by the error of floats are ties.
     lowest_first = height.round(9).sort_values(kind="stable").index
 
     next_number = 0
@@ -456,7 +456,7 @@ def smallest_difference(
     if n < 2 or exchange_floor(null, n) >= level:
         return np.inf
 
-    # The same noise for every mean, so that power is one function of it.
+    # Every mean gets the same noise, so that power is one function of the mean.
     noise = np.random.default_rng(0).standard_normal((2_000, n))
 
     def excess_power(mean: float) -> float:
@@ -605,7 +605,7 @@ def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
     for axis in AXES:
         names = words.loc[words["family"] == axis, "word"]
         means = by_group[list(names)].mean()
-        # Turned to words by groups, which are levels by items.
+        # The table is turned to words by groups, which are levels by items.
         word_means.append(means.to_numpy().T)
     return difference_of_levels(*word_means)
 
@@ -673,7 +673,7 @@ def _lloyd(points: Numbers, centres: Numbers, n_clusters: int) -> tuple[Labels, 
         distances = squares[:, np.newaxis] - products
 
         previous = labels
-        # Rounded, so that a point midway between two centres goes to the first of them.
+        # Distances are rounded, so that a point midway between two centres goes to the first.
         labels = distances.round(9).argmin(axis=2)
         if np.array_equal(previous, labels):
             break

@@ -209,7 +209,7 @@ def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
 
 def _part_name(section: _Section, parameters: Mapping[str, Any]) -> str:
     """The name of the stores of a section, but for their round or prompt."""
-    # The name becomes part of a folder's, without slashes and blanks.
+    # The name of a folder has no slashes and no blanks.
     ablation = section.ablation.replace("/", "").split()
     name = [section.version, *ablation, parameters["FORM"], parameters["CALLS"]]
     if parameters["WORDING"] != "paper":
@@ -305,7 +305,7 @@ def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
         leads.append(f"\n{line}" if leads else line)
     return replace(
         free,
-        # With the blank that follows a colon.
+        # A number begins with the blank that follows a colon.
         choices=tuple(f" {number}" for number in numbers),
         leads=tuple(leads),
     )

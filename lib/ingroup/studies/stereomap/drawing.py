@@ -202,7 +202,7 @@ def _list_groups(ax: Axes, of: Map) -> None:
         head = f"{centre.name} ({len(groups)} groups)"
         ax.text(0, -lines, head, va="top", color=colour, fontsize=6.5, weight="bold")
         ax.text(0, -lines - 1.2, text, fontsize=5, linespacing=1.25, va="top")
-        # A head, the lines of the list, and a gap.
+        # The next cluster begins below the head, the lines of the list, and a gap.
         lines += 2.4 + text.count("\n") + 1
     ax.set(xlim=(0, 1), ylim=(-max(lines, 34), 0))
     ax.axis("off")

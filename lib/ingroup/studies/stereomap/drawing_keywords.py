@@ -75,7 +75,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
     ax.barh(y, rows.score, color=colour, height=0.65)
     ax.axvline(0, color="black", linewidth=0.5)
     ax.set_yticks(y, rows.dimension.map(dimension_name))
-    # Room for the five bars of `top`, also where a cluster has fewer.
+    # There is room for the five bars of `top`, also where a cluster has fewer.
     ax.set_ylim(-0.6, 4.6)
     ax.locator_params(axis="x", nbins=3)
     ax.xaxis.set_major_formatter(_short_number)

@@ -129,7 +129,7 @@ def sheet(
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
 
     drawn = []
-    # Sorted, so that a seed draws the same replies in whatever order they come.
+    # Replies are sorted, so that a seed draws the same ones in whatever order they come.
     ordered = usable.sort_values(["group", "prompt", "round"])
     for _, group_replies in ordered.groupby("group"):
         drawn.append(_draw(group_replies, rng, per_group))
@@ -138,7 +138,7 @@ def sheet(
     table = table[list(SHOWN)].astype(object).fillna("").astype(str)
     table = table.map(harmless)
 
-    # The id is that of the row as people see it.
+    # The id is a hash of the row as people see it, so it comes after `harmless`.
     table.insert(0, "id", [_row_id(row) for row in table.to_numpy()])
     is_last = ~table.group.duplicated(keep="last")
     return table.assign(

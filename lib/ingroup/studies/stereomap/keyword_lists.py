@@ -353,7 +353,7 @@ def _item(text: str) -> _Item:
     reason = text[match.end() :]
     is_heading = _NO_KEYWORD.fullmatch(head) is not None
     if is_heading and _EITHER.fullmatch(head):
-        # Such a word is a heading with a colon and nothing behind it.
+        # Such a word is a heading only with a colon and nothing behind it.
         is_heading = sign == ":" and not reason.strip()
     if is_heading or _RATED.match(reason):
         return _Item("", sign or ":", "")

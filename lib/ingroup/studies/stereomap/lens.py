@@ -94,7 +94,7 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
     table = relative(by_round)
     present = [name for name in groups if name in table]
     renamed = table[present].rename(columns=groups)
-    # Turned, as pandas averages groups of rows, and turned back.
+    # The table is turned, as pandas averages groups of rows, and turned back.
     return renamed.T.groupby(level=0, sort=False).mean().T
 
 
@@ -144,7 +144,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     n = len(groups) // clusters
 
     level = families()["stereomap"].level
-    # A fixed seed, so that a plan stays the same.
+    # The seed is fixed, so that a plan stays the same.
     null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
     least = clustering.exchange_floor(null, n)
     floor = f"On the stored map {n} groups cannot give a p below {least:.2g}."
@@ -263,7 +263,7 @@ def claims(
     inside = scores[has_cluster].dropna(subset=AXES)
     cluster = inside.group.map(labels)
     repeated = inside["round"] if unit == "rounds" else inside.group
-    # What is paired within a cluster: its groups, or its rounds.
+    # The pairs of a cluster are its groups, or its rounds.
     means = inside.groupby([cluster, repeated])[AXES].mean()
 
     tests = _tests(means, test, n_clusters, seed)
@@ -377,7 +377,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
-    # Two tables, as the two kinds of test have other rounds, levels and corrections.
+    # There are two tables, as the two kinds of test have other rounds, levels and corrections.
     exchanged = evaluate(
         choices,
         read,
@@ -451,7 +451,7 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
     tuple of int
         The prompts and the items.
     """
-    # The ablation and later rounds repeat the paper's own prompts.
+    # Ablations shorten the paper's prompts, and later rounds repeat them: `runs` counts those.
     first = [call for call in calls if call.labels["round"] == 1]
     paper = [call for call in first if "paper" in call.labels["ablation"]]
     return n_prompts(paper) * int(printed["runs"]), n_items(calls)

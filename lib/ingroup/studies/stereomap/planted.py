@@ -85,7 +85,7 @@ class Planted:
         rule = self._rule(prompt, word)
         position = self.position(group)
         value = rule["base"]
-        # A rule's slopes are about 3, the middle of the scale.
+        # A rule's slopes multiply the distance from 3, the middle of the scale.
         value += rule["warmth"] * (position.warmth - 3)
         value += rule["competence"] * (position.competence - 3)
 

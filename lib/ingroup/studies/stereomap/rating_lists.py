@@ -81,7 +81,7 @@ def parse_ratings(
 
     reply = _plain(text)
     ratings = defaultdict(set)
-    # Without the mentions of the scale (rule 2), whose numbers are no ratings.
+    # The mentions of the scale are taken out (rule 2), as their numbers are no ratings.
     for reading in _readings(_SCALE.sub(" ", reply), words):
         ratings[reading.word, reading.tier].add(reading.rating)
 
@@ -312,7 +312,7 @@ def _readings(text: str, words: Sequence[str]) -> list[_Reading]:
 
         if line.labels and not line.numbers:
             waiting = _wait(line)
-        # Any words end the wait; a blank line, or a rule of a table, does not.
+        # Words or numbers end the wait; a blank line, or a rule of a table, does not.
         elif line.numbers or _WORD_CHARACTER.search(line.text):
             waiting = _Waiting()
 
@@ -432,7 +432,7 @@ def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
     label_starts = {label.start for label in labels}
     numbers = []
     for match in _NUMBER.finditer(line):
-        # "out of 5" with no number before it, or a number such as "4th".
+        # This leaves out "out of 5" with no number before it, and numbers such as "4th".
         if match["value"] is None or match["glue"]:
             continue
 
@@ -534,7 +534,7 @@ def _in_sentence(sentence: _Line) -> list[_Reading]:
     readings = []
     begins_with_number = numbers[0].start < labels[0].start
     ends_with_label = numbers[-1].start < labels[-1].start
-    # As in "4 for friendly and 3 for sociable".
+    # This reads "4 for friendly and 3 for sociable".
     if begins_with_number and ends_with_label:
         for number, label in _neighbours(numbers, labels):
             gap = text[number.end : label.start]

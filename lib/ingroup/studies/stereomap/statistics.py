@@ -63,7 +63,7 @@ def round_scores(
         # A prompt that was not asked has no columns, which become NaN.
         rated = ratings.reindex(columns=prompt_words["word"])
         if incomplete == "drop":
-            # A round that lacks one word loses all words of the prompt.
+            # Rounds that `dropna` takes out come back as rows of NaN.
             rated = rated.dropna().reindex(ratings.index)
         for dimension, names in prompt_words.groupby("dimension", sort=False)["word"]:
             columns[dimension] = rated[list(names)].mean(axis=1)
@@ -164,7 +164,7 @@ def correlations(
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
     """Interval (95 %) of Spearman's correlation of n pairs; NaN where it is 1, -1 or NaN."""
-    # Not written as >=, so that NaN ends here, too.
+    # This is not written as >=, so that NaN ends here, too.
     if not abs(rho) < 1 - TINY:
         return np.nan, np.nan
 
@@ -196,7 +196,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     """
     by_group = ratings.dropna(subset=word).groupby("group", sort=False)[word]
     groups = by_group.agg(mean="mean", variance="var", rounds="size")
-    # Rounded, as means that differ by the error of floats are ties.
+    # Means are rounded, as those that differ by the error of floats are ties.
     groups["mean"] = groups["mean"].round(9)
     by_mean = groups.groupby("mean")
     groups["tied"] = by_mean["mean"].transform("size").astype(int)
@@ -289,7 +289,7 @@ def agreement(
     # Each group takes the position of the centroid that an order gives to its cluster.
     centroids, cluster = np.unique(human_map, axis=0, return_inverse=True)
     orders_of_centroids = _orders(len(centroids), n_permutations, rng)
-    # Shape (order, centroid, axis).
+    # The shape is (order, centroid, axis).
     permuted_centroids = centroids[orders_of_centroids]
     orders_of_groups = _orders(len(both), n_permutations, rng)
     nulls = [
@@ -469,7 +469,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         return np.nan
 
     split_texts = [extract_all_word_ngrams(SPLIT(text.lower()), 1, order) for text in texts]
-    # Counted once over all texts, rather than over the others of every text.
+    # N-grams are counted once over all texts, rather than over the others of every text.
     largest = _two_largest_counts(ngrams for ngrams, _ in split_texts)
     lengths = Counter(length for _, length in split_texts)
 

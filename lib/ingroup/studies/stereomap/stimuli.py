@@ -142,7 +142,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
         for name in entry["names"]:
             parts = {}
             for part, template in entry["parts"].items():
-                # Not str.format: the template's {group} is filled later.
+                # This is not str.format, as the template's {group} is filled later.
                 parts[part] = template.replace("{attribute}", name)
 
             by_name[f"{version}/{name}"] = Prompt(
