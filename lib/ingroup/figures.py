@@ -359,7 +359,7 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     if panel:
         _keep_panel(fig, name, panel)
     if note:
-        # About 22 letters of this size are an inch wide.
+        # About 25 letters of this size are an inch wide; 22 leave some room.
         lines = textwrap.fill(note, width=int(22 * width))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
     # This comes last, because the width and the removed panels decide how much room titles have.

@@ -122,7 +122,7 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
         if call.engine != models.STORED:
             # Answers that are copied from recorded ones count as stored.
             provide(call)
-            # Calls with the same prompts share one design object, so its identity is enough.
+            # Calls of a model with the same prompts share one design, so its identity is enough.
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
 
