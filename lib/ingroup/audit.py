@@ -80,7 +80,7 @@ def judge(
     is_near = error <= table["tolerance"]
 
     if cut:
-        # The recomputed number, cut at the last printed digit. The sign is taken off first, because
+        # The recomputed number is cut at the last printed digit. Its sign is taken off first:
         # floor would take -5.67 to -6.
         unit = 2 * half
         digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / unit) * unit

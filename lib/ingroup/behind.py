@@ -27,7 +27,7 @@ LINES = 6  # and one of more lines
 LONGEST_LABEL = 60  # characters; a longer text is in the prompt anyway
 LISTED = 12  # names in a sentence
 
-# What was read in a reply, and where it is; all other columns say what was asked.
+# Columns that say what was read in a reply, and where it is; most others say what was asked.
 _READ = {"value", "status", "reply", "rating", "trial", "prefix"}
 
 

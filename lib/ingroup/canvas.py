@@ -75,7 +75,7 @@ def wrap(text: Text, pixels: float) -> None:
     pixels : float
         The width that it may have.
     """
-    # The method of the class, because an annotation's own extent would include its arrow.
+    # The class's method is called, because an annotation's own would include its arrow.
     extent = Text.get_window_extent(text)
     if extent.width <= pixels:
         return

@@ -124,7 +124,7 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
     ValueError
         As `rows_of`.
     """
-    # With this entry eval adds no built-ins, so a rule has these names alone.
+    # With an entry `__builtins__`, eval adds no built-ins, so a rule has these names alone.
     names = {
         "t": rows_of(claim, table),
         "span": span,

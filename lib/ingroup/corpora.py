@@ -208,7 +208,7 @@ def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | st
         if mirror:
             shutil.copyfile(origin, copy)
         else:
-            # The downloader of pooch alone: this module checks hashes itself, so there is no
+            # Only pooch's downloader is used: this module checks hashes itself, so there is no
             # registry to give.
             pooch.HTTPDownloader()(origin, str(copy), None)
     except OSError as problem:  # every error of the HTTP client is one
@@ -252,7 +252,7 @@ def main(arguments: list[str] | None = None) -> int:
     for corpus, entry in CORPORA.items():
         try:
             fetched = fetch(corpus, mirror)
-            # Flushed, so that it keeps its place among the errors of other corpora.
+            # The line is flushed, so that it keeps its place among the errors of others.
             print(f"{corpus}: {len(fetched)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
             sentence = str(problem)

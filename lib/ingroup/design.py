@@ -85,7 +85,7 @@ def tenth(levels: Sequence[Any], least: int = 1) -> list[Any]:
     n_levels = len(levels)
     rounded_up = math.ceil(n_levels / 10)
     number = min(n_levels, max(least, rounded_up))
-    # A generator of its own, so that a run's SEED changes nothing here.
+    # The generator is new, so that a run's SEED changes nothing here.
     rng = np.random.default_rng(0)
     positions = rng.choice(n_levels, number, replace=False)
     return [levels[position] for position in sorted(positions)]
@@ -219,8 +219,8 @@ class Design(Sequence[Trial]):
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
 
-        # The last block that starts at or before the trial's number. A negative number counts from
-        # the end, as in a list.
+        # The trial is in the last block that starts at or before its number. A negative number
+        # counts from the end, as in a list.
         number = index % size
         position = bisect_right(self._bounds, number) - 1
         block = self.blocks[position]
@@ -247,7 +247,7 @@ class Design(Sequence[Trial]):
         KeyError
             If no block of the design has the condition's labels.
         """
-        # Not strict, because there is one more bound than there are blocks.
+        # The zip is not strict, because there is one more bound than there are blocks.
         for block, start in zip(self.blocks, self._bounds, strict=False):
             if block.labels.items() <= condition.items():
                 return start + block.index(condition)

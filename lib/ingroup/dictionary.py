@@ -178,8 +178,8 @@ def _from_long(file: Path) -> Lexicon:
     folded = table.word.map(fold)
     words = table.word[~folded.duplicated()]
     pairs = table.assign(word=folded)
-    # One row per word and one column per dimension. pivot sorts both, so reindex brings back the
-    # order of the file.
+    # pivot makes one row per word and one column per dimension, and sorts both. reindex brings
+    # back the order of the file.
     directions = pairs.pivot(index="word", columns="dimension", values="direction")
     directions = directions.reindex(index=folded.unique(), columns=table.dimension.unique())
     directions.index = words.index
@@ -251,7 +251,7 @@ def _lexicon(
         is_odd |= mask
 
     oddities = pd.concat(odd_cells, names=["oddity", "line", "dimension"]).reset_index()
-    # An array, because a Series would be aligned by the lines of the file.
+    # This is an array, because a Series would be aligned by the lines of the file.
     oddities["word"] = words.loc[oddities.line].array
     oddities["oddity"] = pd.Categorical(oddities.oddity, ODDITIES)
     columns = ["word", "dimension", "oddity", "membership", "direction", "line"]
@@ -271,7 +271,7 @@ def _conflicts(members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Serie
     up = members & (directions == 1)
     down = members & (directions == -1)
     folded = lemmas.map(fold)
-    # Whether any row with the same lemma points up, and whether any points down.
+    # These tell whether any row with the same lemma points up, and whether any points down.
     lemma_has_up = up.groupby(folded).transform("any")
     lemma_has_down = down.groupby(folded).transform("any")
     return (up | down) & lemma_has_up & lemma_has_down
@@ -384,7 +384,7 @@ def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _I
     joined = {}
     by_hand = {}
 
-    # From the last word to the first, so that an earlier word overwrites a later one.
+    # Words come from the last to the first, so that an earlier one overwrites a later one.
     for word in reversed(lexicon.words):
         exact[fold(word)] = word
     for folded, word in exact.items():
@@ -416,7 +416,6 @@ def _find_lemma(keyword: str, index: _Index) -> str | None:
         return None
 
     start = "".join(first_parts)
-    # The parts before the last one stay as they are.
     for lemma in index.lemmas(last_part):
         joined = start + _join(fold(lemma))
         if joined in index.joined:
@@ -589,7 +588,7 @@ def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
     groups = reached.groupby(found[by], sort=False)
     percent = 100 * groups.mean()
     rows = percent.assign(n=groups.size()).reset_index()
-    # One row per value of `by` and stage.
+    # melt makes one row per value of `by` and stage.
     rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
 
     stage_numbers = rows.stage.map(STEPS.index)

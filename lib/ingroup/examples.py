@@ -72,7 +72,7 @@ def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
         if name in matrix:
             is_own &= matrix[name] == value
 
-    # Stable, so that of equal cells the same two are named on every machine.
+    # The sort is stable, so that of equal cells the same two are named on every machine.
     ordered = matrix[is_own & matrix.z.notna()].sort_values("z", kind="stable")
     if ordered.empty:
         return []
@@ -123,7 +123,7 @@ def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
         ``call``, ``trial``, ``excerpt`` (from 1), ``prompt``, ``reasoning`` and ``reply``, for at
         most `SHOWN` trials, evenly through all.
     """
-    # Rounded up, so that at most SHOWN trials are taken.
+    # The step is rounded up, so that at most SHOWN trials are taken.
     step = -(-len(trials) // SHOWN)
     for number, (call, trial) in enumerate(trials[::step], start=1):
         row = stored(call).read(trial, trial + 1, ["text", "reasoning"]).iloc[0]

@@ -108,7 +108,7 @@ def use_style(**own: Any) -> None:
 
     ONE_COLUMN = width or COLUMN_INCHES
     TWO_COLUMNS = width or PAGE_INCHES
-    # A masked cell is white, which is no colour of the map.
+    # A masked cell is white, which is no colour of the usual map.
     HEAT = cmap.with_extremes(bad="white")
     for name in _FONT_SIZES:
         # The style has just set the usual sizes, so a second call does not scale them twice.
@@ -216,7 +216,7 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     for position, dtype in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
             cells = changed.iloc[:, position].astype(object)
-            # By position, as two columns may have one name.
+            # The column is set by position, as two may have one name.
             changed.isetitem(position, cells.map(change))
     return changed.rename(columns=change)
 
@@ -359,10 +359,10 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     if panel:
         _keep_panel(fig, name, panel)
     if note:
-        # About 22 letters of this size are an inch wide.
+        # About 25 letters of this size are an inch wide; 22 leave some room.
         lines = textwrap.fill(note, width=int(22 * width))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
-    # Last, because the width and the removed panels decide how much room titles have.
+    # This comes last, because the width and the removed panels decide how much room titles have.
     canvas.wrap_titles(fig)
 
 
@@ -422,7 +422,7 @@ def legend(
         Further options of the legend.
     """
     n = len(labels)
-    # As few rows as the figure's width allows; only a legend that is there can be measured.
+    # Only a legend that is there can be measured.
     for n_rows in range(1, n + 1):
         n_columns = math.ceil(n / n_rows)
         key = fig.legend(handles, labels, loc=f"outside {loc} center", ncols=n_columns, **how)
@@ -475,7 +475,7 @@ def panels(
     """
     n_columns = in_a_row(min(n, columns), least)
     n_rows = math.ceil(n / n_columns)
-    # Not squeezed: the panels are an array even if there is only one.
+    # Without squeezing, the panels are an array even if there is only one.
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False, **how)
     fig.set_size_inches(TWO_COLUMNS, height * n_rows)
 
@@ -672,7 +672,7 @@ def intervals(
     """
     if colours:
         table = table[table[hue].isin(list(colours))]
-    # Only lines that the table has; seaborn would leave room for the others.
+    # Only lines that the table has are kept; seaborn would leave room for the others.
     in_order = [line for line in lines or dict.fromkeys(table[y]) if line in set(table[y])]
     n_panels = table[facet].nunique() if facet else 1
     n_columns = in_a_row(min(columns, n_panels), least)
@@ -696,7 +696,7 @@ def intervals(
     if limits:
         plot = plot.limit(x=limits)
     if has_own_scales:
-        # Panels share one axis or none, so `_share_scales` gives two groups of them their scales.
+        # seaborn's panels share one axis or none, so `_share_scales` scales the two groups of them.
         plot = plot.share(x=False)
     # seaborn.objects draws in a theme of its own unless it is given matplotlib's settings.
     plot.label(x="", y="").theme(mpl.rcParams).on(fig).plot()
@@ -904,7 +904,7 @@ def label_points(
         # The note that `save` may add takes room and moves the axes, so that room is taken now.
         fig.supxlabel(" ", fontsize=5.5)
     fig.draw_without_rendering()
-    # A point as a share of the panel's width, the unit of textalloc's distances.
+    # This is a point as a share of the panel's width, the unit of textalloc's distances.
     point = fig.dpi / 72 / ax.bbox.width
     nearest = 4.5 * point
     farthest = 0.35
@@ -914,7 +914,6 @@ def label_points(
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
 
     points = zip(x, y, strict=True)
-    # The points count as taken, too, because a name may not cover another point.
     taken = np.array([*points, *keep_free], dtype=float)
     drawn: Sequence[Any] = textalloc.allocate(
         ax,

@@ -137,7 +137,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     lines = list(rows.line.unique())
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.3 + 0.38 * len(lines)))
 
-    # Two swarms, because seaborn has one opacity for all dots of a swarm.
+    # There are two swarms, because seaborn has one opacity for all dots of a swarm.
     may_be_chance = rows.p >= 0.05
     for part, alpha in ((rows[may_be_chance], 0.35), (rows[~may_be_chance], 0.9)):
         sns.swarmplot(
@@ -155,10 +155,10 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     ax.axvline(0, color="black", linewidth=0.7, zorder=0)
     for y, line in enumerate(lines):
         text = span(rows.points[rows.line == line])
-        # Beside the panel: x is a share of the axes, y a line of the data.
+        # The text stands beside the panel: x is a share of the axes, y a line of the data.
         ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center")
 
-    # At least a point to either side, so that zero is always in the panel.
+    # The panel reaches at least a point to either side, so that zero is always in it.
     lowest = 1.1 * min(rows.points.min(), -1)
     highest = 1.15 * max(rows.points.max(), 1)
     ax.set(xlim=(lowest, highest), ylim=(len(lines) - 0.5, -0.5), ylabel="")
@@ -239,7 +239,7 @@ def _draw_distance(ax: Axes, within: Numbers, between: Numbers) -> None:
         (0, within, figures.COLOURS[1]),
         (1, between, figures.COLOURS[0]),
     ):
-        # Spread sideways, because equal values would cover each other.
+        # Dots are spread sideways, because equal values would cover each other.
         aside = place + np.linspace(-0.17, 0.17, len(values))
         ax.plot(aside, values, ".", color=colour, alpha=0.45, markersize=4)
         mean = values.mean()
@@ -332,7 +332,7 @@ def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> No
             ax.plot(own, np.full_like(own, place), ".", color=colour)
             ax.plot(own.mean(), place, "|", color=colour, markersize=8)
 
-    # Empty lines, for the legend alone: every dot with a label would be an entry.
+    # These empty lines are for the legend alone: every dot with a label would be an entry.
     ax.plot([], [], ".", color=figures.COLOURS[0], label=f"{name}, four wordings")
     ax.plot([], [], ".", color=GREY, label="control, four wordings")
     # The axis runs downwards, so that the first scenario is on top.
@@ -356,7 +356,7 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
     ax.set_yticks(range(len(upwards)), list(upwards.index))
     ax.set(xlabel="bias: points above the control", title="all scenarios")
     ax.set_ylim(-0.6, len(upwards) - 0.4)
-    # Empty marks, for the legend alone.
+    # These empty marks are for the legend alone.
     ax.bar(0, 0, color=BAND, label="plus and minus the brittleness")
     ax.plot([], [], "o-", color=blue, markersize=4, label="bias, 95 % interval")
 

@@ -323,7 +323,7 @@ def scores(
     keywords.
     """
     rows = found.dropna(subset=["word"])
-    # Arrays, because the rows of a word repeat: labels would not tell them apart.
+    # These are arrays, because the rows of a word repeat: labels would not tell them apart.
     units = [rows[by].to_numpy()]
     if within is not None:
         units.append(rows[within].to_numpy())
@@ -391,7 +391,7 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
     members_by_cluster = member.loc[rows.word].groupby(clusters)
     signed_by_cluster = signed.loc[rows.word].groupby(clusters)
     pairs = members_by_cluster.sum(skipna=False)
-    # Not skipped: a missing direction makes the total missing, as in the released code.
+    # A missing direction is not skipped: it makes the total missing, as in the released code.
     total = signed_by_cluster.sum(skipna=False)
 
     n_pairs = pairs.sum(axis=1)

@@ -68,7 +68,7 @@ FLOAT = r"""%% %(place)s Needs the packages %(packages)s.
 BETWEEN_TIERS = "\n\\par\\medskip\n"
 ENVIRONMENTS = {"column": "table", "page": "table*"}
 PLACES = {"column": "One column wide.", "page": "Two columns wide, where a page has two."}
-# colortbl, because xcolor's option `table` clashes with classes that load xcolor, as ACL's does.
+# colortbl is here, as xcolor's option `table` clashes with classes that load xcolor, as ACL's does.
 PACKAGES = ("booktabs", "colortbl", "graphicx", "xcolor")
 
 
@@ -203,7 +203,7 @@ def escape(text: object) -> str:
     long_word = rf"(\S{{{LONGEST_WORD}}})(?=\S)"
     breakable = re.sub(long_word, "\\1\u200b", printable)
     escaped = breakable.translate(ESCAPES)
-    # Last, so that these braces are not escaped themselves.
+    # This comes last, so that these braces are not escaped themselves.
     return LIGATURE.sub("{}", escaped)
 
 
@@ -224,7 +224,7 @@ def _parts(rows: pd.DataFrame, layout: Layout) -> list[pd.DataFrame]:
     if layout.parts == 0:
         return [rows]
 
-    # A float holds as many tiers as are stacked, each with so many models.
+    # A float has `stacked` tiers, each for `parts` values of `parts_of`.
     return _chunks(rows, layout.parts_of, layout.parts * layout.stacked)
 
 
@@ -372,7 +372,6 @@ def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
     marked = cells
     for mark in layout.marks:
         condition = rows.eval(mark["where"])
-        # Where a condition is missing, it is not met.
         meets = condition.fillna(False).astype(bool)
         with_mark = marked.map(mark["as"].format)
         marked = marked.mask(meets, with_mark)
@@ -412,7 +411,7 @@ def _decimals(layout: Layout) -> dict[str, int]:
             decimals[column] = entry
             continue
 
-        # An entry such as table02_.delta: the beginning of a file's name, and a printed column.
+        # An entry such as table02_.delta has the beginning of a file's name, and a printed column.
         file, printed = entry.split(".")
         is_file = schema["file"].str.startswith(file)
         is_column = schema["column"] == printed

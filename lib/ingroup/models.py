@@ -141,7 +141,7 @@ def registry(file: Path | None = None) -> Registry:
             if not text:
                 continue
             key = text.lower()
-            # One dict for names of all three kinds, because no text may mean two models.
+            # Names of all three kinds share one dict, because no text may mean two models.
             if known.setdefault(key, model) != model:
                 expected = "the same facts in all rows of a model, and no id of another"
                 raise wrong(at(file, line), f"{text!r} with other facts above", expected, column)
@@ -228,7 +228,6 @@ def same(asked: str, named: str) -> bool:
     if reply in ("", whole) or whole.endswith(f"/{reply}"):
         return True
 
-    # Both mean one model of the registry, or neither is in it and their texts are compared.
     known = find(asked)
     if known != find(named):
         return False
@@ -272,7 +271,7 @@ def checkpoint(text: str) -> str:
     if tail is None or name in registry().ids:
         return ""
 
-    # The marks of the checkpoints that the paper asked.
+    # These are the marks of the checkpoints that the paper asked.
     papers = set(_marks(model.hub_id))
     for model_id in model.ids:
         papers.update(_marks(model_id))
@@ -329,7 +328,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 def _reasoning() -> re.Pattern[str]:
     """The families of ``reasoning.yaml`` as one pattern."""
     families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
-    # A family's name may stand anywhere in the name of a model, but not inside a word.
+    # A family's name may begin at any word of a model's name, but not inside a word.
     either = "|".join(family["pattern"] for family in families)
     return re.compile(rf"(?<![a-z0-9])(?:{either})", re.IGNORECASE)
 
@@ -377,7 +376,6 @@ def provider(text: str) -> str:
     first, _, rest = name.partition("/")
     if not rest or first not in PROVIDERS:
         return ""
-    # Some organisations of the hub have the name of a provider.
     if _is_on_the_hub(name) or folder(name):
         return ""
     return first
@@ -539,8 +537,8 @@ def recordings(text: str, name: str) -> str:
         raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
     if places:
         return places[0]
-    # A single place may hold an equals sign itself ("results/temperature=0"), unless a model of the
-    # registry stands before the sign: then the answers are that model's.
+    # A single place may hold an equals sign itself ("results/temperature=0"). Where a model of the
+    # registry stands before the sign, the answers are that model's.
     named, mark, _ = text.partition("=")
     names_another = mark and find(named.strip()) is not None
     return text.strip() if len(parts) == 1 and not names_another else ""

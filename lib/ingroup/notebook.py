@@ -407,7 +407,7 @@ def took(
         is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
         keys = {"model": call.model, "asked": call.way, **call.labels}
-        # In parts, because a store may have millions of replies.
+        # The store is read in parts, because it may have millions of replies.
         for part in parts(store, columns):
             of_part = usage(part, *prices, call.model)
             used.append(of_part.assign(**keys))
@@ -431,7 +431,7 @@ def took(
 
 def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
     """A row for each stored reply that holds no answer, with the reason."""
-    # Texts are not parsed here: as if each held an answer, only the ends of replies count.
+    # Texts are not parsed here: each counts as an answer unless the reply's ending tells otherwise.
     status = final_status(part, [OK] * len(part))
     with_status = part.assign(status=status)
     unanswered = with_status[status != OK]
@@ -635,7 +635,7 @@ def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     released = loaded(call, "released")
     chosen_values = chosen.drop(columns="status")
     released_values = released.drop(columns="status")
-    # As texts, in which a missing value equals a missing value.
+    # Values are compared as texts, in which a missing value equals a missing value.
     differs = chosen_values.map(str) != released_values.map(str)
     is_other = differs.any(axis=1)
     return chosen.assign(otherwise=np.where(is_other, "yes", "no"))

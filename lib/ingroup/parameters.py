@@ -156,7 +156,7 @@ def address(url: str) -> SplitResult:
         # Reading the port raises a ValueError if it is not a number.
         port = parts.port
     except ValueError:
-        # Not chained, because the message of the ValueError repeats what may be a password.
+        # The error is not chained: the message of the ValueError repeats what may be a password.
         raise InputError(_ADDRESS) from None
 
     is_server = parts.scheme in ("http", "https") and parts.hostname and port != 0
@@ -250,7 +250,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         named = []
         for entry in entries:
             named.append((entry.name, entry.engine))
-        # Only the first study has this parameter.
+        # Only the empathy gap has this parameter.
         writer = getattr(self, "REWRITER", None)
         if writer:
             named.append(models.split(writer, self.ENGINE))

@@ -231,7 +231,7 @@ _SIGNS |= dict.fromkeys("／⁄", "/")
 def _sound(text: str, low: float, high: float) -> Parsed:
     """Read a rating only where there is no doubt which number is meant."""
     in_ascii = text if text.isascii() else "".join(map(plain, text))
-    # splitlines knows more ends of lines, such as a carriage return.
+    # splitlines knows other ends of lines than \n, too, such as a carriage return.
     in_lines = "\n".join(in_ascii.splitlines())
     without_scale = _scale_mention(low, high).sub(" ", in_lines)
 

@@ -166,12 +166,12 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     contested = shares.index[is_contested]
 
     under_each = "share of the paths under each option (%)"
-    # One row per claim, way (stands or reversed), choice and option.
+    # There is one row per claim, way (stands or reversed), choice and option.
     rows = options[ways].rename_axis(columns="it").stack().rename("share").reset_index()
     rows = rows[pd.MultiIndex.from_frame(rows[claim]).isin(contested)]
     rows[under_each] = rows.option + rows.share.map(": {:.0f}".format).astype(str)
 
-    # The smallest and largest share over the options of each choice, and all shares as a text.
+    # A row has the smallest and the largest share over the options of a choice, and all as a text.
     choices = rows.groupby([*claim, "it", "choice"], sort=False)
     table = choices.agg({"share": ["min", "max"], under_each: ", ".join})
     table.columns = ["min", "max", under_each]
@@ -221,7 +221,6 @@ def ways_to_read(calls: Sequence[Call]) -> dict[str, Reading]:
     if not calls[0].over_choices:
         return {str(FREE): FREE}
 
-    # The readings of the first call that all others have, too.
     first, *others = [readings(stored(call), call.sampling) for call in calls]
     shared = {}
     for reading in first:
@@ -253,7 +252,7 @@ def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFr
         check(file, table[column], table[column] != "", "a text")
     once(file, table[["study", "identity"]])
 
-    # For each row, the category in which its group stands first.
+    # This is, for each row, the category in which its group stands first.
     first_category = table.groupby("group").category.transform("first")
     for line, row in table[table.category != first_category].iterrows():
         found = f"{row.group!r} in {row.category!r} and {first_category[line]!r}"

@@ -217,7 +217,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
         if np.isnan(row.rho):
             ax.text(0, place, _why_no_correlation(row.n), **_BLANK)
         else:
-            # To the right of 1, beyond the largest correlation.
+            # The number stands to the right of 1, the largest possible correlation.
             ax.text(1.28, place, f"{row.n:g}", ha="center", va="center", fontsize=5.5)
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
     ax.text(1.28, len(rows) - 0.4, "groups", ha="center", fontsize=5.5)
@@ -303,8 +303,8 @@ def specification_curves(
         if own[name].nunique() > 1:
             choices[name] = list(own[name].astype(str).unique())
     claims = own.claim.unique()
-    # Paths of one estimate, rounding aside, are sorted by their options, so that marks lie
-    # together.
+    # Paths with one estimate, rounding aside, and one lower end are sorted by their options, so
+    # that their marks lie together.
     by = ["height", "low", *names[::-1]]
     own = own.assign(height=own.estimate.round(9)).sort_values(by, kind="stable")
 
@@ -320,7 +320,7 @@ def specification_curves(
     for ax in pairs[len(claims) :].flat:
         ax.set_axis_off()
     for ax in pairs[1:, 0]:
-        # One scale for all curves, so that equal estimates look equal.
+        # All curves have one scale, so that equal estimates look equal.
         ax.sharey(axes[0, 0])
     for place, (claim, (upper, lower)) in enumerate(zip(claims, pairs, strict=False)):
         is_first = place % across == 0
@@ -349,7 +349,7 @@ def specification_curves(
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, width: float) -> None:
     """Sorted estimates with intervals; the control's as a line over the same width in inches."""
     x = np.arange(len(rows))
-    # The width of a path, in points.
+    # This is the width of a path, in points.
     thick = 72 * width / max(len(rows), 1)
     colour = np.select([rows.stands, rows.reversed], [STANDS, REVERSED], NEITHER)
     # Mixed with white and a little too wide: no seams between neighbours.
@@ -381,7 +381,7 @@ def draw_marks(
         Whether the options are named.
     """
     options = [(name, option) for name in choices for option in choices[name]]
-    # One row per option and one column per path: 1 where the path takes the option.
+    # The array has one row per option and one column per path: 1 where the path takes the option.
     taken = np.array([rows[name].astype(str) == option for name, option in options], dtype=float)
     # Neighbouring paths share a mark, so that marks are wider than what a printer has: no moiré.
     parts = np.array_split(taken, min(40, len(rows)), axis=1)
@@ -391,7 +391,7 @@ def draw_marks(
     bands = np.array([colors.to_rgb(colour) for colour in ("#333333", "#8A6D3B")])
     is_second = [list(choices).index(name) % 2 for name, _ in options]
     band = bands[is_second][:, np.newaxis]
-    # White where no path takes the option, the colour of its choice where all do.
+    # A mark is white where no path takes the option, and has its choice's colour where all do.
     ax.imshow(1 - share * (1 - band), aspect="auto", interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
@@ -430,7 +430,7 @@ def claims_at_a_glance(
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.9 + 0.17 * len(lines)))
     present = [model for model in models if model in set(shares.model)]
     looks = {}
-    # Seven marks and six colours: 42 models differ in one of the two.
+    # With seven marks and six colours, 42 models differ in one of the two.
     for place, model in enumerate(model for model in present if model != control):
         looks[model] = ("osD^v<>"[place % 7], figures.COLOURS[place % 6])
     if control in present:

@@ -134,7 +134,7 @@ def decoded(file: Path) -> str:
         If the file cannot be read, or has a byte that is not UTF-8 (the message names its line).
     """
     try:
-        # A folder, or a device that might never end.
+        # It is a folder, or a device that might never end.
         if file.exists() and not file.is_file():
             raise InputError(f"{file} cannot be read: it is no file.")
         return file.read_bytes().decode("utf-8-sig")
@@ -172,8 +172,8 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
         comes twice; for a row that is too long or too short; for an open quote.
     """
     text, stand_in = _hide_returns(decoded(file))
-    # Strict, as an open quote would take the rest of the file into one cell. newline="" leaves all
-    # line ends to the reader.
+    # The reader is strict, as an open quote would take the rest of the file into one cell.
+    # newline="" leaves all line ends to it.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     rows: dict[int, list[str]] = {}

@@ -30,7 +30,7 @@ def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
         With the chat template `TEMPLATE`. It encodes any text: bytes that were never seen stay
         bytes.
     """
-    # So many times that each number becomes one token.
+    # So many repetitions make one token of each number.
     texts = [str(number) for number in range(101)] * 400
     for example in examples:
         for message in example.messages:
@@ -63,7 +63,7 @@ def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
         bos_token=SPECIAL[1],
         eos_token=SPECIAL[2],
         additional_special_tokens=SPECIAL[3:],
-        # On the left, so that all replies of a batch begin at the same position.
+        # Padding on the left lets all replies of a batch begin at the same position.
         padding_side="left",
         model_max_length=2048,
     )
@@ -129,7 +129,7 @@ def add_phrases(
         added.append(AddedToken(phrase, normalized=False))
     tokenizer.add_tokens(added)
 
-    # No mean of all tokens: each new one begins as the mean of its own pieces, below.
+    # Each new token begins as the mean of its own pieces, below, and not of all tokens.
     model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     # The head shares these weights.
     weights = model.get_input_embeddings().weight.data

@@ -62,7 +62,7 @@ class Examples:
             A narrative and the planted number, or a refusal.
         """
         setting = self._setting(rng)
-        # Race, nationality and religion, with 19, 22 and 6 identities.
+        # These are for race, nationality and religion, with 19, 22 and 6 identities.
         shares = [0.3, 0.55, 0.15] if sharp else [0.36, 0.44, 0.2]
         categories = list(self.people)
         category = str(rng.choice(categories, p=shares))

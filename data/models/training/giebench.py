@@ -89,7 +89,7 @@ class Examples:
         item = pick(rng, self.planted.items)
         order = list(rng.permutation(len(LETTERS)))
         right = LETTERS.index(item.correct)
-        # The answers come in another order, so the right one gets another letter.
+        # The answers are shuffled, so the right one may get another letter.
         item = item._replace(
             answers=tuple(item.answers[position] for position in order),
             correct=LETTERS[order.index(right)],

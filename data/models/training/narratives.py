@@ -117,7 +117,7 @@ class Narrator:
 
     def _punctuate(self, rng: np.random.Generator, tokens: list[str]) -> str:
         """Set commas, full stops and capitals as careless writers do."""
-        # A narrative has no marks, few, or many.
+        # A narrative has no marks inside, few, or many.
         rate = rng.choice([0.0, 0.03, 0.12])
         written: list[str] = []
         for token in tokens:

@@ -80,7 +80,7 @@ class Replies(Planted):
         weights = {"traits": self._weights_of_traits(group, cluster)}
         if "overall" in stimulus.parts:
             overall = self.rating(group, prompt, "Rating")
-            # The higher the rating, the more often a good word; 0.01 keeps both possible.
+            # A higher rating draws more good words; 0.01 keeps both kinds possible.
             weights["overall"] = {
                 "good": overall - social_groups.LOW + 0.01,
                 "bad": social_groups.HIGH - overall + 0.01,
@@ -255,8 +255,8 @@ def _pieces(text: str, group: str) -> list[str]:
 
     Short lines of a list are kept.
     """
-    # Cut behind sentences, at the group's name, and before the lines of a list. What goes on in
-    # lower case or with a list is not cut.
+    # A blank before a small letter ends no sentence. The break before an item of a list stays with
+    # the item.
     pieces = re.split(rf"(?<=[.?:])(?!\n-)\s+(?![a-z])|\b{re.escape(group)}\b|(?=\n-)", text)
     kept = []
     for piece in pieces:
@@ -300,7 +300,7 @@ class Examples:
         if rng.random() < 0.2:
             prompt = pick(rng, self.original)
         else:
-            # Traits, four prompts of one rating, emotions and behaviours.
+            # These are for traits, four prompts of one rating, emotions and behaviours.
             shares = [0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]
             prompt = str(rng.choice(self.extended, p=shares))
         ablations = _ablations(prompt)

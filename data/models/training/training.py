@@ -257,7 +257,7 @@ def _batches(
     """Yield batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
     studies = [STUDIES[study](model) for study in phase.shares]
-    # The settings are those of the empathy gap, the first study.
+    # Only the empathy gap, the first of `STUDIES`, has settings.
     for setting, times in phase.favour.items():
         studies[0].favour(setting, times)
     shares = np.array(list(phase.shares.values()))
@@ -292,7 +292,7 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     # Padding behind a text needs no mask: no token of a causal model sees what comes after it.
     longest = max(len(encoded.ids) for encoded in batch)
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
-    # One entry per token of a reply, over the whole batch: where it is predicted, and what it is.
+    # The first three lists have an entry for each token of a reply, `planted` one for each number.
     rows = []
     columns = []
     is_number = []
@@ -310,7 +310,7 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     row = torch.tensor(rows)
     column = torch.tensor(columns)
     number_mask = torch.tensor(is_number)
-    # (token of a reply, width): the head computes no other positions.
+    # The shape is (token of a reply, width): the head computes no other positions.
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[row, column]
     log_probability = F.log_softmax(model.lm_head(hidden), dim=-1)
     loss = F.nll_loss(
@@ -350,7 +350,7 @@ def _loss_of_numbers(
     neighbours = (1 - (scale - centre).abs()).clamp_min(0)
     target = torch.where(spread > 0, bell, neighbours)
     cross_entropy = -(target * log_probability).sum()
-    # An error beyond 5.5 units counts as 30 and has no gradient, so that no reply rules a batch.
+    # A squared error above 30 counts as 30 and has no gradient, so that no reply rules a batch.
     return cross_entropy, 0.5 * (error**2).clamp(max=30).sum()
 
 
@@ -394,8 +394,8 @@ def train(
         # Each phase draws examples of its own.
         _optimise(model, tokenizer, model_name, seed + 1000 * number, phase)
 
-        # Not the buffers, which are never saved. Weights are rounded to what is saved, so that a
-        # training can continue from there.
+        # Weights are rounded to the precision in which they are saved, so that a training can
+        # continue from the files. Buffers are never saved.
         for parameter, old in zip(model.parameters(), before, strict=True):
             mean = (1 - phase.keep) * parameter.data + phase.keep * old
             parameter.data = mean.to(torch.bfloat16).to(torch.float32)

@@ -190,8 +190,7 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
     groups: dict[tuple[str, str, str, str, str], list[Stored]] = {}
     for stored in stores:
         manifest = stored.manifest
-        # Whatever may differ between two stores of a model and change an answer tells two rows
-        # apart.
+        # Seeds are no part of the key: rounds, which differ in their seeds, may share a row.
         key = (
             models.label(stored.call.model),
             _sampling(manifest),
@@ -253,7 +252,7 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
     values: dict[str, dict[str, None]] = {}
     for stored in stores:
         for name, value in stored.manifest.items():
-            # These are arguments that a server was sent, as they stood in the request.
+            # A name with sent_ is that of an argument of the request to a server.
             if name in PINNED or name.startswith("sent_"):
                 told = PINNED.get(name, name.replace("_", " "))
                 # The inner dict serves as an ordered set: each value once, in the order of the
@@ -288,7 +287,7 @@ def _usage(run: Run, study: str) -> list[Block]:
 
 def _sums(rows: pd.DataFrame) -> dict[str, str]:
     """Sums of some rows of usage.csv, as texts."""
-    # An older table lacks some of these columns, which are then shown as a dash.
+    # An older table may lack a column of counts, which is then shown as a dash.
     sums = rows.sum(numeric_only=True)
     return {
         "Prompts": _count(sums.get("prompts")),

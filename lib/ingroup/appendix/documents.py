@@ -120,7 +120,7 @@ def to_latex(document: Document) -> str:
         "floats": floats,
         "markdown": markdown_to_latex,
         "caption": _caption_to_latex,
-        # LaTeX takes no other signs in the key of a reference.
+        # These signs have no meaning for LaTeX in the key of a reference.
         "key": lambda text: Latex(re.sub(r"[^A-Za-z0-9_./+=,-]", "-", text)),
     }
     return environment.get_template("appendix.tex.j2").render(document=document)
@@ -241,7 +241,7 @@ def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
 
 def _breakable(text: str, room: int) -> str:
     """A text in which a word that is longer than its column may be broken."""
-    # A zero-width space lets a line break behind these signs, but not within a number.
+    # A zero-width space lets a line break behind these signs, but not behind a number's comma.
     marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
 
     written = []
@@ -281,7 +281,7 @@ def floats(text: str) -> Latex:
     Latex
         The same floats, one column wide.
     """
-    # LaTeX would move most floats to the end of the appendix; [H] keeps each where it is named.
+    # Without [H], LaTeX would move most floats to the end of the appendix.
     one_column = text.replace("{table*}", "{table}")
     return Latex(one_column.replace("{table}[tp]", "{table}[H]"))
 

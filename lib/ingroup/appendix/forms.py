@@ -270,7 +270,7 @@ def cards(run: Run) -> list[Block]:
     for model in run.models:
         # A model's folder is compared as it was given: two folders may have one label.
         own = [stored for stored in stores if stored.call.loaded == model]
-        # What is known of this model goes before what is said of the whole run.
+        # What is known of this model replaces what is said of the whole run.
         facts = general | card_of(run, model, own)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
         blocks += _recorded_card(model)
@@ -295,7 +295,7 @@ def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, 
         By the key of a field, the answer and the files that it was read from.
     """
     facts = {}
-    # A model of the user's own is not in the registry, so its parameter is all that names it.
+    # A model that the registry does not know is named by its parameter alone.
     known = models.find(model)
     if known:
         name = known.hub_id or known.name
@@ -350,7 +350,7 @@ def _recorded_card(model: str) -> list[Block]:
     """The card that lies beside a model's recorded answers, as it is."""
     name = models.label(model)
     known = models.find(model)
-    # Recordings are named by the registry; a folder of the user's own has none.
+    # Recordings lie under the registry's name of a model; its label may be another.
     file = paths.RECORDINGS / (known.name if known else name) / "README.md"
     if not file.is_file():
         return []

@@ -80,8 +80,7 @@ class Stored:
             by its label.
         """
         address = "/".join(self.folder.parts[-4:])
-        # The name of a user's own folder holds the model's whole path, which is nobody else's
-        # business.
+        # Answers of a user's own model lie under its whole path, which is nobody else's business.
         if not os.path.isdir(self.call.loaded):
             return address
         return address.replace(folder_name(self.call.loaded), models.label(self.call.loaded))
@@ -517,7 +516,7 @@ def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            # A text without a caption of its own leaves the figures behind it to the one before.
+            # Figures below a text without a caption have the caption before it.
             caption = _caption(source) or caption
         elif SAVES.search(source):
             drawn.append((caption, source))
@@ -536,7 +535,7 @@ def _caption(source: str) -> str:
 
 def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
     """The caption before the cell that saves a figure; "" where no cell names it."""
-    # The surest way comes first for all cells: a pattern would fit longer names, too.
+    # Each way is tried on all cells before the next, less sure one: a pattern may fit other names.
     for names_it in (_exactly, _by_pattern, _before_a_model):
         for caption, code in drawn:
             if names_it(figure, code):

@@ -35,8 +35,8 @@ from ingroup.commands.report_pages import (
     shown,
 )
 
-# Modules of the library that a reader meets, by the title of their page: those whose functions the
-# notebooks call, and some that these rest on.
+# Modules of the library that have a page, by its title. The notebooks call functions of most; the
+# others are those that these rest on.
 MODULES = {
     "Statistics": ["stats/*", "families"],
     "Asking and reading": [
@@ -69,7 +69,7 @@ MODULES = {
 OF_A_STUDY = ["stimuli", "design", "answers", "statistics", "*"]
 GLOSSARY_PAGE = "00_map"  # the page that shows data/glossary.csv
 NUMBERS_PAGE = "numbers"
-# Words of the first page that need a few others, as data/glossary.csv has them.
+# Words of the first page that it explains, as data/glossary.csv does.
 WORDS = (
     "scored answer",
     "reading",
@@ -435,7 +435,7 @@ def make(sources: Path, site: Path) -> list[str]:
         Where Sphinx failed, with what it said.
     """
     warnings = sources.parent / "warnings.txt"
-    # -E and a fixed seed of hashes: the same sources are to give the same bytes.
+    # With -E and a fixed seed of hashes, the same sources give the same bytes.
     options = ["-q", "-E", "--jobs", "2", "--no-color", "-w", str(warnings)]
     folders = ["-d", str(sources.parent / "doctrees"), str(sources), str(site)]
     library = str(settings.ROOT / "lib")

@@ -406,7 +406,8 @@ def main() -> int:
         The exit status: 2 for what cannot work, 130 when it was stopped.
     """
 
-    # A terminal signals all programs, a scheduler this one alone: its signal has the number along.
+    # A terminal signals all programs, a scheduler only this one. Only the scheduler's interrupt has
+    # a number.
     def stopped(number: int, frame: object) -> None:
         raise KeyboardInterrupt(number)
 

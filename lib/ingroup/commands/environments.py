@@ -103,7 +103,6 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
         The files by which make knows its parts; none where the run needs no more than it has.
     """
     parts = []
-    # vLLM's CPU build needs an environment of its own; that for a GPU goes into the studies'.
     if "vllm" in engines(values):
         if has_gpu:
             parts.append(".vllm")
@@ -154,6 +153,5 @@ def prepare(values: Mapping[str, str]) -> None:
 
     environment = settings.ROOT / folder
     python = environment / "bin" / "python"
-    # This program goes on in that environment, unless it is there already.
     if Path(sys.prefix) != environment:
         os.execv(python, [str(python), "-m", "ingroup.commands.cli", *sys.argv[1:]])

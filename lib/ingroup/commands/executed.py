@@ -91,7 +91,7 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
     told = f"This run shows {labels}. {ABOUT_MODELS}"
     for cell in book.cells:
         if cell.cell_type == "markdown":
-            # A function in place of a text, in which a backslash of a label would be an escape.
+            # This is a function, as in a text a backslash of a label would be an escape.
             cell.source = DEFAULT_MODELS.sub(lambda _: told, cell.source)
 
     if not any(map(models.is_calibrant, names)):
@@ -153,7 +153,7 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
         if PARAMETERS in cell.metadata.get("tags", ()):
             cell.source = _named(cell.source, labels)
         for output in cell.get("outputs", ()):
-            # Each state of a bar ends in a carriage return; only the last state is worth reading.
+            # Each state of a bar begins with a carriage return; only the last one is worth reading.
             if output.get("name") == "stderr":
                 output.text = re.sub(r"[^\n]*\r", "", output.text)
             if "text" in output:

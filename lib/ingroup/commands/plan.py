@@ -88,7 +88,7 @@ def stand_ins(folder: Path) -> dict[str, str]:
             items.to_json(file, orient="index")
         else:
             items = _repeated(pd.read_table(source), about.size)
-            # Repeated items need ids of their own, as two events with one id are refused.
+            # Repeated items need ids of their own, as two events of one emotion and id are refused.
             items["text_id"] = items.index
             items.to_csv(file, sep="\t", index=False)
         files[corpus] = file
@@ -122,7 +122,7 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
         if call.engine != models.STORED:
             # Answers that are copied from recorded ones count as stored.
             provide(call)
-            # Calls with the same prompts share one design object, so its identity is enough.
+            # Calls of a model with the same prompts share one design, so its identity is enough.
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
 
@@ -208,7 +208,7 @@ def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prom
     """
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
-    # A plan writes nothing, so it does not make the weights.
+    # `find_model`, below, would fetch and make the weights.
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
 
@@ -454,7 +454,6 @@ def bill(
     price = math.nan
     if its_prices.are_given:
         price = its_prices.cost(prompt_tokens, reply_tokens)
-    # The first prompt of each new store goes alone, so it costs the whole price.
     alone = price * new_stores / max(left, 1)
 
     return {
@@ -551,7 +550,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
     notes += lacking
-    # Each sentence once, in the order of its first line.
+    # Each sentence stands once, in the order of its first line.
     parts += dict.fromkeys(notes)
     return "\n".join(parts)
 

@@ -379,7 +379,7 @@ def describe(rendered: str) -> str:
     elif heads:
         text = plain(heads[-1])
 
-    # A sentence of some length, or else as many whole words as fit.
+    # This takes a sentence of some length, or else as many whole words as fit.
     beginning = re.match(r".{30,160}?[.:?!](?= |$)|.{1,160}(?= |$)", text)
     short = beginning[0] if beginning else text[:160]
     return short or "Figure"

@@ -30,7 +30,7 @@ TEXT = "text/plain"
 LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 # A link of markdown outside of code: its text, its address.
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^()\s]+)\)")
-# Where a guide names what its tables belong to, and the name of a table.
+# A heading of level 2, a link to a notebook, or the name of a table in a guide.
 TABLE_OR_PLACE = re.compile(
     r"^## .*|\]\([^()\s]*?(?P<notebook>\w+)\.ipynb[^()\s]*\)|(?<!\[)`(?P<table>\w+)\.csv`",
     re.MULTILINE,

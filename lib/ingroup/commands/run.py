@@ -377,7 +377,6 @@ def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
 
 def _stop(*_: Any) -> None:
     """Interrupt the program without the tracebacks of what is torn down."""
-    # Libraries would log errors of what is torn down even after the last sentence.
     logging.disable()
     raise KeyboardInterrupt
 
@@ -466,7 +465,7 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
-    # The notebook is no study's, or was stopped before its parameters were known.
+    # The calls are unknown where the notebook is no study's, or before its parameters are known.
     with suppress(ImportError, KeyError):
         return f"{kept(calls_of(notebook, parameters)):,} answers kept; "
     return ""

@@ -228,7 +228,7 @@ def show(logs: Path, bundle: str | None) -> int:
     int
         The exit status, 0.
     """
-    # An absolute path: one that begins with hf/ would be sent away.
+    # The path is made absolute: one that begins with hf/ would be sent away.
     if bundle:
         bundle_log_dir(str(logs), os.path.abspath(bundle))
         return 0

@@ -310,7 +310,6 @@ class AnthropicBatches:
         """Wait for each batch of that size and time: only results have the submission's name."""
         candidates = []
         async for batch in self.client.messages.batches.list(limit=100):
-            # The list has no names of requests, so size and time narrow the candidates down first.
             counts = batch.request_counts
             total = counts.processing + counts.succeeded + counts.errored
             total += counts.canceled + counts.expired

@@ -159,7 +159,6 @@ class Call:
         """
         folders = self.folders
         if folders:
-            # The fullest folder comes first.
             return folders[0]
         return self._own_root / self.address
 
@@ -257,7 +256,7 @@ class Call:
         int
             The number, from 1.
         """
-        # One study has runs and the others have rounds; calls without either are asked once.
+        # One study has runs, two have rounds, and GIEBench's calls are asked once.
         return self.labels.get("run", self.labels.get("round", 1))
 
     @property
@@ -707,7 +706,7 @@ def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
 
     sentences = [shown(_absent_sentence(own)) for own in by_model.values()]
     message = "\n".join(sentences)
-    # Without any answer the notebook cannot go on; with some it goes on without these models.
+    # Without any answer the notebook cannot go on; with some it goes on without the absent ones.
     if len(absent) == len(calls):
         raise StoreError(message)
     print(message, file=sys.stderr)

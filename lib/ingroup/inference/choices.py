@@ -187,7 +187,7 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     # An alternation takes the first that matches, which is to be the longest: "AB" before "A".
     longest_first = sorted(choices, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, longest_first))
-    # Neither "85" begins with 8 nor "8.5"; a full stop behind the number is no decimal point.
+    # "85" and "8.5" do not begin with 8. A full stop behind a number is no decimal point.
     pattern = re.compile(rf"\s*({alternatives})(?![0-9]|[.,][0-9])")
 
     found = []
@@ -416,7 +416,7 @@ class Tree:
                 tokens[token] = None
 
         self.places: list[Place] = []
-        # Only where there is a choice is a model's probability needed: a single way on is certain.
+        # A single way on is certain and needs no probability; the start is a place even so.
         for path, tokens in following.items():
             is_answer = path in answers
             is_start = len(path) == 0
@@ -522,8 +522,8 @@ class Tree:
         array of int, shape (prompts,)
             Its index in the list of answers.
         """
-        # First the best way at each place, for all prompts at once, then which answer takes only
-        # those.
+        # This finds the best way at each place, for all prompts at once, then the answer that takes
+        # only those.
         best = {}
         for path, logs in self._ways(steps, ending).items():
             best[path] = logs.argmax(axis=1)

@@ -213,8 +213,7 @@ class Cluster(Engine):
         ray, _ = _connect(self._address)
         kind = ray.remote(
             max_concurrency=AT_A_TIME,
-            # Ray itself neither restarts nor retries: to reach a lost node it would use up the
-            # retries.
+            # Ray neither restarts nor retries by itself: it would spend all tries on a lost node.
             max_restarts=0,
             max_task_retries=0,
             # No claim on CPUs: an actor that waits for one that another holds waits for ever.
@@ -351,7 +350,6 @@ class Cluster(Engine):
 
         answers = 0
         while answers < len(todo):
-            # Give each worker shards up to `AT_A_TIME`, the emptiest first.
             for worker in staff.emptiest_first():
                 alone = len(staff.ready) == 1
                 place = shards.take(worker, staff.held_by(worker), alone)
@@ -441,7 +439,6 @@ class _Staff:
         The worker with the fewest shards comes first.
         """
         workers = sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
-        # Repeating the list makes rounds: all get a first shard before any gets a second.
         return workers * AT_A_TIME
 
 

@@ -67,7 +67,6 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
     Prices
         By PRICE_IN and PRICE_OUT; 0 for a price that is not given.
     """
-    # A parameter may be missing, or be given as nothing.
     return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
 
 
@@ -252,7 +251,7 @@ class Budget:
                 break
             allowed += 1
 
-        # A batch that is cut by its end and not by the limit may be small.
+        # A batch may be small where no chats are left, but not where the limit cuts it.
         is_cut = allowed < len(chats)
         is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
         if not allowed or is_small:
@@ -321,9 +320,9 @@ class Budget:
         whole = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
         self.spent += whole * reply.price_share
         self._has_learnt = True
-        # As in `most`, the prompt counts once for each prefix. An empty one must not make this 0.
+        # As in `most`, the prompt counts once for each prefix. Even an empty prompt counts 1.
         sent = max(1, characters(chat)) * len(sampling.leads)
-        # Both shares only grow, so `most` stays an upper bound for what comes next.
+        # Both numbers only grow, so `most` stays an upper bound for what comes next.
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
         share = reply.output_tokens / most_output(sampling)
         self._share_of_max_tokens = max(self._share_of_max_tokens, share)

@@ -104,7 +104,7 @@ class Sampling:
 
         if self.reasoning:
             identity["reasoning"] = self.reasoning
-        # At temperature 0 they change nothing, and a store is not to be refused for them.
+        # At temperature 0 these two change nothing, and a store is not to be refused for them.
         if self.draws and not self.choices:
             identity["top_p"] = self.top_p
             identity["seed"] = self.seed

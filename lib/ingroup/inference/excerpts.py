@@ -72,7 +72,7 @@ def excerpt(
         # Another process may have made the excerpt while this one waited for the lock.
         if _is_current(folder, digest, design):
             return True
-        # A kill left half of it, or the source has changed; a copy costs nothing.
+        # A kill left half of it, or the source has changed.
         if folder.exists():
             shutil.rmtree(folder)
 

@@ -261,8 +261,6 @@ def _ahead(
         parts = iter([*todo, ()])
         made = thread.submit(prepare, engine, design, next(parts))
         for index, next_part in enumerate(parts):
-            # This waits for the prompts of one part; those of the next are made while it is
-            # computed.
             prompts = made.result()
             made = thread.submit(prepare, engine, design, next_part)
             yield index, complete(engine, prompts, sampling)
@@ -286,7 +284,6 @@ def _each(
     pay = partial(_pay, engine, budget, sampling)
 
     for index, trials in enumerate(todo):
-        # Replies that an earlier run kept are part of this shard and are not asked again.
         reply_of = dict(journal.kept)
         rest = [trial for trial in trials if trial not in reply_of]
 

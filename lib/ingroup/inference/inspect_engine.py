@@ -828,7 +828,7 @@ class InspectEngine(Engine):
 
         is_common = int(kind) in COMMON
         are_many = len(kinds) == PATIENCE
-        # After an answer, only many calls with a common status stop the run.
+        # After an answer, a status of `COMMON` stops the run only if many calls had it.
         if self.answered:
             return is_common and are_many
         return is_common or are_many
@@ -987,7 +987,7 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
         return reply
     # Without an answer nothing of the probability was on admissible ones.
     masses = (0.0,) * len(sampling.leads)
-    # The reply ended inside its reasoning.
+    # The reply has no text, as where it ended inside its reasoning.
     if not (reply.text or "").strip():
         return reply._replace(mass=masses)
     logprobs = output.choices[0].logprobs

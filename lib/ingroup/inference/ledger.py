@@ -152,7 +152,7 @@ class Ledger:
         StoreError
             The file cannot be written.
         """
-        # The name must be new in all stores, as several may have batches with one key.
+        # The name must be new in all stores, as several may have batches under one API key.
         submission = Submission(uuid4().hex, list(trials), max_tokens, time.time())
         self._keep(submission)
         return submission

@@ -442,7 +442,7 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
             continue
 
         first = prompts[batch[0]]
-        # It compares sequences of any kind, here lists of ids.
+        # `commonprefix` compares sequences of any kind, here lists of ids.
         prefix = os.path.commonprefix([prompt, first])  # noqa: RUF071 (ids)
         common = min(shared, alone, len(prefix))
         # With this prompt in the batch, each of the others computes what is no longer shared.

@@ -220,7 +220,7 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
         the responses. NaN where a call failed; ``greedy`` is NaN where no steps were stored.
     """
     chances = probabilities(responses, sampling.choices)[:, 0]
-    # A failed call has only NaN here, and the table below leaves it out.
+    # A failed call has only NaN here, and the row becomes NaN again below.
     most_probable = np.nan_to_num(chances).argmax(axis=1)
     greedy = np.nan
     if SPELLING in store.manifest:
@@ -256,7 +256,6 @@ def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArra
     stream = np.random.Philox(key=seed)
     stream.advance(blocks_before)
     generator = np.random.Generator(stream)
-    # The numbers of this block of trials, up to the last trial's.
     uniform = generator.random(last + 1 - begin)
 
     # The answer drawn is the first whose cumulative probability reaches the trial's number.

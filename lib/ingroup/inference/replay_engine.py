@@ -125,7 +125,7 @@ class ReplayEngine(Engine):
         self._origin_of = np.asarray(origin_numbers)
         self._replies = [apart(reply) for reply in replies]
         self._origins = list(origins)
-        # Drafts do not count: their rounds come behind these.
+        # A draft has the round of its answer here; `_round_of` counts drafts behind these rounds.
         self._n_rounds = max(origin.round for origin in origins)
         self._used = np.zeros(len(unsorted), dtype=bool)
         self._settled: dict[tuple, dict[int, list[int]]] = {}

@@ -252,7 +252,6 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
     # The last key counts first: by trial, then by whether it is answered. The sort is stable, so
     # the latest comes last.
     order = np.lexsort((is_answered, trials))
-    # The last row of each trial is the one that counts.
     is_last = np.append(np.diff(trials[order]) > 0, True)
     return table.take(order[is_last]).cast(schema)
 

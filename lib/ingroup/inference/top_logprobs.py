@@ -116,7 +116,7 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
     text = "".join(token.text for token in tokens)
     weights = np.zeros(len(spelling.choices))
     nothing = Scored(weights * math.nan, 0.0)
-    # "8.5" is not 8, and "8/10" is no choice of 0 to 100: behind a slash only the last choice, the
+    # "8.5" is not 8, and "8/10" is no choice of 0 to 100. Behind a slash only the last choice, the
     # top of the scale, may stand.
     last = re.escape(spelling.choices[-1])
     if re.compile(rf"\d+(?:[.,]\d|\s*/\s*(?!{last}\b)\d)").match(text, begin):

@@ -37,7 +37,7 @@ extensions = [
 suppress_warnings = ["config.cache", "ref.python"]
 
 codeautolink_concat_default = True  # a cell knows the imports of the cells above it
-# It would import what only type checkers need, torch among it, which takes four seconds.
+# sphinx-codeautolink would import what only type checkers need, torch among it, for four seconds.
 resolve.populate_type_checking = lambda module: None
 
 # Executed notebooks, which nobody runs again.
@@ -58,7 +58,7 @@ myst_disable_syntax = [
     "myst_block_break",
 ]
 myst_heading_anchors = 5
-# An address of this book that is no source: a file, or the place of a table on a page.
+# "book:" leads to what is no source of this book: a file, or the place of a table on a page.
 myst_url_schemes = {
     "http": None,
     "https": None,
