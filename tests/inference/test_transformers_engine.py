@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from scipy import stats
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import slow
 from ingroup import paths
@@ -638,6 +638,24 @@ def test_a_model_of_the_hub_is_compared_with_its_hashes(name, hub_snapshot):
 
     with pytest.raises(EngineError, match=rf"{name}: found other bytes than the hub's hash"):
         Weights("some/calibrant")
+
+
+def test_a_tokenizer_alone_needs_no_tensors_of_the_hub(hub_snapshot, monkeypatch):
+    """The index of the tensors is there, and the tensors are not fetched."""
+    (hub_snapshot / "model.safetensors").unlink()
+    asked_for = []
+
+    def fetch(model, allow_patterns):
+        asked_for.extend(allow_patterns)
+        return str(hub_snapshot)
+
+    monkeypatch.setattr("ingroup.inference.weights.snapshot_download", fetch)
+
+    weights = Weights("some/calibrant", tokenizer_alone=True)
+
+    assert sorted(asked_for) == ["*.jinja", "*.json", "*.model", "*.txt"]
+    tokenizer = weights.load(AutoTokenizer.from_pretrained)
+    assert tokenizer("One two").input_ids
 
 
 def write_index(folder, **weight_map):

@@ -218,7 +218,8 @@ def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prom
     from ingroup.inference.weights import Weights
 
     try:
-        tokenizer = Weights(find_model(model)).load(AutoTokenizer.from_pretrained)
+        files = Weights(find_model(model), tokenizer_alone=True)
+        tokenizer = files.load(AutoTokenizer.from_pretrained)
         return Prompter(tokenizer, system, bos)
     except EngineError as error:
         return str(error).rstrip(".")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +43,7 @@ from ingroup.inference.engine import (
 from ingroup.inference.prompts import Prompter, Prompts, without_panic
 from ingroup.inference.reasoning import apart, is_mark
 
+TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
 
 
@@ -158,6 +159,9 @@ class Weights:
     ----------
     model : str
         A folder, or a name on the hub.
+    tokenizer_alone : bool
+        Whether only a tokenizer is loaded: the tensors of a model on the hub, often many GB, are
+        then not fetched.
 
     Raises
     ------
@@ -166,13 +170,15 @@ class Weights:
         hash names, or an index names a file that the revision does not cover.
     """
 
-    def __init__(self, model: str):
+    def __init__(self, model: str, tokenizer_alone: bool = False):
         folder = Path(model)
         if folder.is_absolute() and not folder.is_dir():
             raise EngineError(f"there is no model folder {model}")
         self.model = model
-        self.folder = folder if folder.is_dir() else self._fetched()
-        self._check_indices()
+        suffixes = models.READ - {TENSORS} if tokenizer_alone else models.READ
+        self.folder = folder if folder.is_dir() else self._fetched(suffixes)
+        if not tokenizer_alone:
+            self._check_indices()
 
     def _check_indices(self) -> None:
         """Raise an EngineError where an index names a file that the revision does not cover."""
@@ -193,15 +199,18 @@ class Weights:
                     "is a model's; fetch the model again"
                 )
 
-    def _fetched(self) -> Path:
+    def _fetched(self, suffixes: Set[str]) -> Path:
         """The hub's files, each compared with the hash that names it in the cache."""
-        patterns = [f"*{suffix}" for suffix in models.READ]
+        patterns = [f"*{suffix}" for suffix in suffixes]
         try:
             folder = Path(snapshot_download(self.model, allow_patterns=patterns))
         except (OSError, ValueError) as error:
             raise self._unusable(error) from error
 
         for file in models.files(folder):
+            # A cache may hold the tensors already; nobody reads them for a tokenizer.
+            if file.suffix not in suffixes:
+                continue
             blob = file.resolve()
             if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
                 raise EngineError(
