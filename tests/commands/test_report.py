@@ -19,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from ingroup import paths
 from ingroup.commands import book, report, report_html, report_pages, settings
+from ingroup.families import families
 from ingroup.stats import multiverse
 
 CALIBRANT = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": ""}
@@ -950,6 +951,22 @@ def test_the_first_page_has_a_word_on_each_paper_for_each_real_model(project):
     assert 'class="overview"' not in above
     assert "A path is one way through the choices that a paper leaves open" in plain(below)
     assert f"more than {multiverse.BY_CHANCE:g} % find the opposite" in plain(below)
+
+
+def test_the_first_page_says_what_each_paper_claims_and_leads_to_its_claims(project):
+    """The claims of data/families.yaml; a study without one has none."""
+    folder = write_claims(project)
+    table = pd.read_csv(folder / "claims.csv")
+    table["study"] = table.study.replace("s_one", "giebench")
+    table.to_csv(folder / "claims.csv", index=False)
+    execute(project, "30_giebench", "# GIEBench")
+
+    page = page_of("index")
+
+    table, _, rest = page.partition('<table class="papers">')[2].partition("</table>")
+    (claim,) = re.findall(r'<a class="share" href="(.*?)">(.*?)</a>', table)
+    assert claim == ("#giebench", families()["giebench"].claim)
+    assert "### GIEBench" in rest
 
 
 def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):

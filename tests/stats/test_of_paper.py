@@ -18,10 +18,10 @@ from ingroup.stats.multiverse import of_paper
         ({"depends": 11, "mostly reversed": 1}, "depends"),
         ({"depends": 1, "not shown": 1}, "mixed"),
         ({"stands": 1, "not shown": 1}, "mixed"),
-        ({"reversed": 2, "stands": 1}, "the opposite"),
-        ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "mostly the opposite"),
-        ({"differs": 2, "mostly differs": 1, "stands": 2}, "mostly the opposite"),
-        ({"not shown": 1, "reversed": 1, "stands": 1}, "mixed"),  # nothing is not the opposite
+        ({"reversed": 2, "stands": 1}, "reversed"),
+        ({"reversed": 1, "mostly reversed": 1, "depends": 1}, "mostly reversed"),
+        ({"differs": 2, "mostly differs": 1, "stands": 2}, "mostly reversed"),
+        ({"not shown": 1, "reversed": 1, "stands": 1}, "mixed"),  # nothing is no reversal
         ({"not shown": 2, "stands": 1}, "not shown"),
         ({"not shown": 1, "mostly not shown": 1, "stands": 1}, "mostly not shown"),
         ({"not shown": 2, "stands": 2}, "mixed"),

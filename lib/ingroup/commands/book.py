@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pandas as pd
+from docutils.nodes import make_id
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from ingroup import paths
@@ -270,7 +271,8 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
 
     cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
     if claims:
-        cells.append(shown(part.papers(claims, page_by_study)))
+        anchors = {study: make_id(_title(study, pages)) for study in claims["papers"]}
+        cells.append(shown(part.papers(claims, page_by_study, anchors)))
         cells.append(shown(part.words(_words(claims))))
         cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]

@@ -20,6 +20,7 @@ import pandas as pd
 from ingroup import found, models, paths
 from ingroup.commands import book
 from ingroup.commands.report_pages import Banner, Page
+from ingroup.families import families
 from ingroup.figures import DEMONSTRATION, read_table, whose
 from ingroup.stats import multiverse
 
@@ -198,7 +199,8 @@ def claims(tables: Path) -> dict[str, Any] | None:
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
         with its ``cells`` by model, which name their ``line`` of the file; ``counts`` has the
-        number of each verdict by study and model, and ``papers`` the word on the whole paper.
+        number of each verdict by study and model, ``asked`` what each paper claims, and ``papers``
+        the word on the whole paper.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -227,6 +229,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
             papers[study][name] = found.on_paper(of_model)
 
     return {
+        "asked": {study: family.claim for study, family in families().items()},
         "counts": counts,
         "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),

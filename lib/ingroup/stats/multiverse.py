@@ -29,8 +29,8 @@ PAPER_WORDS = {
     "holds": {"stands"},
     "mostly holds": {"stands", "mostly stands"},
     "depends": {"depends"},
-    "the opposite": {"reversed", "differs"},
-    "mostly the opposite": {"reversed", "differs", "mostly reversed", "mostly differs"},
+    "reversed": {"reversed", "differs"},
+    "mostly reversed": {"reversed", "differs", "mostly reversed", "mostly differs"},
     "not shown": {"not shown"},
     "mostly not shown": {"not shown", "mostly not shown"},
     "cannot be told": {"cannot be told", "undefined"},
@@ -328,7 +328,7 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
     -------
     str
         "holds" if more than half of the claims stand, "mostly holds" if more than half stand or
-        mostly stand. "the opposite", "mostly the opposite", "not shown" and "mostly not shown"
+        mostly stand. "reversed", "mostly reversed", "not shown" and "mostly not shown"
         likewise. "depends" if more than half depend. "cannot be told" if more than half cannot be
         told or are undefined. "mixed" otherwise, and "not asked" without a claim.
     """
