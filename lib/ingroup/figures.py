@@ -676,10 +676,7 @@ def intervals(
     in_order = [line for line in lines or dict.fromkeys(table[y]) if line in set(table[y])]
     n_panels = table[facet].nunique() if facet else 1
     n_columns = in_a_row(min(columns, n_panels), least)
-    n_rows = math.ceil(n_panels / n_columns)
-    width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
-    height = n_rows * (margin + step * len(in_order))
-    fig = plt.figure(figsize=(width, max(height, LEAST_HEIGHT)))
+    fig = _figure_of_panels(n_panels, n_columns, margin + step * len(in_order))
 
     # A line without an estimate keeps its place, as `in_order` has it.
     plot = _dots_and_ranges(table.dropna(subset=x), x, y, hue, filled)
@@ -709,6 +706,13 @@ def intervals(
     _label_below(fig.axes, xlabel)
     _explain(fig, colours or {}, reference_name)
     return fig
+
+
+def _figure_of_panels(n_panels: int, n_columns: int, height: float) -> Figure:
+    """An empty figure for panels of a height, in inches; a single panel is one column wide."""
+    n_rows = math.ceil(n_panels / n_columns)
+    width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
+    return plt.figure(figsize=(width, max(n_rows * height, LEAST_HEIGHT)))
 
 
 def _dots_and_ranges(

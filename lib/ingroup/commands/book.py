@@ -25,6 +25,7 @@ from ingroup.commands.report_pages import (
     LANGUAGE,
     PNG,
     TEMPLATES,
+    Banner,
     Page,
     html_output,
     link_tables,
@@ -278,33 +279,46 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
         cells += _claim_by_claim(claims, contents, page_by_study)
-        page_by_name = {page.name: page for page in pages}
-        cells.append(new_markdown_cell("## What was found"))
-        if paths.ROOT / "docs" / "findings.md" in sources:
-            cells.append(new_markdown_cell("In words, with numbers: [findings](docs/findings.md)."))
-        cells.append(shown(part.found(claims, page_by_name)))
+        cells += _what_was_found(claims, pages, sources)
     else:
         said = f"No claims are weighed yet: {_make('60 00', contents.run)} reads what has run."
         cells.append(shown(part.missing(said)))
 
-    cells.append(new_markdown_cell("## Pages"))
-    cells += [shown(part.card(page, banner)) for page in pages]
-    names = [page.name for page in pages]
-    for name in sorted(set(settings.notebooks()) - set(names)):
-        cells.append(shown(part.missing(_not_run(name, contents.run))))
-
+    cells += _cards(pages, banner, contents.run)
     cells.append(new_markdown_cell("## Tables and figures as files"))
     if contents.files:
         cells.append(shown(part.file_lists(contents.files)))
     else:
         cells.append(shown(part.missing("This run has no tables and no figures.")))
-    guides = [sources[file] for file in sources if file.suffix == ".md"]
     if claims:
         cells += _contents("Verdicts", [NUMBERS_PAGE])
-    cells += _contents("Notebooks", names)
-    cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
+    cells += _contents("Notebooks", [page.name for page in pages])
+    guides = [name.removesuffix(".md") for file, name in sources.items() if file.suffix == ".md"]
+    cells += _contents("Guides", guides)
     cells += _contents("Functions", [_api_page(title) for title in modules()])
     return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
+
+
+def _cards(pages: list[Page], banner: Banner, run: str) -> list[nbformat.NotebookNode]:
+    """Make the cells with a card for each page, and a sentence for each notebook without one."""
+    cells = [new_markdown_cell("## Pages")]
+    cells += [shown(parts().card(page, banner)) for page in pages]
+    names = {page.name for page in pages}
+    for name in sorted(set(settings.notebooks()) - names):
+        cells.append(shown(parts().missing(_not_run(name, run))))
+    return cells
+
+
+def _what_was_found(
+    claims: dict[str, Any], pages: list[Page], sources: dict[Path, str]
+) -> list[nbformat.NotebookNode]:
+    """Make the cells with the sentences of 00_map, and the way to the findings."""
+    cells = [new_markdown_cell("## What was found")]
+    if paths.ROOT / "docs" / "findings.md" in sources:
+        cells.append(new_markdown_cell("In words, with numbers: [findings](docs/findings.md)."))
+    page_by_name = {page.name: page for page in pages}
+    cells.append(shown(parts().found(claims, page_by_name)))
+    return cells
 
 
 def _words(claims: dict[str, Any]) -> list[dict[str, str]]:

@@ -1,6 +1,7 @@
 """Reasoning is not the answer: take apart what a model thought and what it answered."""
 
 import re
+from collections.abc import Iterable, Sequence
 
 from ingroup.inference.engine import LENGTH, Reply
 
@@ -185,12 +186,8 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
     if not marks and not opened:
         return text, ""
 
-    # A model may repeat the mark with which its prompt ended.
-    if opened and marks and not _closes(marks[0]) and not text[: marks[0].start()].strip():
-        opened = False
-
     # The depth counts open marks, as some models put one reasoning into another.
-    depth = int(opened)
+    depth = int(opened and not _repeats_the_mark(text, marks))
     answers: list[str] = []
     thoughts: list[str] = []
     start = 0
@@ -217,9 +214,19 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
         thoughts.append(rest)
     else:
         answers.append(rest)
-    # On lines of their own: "7" and "2" around a reasoning are not 72.
-    answer = "\n".join(part.strip() for part in answers).strip()
-    return answer, "\n".join(part.strip() for part in thoughts).strip()
+    return _on_lines(answers), _on_lines(thoughts)
+
+
+def _repeats_the_mark(text: str, marks: Sequence[re.Match[str]]) -> bool:
+    """Whether a text begins with an opening mark, as its prompt may have ended with it."""
+    if not marks or _closes(marks[0]):
+        return False
+    return not text[: marks[0].start()].strip()
+
+
+def _on_lines(passages: Iterable[str]) -> str:
+    """Passages on lines of their own: "7" and "2" around a reasoning are not 72."""
+    return "\n".join(passage.strip() for passage in passages).strip()
 
 
 def _channels(text: str) -> tuple[str, str]:

@@ -232,22 +232,31 @@ def _classify(line: _Line, current: _List) -> _Kind:
         return _Kind.INLINE
 
     # A loose sentence or table cell is no item, whatever it begins with.
-    begins_item = line.item.keyword and not (line.loose and line.item.sign in (".", "|"))
-    # Below a marked list only a colon makes a heading: a plain word goes on with an item.
-    if line.loose and current.marker:
-        is_heading = line.text.endswith(":")
-    else:
-        is_heading = line.item.sign != "" and not line.item.keyword
-
-    # A loose line goes on with the last item, unless it may be the next one of a loose list.
-    continues = line.loose and not is_heading and (current.marker or not begins_item)
-    if current.items and (line.labelled_reason or _is_below(line, current) or continues):
+    begins_item = bool(line.item.keyword) and not (line.loose and line.item.sign in (".", "|"))
+    is_heading = _is_heading(line, current)
+    if current.items and _is_reason(line, current, begins_item, is_heading):
         return _Kind.REASON
     if begins_item:
         return _Kind.ITEM
     if is_heading or line.marker != current.marker:
         return _Kind.HEADING
     return _Kind.OTHER
+
+
+def _is_heading(line: _Line, current: _List) -> bool:
+    """Whether a line without a keyword may begin a list."""
+    # Below a marked list only a colon makes a heading: a plain word goes on with an item.
+    if line.loose and current.marker:
+        return line.text.endswith(":")
+    return line.item.sign != "" and not line.item.keyword
+
+
+def _is_reason(line: _Line, current: _List, begins_item: bool, is_heading: bool) -> bool:
+    """Whether a line belongs to the last item of a list."""
+    if line.labelled_reason or _is_below(line, current):
+        return True
+    # A loose line goes on with the last item, unless it may be the next one of a loose list.
+    return line.loose and not is_heading and (current.marker != "" or not begins_item)
 
 
 def _is_below(line: _Line, current: _List) -> bool:
