@@ -596,6 +596,23 @@ def test_the_same_inputs_give_the_same_bytes(site):
         assert content == second.get(name), name
 
 
+def test_a_signature_shows_no_key_and_no_folder_of_this_machine(tmp_path, monkeypatch):
+    """Defaults are shown as the code has them: os.environ, and names of folders."""
+    monkeypatch.setenv("SOME_KEY", "a-key-of-nobody")
+    sources = tmp_path / "sources"
+    shutil.copytree(report_pages.TEMPLATES, sources)
+    modules = ["ingroup.commands.settings", "ingroup.audit"]
+    (sources / "index.md").write_text(book._api("Settings", modules))
+
+    book.make(sources, tmp_path / "site")
+
+    page = plain((tmp_path / "site" / "index.html").read_text("utf8"))
+    assert "environment = os.environ" in page
+    assert "folder = paths.PUBLISHED" in page
+    assert "a-key-of-nobody" not in page
+    assert str(settings.ROOT) not in page
+
+
 def test_no_output_is_read_as_markdown_or_runs(site):
     page = article(site, "10_a.html")
     assert "&lt;script&gt;x&lt;/script&gt;" in page

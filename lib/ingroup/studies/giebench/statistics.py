@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, friedmanchisquare
+import scipy.stats
+from scipy.stats import chi2
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.stats.crossed import over_clusters
@@ -469,7 +470,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
         statistic = np.nan
         p = 1.0
         if n_informative:
-            statistic, p = friedmanchisquare(*right.T)
+            statistic, p = scipy.stats.friedmanchisquare(*right.T)
         row = _PositionTest(
             prompt=prompt,
             n=n,

@@ -69,6 +69,8 @@ myst_heading_slug_func = make_id
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc has them
+# A default is shown as the code has it: its value may be the environment with its keys, or a path.
+autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
