@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.stats
-from scipy.stats import chi2
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.stats.crossed import over_clusters
@@ -470,7 +469,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
         statistic = np.nan
         p = 1.0
         if n_informative:
-            statistic, p = scipy.stats.friedmanchisquare(*right.T)
+            statistic, p = stats.friedmanchisquare(*right.T)
         row = _PositionTest(
             prompt=prompt,
             n=n,
@@ -478,7 +477,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
             statistic=statistic,
             df=3,
             p=p,
-            p_least=chi2.sf(3 * n, 3),
+            p_least=stats.chi2.sf(3 * n, 3),
         )
         rows.append(row)
 
