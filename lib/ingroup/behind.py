@@ -13,7 +13,7 @@ import pandas as pd
 from ingroup import models, notebook, paths
 from ingroup.commands.parameters import defaults, study_of
 from ingroup.commands.settings import first_notebooks
-from ingroup.design import Block, Message
+from ingroup.design import Block, Message, named_values
 from ingroup.inference import Call, StoreError, rated, stored
 from ingroup.inference.call import folder_name
 from ingroup.inference.choices import most_probable, numbers_of, probabilities
@@ -225,9 +225,8 @@ def _factors(block: Block) -> pd.DataFrame:
     positions = np.unravel_index(np.arange(len(block)), block.shape)
     columns: dict[str, Any] = {}
     for (name, levels), position in zip(block.factors.items(), positions, strict=True):
-        table = pd.DataFrame({name: pd.Series(list(levels), dtype=object)})
-        if hasattr(levels[0], "_fields"):
-            table = pd.DataFrame(list(levels), columns=levels[0]._fields)
+        # As objects, every level stays what it is.
+        table = pd.DataFrame([named_values(name, level) for level in levels], dtype=object)
         for field in table:
             columns[field] = table[field].to_numpy()[position]
     return pd.DataFrame(columns)

@@ -109,6 +109,26 @@ class Trial(NamedTuple):
     messages: list[Message]
 
 
+def named_values(name: str, level: Any) -> dict[str, Any]:
+    """Give what a level of a factor holds, each value by its name.
+
+    Parameters
+    ----------
+    name : str
+        The factor.
+    level : object
+        One of its levels.
+
+    Returns
+    -------
+    dict
+        The fields of a named tuple, which have names of their own; any other level by the factor.
+    """
+    if hasattr(level, "_asdict"):
+        return level._asdict()
+    return {name: level}
+
+
 @dataclass(frozen=True)
 class Block:
     """All combinations of some factors under constant labels, e.g. setting and category.

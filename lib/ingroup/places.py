@@ -48,9 +48,13 @@ def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
             if headings:
                 heading = headings[-1].strip(" .:")
         elif SAVES.search(cell.source):
-            code = re.sub(r'read\("\w+"\)', "", cell.source)
-            saving.append((heading, code))
+            saving.append((heading, _without_reads(cell.source)))
     return saving
+
+
+def _without_reads(code: str) -> str:
+    """Code without the names of tables that it reads."""
+    return re.sub(r'\bread\("\w+"\)', "", code)
 
 
 def _has_name(code: str, figure: str) -> bool:
@@ -95,3 +99,28 @@ def writer_of(notebooks: Mapping[str, NotebookNode], table: str) -> str:
         if writes.search("\n".join(code)):
             return name
     return next(iter(notebooks))
+
+
+def cell_of(notebook: NotebookNode, table: str) -> NotebookNode | None:
+    """Find the cell that writes a table.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        A notebook.
+    table : str
+        The name of the table, without a suffix.
+
+    Returns
+    -------
+    NotebookNode or None
+        The first such cell; None where no cell writes it under its whole name.
+    """
+    # The name is the last argument but for named ones; elsewhere it may be that of a column.
+    last_argument = re.compile(rf'"{re.escape(table)}"(?:,\s*\w+=\w+)*,?\s*\)')
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or "out.write(" not in cell.source:
+            continue
+        if last_argument.search(_without_reads(cell.source)):
+            return cell
+    return None

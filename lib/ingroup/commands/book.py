@@ -19,7 +19,7 @@ import pandas as pd
 from docutils.nodes import make_id
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from ingroup import paths
+from ingroup import paths, places
 from ingroup.commands import settings
 from ingroup.commands.report_pages import (
     LANGUAGE,
@@ -393,7 +393,10 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
     for cell in page.notebook.cells:
         links = _files_of(cell, page, files)
         if links:
-            own = [name for name, _, _ in links if page.cell_of(name) is cell]
+            own = []
+            for name, _, _ in links:
+                if places.cell_of(page.notebook, name) is cell:
+                    own.append(name)
             cell.outputs.append(html_output(part.take(links, own)))
 
     replies = contents.replies.get(page.study)

@@ -18,6 +18,7 @@ from typing import Any
 from ingroup import paths
 from ingroup.commands import parameters, settings
 from ingroup.commands.executed import as_typed
+from ingroup.inference import shards
 from ingroup.tables import InputError, writing
 
 LAB = paths.ROOT / "lab"
@@ -136,12 +137,10 @@ def _check_names(names: Mapping[str, Any], known: Collection[str]) -> None:
 
 def _note_start(file: Path, start: Mapping[str, Any]) -> None:
     """Write which parameters a copy changed, and all of its parameters, into a file of its run."""
-    text = json.dumps(start, indent=1)
-    unfinished = file.with_suffix(".unfinished")
     with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(text, "utf8")
-        unfinished.replace(file)
+    text = json.dumps(start, indent=1)
+    shards.replace(file, text.encode("utf8"))
 
 
 def main() -> None:

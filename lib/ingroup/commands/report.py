@@ -199,8 +199,8 @@ def claims(tables: Path) -> dict[str, Any] | None:
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
         with its ``cells`` by model, which name their ``line`` of the file; ``counts`` has the
-        number of each verdict by study and model, ``asked`` what each paper claims, and ``papers``
-        the word on the whole paper.
+        number of each verdict by study and model, ``claimed`` what each paper claims, and
+        ``papers`` the word on the whole paper.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -229,7 +229,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
             papers[study][name] = found.on_paper(of_model)
 
     return {
-        "asked": {study: family.claim for study, family in families().items()},
+        "claimed": {study: family.claim for study, family in families().items()},
         "counts": counts,
         "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from ingroup import models, paths
+from ingroup import models, paths, places
 from ingroup.commands import report_html
 from ingroup.commands.parameters import folder_of
 from ingroup.notebook import ran
@@ -153,29 +153,6 @@ class Page:
             return None
         rendered = report_html.without_links(report_html.prose(paragraph[1]))
         return Markup(re.sub(r"</?p>", "", rendered))
-
-    def cell_of(self, table: str) -> nbformat.NotebookNode | None:
-        """Find the cell that writes a table.
-
-        Parameters
-        ----------
-        table : str
-            The name of the table, without a suffix.
-
-        Returns
-        -------
-        NotebookNode or None
-            The first such cell; None where no cell writes it under its whole name.
-        """
-        # The name is the last argument but for named ones; elsewhere it may be that of a column.
-        last_argument = re.compile(rf'"{re.escape(table)}"(?:,\s*\w+=\w+)*,?\s*\)')
-        for cell in self.notebook.cells:
-            if cell.cell_type != "code" or "out.write(" not in cell.source:
-                continue
-            unread = re.sub(r'\bread\("\w+"\)', "", cell.source)
-            if last_argument.search(unread):
-                return cell
-        return None
 
     @property
     def figures(self) -> list[nbformat.NotebookNode]:
@@ -509,7 +486,7 @@ def link_tables(
         address = file
         # The notebook that was named comes first, then the others of its study.
         for page in sorted(page_by_name.values(), key=lambda page: page is not last):
-            if page.folder == last.folder and page.cell_of(table) is not None:
+            if page.folder == last.folder and places.cell_of(page.notebook, table) is not None:
                 address = f"{page.file}#csv-{table}"
                 break
         return f"[{match[0]}](book:{up}{address})"

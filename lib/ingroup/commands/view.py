@@ -21,6 +21,7 @@ from tqdm import tqdm
 from ingroup import figures, notebook, paths
 from ingroup.commands import settings
 from ingroup.commands.parameters import calls_of, command_line, parameters_of
+from ingroup.design import named_values
 from ingroup.inference import Call, StoreError, parts, stored, there
 from ingroup.inference.choices import most_probable, probabilities
 from ingroup.inference.engine import LENGTH
@@ -105,11 +106,7 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
 
     factors: dict = {}
     for name, level in trial.condition.items():
-        # A level may be a named tuple, whose fields have names of their own.
-        if hasattr(level, "_asdict"):
-            factors |= level._asdict()
-        else:
-            factors[name] = level
+        factors |= named_values(name, level)
 
     sample = dict(
         id=row.trial,
