@@ -33,12 +33,21 @@ PACKAGE = ROOT / "lib" / "ingroup"
 EXPLAINED = ROOT / "tests" / "mutants.csv"
 OUT = Path(os.environ.get("INGROUP_BUILD", ROOT / "build")) / "mutants"
 FILES = [
-    "stats/permutation", "stats/effects", "stats/paired", "stats/crossed", "stats/multiverse",
-    "stats/power", "parsing", "dictionary", "studies/stereomap/keyword_lists",
-    "studies/stereomap/rating_lists", "studies/empathy_gap/statistics",
-    "studies/biased_samaritan/statistics", "studies/giebench/statistics",
+    "stats/permutation",
+    "stats/effects",
+    "stats/paired",
+    "stats/crossed",
+    "stats/multiverse",
+    "stats/power",
+    "parsing",
+    "dictionary",
+    "studies/stereomap/keyword_lists",
+    "studies/stereomap/rating_lists",
+    "studies/empathy_gap/statistics",
+    "studies/biased_samaritan/statistics",
+    "studies/giebench/statistics",
     "studies/stereomap/statistics",
-]  # fmt: skip
+]
 SAMPLES = 50  # of each file
 SEED = 0
 # Imported once, before there are mutants: they take most of the time of a small test.

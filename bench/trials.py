@@ -300,10 +300,30 @@ def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 
 # Each may break a reader: quotes and separators, no UTF-8, huge numbers, deep lists, formulas.
 PIECES = [
-    b'"', b"\t", b",", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\x1b[2J",
-    b"1e999", b"-1", b"NaN", b"9" * 5000, b"[" * 3000, b"{}", b"null", b"=cmd|' /C calc'!A0",
-    "\u202e".encode(), "\u2028".encode(), b" " * 50, b"<script>", b"$(touch owned)",
-]  # fmt: skip
+    b'"',
+    b"\t",
+    b",",
+    b"\n",
+    b"\r",
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\\ud800",
+    b"\x1b[2J",
+    b"1e999",
+    b"-1",
+    b"NaN",
+    b"9" * 5000,
+    b"[" * 3000,
+    b"{}",
+    b"null",
+    b"=cmd|' /C calc'!A0",
+    "\u202e".encode(),
+    "\u2028".encode(),
+    b" " * 50,
+    b"<script>",
+    b"$(touch owned)",
+]
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
@@ -377,13 +397,45 @@ def replies_of(file: Path) -> list[tuple[str, str | None]]:
 
 # Each of these may break a number, a path, a shell, a terminal or a template.
 HOSTILE = [
-    "", " ", "-1", "0", "1e999", "NaN", "inf", str(10**30), "9" * 5000, "1.5", "true", "None", "[]",
-    "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é",
-    "\udcff", "\u202e",
-    "$(touch owned)", "`touch owned`", "'; touch owned; '", "{{7*7}}", "%s%n", "<script>",
+    "",
+    " ",
+    "-1",
+    "0",
+    "1e999",
+    "NaN",
+    "inf",
+    str(10**30),
+    "9" * 5000,
+    "1.5",
+    "true",
+    "None",
+    "[]",
+    "../..",
+    "/dev/null",
+    "/etc/passwd",
+    "a;b;;c",
+    ";",
+    "\x00",
+    "\x1b[2J\x07",
+    "\ud800",
+    "é",
+    "\udcff",
+    "\u202e",
+    "$(touch owned)",
+    "`touch owned`",
+    "'; touch owned; '",
+    "{{7*7}}",
+    "%s%n",
+    "<script>",
     "x" * 10**6,
-    "calibrant@nobody", "@", "calibrant@transformers@vllm", "P9,S9,T9", "P0", "0,0", "1;1",
-]  # fmt: skip
+    "calibrant@nobody",
+    "@",
+    "calibrant@transformers@vllm",
+    "P9,S9,T9",
+    "P0",
+    "0,0",
+    "1;1",
+]
 
 
 def parameters(folder: Path, draw: random.Random) -> Trials:
@@ -420,11 +472,31 @@ def is_as_typed(taken: Any, text: str) -> bool:
 
 # Each of these may break LaTeX, a terminal, a path or a shell.
 FRAGMENTS = [
-    r"\input{secret}", "my_model_v2", "50%", "{", "}", "$x$", "~", "^", "#1", "&", "\\", "<b>",
+    r"\input{secret}",
+    "my_model_v2",
+    "50%",
+    "{",
+    "}",
+    "$x$",
+    "~",
+    "^",
+    "#1",
+    "&",
+    "\\",
+    "<b>",
     "--",
-    "\x1b[31m", "\x07", "\u202e", "\n\n", "``", "?`", "中", "../", "$(touch owned)", ";rm -rf .",
+    "\x1b[31m",
+    "\x07",
+    "\u202e",
+    "\n\n",
+    "``",
+    "?`",
+    "中",
+    "../",
+    "$(touch owned)",
+    ";rm -rf .",
     "é",
-]  # fmt: skip
+]
 
 
 def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
@@ -465,13 +537,24 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         yield f"{goal} {number}", ending(lambda: settings.check([goal], environment))  # noqa: B023
 
     odd = {
-        "PYTHONOPTIMIZE": "2", "LC_ALL": "C", "LANG": "xx_YY", "HOME": "/nowhere",
+        "PYTHONOPTIMIZE": "2",
+        "LC_ALL": "C",
+        "LANG": "xx_YY",
+        "HOME": "/nowhere",
         "TMPDIR": "/nowhere",
-        "PYTHONPATH": "/nowhere", "FOREIGN": "/nowhere", "MAKEFLAGS": "\udcff -- A=1", "TZ": "Mars",
-        "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "COLUMNS": "-1", "GOALS": "10",
+        "PYTHONPATH": "/nowhere",
+        "FOREIGN": "/nowhere",
+        "MAKEFLAGS": "\udcff -- A=1",
+        "TZ": "Mars",
+        "PYTHONUTF8": "0",
+        "PYTHONIOENCODING": "ascii",
+        "COLUMNS": "-1",
+        "GOALS": "10",
         "RUN": "../x",
-        "INGROUP_BUILD": "/dev/null", "PROFILE": "\x1b", "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
+        "INGROUP_BUILD": "/dev/null",
+        "PROFILE": "\x1b",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     for name, value in odd.items():
         command = [sys.executable, ROOT / "lib" / "ingroup" / "commands" / "settings.py"]
         done = subprocess.run(command, env={name: value}, capture_output=True)

@@ -9,9 +9,14 @@ LOCKS = Path(__file__).resolve().parent
 ROOT = LOCKS.parent
 UV = Path(sys.executable).parent / "uv"
 OPTIONS = [
-    "--quiet", "--universal", "--generate-hashes", "--python-version=3.11", "--no-header",
-    "--no-annotate", "--upgrade",
-]  # fmt: skip
+    "--quiet",
+    "--universal",
+    "--generate-hashes",
+    "--python-version=3.11",
+    "--no-header",
+    "--no-annotate",
+    "--upgrade",
+]
 # CUDA builds, which break the import of the CPU build.
 FOR_CUDA = ["torchvision", "torchaudio", "torchcodec", "triton"]
 

@@ -100,7 +100,7 @@ def test_each_table_that_the_findings_name_has_a_link_and_exists(tables):
     linked = report_pages.link_tables(text, relative, pages, files)
 
     names = re.findall(r"`\w+\.csv`", text)
-    links = re.findall(r"\[`(\w+)\.csv`\]\(book:\.\./([^)]*)\)", linked)
+    links = re.findall(r"\[`(\w+)\.csv`\]\((?:book|copy):\.\./([^)]*)\)", linked)
     assert len(names) > 25
     assert len(links) == len(names)
     page_by_file = {page.file: page for page in pages}

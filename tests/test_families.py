@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from ingroup import families
+from ingroup import families, paths
 from ingroup.commands import settings
 from ingroup.commands.parameters import defaults
 from ingroup.tables import InputError
@@ -22,17 +22,17 @@ def test_every_study_has_a_family():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: {claim: x, together: [m], method: holm}", "a, level: Field required"),
+        ("a: {claim: x, words: {}, together: [m], method: holm}", "a, level: Field required"),
         (
-            "a: {claim: x, together: [m], method: tukey, level: 0.05}",
+            "a: {claim: x, words: {}, together: [m], method: tukey, level: 0.05}",
             "a, method: Input should be 'holm' or 'largest'",
         ),
         (
-            "a: {claim: x, together: [m], method: holm, level: 5}",
+            "a: {claim: x, words: {}, together: [m], method: holm, level: 5}",
             "a, level: Input should be less than 1",
         ),
         (
-            "a: {claim: x, together: [m], method: holm, level: 0.05, more: 1}",
+            "a: {claim: x, words: {}, together: [m], method: holm, level: 0.05, more: 1}",
             "a, more: Extra inputs are not permitted",
         ),
     ],
@@ -43,6 +43,16 @@ def test_a_family_that_is_wrong_says_where(tmp_path, text, message):
 
     with pytest.raises(InputError, match=message):
         families.families(file)
+
+
+def test_each_sentence_of_a_paper_has_words_for_what_it_says():
+    headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv")
+    of_studies = families.families()
+
+    said = [of_studies[row.paper].words[row.way] for row in headlines.itertuples()]
+
+    assert said[:4] == ["ratings are higher within groups"] * 3 + ['as helpful as "a person"']
+    assert said[-1] == "more competent than warm"  # Nurses (4.06>3.52)
 
 
 def test_a_family_holds_the_categories_of_one_model_and_setting():

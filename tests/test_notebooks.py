@@ -511,6 +511,14 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     pairs = of_calibrants(pd.read_csv(TABLES / "synthesis" / "agreement.csv"))
     assert pairs.groupby("model").size().tolist() == [15, 15]
 
+    # The first page explains each choice that a path takes, and no other.
+    options = pd.read_csv(TABLES / "synthesis" / "multiverse_options.csv")
+    explained = pd.read_csv(paths.DATA / "choices.csv")
+    taken = options[["study", "choice"]].drop_duplicates()
+    missing = taken.merge(explained, "left", on=["study", "choice"], indicator=True)
+    assert missing[missing["_merge"] != "both"].empty
+    assert set(explained.choice) <= set(options.choice)
+
     # The product of the choices; the second study ran twice, its control once. Orders of answers
     # are not averaged with shares as released; exchanged axes have a correction of their own.
     shares = pd.read_csv(TABLES / "synthesis" / "multiverse_shares.csv")

@@ -48,3 +48,23 @@ def test_the_first_notebook_that_writes_a_table_is_its_writer():
     assert places.writer_of(notebooks, "b") == "11_b"
     assert places.writer_of(notebooks, "bc") == "12_c"
     assert places.writer_of(notebooks, "unknown") == "10_a"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'out.write(table, "gaps")',
+        'shown = out.write_any(by_key(tables, KEY), "gaps", index=True)',
+        'out.write(\n    table,\n    "gaps",\n)',
+        "notebook.gaps(asked, out)",
+    ],
+)
+def test_the_cell_that_writes_a_table(code):
+    book = new_notebook(
+        cells=[
+            new_code_cell('out.read("gaps")\nout.write(other, "gaps of others")'),
+            new_code_cell(code),
+        ]
+    )
+    assert places.cell_of(book, "gaps") is book.cells[1]
+    assert places.cell_of(book, "others") is None

@@ -23,6 +23,9 @@ class Family(BaseModel):
     ----------
     claim : str
         The claim that each test asks about.
+    words : dict of str to str
+        The same in a few words about one group, category or cluster, by what a sentence of the
+        paper says: "above" 0, "below" 0 or "no difference".
     together : tuple of str
         Columns; tests that share their values are one family.
     method : {"holm", "largest"}
@@ -35,6 +38,7 @@ class Family(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     claim: str
+    words: dict[Literal["above", "below", "no difference"], str]
     together: tuple[str, ...]
     method: Literal["holm", "largest"]
     level: float = Field(gt=0, lt=1)

@@ -8,6 +8,7 @@ from nbformat import NotebookNode
 # A heading of Markdown, or bold words at the beginning of a line.
 HEADING = re.compile(r"^(?:#+ |\*\*)([^*\n]+)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
+WRITES = re.compile(r"\bout\.write(_any)?\(")
 
 
 def heading_of(notebook: NotebookNode, figure: str) -> str:
@@ -91,12 +92,10 @@ def writer_of(notebooks: Mapping[str, NotebookNode], table: str) -> str:
     Returns
     -------
     str
-        The name of the first notebook that names the table; the first of all, if none does.
+        The name of the first notebook that writes the table; the first of all, if none does.
     """
-    writes = re.compile(rf'out\.write\([^\n]*"{table}"')
     for name, notebook in notebooks.items():
-        code = [cell.source for cell in notebook.cells]
-        if writes.search("\n".join(code)):
+        if cell_of(notebook, table) is not None:
             return name
     return next(iter(notebooks))
 
@@ -114,13 +113,17 @@ def cell_of(notebook: NotebookNode, table: str) -> NotebookNode | None:
     Returns
     -------
     NotebookNode or None
-        The first such cell; None where no cell writes it under its whole name.
+        The first such cell, which writes the table itself or calls the function of
+        :mod:`ingroup.notebook` that has the table's name. None where no cell does.
     """
     # The name is the last argument but for named ones; elsewhere it may be that of a column.
     last_argument = re.compile(rf'"{re.escape(table)}"(?:,\s*\w+=\w+)*,?\s*\)')
+    function = f"notebook.{table}("
     for cell in notebook.cells:
-        if cell.cell_type != "code" or "out.write(" not in cell.source:
+        if cell.cell_type != "code":
             continue
-        if last_argument.search(_without_reads(cell.source)):
+        if function in cell.source:
+            return cell
+        if WRITES.search(cell.source) and last_argument.search(_without_reads(cell.source)):
             return cell
     return None

@@ -220,7 +220,7 @@ def test_the_first_page_runs_claim_by_claim(project):
     table = page_of("index").partition('class="claims"')[2]
     cells = re.findall(r"<td[^>]*>(<span class=.verdict.*?|not asked)</td>", table)
     assert [plain(cell) for cell in cells] == [
-        "mostly stands median 1.77, from 1.75 to 1.78 90 % of 1,120 paths by reading: 4 to 100 %",
+        "mostly stands median 1.77, from 1.75 to 1.78 90 % of 1,120 paths by reading : 4 to 100 %",
         "reversed median -2, from -3 to -1 0 % of 1,120 paths, 100 % opposite",
         "mostly not shown no gap 0 % of 1,120 paths, 0.469 % opposite",
         "not asked",
@@ -295,6 +295,22 @@ def test_words_stand_above_the_tables_that_use_them(project):
     table = pd.read_csv(folder / "claims.csv")
     table[table.model == "m"].to_csv(folder / "claims.csv", index=False)
     assert re.findall("<dt>(.*?)</dt>", page_of("index")) == list(book.WORDS)
+
+
+def test_the_choice_that_a_cell_names_leads_to_its_meaning(project, monkeypatch):
+    write_claims(project)
+    data = project / "data"
+    data.mkdir()
+    shutil.copy(paths.DATA / "glossary.csv", data)
+    choices = ["study,choice,meaning", 's_one,reading,"Free <b> or scored."', "another,seed,Any."]
+    (data / "choices.csv").write_text("\n".join(choices))
+    monkeypatch.setattr(paths, "DATA", data)
+    execute(project, "10_s_one", "# One")
+
+    page = page_of("index")
+    assert 'by <a href="#choice-s_one-reading">reading</a>: 4 to 100 %' in page
+    listed = re.findall(r'id="choice-(.*?)"><dt>(.*?)</dt> <dd>(.*?)</dd>', page)
+    assert listed == [("s_one-reading", "reading", "Free &lt;b&gt; or scored.")]
 
 
 def test_a_claim_leads_to_its_figure_table_and_code(project):
@@ -981,6 +997,8 @@ def test_the_first_page_says_what_each_paper_claims_and_leads_to_its_claims(proj
     page = page_of("index")
 
     table, _, rest = page.partition('<table class="papers">')[2].partition("</table>")
+    assert "</strong>: more right verdicts than Raw<q>" in rest
+    assert "</strong>: above" in rest  # of the study without words
     (claim,) = re.findall(r'<a class="share" href="(.*?)">(.*?)</a>', table)
     assert claim == ("#giebench", families()["giebench"].claim)
     assert "### GIEBench" in rest
@@ -1023,7 +1041,7 @@ def test_the_name_of_a_table_leads_to_the_cell_that_makes_it(project):
     assert re.findall(r"`\w\.csv`(?:\]\([^)]*\))?", text) == [
         "`x.csv`",
         "`x.csv`](book:../10_s.html#csv-x)",
-        "`y.csv`](book:../tables/s/y.csv)",
+        "`y.csv`](copy:../tables/s/y.csv)",
         "`z.csv`",
         "`x.csv`](book:../20_other.html#csv-x)",
         "`x.csv`",

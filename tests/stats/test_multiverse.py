@@ -289,3 +289,11 @@ def test_what_paths_make_of_a_sentence(stands, reverse, undefined, could, above,
         assert found.share.tolist() == pytest.approx([stands, reverse, calm])
         assert (found.counted == could + undefined).all()
         assert found.against.tolist() == [reverse, stands, stands + reverse]
+
+
+def test_a_share_of_zero_has_no_sign():
+    """Shares with ten digits can sum to a little more than 100, which rounds to -0."""
+    row = {"paths": 3, "undefined": 0, "could": 3, "stands": 33.33333334, "reversed": 66.66666667}
+    found = multiverse.verdicts(pd.DataFrame([row]), ["no difference"])
+    assert found.share.tolist() == [0]
+    assert not np.signbit(found.share).any()

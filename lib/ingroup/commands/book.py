@@ -331,6 +331,12 @@ def _words(claims: dict[str, Any]) -> list[dict[str, str]]:
     return glossary.loc[known].reset_index().to_dict("records")
 
 
+def _choices(study: str) -> list[dict[str, str]]:
+    """The choices behind the paths of a study, with their options in words."""
+    choices = pd.read_csv(paths.DATA / "choices.csv", keep_default_na=False)
+    return choices[choices.study == study].to_dict("records")
+
+
 def _numbers(claims: dict[str, Any], contents: Contents) -> nbformat.NotebookNode:
     """Make the page of the numbers behind the verdicts, a table for each study."""
     part = parts()
@@ -375,6 +381,7 @@ def _claim_by_claim(
         rows = [row for row in claims["rows"] if row["study"] == study]
         page = page_by_study.get(study)
         cells.append(new_markdown_cell(f"### {_title(study, contents.pages)}"))
+        cells.append(shown(part.choices(_choices(study))))
         cells.append(shown(part.claim_table(claims, rows, contents.files, page)))
     return cells
 

@@ -198,9 +198,9 @@ def claims(tables: Path) -> dict[str, Any] | None:
         None where 00_map has not run. ``found`` are the sentences on all claims, each with its
         ``notebook``; ``models`` has the label of each column by the name of its model, real models
         first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
-        with its ``cells`` by model, which name their ``line`` of the file; ``counts`` has the
-        number of each verdict by study and model, ``claimed`` what each paper claims, and
-        ``papers`` the word on the whole paper.
+        with its ``cells`` by model, which name their ``line`` of the file, and ``says``, what the
+        sentence says of the name, in words; ``counts`` has the number of each verdict by study and
+        model, ``claimed`` what each paper claims, and ``papers`` the word on the whole paper.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -208,12 +208,15 @@ def claims(tables: Path) -> dict[str, Any] | None:
 
     table = read_table(folder, "claims")
     table["line"] = table.index + 2  # line 1 is the header
+    claimed = families()
     rows = []
     # The table has a row for each claim and model; the page has one row, with a cell for each
     # model.
     for _, claim in table.groupby(["study", "name"], sort=False):
         row = claim.iloc[0].fillna("").to_dict()
         row["cells"] = claim.set_index("model").to_dict("index")
+        words = claimed[row["study"]].words if row["study"] in claimed else {}
+        row["says"] = words.get(row["way"], row["way"])
         rows.append(row)
 
     # False comes before True, so real models stand first.
@@ -229,7 +232,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
             papers[study][name] = found.on_paper(of_model)
 
     return {
-        "claimed": {study: family.claim for study, family in families().items()},
+        "claimed": {study: family.claim for study, family in claimed.items()},
         "counts": counts,
         "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),

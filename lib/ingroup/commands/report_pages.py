@@ -483,12 +483,12 @@ def link_tables(
         file = dict(files.get(last.folder, {}).get(table, ())).get("csv")
         if file is None:
             return match[0]
-        address = file
+        address = f"copy:{up}{file}"
         # The notebook that was named comes first, then the others of its study.
         for page in sorted(page_by_name.values(), key=lambda page: page is not last):
             if page.folder == last.folder and places.cell_of(page.notebook, table) is not None:
-                address = f"{page.file}#csv-{table}"
+                address = f"book:{up}{page.file}#csv-{table}"
                 break
-        return f"[{match[0]}](book:{up}{address})"
+        return f"[{match[0]}]({address})"
 
     return TABLE_OR_PLACE.sub(rewrite, source)

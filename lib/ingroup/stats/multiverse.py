@@ -280,16 +280,23 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     # These paths have a result that is not significant, in percent of those counted.
     calm = 100 - significant - without
     # Shares read from a file have ten digits, so sums of them may miss 0 by an error of rounding.
-    share = np.select(
-        [above, below],
-        [table["stands"], table["reversed"]],
-        default=calm,
-    ).round(6)
-    against = np.select(
-        [above, below],
-        [table["reversed"], table["stands"]],
-        default=significant,
-    ).round(6)
+    # Rounding makes -0.0 of an error below 0; adding 0 makes it 0, as readers expect it.
+    share = (
+        np.select(
+            [above, below],
+            [table["stands"], table["reversed"]],
+            default=calm,
+        ).round(6)
+        + 0.0
+    )
+    against = (
+        np.select(
+            [above, below],
+            [table["reversed"], table["stands"]],
+            default=significant,
+        ).round(6)
+        + 0.0
+    )
 
     opposite = np.where(above | below, "reversed", "differs")
     mostly_opposite = np.char.add("mostly ", opposite)

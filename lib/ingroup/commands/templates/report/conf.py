@@ -58,12 +58,14 @@ myst_disable_syntax = [
     "myst_block_break",
 ]
 myst_heading_anchors = 5
-# "book:" leads to what is no source of this book: a file, or the place of a table on a page.
+# Both lead to what is no source of this book: "book:" to the place of a table on a page, "copy:" to
+# a file, which has no fragment.
 myst_url_schemes = {
     "http": None,
     "https": None,
     "mailto": None,
     "book": "{{path}}#{{fragment}}",
+    "copy": "{{path}}",
 }
 myst_heading_slug_func = make_id
 
