@@ -71,6 +71,7 @@ def row(name: str, ours: float, baseline: float, baseline_is: str, unit: str = "
 
 def seconds(call: Callable[[], Any], times: int = 3) -> float:
     """Time a call: the best of several runs, after one that does not count."""
+    # The fastest of several runs is the one that other programs disturbed least.
     call()
     return min(repeat(call, number=1, repeat=times))
 
@@ -96,6 +97,7 @@ def main(names: list[str]) -> int:
     print(table.round(4).to_string(index=False))
     print(f"Written to {OUT.relative_to(paths.ROOT)}")
 
+    # The table is written before anything is judged, so a slow kernel leaves its numbers.
     slow = table[table.ratio < table.wanted]
     if len(slow):
         print("Slower than wanted:", ", ".join(slow.name), file=sys.stderr)

@@ -34,6 +34,7 @@ SHAPE = {
     "max_position_embeddings": 4096,
     "rope_theta": 500_000.0,
 }
+# Several shards, as prompts differ in length from one part of the design to another.
 SHARDS = 4
 SHARD = 4096
 SAMPLING = Sampling(max_tokens=3)
@@ -48,6 +49,7 @@ def random_model(folder: str) -> None:
         eos_token_id=tokenizer.eos_token_id,
         dtype="bfloat16",
     )
+    # Eight billion weights are drawn on the card. On the CPU this takes minutes.
     with torch.device("cuda"):
         model = LlamaForCausalLM(config).bfloat16()
     model.save_pretrained(folder)
@@ -113,6 +115,7 @@ def bench() -> pd.DataFrame:
         random_model(folder)
         engine = make_engine(name, folder, batch_size=256)
         prompts = engine.prompter.batch(chats_of(design))
+        # A cache would find the shared beginnings, so the comparison needs prompts without any.
         different = []
         for number, ids in enumerate(prompts):
             # Each prompt gets a first token of its own, so that no two share a prefix.
@@ -122,6 +125,7 @@ def bench() -> pd.DataFrame:
         engine.complete(prompts[:64], SAMPLING)
         for shared, asked in ((False, different), (True, prompts)):
             measured = speed(engine, asked)
+            # The four shards stand for all, so their speed is taken for that of the design.
             hours = len(design) * measured["seconds"] / len(asked) / 3600
             rows.append(
                 {

@@ -25,6 +25,7 @@ from ingroup.studies.empathy_gap.design import trials
 
 SETTING = "P0,S0,T0"
 SHARD = 4096
+# Enough shards that the price of opening a store does not count.
 N_SHARDS = 12
 NUMBERS = tuple(map(str, range(101)))
 
@@ -58,8 +59,10 @@ def bench_store() -> Iterator[dict]:
                     store.write(shard, replies[start:stop])
             times.append(time.perf_counter() - started)
         stored = store.read(0, n_trials).text.astype(str)
+        # A fast store that lost a reply would win, so what it holds is compared first.
         assert stored.tolist() == table.response.tolist()
 
+        # The baseline writes what a script usually does: each prompt in full beside its reply.
         file = Path(folder) / "results.tsv"
         baseline = seconds(lambda: table.to_csv(file, sep="\t", index=False), 2)
         yield row(
@@ -84,6 +87,7 @@ def bench_store() -> Iterator[dict]:
 class Sleeper(Engine):
     """Sleeps a hundredth of a second for each token it may write, whatever it is asked."""
 
+    # A sleeper fails at nothing, so no prompt is asked a second time.
     asks_again = False
 
     def answer(self, conversations, sampling):
@@ -167,6 +171,7 @@ def _rows_of_choices(
     engine = make_engine("transformers", model)
     all_prompts = engine.prompter.batch([trial.messages for trial in design])
     prompts = all_prompts[:n_prompts]
+    # The baseline needs the tokens of each choice, as a user would spell them.
     spellings = [engine.tokenizer.encode(text, add_special_tokens=False) for text in NUMBERS]
 
     def score() -> None:
@@ -178,6 +183,7 @@ def _rows_of_choices(
     def pass_per_choice() -> None:
         with torch.inference_mode():
             for ids in prompts[:n_slow]:
+                # One pass for each of 101 numbers is what scoring takes without a tree.
                 for spelling in spellings:
                     engine._model(torch.tensor([[*ids, *spelling]]))
 

@@ -67,6 +67,7 @@ def full() -> Design:
 
 def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
     """Return the CPU seconds of one round, which begins with an empty prefix cache."""
+    # vLLM refuses while a request runs, and a warm cache would favour whoever comes second.
     assert engine.llm.reset_prefix_cache()
     gc.collect()
     started = time.process_time()
@@ -104,6 +105,7 @@ def measure(design: Design, engine: VLLMEngine, pairs: int) -> dict:
         engine.prompter = Prompter(engine.tokenizer)
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(Path(folder), asked, engine, SAMPLING)
+            # Reading back counts, too: a run is done when its tables can be made.
             fill(asked, engine, store, SAMPLING)
             store.read()
 
@@ -112,6 +114,7 @@ def measure(design: Design, engine: VLLMEngine, pairs: int) -> dict:
     seconds(ours, engine)
     took: dict[str, list[float]] = {"ours": [], "bare": []}
     for pair in range(pairs):
+        # Whoever goes second finds warmer caches of the CPU, so they take turns.
         order = [ours, bare] if pair % 2 else [bare, ours]
         for work in order:
             took[work.__name__].append(round(seconds(work, engine), 3))

@@ -9,6 +9,7 @@ import pandas as pd
 from ingroup.studies.biased_samaritan import statistics, stimuli
 
 DRAWS = 1000
+# A whole run has twelve groups and three controls, so fewer are drawn than of one group.
 RUNS = 200
 LEVEL = 0.05
 ALPHA = 0.01  # the notebook's
@@ -52,6 +53,7 @@ def answers(
     for group, n_phrasings in phrasings.items():
         sd = 0 if group == CONTROL else SD_GROUP
         of_group = rng.normal(0, sd, (n_scenarios, 1))
+        # Phrasings differ by noise alone, so every phrasing has the same true mean.
         noise = rng.normal(0, SD_ANSWER, (n_phrasings, *shared.shape))
         cells[group] = np.clip(np.rint(shared + of_group + noise), 1, 100)
     return cells
@@ -59,6 +61,7 @@ def answers(
 
 def asked_again(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw answers of a second run, which differ from the first by whole numbers."""
+    # Answers are whole numbers, and so are their differences between two runs.
     return cells + np.rint(rng.normal(0, SD_ANSWER, cells.shape))
 
 
@@ -178,6 +181,7 @@ def of_runs(rng: np.random.Generator) -> Iterator[dict]:
 
         runs.append(statistics.bias(group_again, group))
         controls.append(statistics.bias(control_again, control))
+        # Groups a and b have the same brittleness in truth, although b has a phrasing more.
         between = statistics.brittleness_between(cells).set_index(["one", "other"])
         brittleness.append(between.loc[("a", "b")])
 

@@ -64,6 +64,7 @@ def levels(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def unrelated_pairs(rng: np.random.Generator, n: int) -> np.ndarray:
     """Draw means of pairs of groups, (n, n), that differ by levels and by pair, each with SD 1."""
+    # The pair differs beyond its two levels, or no test of pairs would have anything to absorb.
     level = levels(rng, n)
     return level + rng.normal(0, 1, (n, n))
 
@@ -90,6 +91,7 @@ def delta_and_own_group(
     claimed : tuple of float
         The documented coverage of either interval.
     """
+    # Delta depends on the cells of these groups, so no formula gives its true value.
     truth = np.mean([delta.statistic for delta in deltas])
     yield {
         "what": "interval of delta",
@@ -165,6 +167,7 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
     }
     for category, claimed in claims.items():
         same = SAME[category]
+        # Means are 0 everywhere: only the spread differs between own-group and other cells.
         spread = np.where(same, 3, 1)
         # A draw of many identities takes longer.
         draws = FEW if len(same) > 9 else 4 * DRAWS
@@ -175,6 +178,7 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
             matrix = level + spread * rng.normal(0, 1, same.shape)
             # The own-group test takes one cell per pair of groups.
             means = statistics.by_group(matrix, same)
+            # 499 permutations suffice, as a share over thousands of draws is what counts.
             test = permutation_test(matrix, same, 499, rng)
             rejected["delta"].append(test.pvalue < LEVEL)
             rejected["pooled"].append(rejects(crossed.own_group(means)))
@@ -209,9 +213,11 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
 
 def similar_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate groups that resemble similar groups, with no jump at their own beyond that."""
+    # The clusters are those of Table 4, so the sizes are the ones that the notebook meets.
     cluster = np.array(stimuli.clusters("Nationality"))
     n = len(cluster)
     same_cluster = (cluster[:, None] == cluster).astype(float)
+    # The place on the line has no meaning. It makes a similarity that no cluster describes.
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
     yield from _jump_beyond_similarity(
@@ -303,11 +309,13 @@ def own_group_of_few(rng: np.random.Generator) -> Iterator[dict]:
     """
     for n in (4, 5, 21):
         same = np.eye(n, dtype=bool)
+        # A matrix of 21 groups takes much longer than one of 4.
         draws = 2 * DRAWS if n < 21 else FEW
         for condition in PAIR_CONDITIONS:
             by_kind = []
             own_group = []
             for _ in range(draws):
+                # Both tests see the same ratings, so their shares differ by the test alone.
                 ratings = pairs_differ(rng, n, condition.correlation, condition.sd_by_event)
                 own_group.append(rejects(crossed.own_group(ratings)))
                 # The test over events takes longer, so it is tried on the first draws alone.
@@ -434,6 +442,7 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
         of_names = defaultdict(list)
         for _ in range(DRAWS // 2):
             ratings = names_differ(rng, groups, condition)
+            # Pairs of one name and pairs of two names of a group are judged apart, as in the notebook.
             for kind, effect in crossed.own_group_of_names(ratings, groups).items():
                 of_names[kind].append(rejects(effect))
 
@@ -457,6 +466,7 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
             "claimed": condition.claimed_by_kind,
             "inside": by_kind[two_names],
         }
+        # The same question has two claims: events drawn anew, and names drawn anew.
         claimed_by_events, claimed_by_names = condition.claimed_beyond
         yield {
             **shared,
@@ -513,6 +523,7 @@ def names_differ(
     ndarray
         Ratings, (perceiver, target, event).
     """
+    # Numbers of groups serve as positions below.
     group, _ = pd.factorize(pd.Series(groups))
     n = len(groups)
     matrix = levels(rng, n)
@@ -558,6 +569,7 @@ def rated(
     dict of str to ndarray
         For each group (phrasing, scenario).
     """
+    # All groups answer the same scenarios, so that pairing by scenario has something to remove.
     shared = rng.normal(0, 0.4 * noise, SCENARIOS)
     cells = {}
     for group, count in counts.items():
@@ -590,6 +602,7 @@ def phrasings(rng: np.random.Generator) -> Iterator[dict]:
         like = []
         for _ in range(DRAWS // 2):
             cells = rated(rng, sd)
+            # Both scopes judge the same draws. Only what counts as random differs.
             these += [holds(test) for test in bias(cells).values()]
             like += [holds(test) for test in crossed.over_levels(cells).values()]
 
@@ -616,6 +629,7 @@ def phrasings(rng: np.random.Generator) -> Iterator[dict]:
 
 def _phrasings_of_one_group(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate groups of which one has phrasings that differ; all are assumed to have one SD."""
+    # One group breaks the assumption of one SD. The others must not pay with too many findings.
     odd = []
     others = []
     for _ in range(DRAWS // 2):
@@ -701,6 +715,7 @@ def rare_shifts(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def families_of_scenarios(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Draw ratings of scenarios that share an effect of SD 4 with nine others."""
+    # The test takes scenarios as independent, and these come in families.
     family = np.arange(SCENARIOS) // 10
     of_families = rng.normal(0, 4, family.max() + 1)
     return rated(rng, 0.0, extra=of_families[family])
@@ -708,6 +723,7 @@ def families_of_scenarios(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def low_ratings_refused(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Draw ratings of which those below the control's are missing."""
+    # Refusals that depend on the rating leave a mean of what was said, which no test can mend.
     cells = rated(rng, 0.0)
     return {group: np.where(ratings < 0, np.nan, ratings) for group, ratings in cells.items()}
 
@@ -748,6 +764,7 @@ def _tests_of_bias(
 
 def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate McNemar's test on items in pairs, and the share of a large cluster."""
+    # Gains and losses have the same chance, so no change is the truth.
     counts = rng.multinomial(40, [0.15, 0.15, 0.7], 4 * DRAWS)
     for condition, copies, claimed in (
         ("independent items", 1, 0.03),
@@ -772,6 +789,7 @@ def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
         ("30 clusters of two", [2] * 30, 0.96),
         ("a cluster of 100, 10 of one", [100] + [1] * 10, 0.16),
     ):
+        # A cluster stands for the rounds of one prompt, which resemble each other.
         cluster = np.repeat(np.arange(len(sizes)), sizes)
         inside = []
         for _ in range(DRAWS):
@@ -817,6 +835,7 @@ def groups_in_families(rng: np.random.Generator) -> Iterator[dict]:
         inside = []
         for _ in range(DRAWS // 2):
             x, y = draw(rng)
+            # The permutation treats groups as exchangeable, which families are not.
             _, p, _ = spearman(x, y, rng, 199)
             inside.append(p < LEVEL)
 
@@ -918,6 +937,7 @@ def differences_of_models(rng: np.random.Generator) -> Iterator[dict]:
 def differences_over_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate the change between two ways of asking 23 groups, 0 on average over groups."""
     unrelated = rng.normal(0, 1, (DRAWS, 23))
+    # Five families of the same spread as the groups within them halve what 23 groups tell.
     families = rng.normal(0, 1, (DRAWS, 5))
     of_families = families[:, np.arange(23) % 5] + rng.normal(0, 1, (DRAWS, 23))
     cases = [
@@ -934,6 +954,7 @@ def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:
     for seed in range(MAPS):
         # Both axes have the mean 3, and the second has three times the SD.
         points = rng.normal(3, 1, (98, 2)) * [1, 3] - [0, 6]
+        # Exchanging the axes presumes one spread of both, which does not hold here.
         means = groups_of(points)
         labels = clustering.clusters(means, 5, 20, seed).labels
         null = clustering.exchange_null(means, 5, rng, n_draws=99)
@@ -994,6 +1015,7 @@ def questions_of_identities(rng: np.random.Generator) -> Iterator[dict]:
         by_questions = []
         by_identities = []
         for _ in range(DRAWS):
+            # Questions about one identity share a gain, so they are fewer than they seem.
             shared_gains = rng.normal(0, condition.shared_sd, len(labels))
             gains = shared_gains[identity] + rng.normal(0, 0.3, n)
             by_questions.append(paired.paired_test(gains).pvalue < LEVEL)
@@ -1075,6 +1097,7 @@ def words_of_two_axes(rng: np.random.Generator) -> Iterator[dict]:
             axes = []
             for n_words in condition.n_words:
                 of_words = rng.normal(0, condition.sd, (n_words, 1))
+                # Groups differ on either axis by themselves, or the t-test would have no error.
                 of_groups = rng.normal(0, 0.3, n_groups)
                 noise = rng.normal(0, 0.5, (n_words, n_groups))
                 axes.append(of_words + of_groups + noise)
@@ -1109,6 +1132,7 @@ def few_shared_items(rng: np.random.Generator) -> Iterator[dict]:
     for n_items, claimed in ((5, 0.87), (3, 0.81)):
         inside = []
         for _ in range(FEW):
+            # Both instruments are this short, where `interval_of_agreement` has one long one.
             table, draws, rho = instruments(1.0, 0.3, 12, (n_items, n_items), rng)
             agreement = effects.agreement(table, draws, 0, 99).iloc[0]
             # The truth is the correlation of the true effects of these groups.

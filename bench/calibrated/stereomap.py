@@ -127,6 +127,7 @@ def _inside_of_a_map(
     rng: np.random.Generator, sd_positions: float, seed: int
 ) -> dict[str, list[bool]]:
     """Draw the rounds of one map; tell which tests reject and which intervals hold the truth."""
+    # Both axes have one distribution, so no cluster is warmer than competent in truth.
     positions = rng.normal(3, sd_positions, (GROUPS, 2))
     # The shape is (group, round, axis).
     rounds = positions[:, None] + rng.normal(0, 0.3, (GROUPS, ROUNDS, 2))
@@ -209,6 +210,7 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
             positions = rng.normal(3, 0.5, (len(people), 2))
             if kind == "by five":
                 positions = positions[cluster]
+            # Groups that share a position are not tied exactly, as no two averages are.
             positions = positions + rng.normal(0, 0.1, positions.shape)
             model = pd.DataFrame(positions, people.index, AXES)
             agreement = statistics.agreement(model, people, rng, 199)
@@ -251,6 +253,7 @@ def interval_of_refusals(rng: np.random.Generator) -> Iterator[dict]:
             refused = np.repeat(rates, PROMPTS) * size
             answered = np.repeat(1 - rates, PROMPTS) * size
             rates_of_prompts = rng.beta(refused, answered)
+            # Rounds of a prompt repeat its rate, so they are fewer trials than they seem.
             is_refused = rng.random(len(group)) < np.repeat(rates_of_prompts, ROUNDS)
 
             answers = pd.DataFrame(

@@ -13,6 +13,7 @@ PAIRS = 500
 FAMILIES = 400
 LEVEL = 0.05
 RESAMPLES = 1000  # of notebook 60
+# Gains of the third study: half of the questions do not change.
 VERDICTS = np.array([-1.0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 
@@ -64,6 +65,7 @@ def _row_of_effect(
     draw: Callable[[int], np.ndarray],
 ) -> dict:
     """Simulate the interval of an effect of items that `draw` draws, (n, draw)."""
+    # Each column is one simulation, so one call measures all of them.
     items = pd.DataFrame(draw(n_items))
     # The mean of 200 items in each of the simulations is close to the true mean.
     truth = draw(200).mean()
@@ -148,6 +150,7 @@ def test_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
     by_pair = []
     by_family = []
     for seed in range(FAMILIES):
+        # Six measures make the fifteen pairs over which notebook 60 corrects.
         table = pd.DataFrame(rng.normal(0, 1, (12, 6)), columns=list("abcdef"))
         # There is one draw, equal to the table, because only the test is looked at.
         draws = {name: table[[name]].T.reset_index(drop=True) for name in table}
