@@ -442,7 +442,7 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
         of_names = defaultdict(list)
         for _ in range(DRAWS // 2):
             ratings = names_differ(rng, groups, condition)
-            # Pairs of one name and pairs of two names of a group are judged apart, as in the notebook.
+            # Pairs of one name and of two names of a group are judged apart, as in the notebook.
             for kind, effect in crossed.own_group_of_names(ratings, groups).items():
                 of_names[kind].append(rejects(effect))
 
