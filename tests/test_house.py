@@ -159,8 +159,9 @@ def test_a_profile_names_notebooks_that_exist():
 def test_plainness_counts_what_a_hand_counts():
     """Two lines of twelve expressions, one packed assignment; a long function without a break."""
     counts = Plainness()
-    counts.add('"""Docstring."""\n\n# comment\na, b = 1, 2\nc = [x for x in y]\n')
+    counts.add('"""Docstring."""\n\n# comment\na, b = 1, 2  # beside code\nc = [x for x in y]\n')
     assert counts.lines == 2
+    assert counts.comments == 1
     assert counts.packed == 1
     assert counts.comprehensions == 1
     assert counts.expressions == 1 + 6 + 5  # the docstring is one, too
@@ -174,10 +175,11 @@ def test_plainness_counts_what_a_hand_counts():
 
 
 @pytest.mark.parametrize(
-    ("room", "most_dense"),
-    [("lib", 5.0), ("bench", 5.0), ("data/models/training", 5.0), ("tests", 5.5)],
+    ("room", "most_dense", "least_comments"),
+    # Tests have names that say why.
+    [("lib", 5.0, 60), ("bench", 5.0, 60), ("data/models/training", 5.0, 60), ("tests", 5.5, 0)],
 )
-def test_code_is_plain(room, most_dense):
+def test_code_is_plain(room, most_dense, least_comments):
     """One step a line, with a name for it, and a blank line between two thoughts."""
     counts = Plainness()
     for file in sorted((paths.ROOT / room).rglob("*.py")):
@@ -186,6 +188,7 @@ def test_code_is_plain(room, most_dense):
     assert counts.density <= most_dense
     assert counts.per_thousand(counts.packed) <= 5
     assert counts.per_thousand(counts.comprehensions) <= 30
+    assert counts.per_thousand(counts.comments) >= least_comments
     assert counts.unbroken <= 0.2 * counts.long
 
 

@@ -3,6 +3,7 @@
 import ast
 import io
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 BLANK = {
@@ -33,6 +34,8 @@ class Plainness:
         Assignments like ``a, b = x, y``.
     comprehensions : int
         Those of lists, sets and dicts, and generator expressions.
+    comments : int
+        Lines that hold a comment and no code.
     long, unbroken : int
         Functions of `LONG` lines or more, and those of them without a blank line.
     """
@@ -41,6 +44,7 @@ class Plainness:
     expressions: int = 0
     packed: int = 0
     comprehensions: int = 0
+    comments: int = 0
     long: int = 0
     unbroken: int = 0
 
@@ -49,6 +53,7 @@ class Plainness:
         tree = ast.parse(source)
         code = _code_lines(source, tree)
         self.lines += len(code)
+        self.comments += len(_comment_lines(source) - code)
         for node in ast.walk(tree):
             self.expressions += isinstance(node, ast.expr)
             self.comprehensions += isinstance(node, COMPREHENSIONS)
@@ -80,7 +85,7 @@ class Plainness:
 def _code_lines(source: str, tree: ast.Module) -> set[int]:
     """Number the lines that hold code."""
     code = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in _tokens(source):
         if token.type not in BLANK:
             code |= set(range(token.start[0], token.end[0] + 1))
 
@@ -89,6 +94,16 @@ def _code_lines(source: str, tree: ast.Module) -> set[int]:
             docstring = node.body[0]
             code -= set(range(docstring.lineno, docstring.end_lineno + 1))
     return code
+
+
+def _comment_lines(source: str) -> set[int]:
+    """Number the lines that hold a comment."""
+    return {token.start[0] for token in _tokens(source) if token.type == tokenize.COMMENT}
+
+
+def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
+    """Split a source into its tokens."""
+    return tokenize.generate_tokens(io.StringIO(source).readline)
 
 
 def _is_packed(node: ast.AST) -> bool:
