@@ -494,10 +494,10 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
         without = of_kind[1:] @ means
         errors = []
         for group, size in enumerate(sizes):
-            own = without[places == group]
+            without_one = without[places == group]
             freedom = size - 1
             # As var() divides by n_g, this is (n_g - 1) / n_g times the sum of squares.
-            error = _Part(freedom * own.var(), freedom)
+            error = _Part(freedom * without_one.var(), freedom)
             errors.append(error)
         effects[kind] = _over_events(cells, fit, of_kind[0], errors)
     return effects
@@ -548,24 +548,24 @@ def _cross(name: str, numbers: ArrayLike) -> _Crossing:
     level that lacks an item is compared over the items that it shares.
     """
     values = np.asarray(numbers, dtype=float)
-    there = ~np.isnan(values)
-    values = values[there.any(axis=1)]
-    values = values[:, there.any(axis=0)]
+    has_number = ~np.isnan(values)
+    values = values[has_number.any(axis=1)]
+    values = values[:, has_number.any(axis=0)]
     if not values.size:
         raise ValueError(f"{name}: found no number, expected at least one")
-    there = ~np.isnan(values)
+    has_number = ~np.isnan(values)
     levels, items = values.shape
 
     means = nan_mean(values, axis=0)
     # From here on `within` is flat: it has one number for each cell that has one.
     within = values - means
-    within = within[there]
+    within = within[has_number]
     # A level's effect also moves the mean of each of its items, by its share in that mean.
-    shares = there / there.sum(axis=0)
+    shares = has_number / has_number.sum(axis=0)
     is_level = np.eye(levels)
     # The shape is (levels, items, levels): the number's level, its item, and the effect.
     design = is_level[:, None] - shares.T
-    design = design[there]
+    design = design[has_number]
 
     effects, _, rank, _ = np.linalg.lstsq(design, within)
     rest = within - design @ effects
@@ -666,17 +666,17 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
 
 def _kinds(places: Sequence[int] | NDArray[np.intp]) -> tuple[Mask, Mask]:
     """Which cells are of one name, and which of two names of one group: (n, n) each."""
-    one = np.eye(len(places), dtype=np.bool_)
+    one_name = np.eye(len(places), dtype=np.bool_)
     same = np.equal.outer(places, places)
-    two = same & ~one
-    return one, two
+    two_names = same & ~one_name
+    return one_name, two_names
 
 
 @cache
 def _name_fit(places: tuple[int, ...]) -> _Fit:
     """The design that tells the noise of events: both kinds of cells, perceivers, targets."""
-    one, two = _kinds(places)
-    kinds = np.stack([one, two])
+    one_name, two_names = _kinds(places)
+    kinds = np.stack([one_name, two_names])
     kinds = kinds.reshape(2, -1)
     levels = _levels(len(places))
     return _fit(np.hstack([kinds.T, levels]))
@@ -686,15 +686,15 @@ def _name_fit(places: tuple[int, ...]) -> _Fit:
 def _name_weights(places: tuple[int, ...]) -> Array:
     """Weights of the cells in both effects, of all names and without each: (2, 1 + n, n * n)."""
     n = len(places)
-    every = np.arange(n)
+    all_names = np.arange(n)
     weights = np.zeros((2, 1 + n, n, n))
     weights[:, 0] = _block_weights(places)
-    for name in every:
-        kept = np.delete(every, name)
-        own = np.take(places, kept)
-        rows = kept[:, None]
+    for name in all_names:
+        others = np.delete(all_names, name)
+        groups_of_others = np.take(places, others)
+        rows = others[:, None]
         # The name that is left out keeps the weight 0 in its row and its column.
-        weights[:, 1 + name, rows, kept] = _block_weights(own)
+        weights[:, 1 + name, rows, others] = _block_weights(groups_of_others)
     return weights.reshape(2, 1 + n, n * n)
 
 
@@ -707,14 +707,14 @@ def _block_weights(places: ArrayLike) -> Array:
     of_pair = np.eye(groups) - 1 / groups
     of_pair = of_pair / (groups - 1)
     of_cell = of_pair / np.outer(sizes, sizes)
-    one, two = _kinds(places)
+    one_name, two_names = _kinds(places)
 
     # Own blocks are cleared, as their weight belongs to cells of one kind alone.
     outside = of_cell[np.ix_(places, places)]
-    outside[one | two] = 0.0
+    outside[one_name | two_names] = 0.0
     # A group of s names has s cells of one name and s (s - 1) of two names.
     own = of_pair[0, 0] / sizes[places]
     others = sizes[places] - 1
-    of_one = outside + one * own
-    of_two = outside + two * (own / others)
+    of_one = outside + one_name * own
+    of_two = outside + two_names * (own / others)
     return np.stack([of_one, of_two])
