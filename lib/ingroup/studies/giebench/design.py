@@ -204,7 +204,10 @@ def lacking(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> dict[str, 
         if plan in plans:
             asked.setdefault(call.model, set()).add(plan)
 
-    return {model: [plan for plan in plans if plan not in own] for model, own in asked.items()}
+    without: dict[str, list[str]] = {}
+    for model, own in asked.items():
+        without[model] = [plan for plan in plans if plan not in own]
+    return without
 
 
 def with_all(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> list[str]:
