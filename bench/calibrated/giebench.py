@@ -168,7 +168,7 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
         with_identity = given[..., 1, 0]
 
         # A t-test of six skewed probabilities rejects too often; the test draws answers instead.
-        pvalues = [statistics._any_right(items, 999) for items in given[:, :, 0]]
+        pvalues = [statistics.any_right(items, 999) for items in given[:, :, 0]]
         yield from _zero_and_p(
             f"the right letter's p, {n} items, {kind}",
             n,

@@ -303,6 +303,7 @@ def test_without_a_free_answer_the_share_that_agrees_is_unknown():
         ("My answer is 10", None),
         ("", None),
         (None, None),
+        (np.nan, None),
     ],
 )
 def test_beginnings_finds_whole_choices_at_the_beginning(text, begins):

@@ -169,7 +169,7 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     Parameters
     ----------
     texts : sequence of str or None
-        What a model wrote freely; None where a call failed.
+        What a model wrote freely; None or NaN where a call failed.
     choices : sequence of str
         The admissible answers.
 
@@ -192,7 +192,8 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
 
     found = []
     for text in texts:
-        match = pattern.match(text or "")
+        # pandas turns None into NaN in a column of texts.
+        match = pattern.match(text) if isinstance(text, str) else None
         found.append(match.group(1) if match else None)
     return found
 

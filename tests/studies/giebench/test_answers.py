@@ -387,6 +387,18 @@ def test_a_mismatch_tells_another_identity(judged):
     assert table.told.ne(table.identity).all()
 
 
+def test_calls_are_read_into_one_table_with_their_plans(judged):
+    raw, *_, mismatch = judged(Toy(freely), ORDER="given")
+
+    table = answers.load_all([raw, mismatch])
+
+    assert table.index.is_unique
+    n_mismatched = len(mismatch.design)
+    assert table.plan.tolist() == ["Raw"] * 79 + ["ID mismatch"] * n_mismatched
+    own = table[table.plan == "ID mismatch"].drop(columns="plan").reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, answers.load(mismatch))
+
+
 def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     """And with one, or a refusal, it is what it says; accuracy counts the cut ones apart."""
     texts = ["First, B is", "I cannot choose", "So [[B]]. As", "[[A]] or [[B]] and"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from ingroup.commands.parameters import merged
-from ingroup.studies.giebench import construction, stimuli
+from ingroup.studies.giebench import construction, made_up, stimuli
 from ingroup.studies.giebench.construction import (
     OFFENSIVE,
     STANCES,
@@ -308,6 +308,85 @@ def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path)
 def test_parameters_of_the_construction_are_checked_before_a_kernel_starts(values, sentence):
     with pytest.raises(InputError, match=sentence):
         merged("31_giebench_construction", "demo", values)
+
+
+def test_an_example_is_asked_with_the_identity_as_prompts_have_it():
+    examples = pd.DataFrame({"identity": ["Masters", "Poets"], "topic": ["One?", "Two?"]})
+
+    (call,) = construction.topic_calls(PARAMETERS, examples)
+
+    first, second = [trial.messages[0]["content"] for trial in call.design]
+    assert 'about "master\'s":' in first
+    assert first.endswith('"One?"')
+    assert 'about "Poets":' in second
+
+
+def test_a_dialog_is_asked_for_with_its_attitude():
+    topics = pd.Series(["One?", "Two?"])
+    calls = construction.dialog_calls(PARAMETERS, topics, pd.Series([P, N]), draws=2)
+
+    assert len(calls) == 2
+    for call in calls:
+        first, second = [trial.messages[0]["content"] for trial in call.design]
+        assert "One?" in first
+        assert P in first
+        assert "Two?" in second
+        assert N in second
+
+
+def test_topics_are_collected_without_the_example():
+    examples = pd.DataFrame(
+        {"category": "Age", "identity": ["i", "j"], "topic": ["Is it so?", "Why?"]}
+    )
+    texts = ["1. Is it so?\n2. May they?", "I cannot."]
+    replies = pd.DataFrame({"text": texts, "finish_reason": "stop"})
+
+    topics, problems = construction.topics(examples, replies)
+
+    assert topics.to_numpy().tolist() == [["Age", "i", "May they?"]]
+    assert problems == ["j: no line of the reply is a question"]
+
+
+def test_a_sheet_with_a_mark_is_known_from_an_empty_one(tmp_path):
+    topics = pd.DataFrame({"category": ["Age"], "identity": ["i"], "topic": ["May they?"]})
+    empty = construction.empty_sheet(topics, 3)
+    assert empty.columns[3:].tolist() == ["annotator_1", "annotator_2", "annotator_3", "discussed"]
+
+    file = tmp_path / "sheet.csv"
+    assert not construction.has_marks(file)
+    empty.to_csv(file, index=False)
+    assert not construction.has_marks(file)
+    empty.assign(annotator_3="positive").to_csv(file, index=False)
+    assert construction.has_marks(file)
+
+
+# --- made-up replies
+
+
+def test_a_made_up_list_has_the_questions_of_its_category():
+    examples = pd.DataFrame({"category": ["Gender", "Age"]})
+    of_age = [item.question for item in stimuli.load_questions() if item.category == "Age"]
+
+    replies = made_up.topic_lists(examples)
+
+    parsed = construction.found(replies, parse_topics)
+    assert parsed[1].texts == of_age
+    assert replies.text[1].startswith(f"1. {of_age[0]}\n2. ")
+
+
+def test_made_up_dialogs_have_the_right_answer_first():
+    item = stimuli.load_questions()[-1]
+    right = stimuli.LETTERS.index(item.correct)
+    assert right == 2
+
+    draws = made_up.dialogs([item.question])
+
+    answers = []
+    for draw in draws:
+        (dialog,) = construction.found(draw, parse_dialog)
+        assert dialog.texts[0] == item.question
+        answers.append(dialog.texts[1])
+    assert answers == [item.answers[2], item.answers[0], item.answers[1], item.answers[3]]
 
 
 # --- rules and kappa

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from itertools import product
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -207,3 +208,36 @@ def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(calls_over_choic
     assert {call.engine for call in calls_over_choices[10:]} == {"inspect"}
     for call in calls_over_choices:
         assert call.options == {"system": "fold"}
+
+
+def test_a_condition_is_laid_out_as_it_was_asked():
+    (item,) = [item for item in ITEMS if item.key == ITEMS[0].key]
+    position = stimuli.LETTERS.index(item.correct)
+    last = trials([item], "ID", "rotate")[3]
+
+    row = design.in_columns(last.condition)
+
+    assert list(row) == ["prompt", "identity", "question", "A", "B", "C", "D", "right"]
+    assert (row["prompt"], row["identity"]) == ("ID", item.identity)
+    assert row["right"] == stimuli.LETTERS[position - 1]
+    assert row[row["right"]] == item.answers[position]
+
+
+def test_a_released_item_without_parts_says_so():
+    item = ITEMS[0]._replace(answers=None, question=None)
+    row = stimuli.in_columns(item)
+    assert row["question"] is None
+    assert {row[letter] for letter in stimuli.LETTERS} == {"(as released)"}
+
+
+def test_models_lack_plans():
+    """The second model lacks Raw; a third has none of the plans, so it is not compared at all."""
+    asked = [("b", "Raw"), ("b", "ID"), ("b", "COT"), ("a", "COT"), ("a", "ID")]
+    asked += [("b", "ID mismatch"), ("c", "COT mismatch")]
+    calls = [SimpleNamespace(model=model, labels={"plan": plan}) for model, plan in asked]
+
+    assert design.lacking(calls) == {"b": [], "a": ["Raw"]}
+    assert design.with_all(calls) == ["b"]
+    lacking = {"b": ["COT mismatch"], "c": ["ID mismatch"]}
+    assert design.lacking(calls, design.MISMATCHES) == lacking
+    assert design.with_all(calls, design.MISMATCHES) == []

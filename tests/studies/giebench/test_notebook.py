@@ -1,10 +1,12 @@
-"""The notebook of a model that was asked under some of the prompts only."""
+"""The notebooks of a model that was asked under some of the prompts only, and of real ones."""
 
 import matplotlib.pyplot as plt
+import nbformat
 import pytest
 
 from cells import run
 from ingroup import paths
+from ingroup.commands.executed import introduce
 from ingroup.commands.parameters import merged
 
 
@@ -33,3 +35,17 @@ def test_without_raw_there_are_accuracies_and_no_changes(build, capsys):
     assert "SmolLM2-135M has no answers under Raw: no changes are shown." in said
     assert "so there are no Tables 4 and 5." in said
     assert "so there is no test over all orders." in said
+
+
+@pytest.mark.parametrize("notebook", ["30_giebench", "32_giebench_beyond"])
+def test_without_calibrants_no_text_speaks_of_them(notebook):
+    book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    introduce(book, {"MODELS": ["gemma-3-270m"]}, {"MODELS": ["calibrant"]})
+
+    for cell in book.cells:
+        if cell.cell_type == "markdown":
+            assert "calibrant" not in cell.source
+            assert "planted" not in cell.source
+        else:
+            printed = [line for line in cell.source.splitlines() if "print(" in line]
+            assert "calibrant" not in "".join(printed)

@@ -1,5 +1,7 @@
 """What is planted for GIEBench, and that it comes back from the trained weights."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from ingroup.models import calibrants
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.design import trials
+from ingroup.studies.giebench.planted import planted_letters
 
 
 def planted_in(name: str) -> training.Replies:
@@ -39,6 +42,17 @@ def test_an_undecided_item_has_no_letter():
 
     assert planted.letter(undecided, "Raw") == ""
     assert planted.reply(undecided, "Raw") == "Each of the four answers has a point."
+
+
+def test_planted_letters_follow_the_prompts_of_the_calls():
+    """One item, rotated: known under ID, so its letter moves; A under Raw whatever the order."""
+    (item,) = [item for item in planted_in("calibrant").items if item.key == "2"]
+    calls = []
+    for prompt in ("ID", "Raw"):
+        asked = trials([item], prompt, "rotate")
+        calls.append(SimpleNamespace(model="calibrant", design=asked))
+
+    assert planted_letters(calls) == ["B", "C", "D", "A", "A", "A", "A", "A"]
 
 
 @pytest.mark.parametrize("prompt", ["Raw", "ID", "COT"])

@@ -3,13 +3,12 @@
 import random
 from collections import Counter
 from functools import partial
-from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
-from ingroup import audit, paths, published
+from ingroup import paths, published
 from ingroup.inference import ask, call
 from ingroup.studies.giebench import answers, design, printed, statistics, stimuli
 from reprint import reprint
@@ -207,24 +206,110 @@ def test_another_answer_differs(guessed, tmp_path, monkeypatch):
 def test_figure_1_counts_all_questions_of_the_paper():
     """What each category has by its 69 printed accuracies, whose denominators are one too large."""
     denominators = [97, 82, 93, 68, 108, 101, 96, 104, 100, 100, 61]  # the audit finds them
-    questions_of_the_paper = defined(
-        "30_giebench",
-        "questions_of_the_paper",
-        published=published,
-        audit=audit,
-        pd=pd,
-        paths=paths,
-        counts=pd.DataFrame({"items": [1]}, ["Age"]),
-        stimuli=stimuli,
-        out=SimpleNamespace(write=lambda table, *_, **__: table),
-        display=print,
-    )
 
-    counts = questions_of_the_paper()[stimuli.categories()]
+    counts = printed.questions_by_category()[stimuli.categories()]
 
     assert counts.tolist() == [n - 1 for n in denominators]
     percent_of_gender = 100 * counts["Gender"] / counts.sum()
     assert round(percent_of_gender, 2) == 6.71
+
+
+# Two models under two prompts; the index is as `statistics.by_model` makes it.
+TWO_MODELS = pd.DataFrame(
+    {
+        "prompt": ["ID", "ID", "COT", "COT", "COT"],
+        "category": ["Overall", "Age", "Age", "Overall", "Overall"],
+        "change": [1.26, -16.667, 0.0, 2.0, 3.0],
+        "gained": [2, 0, 0, 1, 1],
+        "lost": [1, 1, 0, 0, 0],
+        "low": [-1.04, 0.0, 0.0, 0.0, 0.0],
+        "high": 4.0,
+        "p": [0.123456, 1.0, 1.0, 4.2e-51, 0.5],
+        "p_least": 2.0**-70,
+        "p_holm": [0.246912, 1.0, 1.0, 0.0, 0.5],
+        "p_holm_least": 0.0,
+    },
+    index=pd.Index(["z", "z", "z", "z", "a"], name="model"),
+)
+
+
+def test_a_table_is_laid_out_as_printed():
+    """COT first, models as they come, and categories in the paper's order."""
+    cells = printed.by_category(TWO_MODELS, "gained")
+
+    assert cells.index.tolist() == [("COT", "z"), ("COT", "a"), ("ID", "z")]
+    assert cells.columns.tolist() == [*stimuli.categories(), "Overall"]
+    assert cells["Overall"].tolist() == [1, 1, 2]
+    assert cells.loc[("ID", "z"), "Age"] == 0
+    assert np.isnan(cells.loc[("COT", "a"), "Age"])
+
+
+def test_a_change_is_written_with_what_was_gained_and_lost():
+    cells = printed.changes_by_category(TWO_MODELS)
+
+    assert cells.loc[("ID", "z"), "Overall"] == "+1.3 (+2/-1)"
+    assert cells.loc[("ID", "z"), "Age"] == "-16.7 (+0/-1)"
+
+
+def test_a_tiny_p_keeps_its_digits():
+    rows = printed.tests(TWO_MODELS)
+
+    assert rows.index.tolist()[:2] == [("z", "ID"), ("z", "ID")]
+    assert rows.p.tolist() == ["0.12", "1", "1", "4.2e-51", "0.5"]
+    assert set(rows.p_least) == {"8.5e-22"}
+    assert rows.p_holm.tolist() == [0.247, 1, 1, 0, 0.5]
+    assert rows.change.tolist() == [1.3, -16.7, 0, 2, 3]
+
+
+def test_models_stand_side_by_side_after_a_mismatch():
+    conditions = ["cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch", "no_mismatch_id"]
+    table = pd.DataFrame([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], columns=conditions)
+    table = table.assign(identity_i="Male", identity_j="Female", n=6, cot_p=0.5)
+    table.index = pd.Index(["z", "a"], name="model")
+
+    wide = printed.mismatch_by_model(table)
+
+    assert wide.index.tolist() == [("Male", "Female", 6)]
+    expected = [(model, condition) for model in ("z", "a") for condition in conditions]
+    assert wide.columns.tolist() == expected
+    assert wide.iloc[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_printed_model_has_its_printed_accuracy_beside_it():
+    table_1 = published.load("giebench", 1)
+    of_gender = table_1[(table_1.model == MODEL) & (table_1.category == "Gender")]
+    rows = pd.DataFrame({"model": [MODEL, "calibrant"], "category": "Gender", "accuracy": 50.0})
+
+    both = printed.beside_table_1(rows)
+
+    assert both.printed_model.tolist() == [MODEL, ""]
+    assert both.in_print.iloc[0] == of_gender.accuracy_pct.item()
+    assert np.isnan(both.in_print.iloc[1])
+
+
+def test_overall_accuracies_are_those_of_three_tables():
+    shares = printed.overall_accuracies()
+
+    assert len(shares) == 23
+    for table, prompt in ((1, "COT"), (2, "ID"), (6, "Raw")):
+        rows = published.load("giebench", table)
+        own = rows[(rows.model == MODEL) & (rows.category == "Overall")]
+        assert shares.loc[MODEL, prompt] == own.accuracy_pct.item()
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("Gemma-2b", 2),
+        ("qwen-1.5-0.5b", 0.5),
+        ("mixtral-8x7b", 56),
+        ("mixtral-8×22b", 176),
+        ("yi-large", np.nan),
+        ("llama-3-8bit", np.nan),
+    ],
+)
+def test_a_size_is_read_from_a_name(name, billions):
+    np.testing.assert_equal(printed.billions_by_name(name), billions)
 
 
 def test_a_judge_of_one_letter_is_said_to_be_one():
@@ -241,7 +326,7 @@ def test_a_judge_of_one_letter_is_said_to_be_one():
     ]
     verdicts = pd.DataFrame(rows, columns=["prompt", "key", "correct", "letter"])
     without_letter = verdicts.assign(letter="")
-    one_letter = defined("30_giebench", "one_letter", pd=pd)
+    one_letter = statistics.favourite_letter
 
     assert one_letter(verdicts) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
     assert one_letter(without_letter) == "no verdicts"

@@ -562,6 +562,47 @@ def test_an_item_counts_once_over_all_other_identities():
     assert cot_row.high == pytest.approx(-25 + half_width)
 
 
+def test_pairs_have_their_categories():
+    pairs = pd.DataFrame({"identity_i": ["Male"], "identity_j": ["Female"], "category": ["Gender"]})
+
+    table = statistics.mismatch_of_pairs(GENDER, pairs)
+
+    assert table.category.tolist() == ["Gender"]
+    plain = mismatch(GENDER, [("Male", "Female")])
+    pd.testing.assert_frame_equal(table.drop(columns="category"), plain)
+
+
+def test_a_table_of_models_has_each_models_own_rows():
+    silent = BY_HAND.assign(letter="", model="a")
+    both = pd.concat([BY_HAND.assign(model="z"), silent])
+
+    table = statistics.by_model(both, accuracy, "released")
+
+    assert table.index.tolist() == ["z"] * 6 + ["a"] * 6
+    assert table.index.name == "model"
+    own = table.loc["z"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, accuracy(BY_HAND, "released"))
+    assert set(table.loc["a"].right) == {0}
+
+
+def test_changes_over_raw_are_those_of_both_prompts():
+    of_id = BY_HAND[BY_HAND.prompt == "COT"].assign(prompt="ID", letter="A")
+    answers = pd.concat([BY_HAND, of_id])
+
+    table = statistics.changes_over_raw(answers, "released", 3)
+
+    assert table.columns[0] == "prompt"
+    assert table.prompt.tolist() == ["COT"] * 3 + ["ID"] * 3
+    for prompt, rows in table.groupby("prompt"):
+        expected = changes(answers, "Raw", prompt, "released", 3)
+        pd.testing.assert_frame_equal(rows.drop(columns="prompt").reset_index(drop=True), expected)
+
+
+def test_findings_are_counted():
+    findings = pd.Series(["not significant", "significant", "not significant"])
+    assert statistics.counted(findings) == "2 not significant, 1 significant"
+
+
 def changed(column, value, answers=BY_HAND):
     """The answers with another value in the second row."""
     values = answers[column].tolist()
@@ -678,18 +719,18 @@ def test_the_p_of_the_right_letter_is_that_of_scipy():
     observed = abs(probabilities[:, 0].mean() - 0.25)
     expected = np.mean(null_deviations >= observed)
 
-    p = statistics._any_right(probabilities)
+    p = statistics.any_right(probabilities)
 
     assert p == pytest.approx(expected, abs=0.02)
-    assert statistics._any_right(probabilities[:, [1, 0, 2, 3]]) != p
+    assert statistics.any_right(probabilities[:, [1, 0, 2, 3]]) != p
 
     # Always right: each of 6 items by chance in one of four.
     always_right = np.zeros((6, 4))
     always_right[:, 0] = 1
-    assert statistics._any_right(always_right) == pytest.approx(4.0**-6, abs=0.0008)
+    assert statistics.any_right(always_right) == pytest.approx(4.0**-6, abs=0.0008)
 
     no_item = always_right[:0]
-    assert np.isnan(statistics._any_right(no_item))
+    assert np.isnan(statistics.any_right(no_item))
 
 
 def test_an_item_with_a_failed_call_has_no_probability():

@@ -5,6 +5,7 @@ As in `ingroup.parsing`: whatever a reply says, nothing raises, and only the tex
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -108,6 +109,33 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         row.update(zip(CHANCES, from_right, strict=True))
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def load_all(calls: Iterable[Call], rule: Rule = "sound") -> pd.DataFrame:
+    """Read the stored replies of several calls into one table.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        At least one call with stored answers.
+    rule : {"sound", "released"}
+        As in :func:`load`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :func:`load`, and the ``plan`` of the call, in the order of the calls.
+
+    Raises
+    ------
+    StoreError
+        Where a call has no stored replies.
+    """
+    tables = []
+    for call in calls:
+        table = load(call, rule)
+        tables.append(table.assign(plan=call.labels["plan"]))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _verdicts(call: Call, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:

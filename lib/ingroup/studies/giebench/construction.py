@@ -115,6 +115,63 @@ def calls(
     return planned
 
 
+def topic_calls(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[Call]:
+    """Plan the calls of the topic prompt.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    examples : DataFrame
+        ``identity``, and ``topic``, which the prompt shows as an example; a row for each prompt.
+
+    Returns
+    -------
+    list of Call
+        One call.
+
+    Raises
+    ------
+    InputError
+        As :func:`calls` does.
+    """
+    values = []
+    for example in examples.itertuples():
+        identity = stimuli.identity_text(example.identity)
+        values.append({"identity": identity, "example": example.topic})
+    return calls(parameters, "topic_generation", values)
+
+
+def dialog_calls(
+    parameters: Mapping[str, Any], topics: pd.Series, attitudes: pd.Series, draws: int = 1
+) -> list[Call]:
+    """Plan the calls of the dialog prompt.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    topics : Series of str
+        What the user asks in each dialog.
+    attitudes : Series of str
+        The attitude of the assistant towards each topic, one of `STANCES`.
+    draws : int
+        How often each dialog is asked for.
+
+    Returns
+    -------
+    list of Call
+        One call per draw.
+
+    Raises
+    ------
+    InputError
+        As :func:`calls` does.
+    """
+    values = pd.DataFrame({"question": topics, "attitude": attitudes})
+    return calls(parameters, "dialog_construction", values.to_dict("records"), draws)
+
+
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     """Read topics, or an annotated sheet, from CSV; capitals and spaces are forgiven.
 
@@ -265,6 +322,75 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
     """What the annotators wrote, shape (topic, annotator)."""
     return sheet.filter(regex=_ANNOTATOR).to_numpy(dtype=str)
+
+
+def topics(examples: pd.DataFrame, replies: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Collect the topics that replies to the topic prompt hold.
+
+    Parameters
+    ----------
+    examples : DataFrame
+        What the prompts were filled with: the columns `TOPIC`.
+    replies : DataFrame
+        A reply for each row of `examples`.
+
+    Returns
+    -------
+    topics : DataFrame
+        The columns `TOPIC`. The example itself, and a topic that an identity already has, do not
+        count.
+    problems : list of str
+        A sentence for each reply without a topic.
+    """
+    rows = []
+    problems = []
+    read = found(replies, parse_topics)
+    for example, reply in zip(examples.itertuples(), read, strict=True):
+        for topic in reply.texts:
+            if topic != example.topic:
+                rows.append((example.category, example.identity, topic))
+        if reply.missing:
+            problems.append(f"{example.identity}: {reply.missing}")
+    return pd.DataFrame(rows, columns=TOPIC).drop_duplicates(), problems
+
+
+def empty_sheet(topics: pd.DataFrame, annotators: int) -> pd.DataFrame:
+    """Make the sheet that annotators fill in.
+
+    Parameters
+    ----------
+    topics : DataFrame
+        The topics.
+    annotators : int
+        How many people annotate.
+
+    Returns
+    -------
+    DataFrame
+        The topics with an empty column for each annotator, and ``discussed``.
+    """
+    columns = [f"annotator_{number}" for number in range(1, annotators + 1)]
+    return topics.assign(**dict.fromkeys([*columns, "discussed"], ""))
+
+
+def has_marks(file: Path) -> bool:
+    """Tell whether an annotator wrote into a sheet.
+
+    Parameters
+    ----------
+    file : Path
+        A sheet, which need not be there.
+
+    Returns
+    -------
+    bool
+        True where a column of an annotator has a mark.
+    """
+    if not file.exists():
+        return False
+    sheet = pd.read_csv(file, dtype=str)
+    marks = sheet.filter(regex=_ANNOTATOR)
+    return bool(marks.notna().any(axis=None))
 
 
 def items(

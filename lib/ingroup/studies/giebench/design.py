@@ -1,6 +1,6 @@
 """The design of Wang et al.: item x order of the answers, under one prompt; its parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from ingroup.studies.giebench.construction import read_topics
 from ingroup.studies.giebench.stimuli import Question
 
 PROMPTS = ("Raw", "ID", "COT")
+MISMATCHES = ("COT mismatch", "ID mismatch")
 VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
 
 
@@ -161,6 +162,70 @@ def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
     identities = {item.identity for item in items}
     have_items = pairs[["identity_i", "identity_j"]].isin(identities)
     return pairs[have_items.all(axis=1)]
+
+
+def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
+    """Lay out what a trial asks as a row of a table.
+
+    Parameters
+    ----------
+    condition : mapping
+        The condition of a trial of this design.
+
+    Returns
+    -------
+    dict
+        ``prompt``, and the columns of :func:`ingroup.studies.giebench.stimuli.in_columns` with the
+        answers in the order that was asked.
+    """
+    asked = condition["asked"]
+    item = stimuli.rotate(asked.question, asked.shift)
+    return {"prompt": asked.prompt, **stimuli.in_columns(item)}
+
+
+def lacking(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
+    """List the plans under which a model has no answers.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls with answers.
+    plans : sequence of str
+        Plans that an analysis needs.
+
+    Returns
+    -------
+    dict of str to list of str
+        The plans that each model lacks, for every model that has one of them at least.
+    """
+    asked: dict[str, set[str]] = {}
+    for call in calls:
+        plan = call.labels["plan"]
+        if plan in plans:
+            asked.setdefault(call.model, set()).add(plan)
+
+    without: dict[str, list[str]] = {}
+    for model, own in asked.items():
+        without[model] = [plan for plan in plans if plan not in own]
+    return without
+
+
+def with_all(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> list[str]:
+    """Select the models that have answers under all of some plans.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls with answers.
+    plans : sequence of str
+        Plans that an analysis needs.
+
+    Returns
+    -------
+    list of str
+        The models, in the order of the calls.
+    """
+    return [model for model, without in lacking(calls, plans).items() if not without]
 
 
 @excerpts_of(QUESTIONS="sample", ORDER="rotate")

@@ -1,17 +1,18 @@
 """Figures of GIEBench, drawn from its tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ingroup import figures
 from ingroup.models import find, label
-from ingroup.studies.giebench import statistics
+from ingroup.studies.giebench import statistics, stimuli
 
 
 def shares_of_items(share: pd.DataFrame) -> Figure:
@@ -100,3 +101,207 @@ def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None
     ax.spines["polar"].set_linewidth(0.5)
     small = {"fontsize": 5, "handlelength": 1, "columnspacing": 1, "ncols": 2}
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), **small)
+
+
+def by_category(
+    table: pd.DataFrame,
+    x: str,
+    colours: Mapping[str, str],
+    xlabel: str,
+    chance: float,
+    limits: tuple[float, float] | None = None,
+) -> Figure:
+    """Draw an estimate with its intervals by category, under each prompt.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``category``, ``prompt``, ``low``, ``high`` and the column of the estimate.
+    x : str
+        The column of the estimate.
+    colours : mapping
+        The colour of each prompt.
+    xlabel : str
+        The label of the axis of the estimates.
+    chance : float
+        The estimate of a judge that guesses.
+    limits : tuple of float, optional
+        The ends of that axis.
+
+    Returns
+    -------
+    Figure
+        A panel for each model; a line divides the categories from Overall.
+    """
+    lines = [*stimuli.categories(), statistics.OVERALL]
+    fig = figures.intervals(
+        table,
+        x=x,
+        y="category",
+        hue="prompt",
+        lines=lines,
+        colours=colours,
+        xlabel=xlabel,
+        reference=chance,
+        reference_name="guessing",
+        limits=limits,
+        step=0.24,
+    )
+    above_overall = len(lines) - 1.5
+    for ax in fig.axes:
+        ax.axhline(above_overall, color="#BBBBBB", linewidth=0.6)
+    return fig
+
+
+def mismatch(table: pd.DataFrame) -> Figure:
+    """Draw how another identity in the prompt changes the accuracy under COT, tuple by tuple.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model`` and the columns of `statistics.mismatch_of_pairs`.
+
+    Returns
+    -------
+    Figure
+        A panel for each model. Tuples are grouped by category; a hollow dot could not have been
+        significant.
+    """
+    order = stimuli.categories()
+    table = table.sort_values("category", key=lambda column: column.map(order.index), kind="stable")
+    names = table.identity_i + ", " + table.identity_j
+    table = table.assign(
+        pair=names + " (" + table.n.astype(str) + ")",
+        is_enough=table.cot_finding != "could not have been significant",
+        low=table.cot_low,
+        high=table.cot_high,
+    )
+    fig = figures.intervals(
+        table,
+        x="cot_change",
+        y="pair",
+        filled="is_enough",
+        xlabel="change (points), 95 % intervals",
+        limits=(-108, 108),
+        step=0.12,
+        least=0.6,
+        # All panels stand in one row, so that the names of the tuples are there once.
+        columns=table.model.nunique(),
+    )
+
+    categories = table.drop_duplicates("pair").category.reset_index(drop=True)
+    beside = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 5.5}
+    for category, rows in categories.groupby(categories, sort=False):
+        positions = rows.index.to_numpy()
+        for ax in fig.axes:
+            ax.axhline(positions[-1] + 0.5, color="#BBBBBB", linewidth=0.5)
+        # The last panel has the names of the categories at its right.
+        fig.axes[-1].annotate(category, (1.02, positions.mean()), **beside)
+    return fig
+
+
+def mean_probabilities(letters: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    """Draw how probable each letter is on average.
+
+    Parameters
+    ----------
+    letters : DataFrame
+        ``model``, ``prompt`` and the mean probability of each letter, 0 to 1.
+    colours : mapping
+        The colour of each prompt.
+
+    Returns
+    -------
+    Figure
+        A panel for each model; the dotted line is guessing.
+    """
+    table = letters.melt(["model", "prompt"], list(stimuli.LETTERS), "letter", "share")
+    table["percent"] = 100 * table["share"]
+    fig, axes = figures.facets(table, 1.9, sharey=True)
+    for ax, rows in axes:
+        sns.barplot(
+            rows,
+            x="letter",
+            y="percent",
+            hue="prompt",
+            palette=colours,
+            saturation=1,
+            ax=ax,
+        )
+        ax.axhline(100 * statistics.CHANCE, color="#777777", linewidth=0.8, linestyle=":")
+        ax.set(xlabel="", ylabel="mean probability (%)")
+        ax.label_outer()
+        # One legend of the figure takes the place of those of the panels.
+        key = ax.get_legend_handles_labels()
+        ax.get_legend().remove()
+    figures.legend(fig, *key)
+    return fig
+
+
+def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
+    """Draw gains of the printed models by their size.
+
+    Parameters
+    ----------
+    landscape : DataFrame
+        Index ``model``; ``billions`` of parameters, NaN where unknown, and the columns of `gains`.
+    gains : sequence of str
+        Two gains in points, drawn one below the other.
+
+    Returns
+    -------
+    Figure
+        A dot for each model, hollow at the right where its size is unknown.
+    """
+    unknown = 2.2 * landscape.billions.max()
+    x = landscape.billions.fillna(unknown)
+    colour = figures.COLOURS[0]
+    faces = np.where(landscape.billions.isna(), "white", colour)
+    ticks = [2, 5, 10, 20, 50, 100]
+
+    fig, axes = plt.subplots(2, 1, figsize=(figures.TWO_COLUMNS, 6.0), sharex=True)
+    for ax, gain in zip(axes, gains, strict=True):
+        ax.scatter(x, landscape[gain], s=12, c=faces, edgecolors=colour, linewidths=0.7)
+        ax.axhline(0, color="#CCCCCC", linewidth=0.8, zorder=0)
+        ax.set(xscale="log", xlim=(1.4, 1.8 * unknown), xticks=ticks, xticklabels=ticks)
+        ax.minorticks_off()
+        ax.set(title=f"{gain}, as printed", ylabel="points of overall accuracy", ymargin=0.15)
+    axes[1].set_xlabel("billions of parameters by the name, 8x7b as 56 (open: not in the name)")
+    # Names are placed last, as they keep clear of what is drawn.
+    for ax, gain in zip(axes, gains, strict=True):
+        figures.label_points(ax, x, landscape[gain], landscape.index, 5.5)
+    return fig
+
+
+def planted_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    """Draw the accuracy of calibrants here against the planted one.
+
+    Parameters
+    ----------
+    recovered : DataFrame
+        ``model``, ``prompt``, ``accuracy_planted`` and ``accuracy``, in percent.
+    colours : mapping
+        The colour of each prompt.
+
+    Returns
+    -------
+    Figure
+        A panel for each model; on the diagonal the two are equal.
+    """
+    fig, axes = figures.facets(recovered, 3.0, sharey=True, least=2)
+    for ax, rows in axes:
+        sns.scatterplot(
+            rows,
+            x="accuracy_planted",
+            y="accuracy",
+            hue="prompt",
+            style="prompt",
+            palette=colours,
+            alpha=0.7,
+            s=20,
+            ax=ax,
+        )
+        ax.axline((0, 0), slope=1, color="black", linewidth=0.5)
+        ax.set(xlabel="planted accuracy (%)", ylabel="accuracy here (%)")
+        ax.set(xlim=(-3, 103), ylim=(-3, 103), aspect="equal")
+    return fig

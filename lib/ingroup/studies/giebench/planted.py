@@ -1,11 +1,14 @@
 """What the calibrant was built to answer in GIEBench."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
+from ingroup import models
 from ingroup.design import Block
+from ingroup.inference import Call
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
@@ -110,3 +113,24 @@ class Planted:
             item = stimuli.rotate(asked.question, asked.shift)
             letters.append(self.letter(item, asked.prompt, asked.identity))
         return letters
+
+
+def planted_letters(calls: Iterable[Call]) -> list[str]:
+    """Give the planted verdicts on the prompts of a calibrant's calls.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls of calibrants, of items of the sample.
+
+    Returns
+    -------
+    list of str
+        A letter, or "" for no verdict, per trial, in the order of the calls.
+    """
+    letters = []
+    for call in calls:
+        planted = Planted(models.planted_file(call.model))
+        (block,) = call.design.blocks
+        letters += planted.letters(block)
+    return letters

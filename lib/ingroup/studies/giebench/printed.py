@@ -1,9 +1,12 @@
-"""Numbers of a run under the tables of GIEBench that print them, counted as the paper's are."""
+"""The printed tables of GIEBench: their layout, what they imply, and a run's numbers under them."""
 
+import re
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
+from ingroup import audit, published
 from ingroup.studies.giebench import statistics, stimuli
 
 _ACCURACY = {1: "COT", 2: "ID", 6: "Raw"}  # the prompt of each table of accuracies
@@ -11,6 +14,7 @@ _CHANGES = {4: "COT", 5: "ID"}  # the prompt that a table compares with Raw
 _MISMATCH = (3, 7)
 _SIDES = ["identity_i", "identity_j"]
 _CONDITIONS = ["cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch"]
+_SIZE = re.compile(r"(?:(\d+)[x×])?(\d+(?:\.\d+)?)b\b")  # "7b" and "8x7b"
 
 
 def numbers_of(
@@ -67,3 +71,169 @@ def _mismatch(
     for name, both in names[names.isin(list(whole))].items():
         here.loc[name, "no_mismatch"] = cot[whole[both]]
     return here.stack().dropna()
+
+
+def by_category(table: pd.DataFrame, values: str) -> pd.DataFrame:
+    """Lay a table out as Tables 1, 2 and 4 to 6: a column per category.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model`` (also as the index), ``prompt``, ``category`` and the column of `values`.
+    values : str
+        The column that fills the cells.
+
+    Returns
+    -------
+    DataFrame
+        A row per model under each prompt, COT first; models in the order of `table`.
+    """
+    flat = table.reset_index()
+    cells = flat.pivot(index=["prompt", "model"], columns="category", values=values)
+    rows = pd.MultiIndex.from_product(
+        [_ACCURACY.values(), flat["model"].unique()],
+        names=["prompt", "model"],
+    )
+    is_there = rows.isin(cells.index)
+    columns = [*stimuli.categories(), statistics.OVERALL]
+    return cells.reindex(index=rows[is_there], columns=columns)
+
+
+def changes_by_category(changes: pd.DataFrame) -> pd.DataFrame:
+    """Write changes as the cells of Tables 4 and 5.
+
+    Parameters
+    ----------
+    changes : DataFrame
+        From `statistics.changes_over_raw`, of any number of models, with the index ``model``.
+
+    Returns
+    -------
+    DataFrame
+        Laid out by `by_category`. A cell has the change with the gained and the lost items, for
+        example "+50.0 (+4/-0)".
+    """
+    texts = []
+    for row in changes.itertuples():
+        texts.append(f"{row.change:+.1f} (+{row.gained}/-{row.lost})")
+    return by_category(changes.assign(text=texts), "text")
+
+
+def tests(changes: pd.DataFrame) -> pd.DataFrame:
+    """Round changes and their tests, to be shown.
+
+    Parameters
+    ----------
+    changes : DataFrame
+        From `statistics.changes_over_raw`, of any number of models, with the index ``model``.
+
+    Returns
+    -------
+    DataFrame
+        The rows with the index ``model`` and ``prompt``. Points have one decimal and corrected p
+        three; p and the smallest possible p are texts of two digits, as they may be tiny.
+    """
+    decimals = {"change": 1, "low": 1, "high": 1, "p_holm": 3, "p_holm_least": 3}
+    tiny = changes[["p", "p_least"]].map("{:.2g}".format)
+    rounded = changes.round(decimals).assign(p=tiny["p"], p_least=tiny["p_least"])
+    return rounded.set_index("prompt", append=True)
+
+
+def mismatch_by_model(table: pd.DataFrame) -> pd.DataFrame:
+    """Lay accuracies after an identity mismatch out with the models side by side.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `statistics.mismatch`, of any number of models, with the index ``model``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each tuple with its ``n``; for each model the accuracy under each condition.
+    """
+    of_model = {}
+    for model, rows in table.groupby(level="model", sort=False):
+        cells = rows.set_index([*_SIDES, "n"])
+        of_model[model] = cells[[*_CONDITIONS, "no_mismatch_id"]]
+    return pd.concat(of_model, axis=1)
+
+
+def questions_by_category() -> pd.Series:
+    """Count the paper's questions in each category, as far as its numbers tell.
+
+    Returns
+    -------
+    Series
+        The topics of Table 8 by category, in its order, except for two: Gender has the share that
+        Figure 1 prints, and Faith, which the table lacks, has the questions that are left of all.
+    """
+    claimed = audit.notes("claims", "giebench").set_index("claim")["printed"]
+    n_questions = int(claimed["questions"])
+
+    listed = published.load("giebench", 8).drop_duplicates("category")
+    counts = listed.set_index("category")["n_topics"].astype(float)
+    counts["Gender"] = round(float(claimed["share of Gender"]) / 100 * n_questions)
+    counts["Faith"] = n_questions - counts.sum()
+    return counts
+
+
+def beside_table_1(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Put the paper's accuracy under COT beside that of each model that it printed.
+
+    Parameters
+    ----------
+    accuracy : DataFrame
+        ``model``, ``category`` and others.
+
+    Returns
+    -------
+    DataFrame
+        The rows with ``printed_model``, the model's name in the paper or "", and ``in_print``, NaN
+        where the paper has no number.
+    """
+    keys = ["printed_model", "category"]
+    table = published.load("giebench", 1)
+    in_print = table.set_index(["model", "category"])["accuracy_pct"].rename_axis(keys)
+
+    names = {}
+    for model in accuracy["model"].unique():
+        names[model] = published.model_of("giebench", model) or ""
+    named = accuracy.assign(printed_model=accuracy["model"].map(names))
+    return named.join(in_print.rename("in_print"), on=keys)
+
+
+def overall_accuracies() -> pd.DataFrame:
+    """Read the overall accuracies of all printed models (Tables 1, 2 and 6).
+
+    Returns
+    -------
+    DataFrame
+        Percent right, models by prompts.
+    """
+    of_prompt = {}
+    for table, prompt in _ACCURACY.items():
+        rows = published.load("giebench", table)
+        overall = rows[rows["category"] == statistics.OVERALL]
+        of_prompt[prompt] = overall.set_index("model")["accuracy_pct"]
+    return pd.DataFrame(of_prompt).sort_index()
+
+
+def billions_by_name(model: str) -> float:
+    """Read a model's size from its name.
+
+    Parameters
+    ----------
+    model : str
+        A printed name. In a mixture of experts, "8x7b", the sizes of all experts are added.
+
+    Returns
+    -------
+    float
+        Billions of parameters; NaN where the name does not say.
+    """
+    size = _SIZE.search(model.lower())
+    if size is None:
+        return np.nan
+    n_experts = int(size[1] or 1)
+    return n_experts * float(size[2])

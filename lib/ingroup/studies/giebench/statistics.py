@@ -10,8 +10,8 @@ Tests of one family have ``p_least``, the smallest p that so many items can give
 :func:`ingroup.stats.paired.in_family` at 0.05.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,31 @@ from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
 CHANCE = 1 / len(LETTERS)
+
+
+def by_model(
+    answers: pd.DataFrame, statistic: Callable[..., pd.DataFrame], *options: Any
+) -> pd.DataFrame:
+    """Compute a table of this module for each model.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers of any number of models, told apart by ``model``.
+    statistic : callable
+        A function of this module, of one model's answers.
+    *options
+        Its further arguments.
+
+    Returns
+    -------
+    DataFrame
+        The tables below one another, with the index ``model``.
+    """
+    tables = {}
+    for model, own in answers.groupby("model", sort=False):
+        tables[model] = statistic(own, *options)
+    return pd.concat(tables, names=["model"]).droplevel(1)
 
 
 class _Accuracy(NamedTuple):
@@ -96,6 +121,34 @@ def accuracy(
         )
         rows.append(row)
     return pd.DataFrame(rows, columns=_Accuracy._fields)
+
+
+def favourite_letter(answers: pd.DataFrame) -> str:
+    """Say how many verdicts are the most frequent letter, and how often it is right.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        One model's answers to items that each prompt asked once.
+
+    Returns
+    -------
+    str
+        For example "A is 85 % under Raw, 65 % under ID; A is right in 25 %".
+    """
+    percent = 100 * pd.crosstab(answers["prompt"], answers["letter"], normalize="index")
+    percent = percent.drop(columns="", errors="ignore")
+    if not percent.size:
+        return "no verdicts"
+
+    letter = percent.sum().idxmax()
+    shares = []
+    for prompt in answers["prompt"].unique():
+        shares.append(f"{percent.loc[prompt, letter]:.0f} % under {prompt}")
+
+    right_letters = answers.drop_duplicates("key")["correct"]
+    percent_right = 100 * right_letters.eq(letter).mean()
+    return f"{letter} is {', '.join(shares)}; {letter} is right in {percent_right:.0f} %"
 
 
 class _Change(NamedTuple):
@@ -185,6 +238,57 @@ def changes(
 
     table = pd.DataFrame(rows, columns=_Change._fields)
     return in_family(table, 0.05, table["category"] != OVERALL)
+
+
+def changes_over_raw(
+    answers: pd.DataFrame, denominator: str = "paper", decimals: int | None = None
+) -> pd.DataFrame:
+    """Count what COT and ID gain and lose against Raw: Tables 4 and 5.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        One model's answers to items that all three prompts asked once.
+    denominator : {"paper", "released"}
+        As in `accuracy`.
+    decimals : int, optional
+        As in `changes`.
+
+    Returns
+    -------
+    DataFrame
+        ``prompt``, COT before ID as the paper's tables have them, and the columns of `changes`.
+
+    Raises
+    ------
+    ValueError
+        As in `changes`.
+    """
+    tables = []
+    for prompt in ("COT", "ID"):
+        table = changes(answers, "Raw", prompt, denominator, decimals)
+        table.insert(0, "prompt", prompt)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def counted(findings: pd.Series) -> str:
+    """Count the findings of tests.
+
+    Parameters
+    ----------
+    findings : Series of str
+        As `changes` and `mismatch` have them.
+
+    Returns
+    -------
+    str
+        For example "3 not significant, 1 significant", the most frequent first.
+    """
+    counts = []
+    for finding, count in findings.value_counts().items():
+        counts.append(f"{count} {finding}")
+    return ", ".join(counts)
 
 
 def share_right(answers: pd.DataFrame) -> pd.DataFrame:
@@ -286,7 +390,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         ``prompt``, ``category``, ``n`` (items); ``p_right`` (0 to 1) with its t-interval ``low`` to
-        ``high``, and ``p`` of `_any_right`; ``gain`` over Raw for the same items, ``gain_low`` to
+        ``high``, and ``p`` of `any_right`; ``gain`` over Raw for the same items, ``gain_low`` to
         ``gain_high``, and ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as
         in `changes`, with a family for each prompt. The gain is NaN where Raw was not asked.
 
@@ -316,7 +420,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
             p_right=CHANCE + test.difference,
             low=CHANCE + test.low,
             high=CHANCE + test.high,
-            p=_any_right(part[CHANCES].dropna().to_numpy()),
+            p=any_right(part[CHANCES].dropna().to_numpy()),
         )
         if prompt != "Raw":
             # Where Raw was not asked, no pair is complete and the gain is NaN.
@@ -338,12 +442,24 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
-    """Test whether the right answers (first column) could be any of the four of each item (row).
+def any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
+    """Test whether the right answers could be any of the four of each item.
 
-    The p is two-sided, and NaN without an item. Each draw takes one answer to each item, and counts
-    where its mean is as far from `CHANCE` as that of the right answers. The test assumes nothing
-    about how the probabilities are spread. A t-test of six skewed ones rejects too often.
+    Each draw takes one answer to each item, and counts where its mean is as far from `CHANCE` as
+    that of the right answers. The test assumes nothing about how the probabilities are spread. A
+    t-test of six skewed ones rejects too often.
+
+    Parameters
+    ----------
+    chances : array of float, shape (items, 4)
+        The probability of each answer, the right one in the first column.
+    n_resamples : int
+        The number of draws.
+
+    Returns
+    -------
+    float
+        The two-sided p; NaN without an item.
     """
     n = len(chances)
     if n == 0:
@@ -618,6 +734,31 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     cot_tests = cot.loc[:, "change":].add_prefix("cot_")
     id_tests = plain.loc[:, "change":].add_prefix("id_")
     return pd.concat([table, cot_tests, id_tests], axis=1)
+
+
+def mismatch_of_pairs(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Compute `mismatch` for a table of pairs, and name the category of each.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        As in `mismatch`.
+    pairs : DataFrame
+        ``identity_i``, ``identity_j`` and ``category``, a row for each tuple.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `mismatch`, and ``category``.
+
+    Raises
+    ------
+    ValueError
+        As in `changes`.
+    """
+    sides = pairs[["identity_i", "identity_j"]]
+    table = mismatch(answers, sides.itertuples(index=False, name=None))
+    return table.assign(category=pairs["category"].to_list())
 
 
 def _mismatch_changes(

@@ -128,6 +128,22 @@ def categories() -> list[str]:
     return list(dict.fromkeys(identity.category for identity in _identities().values()))
 
 
+def identity_text(name: str) -> str:
+    """Write an identity as prompts have it.
+
+    Parameters
+    ----------
+    name : str
+        An identity under any of its printed names.
+
+    Returns
+    -------
+    str
+        Its text in identities.csv; the name itself if it is not there.
+    """
+    return _identity(name).text
+
+
 def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
     """List the identity tuples of section 4.2.
 
@@ -196,6 +212,29 @@ def rotate(question: Question, shift: int) -> Question:
         correct=LETTERS[position % len(LETTERS)],
         prompts=prompts,
     )
+
+
+def in_columns(question: Question) -> dict[str, str | None]:
+    """Lay an item out as a row of a table.
+
+    Parameters
+    ----------
+    question : Question
+        The item.
+
+    Returns
+    -------
+    dict
+        ``identity``, ``question``, the answer at each of `LETTERS`, and ``right``, the letter of
+        the right answer. Answers that a released prompt does not yield are "(as released)".
+    """
+    answers = question.answers or ["(as released)"] * len(LETTERS)
+    return {
+        "identity": question.identity,
+        "question": question.question,
+        **dict(zip(LETTERS, answers, strict=True)),
+        "right": question.correct,
+    }
 
 
 def messages(
