@@ -521,7 +521,6 @@ def test_the_parts_of_separate_calls_are_one_row_of_the_sheet(tmp_path):
         "first": ours[ours.prompt == "Warmth-Competence"],
         "np": np,
         "SEED": 0,
-        "is_calibrant": lambda model: False,
         "label": str,
         "InputError": InputError,
         "human_evaluation": human_evaluation,
