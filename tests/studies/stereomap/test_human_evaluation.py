@@ -556,3 +556,8 @@ def test_the_status_of_a_reply_is_that_of_the_first_part_that_holds_anything():
     assert whole.status.tolist() == ["incomplete", "refused"]
     assert whole.ratings.tolist() == ["Friendly 2", ""]
     assert whole.reply.tolist() == ["a", "b"]
+
+
+def test_a_real_model_is_judged_before_a_calibrant():
+    assert human_evaluation.model_to_judge(["calibrant", "own", "other"]) == "own"
+    assert human_evaluation.model_to_judge(["calibrant", "calibrant-null"]) == "calibrant"
