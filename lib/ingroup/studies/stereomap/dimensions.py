@@ -32,9 +32,16 @@ def given(replies: pd.DataFrame) -> pd.DataFrame:
     """
     asked_for_list = replies["list"] != ""
     # A reply has a tuple of keywords; an empty one becomes a missing keyword.
-    rows = replies[asked_for_list].explode("keywords").dropna(subset="keywords")
-    rows = rows.rename(columns={"keywords": "keyword"}).reset_index(drop=True)
-    return rows[["model", "group", "round", "keyword"]]
+    rows = replies[asked_for_list].explode("keywords")
+    rows = rows.dropna(subset="keywords")
+    rows = rows.rename(columns={"keywords": "keyword"})
+    columns = [
+        "model",
+        "group",
+        "round",
+        "keyword",
+    ]
+    return rows[columns].reset_index(drop=True)
 
 
 def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
@@ -56,12 +63,17 @@ def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     """
     tables = {}
     for model, rows in placed.groupby("model", sort=False):
-        if rows.word.notna().any():
-            tables[model, "sound"] = keywords.scores(rows, lexicon, "cluster", within="group")
-            tables[model, "released"] = keywords.released_scores(rows, lexicon)
+        if rows.word.isna().all():
+            continue
+        sound = keywords.scores(rows, lexicon, "cluster", within="group")
+        tables[model, "sound"] = sound
+        tables[model, "released"] = keywords.released_scores(rows, lexicon)
+
     if not tables:
-        return pd.DataFrame(columns=BY_CLUSTER).set_index(["model", "way"])
-    return pd.concat(tables, names=["model", "way"]).droplevel(2)
+        empty = pd.DataFrame(columns=BY_CLUSTER)
+        return empty.set_index(["model", "way"])
+    table = pd.concat(tables, names=["model", "way"])
+    return table.droplevel(2)
 
 
 def strongest(scored: pd.DataFrame) -> pd.DataFrame:
@@ -79,10 +91,17 @@ def strongest(scored: pd.DataFrame) -> pd.DataFrame:
     """
     tables = {}
     for key, rows in scored.groupby(level=["model", "way"], sort=False):
-        tables[key] = keywords.top(rows.reset_index(drop=True))
-    table = pd.concat(tables, names=["model", "way"]).reset_index(["model", "way"])
+        rows = rows.reset_index(drop=True)
+        tables[key] = keywords.top(rows)
+
+    table = pd.concat(tables, names=["model", "way"])
+    table = table.reset_index(["model", "way"])
     table["cell"] = table.dimension + " " + table.sign
-    return table.pivot(index=["model", "way", "cluster"], columns="rank", values="cell")
+    return table.pivot(
+        index=["model", "way", "cluster"],
+        columns="rank",
+        values="cell",
+    )
 
 
 def cluster_names(clusters: Mapping[str, Clusters]) -> pd.DataFrame:
@@ -101,7 +120,9 @@ def cluster_names(clusters: Mapping[str, Clusters]) -> pd.DataFrame:
     names = {}
     for model, of_model in clusters.items():
         names[model] = of_model.centroids.name
-    return pd.concat(names).rename_axis(["model", "cluster"]).reset_index()
+
+    table = pd.concat(names, names=["model", "cluster"])
+    return table.reset_index()
 
 
 def by_group(traits: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
@@ -123,9 +144,13 @@ def by_group(traits: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     """
     tables = []
     for model, rows in traits.groupby("model", sort=False):
-        if rows.word.notna().any():
-            table = keywords.scores(rows, lexicon)
-            tables.append(table.assign(model=model, sum=table.score * table.n))
+        if rows.word.isna().all():
+            continue
+        table = keywords.scores(rows, lexicon)
+        table["model"] = model
+        table["sum"] = table.score * table.n
+        tables.append(table)
+
     if not tables:
         return pd.DataFrame(columns=BY_GROUP)
     return pd.concat(tables)

@@ -93,7 +93,7 @@ def by_figure(table: pd.DataFrame, first: str, others: str) -> dict[str, pd.Data
 def pairs_with_keywords(
     counts: pd.DataFrame, models: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Select the pairs of groups of which a model gave keywords of both.
+    """Select the pairs of groups for which a model gave keywords of both groups.
 
     Parameters
     ----------

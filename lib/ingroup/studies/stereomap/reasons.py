@@ -29,7 +29,8 @@ def given(replies: pd.DataFrame) -> pd.DataFrame:
         The columns of the replies with one row per reason, its ``text``. Blank ones are left out.
     """
     # A reply has a tuple of reasons; an empty one becomes a missing reason.
-    rows = replies.explode("reasons").dropna(subset="reasons")
+    rows = replies.explode("reasons")
+    rows = rows.dropna(subset="reasons")
     rows = rows.rename(columns={"reasons": "text"})
     is_blank = rows.text.str.strip() == ""
     return rows[~is_blank]
@@ -54,19 +55,20 @@ def documents(
     dict of str
         The documents by `DOCUMENT`; those without a word are left out.
     """
-    columns = ["group", "extended", "original", "people"]
-    names = pd.unique(stimuli.groups()[columns].to_numpy().ravel())
+    groups = stimuli.groups()
+    forms = groups[["group", "extended", "original", "people"]]
+    names = pd.unique(forms.to_numpy().ravel())
+
     texts = {}
     for model, own in reasons.groupby("model", sort=False):
-        of_model = str(model)
         whole = own.assign(all="all groups")
-        for name, text in keywords.documents(whole, "all", names, way).items():
-            texts[of_model, "all", str(name)] = text
-
         in_clusters = placed[placed.model == model]
-        for name, text in keywords.documents(in_clusters, "cluster", names, way).items():
-            texts[of_model, "cluster", str(name)] = text
-    return {key: text for key, text in texts.items() if text}
+        for of, rows in (("all", whole), ("cluster", in_clusters)):
+            of_rows = keywords.documents(rows, of, names, way)
+            for name, text in of_rows.items():
+                if text:
+                    texts[str(model), of, str(name)] = text
+    return texts
 
 
 def with_document(table: pd.DataFrame) -> pd.DataFrame:
@@ -125,12 +127,14 @@ def marked(text: str, phrases: Sequence[str]) -> str:
     patterns = []
     for phrase in phrases:
         words = map(re.escape, phrase.split())
-        patterns.append(r"\W+(?:\w+\W+){0,2}?".join(words))
+        pattern = r"\W+(?:\w+\W+){0,2}?".join(words)
+        patterns.append(pattern)
     # A pattern takes its first alternative that fits, so the longest come first.
     patterns.sort(key=len, reverse=True)
     # Without a phrase the pattern fits nowhere.
     either = "|".join(patterns) or r"(?!)"
-    return re.sub(rf"(?i)\b(?:{either})\b", r"<mark>\g<0></mark>", escape(text))
+    whole_words = rf"(?i)\b(?:{either})\b"
+    return re.sub(whole_words, r"<mark>\g<0></mark>", escape(text))
 
 
 def marked_table(reasons: pd.DataFrame, phrases: Mapping[Hashable, Sequence[str]]) -> pd.DataFrame:
@@ -150,5 +154,9 @@ def marked_table(reasons: pd.DataFrame, phrases: Mapping[Hashable, Sequence[str]
     """
     texts = []
     for row in reasons.itertuples():
-        texts.append(marked(row.text, phrases.get(row.model, [])))
-    return reasons.assign(model=reasons.model.map(escape), text=texts)
+        of_model = phrases.get(row.model, [])
+        text = marked(row.text, of_model)
+        texts.append(text)
+
+    models = reasons.model.map(escape)
+    return reasons.assign(model=models, text=texts)
