@@ -375,22 +375,36 @@ def numbers_of_words(
     keywords = traits.keyword[traits.model == model]
     coverage = _coverage_as_printed(keywords, lexicon, mappings)
     sources: list[tuple] = [(15, "coverage_pct", coverage)]
-    own = sensitivity.loc[[model]].droplevel("model").dropna(axis=1, how="all")
-    own = own.rename_axis("prompt_type").rename_axis(columns="metric")
+
+    own = sensitivity.loc[[model]].droplevel("model")
+    own = own.dropna(axis=1, how="all")
+    of_paper = own.loc[stimuli.ablations()[0]]
     for end in ("mean", "max"):
-        of_paper = own.loc[stimuli.ablations()[0]]
-        variation = {axis: of_paper.get(f"{axis} CV {end}, all rounds") for axis in AXES}
-        by_axis = pd.Series(variation, dtype=float).rename_axis("dimension")
-        sources.append((13, f"cv_{end}", by_axis))
+        variation = {}
+        for axis in AXES:
+            variation[axis] = of_paper.get(f"{axis} CV {end}, all rounds")
+        by_axis = pd.Series(variation, dtype=float)
+        sources.append((13, f"cv_{end}", by_axis.rename_axis("dimension")))
 
     if source == ablated:
-        own = own.rename(columns=lambda name: name.lower().replace(" ", "_"))
-        over_all_rounds = [name for name in own if "all_rounds" in name]
-        sources.append((14, "value", own.drop(columns=over_all_rounds).stack()))
+        sources.append((14, "value", _table14_as_printed(own)))
         is_own = between_prompts.model == model
-        by_form = between_prompts[is_own].set_index("prompt").cv_mean
-        sources.append(("appendix_l", "cv_mean", by_form.rename_axis("prompt_type")))
+        by_form = between_prompts[is_own].set_index("prompt")
+        by_form = by_form.rename_axis("prompt_type")
+        sources.append(("appendix_l", "cv_mean", by_form.cv_mean))
     return sources
+
+
+def _table14_as_printed(own: pd.DataFrame) -> pd.Series:
+    """The numbers of one model by prompt and metric, under the names of Table 14."""
+    # Table 13 has the variation over all rounds.
+    over_all_rounds = own.columns.str.endswith("all rounds")
+    table = own.loc[:, ~over_all_rounds]
+
+    metrics = table.columns.str.lower().str.replace(" ", "_")
+    table = table.set_axis(metrics, axis=1)
+    table = table.rename_axis("prompt_type").rename_axis(columns="metric")
+    return table.stack()
 
 
 def _coverage_as_printed(
@@ -401,8 +415,9 @@ def _coverage_as_printed(
     found = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
     covered = dictionary.coverage(found.assign(model=""), by="model")
     is_printed = covered.printed_stage != ""
-    by_stage = covered[is_printed].set_index("printed_stage").coverage_pct
-    return by_stage.rename_axis("stage")
+    by_stage = covered[is_printed].set_index("printed_stage")
+    by_stage = by_stage.rename_axis("stage")
+    return by_stage.coverage_pct
 
 
 def table13(sensitivity: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
@@ -423,10 +438,13 @@ def table13(sensitivity: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     printed = published.load("stereomap", 13)
     table = printed.pivot(index="model", columns="dimension", values="cv_mean")
     paper = stimuli.ablations()[0]
+    # Table 13 names its columns by the axes.
+    names = [f"{axis} CV mean, all rounds" for axis in table]
     for model in models:
         if (model, paper) in sensitivity.index:
-            row = sensitivity.loc[(model, paper)]
-            table.loc[f"{label(model)} (here)"] = [
-                row[f"{axis} CV mean, all rounds"] for axis in table
-            ]
-    return table.astype(float).dropna()
+            row = sensitivity.loc[(model, paper), names]
+            table.loc[f"{label(model)} (here)"] = row.to_numpy()
+
+    # A model of one round has no variation.
+    table = table.astype(float)
+    return table.dropna()
