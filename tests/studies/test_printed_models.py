@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cells import defined
 from ingroup import dictionary, models, paths, published
 from ingroup.studies.biased_samaritan import printed as samaritan_tables
 from ingroup.studies.biased_samaritan import stimuli as scenarios
@@ -130,10 +129,10 @@ def of_stereomap(name, printed):
     }
 
     of_maps = printed_tables.numbers_of(name, found, {name: rhos}, {name: of_words})
-    return of_maps + of_keywords(name, printed)
+    return of_maps + of_keywords(name)
 
 
-def of_keywords(name, printed):
+def of_keywords(name):
     """Those of notebook 41: coverage, sensitivity, and what one model has in the ablations."""
     paper, *reduced = groups.ablations()
     variation = [f"{axis} CV {end}" for axis in axes.AXES for end in ("mean", "max")]
@@ -147,27 +146,17 @@ def of_keywords(name, printed):
         find=lambda keywords, *_, **__: keywords.to_frame(),
         coverage=lambda table, by: stages.assign(coverage_pct=50.0),
     )
-    sources_of = defined(
-        "41_stereomap_keywords",
-        "sources_of",
-        pd=pd,
-        PAPER=paper,
-        axes_of=axes.AXES,
-        lexicon=None,
-        dictionary=half_covered,
-        traits=pd.DataFrame({"model": [name], "keyword": ["kind"]}),
-        how={"mappings": {}, "way": "sound"},
-        table13_14=pd.DataFrame(0.1, index, [*variation, *diversity, *over_all_rounds]),
-        averages=pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
-        # The cell goes on behind the function, with the models of its run.
-        published=SimpleNamespace(
-            model_of=lambda *_: None,
-            beside_each=lambda *_: published.beside_each("stereomap", {}),
-        ),
-        out=SimpleNamespace(write_any=lambda *_: None),
-        display=lambda *_: None,
-    )
-    return sources_of(name, printed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(printed_tables, "dictionary", half_covered)
+        return printed_tables.numbers_of_words(
+            name,
+            traits=pd.DataFrame({"model": [name], "keyword": ["kind"]}),
+            lexicon=None,
+            mappings={},
+            sensitivity=pd.DataFrame(0.1, index, [*variation, *diversity, *over_all_rounds]),
+            between_prompts=pd.DataFrame(averages, columns=["model", "prompt", "cv_mean"]),
+            ablated="GPT-3.5",
+        )
 
 
 SOURCES = {

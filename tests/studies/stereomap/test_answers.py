@@ -190,3 +190,75 @@ def test_no_replies_have_no_examples():
     no_replies = pd.DataFrame({"model": [], "status": []})
 
     assert answers.examples(no_replies).empty
+
+
+def test_replies_of_all_calls_are_one_table_that_says_which_ratings_count(asked_calls):
+    """Each word of EXTENDED is scored once, and asked freely in two rounds."""
+    table = answers.load_calls(asked_calls)
+
+    assert table.index.is_unique
+    first = table[(table.prompt == "Warmth-Competence") & (table.group == "Men")]
+    assert first.asked.tolist() == ["over choices", "freely", "freely"]
+    assert first.is_rated.tolist() == [True, False, False]
+    assert first["round"].tolist() == [1, 1, 2]
+    of_prestige = table[table.prompt == "Prestige"].groupby("version").construct.unique()
+    assert of_prestige["EXTENDED"].tolist() == ["Social-Structure"]
+    assert of_prestige["ORIGINAL"].tolist() == ["Status"]
+
+
+def test_what_replies_lack_is_counted_apart_from_refusals():
+    rows = [
+        ("m", "ok", {"Friendly": 4.0, "Honest": np.nan}, "ok"),
+        ("m", "ok", {"Friendly": np.nan, "Honest": np.nan}, "too few"),
+        ("m", "refused", {"Friendly": np.nan}, "refused"),
+        ("n", "incomplete", {"Friendly": 1.0}, ""),
+    ]
+    replies = pd.DataFrame(rows, columns=["model", "status", "values", "list"])
+
+    table = answers.lacking(replies, ["model"])
+
+    assert table.loc["m"].tolist() == [2, 3, 2, 1]
+    assert table.loc["n"].tolist() == [1, 0, 0, 0]
+
+
+def test_ratings_of_each_map_are_a_table_and_two_rows_of_each_are_shown():
+    replies = pd.DataFrame(
+        [
+            ("m", "EXTENDED", "Men", 1, {"Friendly": 4.0}),
+            ("m", "EXTENDED", "Men", 2, {"Friendly": 2.0}),
+            ("m", "EXTENDED", "Women", 1, {"Friendly": 1.0}),
+            ("n", "EXTENDED", "Men", 1, {"Friendly": 5.0}),
+            ("m", "ORIGINAL", "Men", 1, {"Rating": 3.0}),
+        ],
+        columns=["model", "version", "group", "round", "values"],
+    ).assign(prompt="capable")
+
+    tables = answers.rating_tables(replies)
+
+    assert list(tables) == [("m", "EXTENDED"), ("n", "EXTENDED"), ("m", "ORIGINAL")]
+    assert tables["m", "EXTENDED"].Friendly.tolist() == [4, 2, 1]
+    assert tables["m", "ORIGINAL"].capable.tolist() == [3]
+    shown = answers.first_rows(tables)
+    assert shown["EXTENDED"].index.tolist() == ["m", "m", "n"]
+    assert shown["EXTENDED"].Friendly.tolist() == [4, 2, 5]
+    assert shown["ORIGINAL"].columns.tolist() == ["group", "round", "capable"]
+
+
+def test_only_a_calibrant_that_is_loaded_can_be_asked_again():
+    entries = ["calibrant@replay", "calibrant@transformers", "small@transformers"]
+    calls = design.calls(PARAMETERS | {"MODELS": entries})
+
+    loaded = answers.loaded_calibrants(calls)
+
+    assert {(one_call.model, one_call.engine) for one_call in loaded} == {
+        ("calibrant", "transformers")
+    }
+
+
+def test_one_reply_is_read_as_those_of_a_run():
+    table = answers.read_reply("Friendly: 4\nHonest: 2-3\nOverall rating: 5", "Men", "released")
+
+    assert table[["group", "round", "prompt"]].values.tolist() == [["Men", 1, "Warmth-Competence"]]
+    ratings = table["values"][0]
+    assert (ratings["Friendly"], ratings["Honest"]) == (4, 2)
+    assert np.isnan(ratings["Skilled"])

@@ -4,7 +4,7 @@ import pytest
 
 from ingroup.inference import Sampling
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, calls, over_choices, trials
+from ingroup.studies.stereomap.design import FIRST, calls, over_choices, overview, trials
 
 PARAMETERS = {
     "MODELS": ["calibrant"],
@@ -196,3 +196,14 @@ def test_leads_are_the_words_in_their_order_and_choices_the_scale():
 
     assert status.sampling.leads == ("Rating:",)
     assert over_choices(["Rating"], Sampling()).leads == ("Rating:",)
+
+
+def test_rounds_and_prompts_of_each_part_are_counted():
+    """Two groups: 7 prompts in three rounds of the paper's form, one in two of a reduced one."""
+    table = overview(calls(PARAMETERS)).sort_index()
+
+    paper, *reduced = stimuli.ablations()
+    of_extended = table.xs(("calibrant", "freely", "EXTENDED"))
+    assert of_extended.loc[paper].to_dict() == {"rounds": 3, "prompts": 3 * 2 * 7}
+    assert of_extended.loc[reduced[0]].to_dict() == {"rounds": 2, "prompts": 2 * 2}
+    assert table.index.names == ["model", "asked", "version", "ablation"]

@@ -147,3 +147,10 @@ def test_ratings_over_choices_and_freely_are_bars_side_by_side():
     heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
     assert heights == [[0.25, 0.75], [1, 0]]
     plt.close("all")
+
+
+def test_maps_are_selected_by_version_and_scores_by_any_number(of):
+    drawn = {("a", "EXTENDED"): of, ("a", "ORIGINAL"): of._replace(version="ORIGINAL")}
+    assert [one.version for one in drawing.of_version(drawn, "ORIGINAL")] == ["ORIGINAL"]
+    assert drawing.has_scores(of, ["Envy", "PassiveHarm"])
+    assert not drawing.has_scores(of, ["Envy"])

@@ -58,3 +58,22 @@ def test_a_pair_shares_keywords_in_the_middle_and_dimensions_side_by_side():
     assert [bar.get_width() for bar in bars.patches] == [0.5, 0, 0, 0.2]
     # No keyword of men is about status; those of women about ability have no direction together.
     assert sorted(text.get_text().strip() for text in bars.texts) == ["0", "none"]
+
+
+def test_the_first_model_has_a_figure_of_its_own():
+    table = pd.DataFrame({"model": ["b", "a", "b", "c"], "score": [1, 2, 3, 4]})
+    rows = drawing_keywords.by_figure(table, "figure4", "figure8")
+    assert rows["figure4"].score.tolist() == [1, 3]
+    assert rows["figure8"].score.tolist() == [2, 4]
+    assert list(drawing_keywords.by_figure(table[table.model == "b"], "x", "y")) == ["x"]
+    assert drawing_keywords.by_figure(table.head(0), "x", "y") == {}
+
+
+def test_a_pair_needs_keywords_of_both_groups():
+    counts = pd.DataFrame(
+        [("a", "Men"), ("a", "Women"), ("a", "Nurses"), ("b", "Men"), ("b", "Nurses")],
+        columns=["model", "group"],
+    )
+    pairs = [("Women", "Men"), ("Nurses", "Doctors")]
+    selected = drawing_keywords.pairs_with_keywords(counts, ["a", "b"], pairs)
+    assert selected == {"a": [("Women", "Men")]}

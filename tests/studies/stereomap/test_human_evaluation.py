@@ -521,7 +521,6 @@ def test_the_parts_of_separate_calls_are_one_row_of_the_sheet(tmp_path):
         "first": ours[ours.prompt == "Warmth-Competence"],
         "np": np,
         "SEED": 0,
-        "is_calibrant": lambda model: False,
         "label": str,
         "InputError": InputError,
         "human_evaluation": human_evaluation,
@@ -557,3 +556,8 @@ def test_the_status_of_a_reply_is_that_of_the_first_part_that_holds_anything():
     assert whole.status.tolist() == ["incomplete", "refused"]
     assert whole.ratings.tolist() == ["Friendly 2", ""]
     assert whole.reply.tolist() == ["a", "b"]
+
+
+def test_a_real_model_is_judged_before_a_calibrant():
+    assert human_evaluation.model_to_judge(["calibrant", "own", "other"]) == "own"
+    assert human_evaluation.model_to_judge(["calibrant", "calibrant-null"]) == "calibrant"

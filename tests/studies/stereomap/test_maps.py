@@ -132,6 +132,14 @@ def test_a_map_like_peoples_agrees_and_one_place_is_no_map():
     same = maps.beside_people(means, rng, same_name=True)
     is_same = [group.casefold() == table[group].casefold() for group in means.index]
     assert 3 < same["groups"] == sum(is_same) < 24
+    assert [name for name in row if name not in same] == [
+        "p of Competence",
+        "p of Warmth",
+        "p of Difference",
+        "p of Valence",
+        "p",
+        "p_least",
+    ]
     with pytest.raises(ValueError, match="fewer than three different positions"):
         maps.beside_people(means.assign(Competence=3.0, Warmth=3.0), rng)
 
@@ -234,3 +242,205 @@ def test_the_correlations_of_all_models_are_one_table():
         "could not have been significant",
         "significant",
     ]
+
+
+A = ("a", "EXTENDED")
+B = ("b", "EXTENDED")
+
+
+def two_clusters(labels):
+    """Clusters with these labels; of their centroids only the number counts."""
+    centroids = pd.DataFrame({"n": 2}, index=pd.Index([0, 1], name="cluster"))
+    return clustering.Clusters(labels, centroids, [])
+
+
+def test_the_spread_of_a_map_is_that_of_its_groups():
+    means = {A: means_of([(1, 2), (4, 3), (4, nan)], list("xyz"))}
+    row = maps.spread(means).loc[A]
+    assert row["Competence"].tolist() == [1, 3, 4]
+    assert row["Warmth"].tolist() == [2, 2.5, 3]
+    assert row["rounds", ""] == 1
+
+
+def test_the_map_of_all_averages_real_models_if_there_are_any():
+    """A group without a score of one model has the other's."""
+    first = means_of([(1, 2), (nan, nan)], ["Men", "Women"])
+    second = means_of([(3, 4), (5, 5)], ["Men", "Women"])
+    means = {
+        ("calibrant", "ORIGINAL"): first,
+        ("own", "ORIGINAL"): first,
+        ("own", "EXTENDED"): first,
+        ("other", "ORIGINAL"): second,
+    }
+    assert maps.models_of(means, "EXTENDED") == ["own"]
+    assert maps.averaged_models(means) == ["own", "other"]
+    assert maps.averaged_models({("calibrant", "ORIGINAL"): first}) == ["calibrant"]
+    table = maps.mean_map(means, ["own", "other"])
+    assert table.to_dict("index") == {
+        "Men": {"Competence": 2, "Warmth": 3},
+        "Women": {"Competence": 5, "Warmth": 5},
+    }
+
+
+def test_positions_have_their_cluster_and_groups_without_one_are_named():
+    means = {
+        A: means_of([(1, 2), (4, 3), (nan, 3), (nan, 1)], ["Men", "Women", "Jews", "Asians"]),
+        B: means_of([(1, 2)], ["Men"]),
+    }
+    clusters = {A: two_clusters(pd.Series([1, 0], ["Men", "Women"]))}
+    table = maps.positions(means, clusters)
+    assert table.columns[2] == "cluster"
+    assert table.loc[A, "cluster"].tolist() == [1, 0, pd.NA, pd.NA]
+    unplaced = maps.in_no_cluster(table)["in no cluster"]
+    assert unplaced.to_dict() == {A: "Jews, Asians", B: "Men"}
+    assert maps.centroids(clusters).index.tolist() == [(*A, 0), (*A, 1)]
+
+
+def test_maps_without_clusters_are_left_out_and_versions_are_told():
+    means = {A: means_of([(1, 2)], ["Men"]), ("a", "ORIGINAL"): means_of([(3, 4)], ["Men"])}
+    clusters = two_clusters(pd.Series([1], ["Men"]))
+    seen = []
+
+    def cluster(table, version):
+        seen.append((table.Competence["Men"], version))
+        return clusters if version == "EXTENDED" else None
+
+    assert maps.clusters_of(means, cluster) == {A: clusters}
+    assert seen == [(1, "EXTENDED"), (3, "ORIGINAL")]
+
+
+def test_other_starts_that_find_the_same_clusters_have_an_index_of_one():
+    labels = {A: pd.Series([0, 0, 1, 1], list("wxyz")), B: pd.Series([0, 1, 0, 1], list("wxyz"))}
+    again = two_clusters(pd.Series([1, 1, 0, 0], list("wxyz")))
+    table = maps.other_starts({A: None, B: None}, labels, lambda table, version: again)
+    assert table["other starts"].tolist() == [1, pytest.approx(-0.5)]
+    assert table[["model", "version"]].values.tolist() == [list(A), list(B)]
+
+
+def test_a_map_is_tested_on_its_rounds_against_maps_that_are_clustered_again():
+    """Two clusters, far from the diagonal on either side: each group leans by 2 points."""
+    names = [f"{side}{number}" for side in "lr" for number in range(6)]
+    points = [(1 + n / 10, 3 + n / 10) for n in range(6)] + [
+        (4 + n / 10, 2 + n / 10) for n in range(6)
+    ]
+    means = means_of(points, names)
+    labels = pd.Series([0] * 6 + [1] * 6, names)
+    rng = np.random.default_rng(0)
+    table = maps.tests_in_same_rounds(means, two_clusters(labels), rng, 0.05)
+
+    null = clustering.exchange_null(means, 2, np.random.default_rng(0))
+    expected = clustering.axis_tests(means, labels, 0.05, null)
+    pd.testing.assert_frame_equal(table.drop(columns="finding"), expected)
+    assert table.finding.tolist() == maps.findings(expected.p_exchanged, expected.p_least).tolist()
+    assert table.sign.tolist() == ["<", ">"]
+
+
+def test_differences_are_counted_for_each_map_and_way():
+    keys = [(*A, "same rounds", 0), (*A, "same rounds", 1), (*A, "other rounds", 0)]
+    index = pd.MultiIndex.from_tuples(keys, names=["model", "version", "way", "cluster"])
+    findings = ["significant", "not significant", ""]
+    tests = pd.DataFrame({"n": 2, "sign": [">", "<", "="], "finding": findings}, index)
+    table = maps.differences_found(tests)
+    assert table.loc[(*A, "same rounds")].tolist() == [2, 2, 1]
+    assert table.loc[(*A, "other rounds")].tolist() == [1, 0, 0]
+
+
+def test_tests_of_whole_maps_are_corrected_for_both_scopes():
+    rows = pd.DataFrame(
+        {
+            "model": ["a", "a"],
+            "version": ["EXTENDED", "ORIGINAL"],
+            "p_exchanged": [0.01, 0.5],
+            "p_least": 0.001,
+            "p_like": [0.03, 0.02],
+        }
+    )
+    columns = ["n", "Competence", "Warmth", "difference", "low", "high", "low_like", "high_like"]
+    rows[columns] = 1.0
+    table = maps.corrected_whole_maps(rows.assign(reason=""))
+    assert table.p_holm.tolist() == pytest.approx([0.02, 0.5])
+    assert table.p_like_holm.tolist() == pytest.approx([0.04, 0.04])
+    assert table.finding.tolist() == ["significant", "not significant"]
+    assert table.columns[-5:].tolist() == [
+        "low_like",
+        "high_like",
+        "p_like",
+        "p_like_holm",
+        "reason",
+    ]
+
+
+def test_lists_are_compared_for_models_that_answered_both_versions():
+    listed = means_of([(2, 1), (4, 3)], ["Women", "Men"])
+    single = means_of([(2, 2), (3, 4)], ["Women", "Men"])
+    means = {A: listed, B: listed, ("a", "ORIGINAL"): single, ("c", "ORIGINAL"): single}
+    table = maps.lists_against_words(means)
+    assert table.model.tolist() == ["a"]
+    assert table[["groups", "list", "word by word", "change"]].values.tolist() == [
+        [2, 1, -0.5, 1.5]
+    ]
+    assert maps.lists_against_words({A: listed}).columns[0] == "model"
+
+
+def test_the_coldest_group_is_a_real_models_if_there_is_one():
+    cold = means_of([(1, 1), (4, 3)], ["Men", "Women"])
+    warm = means_of([(1, 5), (4, 4)], ["Men", "Women"])
+    means = {("calibrant", "EXTENDED"): cold, A: warm, ("a", "ORIGINAL"): cold}
+    table = pd.concat(means, names=maps.MAP)
+    assert maps.coldest(table) == ("a", "Women")
+    of_calibrant = table.loc[["calibrant"]]
+    assert maps.coldest(of_calibrant) == ("calibrant", "Men")
+
+
+def test_table_8_says_which_predictors_are_stereotypes():
+    rows = pd.DataFrame({"predictor": ["Warmth", "Envy"], "p_holm": 0.5, "p_holm_least": 0.001})
+    table = maps.table8({"a": rows})
+    assert table.columns[:2].tolist() == ["model", "kind"]
+    assert table.kind.tolist() == ["Stereotypes", "Emotions"]
+
+
+def test_scores_by_cluster_are_those_of_extended_maps():
+    means = means_of([(1, 2), (4, 3), (4, 3)], list("xyz"), Envy=[1.0, 2.0, 4.0])
+    labels = pd.Series([0, 1, 1], list("xyz"))
+    original = ("a", "ORIGINAL")
+    table = maps.scores_by_cluster(
+        {A: means, original: means}, {A: labels, original: labels}, ["Envy"]
+    )
+    assert table.model.tolist() == ["a", "a"]
+    assert table["mean"].tolist() == [1, 3]
+    assert maps.scores_by_cluster({}, {}, ["Envy"]).empty
+
+
+def test_the_ends_of_table_9_are_of_models_that_rated_all_its_words():
+    ratings = pd.DataFrame({"group": ["Men", "Women"], "round": 1})
+    ratings[printed.ENDS] = [[1.0, 2.0, 3.0, 4.0], [5.0, 1.0, 3.0, 2.0]]
+    tables = {A: ratings, B: ratings.drop(columns=printed.ENDS[0]), ("a", "ORIGINAL"): ratings}
+    of_words = printed.ratings_of_ends(tables)
+    assert list(of_words) == ["a"]
+    ends = printed.ends_of_words(of_words)
+    first = ends.query("word == 'Traditional' and end == 'highest'")
+    assert first.group.tolist() == ["Women", "Men"]
+    assert ends.columns[:3].tolist() == ["model", "word", "end"]
+    assert ends.word.unique().tolist() == printed.ENDS
+    assert printed.ends_of_words({}).empty
+
+
+def test_each_layout_has_the_number_of_the_papers_table():
+    tests = pd.DataFrame({"Competence": [4.0], "Warmth": [2.0], "sign": ">", "difference": 2.0})
+    tests["finding"] = "significant"
+    labels = pd.Series([0], ["Women"])
+    lists = printed.cluster_lists({A: labels}, {A: tests})
+    layouts = printed.layouts(lists)
+    assert list(layouts) == ["Table 5"]
+    assert layouts["Table 5"]["a", "centroid"].tolist() == ["(4.00>2.00)"]
+
+
+def test_models_of_the_run_stand_below_those_of_table_13():
+    paper = stimuli.ablations()[0]
+    columns = ["Competence CV mean, all rounds", "Warmth CV mean, all rounds"]
+    index = pd.MultiIndex.from_tuples([("own", paper), ("one round", paper)])
+    sensitivity = pd.DataFrame([[0.1, 0.2], [nan, nan]], index, columns)
+    table = printed.table13(sensitivity, ["own", "one round", "absent"])
+    assert table.index[-1] == "own (here)"
+    assert table.loc["own (here)"].to_dict() == {"Competence": 0.1, "Warmth": 0.2}
+    assert len(table) > 1

@@ -23,7 +23,14 @@ from ingroup.studies.stereomap import clustering, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST, trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
-from ingroup.studies.stereomap.planted import Planted, planted_map, recovery, sides, verdicts
+from ingroup.studies.stereomap.planted import (
+    Planted,
+    compare,
+    planted_map,
+    recovery,
+    sides,
+    verdicts,
+)
 from ingroup.studies.stereomap.rating_lists import parse_ratings
 from ingroup.studies.stereomap.statistics import AXES
 from ingroup.tables import InputError
@@ -370,3 +377,34 @@ def test_the_verdict_of_a_recovered_map(pipeline, rand, n_differ, verdict):
     row = {"pipeline": pipeline, "adjusted Rand": rand, "clusters that differ": n_differ}
 
     assert verdicts(pd.DataFrame([row])).tolist() == [verdict]
+
+
+def test_only_maps_of_calibrants_are_compared_with_what_is_planted(calibrant_map):
+    """Ratings as planted, of three groups in three clusters: the map comes back whole."""
+    groups = ["Nurses", "Lawyers", "Homeless"]
+    words = social_groups.words("EXTENDED")
+    ratings = pd.DataFrame({"group": groups, "round": 1})
+    for word in words.word:
+        ratings[word] = [calibrant_map.rating(group, FIRST, word) for group in groups]
+    means = statistics.group_means(statistics.round_scores(ratings, words))
+    labels = pd.Series([0, 1, 2], groups)
+    tests = pd.DataFrame({"finding": ["significant", "", ""]})
+
+    def of_both(value):
+        return {("own", "EXTENDED"): value, ("calibrant", "EXTENDED"): value}
+
+    of_groups, of_maps = compare(
+        of_both(means), of_both(ratings), of_both(labels), of_both(tests), "drop"
+    )
+
+    assert of_maps[["model", "version"]].values.tolist() == [["calibrant", "EXTENDED"]]
+    assert of_maps["error, Warmth"].tolist() == [pytest.approx(0, abs=1e-9)]
+    assert of_maps["clusters that differ"].tolist() == [1]
+    assert of_maps.verdict.tolist() == ["clusters as planted"]
+    assert of_groups.index.tolist() == [("calibrant", "EXTENDED", group) for group in groups]
+
+    real = {("own", "EXTENDED"): means}
+    without = {("own", "EXTENDED"): labels}
+    of_groups, of_maps = compare(real, real, without, {}, "drop")
+    assert of_groups.empty
+    assert of_maps.empty

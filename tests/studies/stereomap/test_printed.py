@@ -1,11 +1,9 @@
 """Printed beside here says "agrees" of identical answers: tables printed in the authors' way.
 
 Ratings are made up; the tables of the paper are computed from them by definitions apart, written
-as print has them, and set beside what the cells of the notebooks find in the same answers.
+as print has them, and set beside what the library finds in the same answers.
 """
 
-import json
-import re
 import shutil
 from functools import partial
 from itertools import chain
@@ -40,20 +38,6 @@ BEHAVIOURS = {
     "Passive harm": ["Exclude", "Demean"],
 }
 ROUNDS = 3
-
-
-def functions(notebook, *names):
-    """These functions of a notebook, as one text."""
-    content = json.loads((paths.NOTEBOOKS / f"{notebook}.ipynb").read_text("utf8"))
-    sources = ["".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "code"]
-    code = "\n".join(sources)
-
-    texts = []
-    for name in names:
-        (text,) = re.findall(rf"^def {name}\(.*?(?=^\S|\Z)", code, re.DOTALL | re.MULTILINE)
-        texts.append(text)
-
-    return "\n\n".join(texts)
 
 
 PLACES = np.array([[1.5, 1.6], [1.8, 3.9], [4.4, 1.7], [4.5, 4.3], [3, 2.9]])
@@ -356,7 +340,7 @@ def printed_coverage(lexicon):
     return rows
 
 
-def test_tables_13_to_15_of_the_same_answers_agree(ratings, press):
+def test_tables_13_to_15_of_the_same_answers_agree(ratings, press, monkeypatch):
     rng = np.random.default_rng(6)
     forms = {PAPER: ratings["EXTENDED"]}
     for form in REDUCED:
@@ -373,24 +357,24 @@ def test_tables_13_to_15_of_the_same_answers_agree(ratings, press):
     scores = {}
     for form, table in forms.items():
         scores[form] = statistics.round_scores(table, words_of_axes, "drop")
-    names = {
-        "pd": pd,
-        "PAPER": PAPER,
-        "axes_of": statistics.AXES,
-        "lexicon": lexicon,
-        "table13_14": own_variation(scores),
-        "averages": own_change(scores),
-        "traits": pd.DataFrame({"model": MODEL, "keyword": KEYWORDS}),
-        "how": {"mappings": LOW_INCOME, "way": "sound"},
-        "dictionary": SimpleNamespace(
-            lemmatizer=lemmatizer,
-            find=dictionary.find,
-            coverage=dictionary.coverage,
-        ),
-    }
-    exec(functions("41_stereomap_keywords", "sources_of"), names)
+    lookup = SimpleNamespace(
+        lemmatizer=lemmatizer,
+        find=dictionary.find,
+        coverage=dictionary.coverage,
+    )
+    monkeypatch.setattr(printed, "dictionary", lookup)
+    monkeypatch.setattr(published, "model_of", lambda *_: MODEL)
+    numbers = printed.numbers_of_words(
+        MODEL,
+        pd.DataFrame({"model": MODEL, "keyword": KEYWORDS}),
+        lexicon,
+        LOW_INCOME,
+        own_variation(scores),
+        own_change(scores),
+        ablated=MODEL,
+    )
 
-    versus = published.beside("stereomap", MODEL, names["sources_of"](MODEL, MODEL))
+    versus = published.beside("stereomap", MODEL, numbers)
 
     differing = versus[versus.verdict != "agrees within rounding"]
     assert differing.empty, differing

@@ -69,3 +69,56 @@ def test_two_forms_of_a_prompt_vary_as_two_rounds():
     assert table.cv_mean["Warmth"] == 0
     with pytest.raises(ValueError, match="no group has 2 rounds"):
         sensitivity.between_prompts(one, other.assign(values=[{}] * 4), 2, "drop")
+
+
+PAPER, *REDUCED = stimuli.ablations()
+
+
+def of_forms(*forms):
+    """Replies of a model to several forms: two rounds that rate competence and warmth alike."""
+    tables = []
+    for model, form, rounds in forms:
+        table = replies(*rounds)
+        tables.append(table.assign(model=model, ablation=form))
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_each_form_of_each_model_is_a_row():
+    """The cv of 2 and 4 is the root of 2 over 3; a form without ratings has no row."""
+    rated = of_forms(
+        ("m", PAPER, [(2.0, 3.0), (4.0, 3.0), (4.0, 3.0)]),
+        ("m", REDUCED[0], [(3.0, 3.0), (3.0, 3.0)]),
+        ("n", PAPER, [(3.0, 3.0), (3.0, 3.0)]),
+    )
+    unrated = of_forms(("m", REDUCED[1], [(3.0, 3.0)]))
+    table = sensitivity.by_prompt(pd.concat([rated, unrated]), rated, 2, "drop", 3)
+    assert table.index.tolist() == [("m", PAPER), ("m", REDUCED[0]), ("n", PAPER)]
+    row = table.loc[("m", PAPER)]
+    assert row["Competence CV mean"] == pytest.approx(2**0.5 / 3)
+    assert row["Competence CV mean, all rounds"] == pytest.approx((4 / 3) ** 0.5 / (10 / 3))
+    assert np.isnan(table.loc[("m", REDUCED[0]), "Competence CV mean, all rounds"])
+    assert sensitivity.reduced_forms(table) == [("m", REDUCED[0])]
+    assert sensitivity.reduced_forms(table.drop(("m", PAPER))) == []
+
+
+def test_a_form_is_compared_within_a_model():
+    rated = of_forms(("m", PAPER, [(2.0, 3.0)]), ("n", PAPER, [(5.0, 3.0)]))
+    other_prompt = rated.assign(prompt="Emotion")
+    selected = sensitivity.of_prompt(pd.concat([rated, other_prompt]), "n", PAPER)
+    assert len(selected) == 2
+    assert set(selected.model) == {"n"}
+    assert set(selected.prompt) == {"Warmth-Competence"}
+
+
+def test_the_variation_between_prompts_is_averaged_over_the_axes():
+    varied = pd.DataFrame({"score": ["Competence", "Warmth"], "cv_mean": [0.1, 0.3]})
+    table = sensitivity.table_of_forms({("m", REDUCED[0]): varied, ("n", REDUCED[0]): varied})
+    assert table.index.tolist() == [("m", REDUCED[0])] * 2 + [("n", REDUCED[0])] * 2
+    averages = sensitivity.mean_of_axes(table)
+    assert averages.values.tolist() == [
+        ["m", REDUCED[0], pytest.approx(0.2)],
+        ["n", REDUCED[0], pytest.approx(0.2)],
+    ]
+    none = sensitivity.mean_of_axes(sensitivity.table_of_forms({}))
+    assert none.columns.tolist() == ["model", "prompt", "cv_mean"]
+    assert none.empty

@@ -23,6 +23,7 @@ from ingroup.studies.stereomap.statistics import (
     ngram_entropy,
     reason_diversity,
     refusal_rates,
+    refusals_by_model,
     round_scores,
     self_bleu,
     variation,
@@ -725,3 +726,12 @@ def test_variation_without_a_group_of_two_rounds_is_refused():
 def test_what_is_not_defined_is_no_number():
     assert np.isnan(self_bleu(["one"]))
     assert np.isnan(ngram_entropy(["one two"], 3))
+
+
+def test_refusal_rates_of_models_are_one_table_in_their_order():
+    replies = pd.DataFrame(
+        [("b", "Men", "ok"), ("b", "Men", "refused"), ("a", "Men", "refused")],
+        columns=["model", "group", "status"],
+    ).assign(construct="Emotion", prompt="Emotion")
+    table = refusals_by_model(replies, ["a", "b", "silent"])
+    assert table[["model", "group", "rate"]].values.tolist() == [["a", "Men", 1], ["b", "Men", 0.5]]

@@ -438,3 +438,15 @@ def test_what_a_reply_should_hold(name, part, ablation, n_words, last, n_keyword
     assert len(expected.words) == n_words
     assert list(expected.words[-1:]) == last
     assert expected.n_keywords == n_keywords
+
+
+def test_the_dimensions_of_a_family_are_in_the_order_of_table_4():
+    assert social_groups.dimensions_of("Emotion") == ["Contempt", "Admire", "Pity", "Envy"]
+    assert social_groups.dimensions_of("Warmth") == ["Sociability", "Morality"]
+
+
+def test_the_construct_of_a_prompt_is_found_by_its_name_without_the_version():
+    of_extended = social_groups.constructs("EXTENDED")
+    assert of_extended["Prestige"] == "Social-Structure"
+    assert of_extended["Behavior"] == "Behavior"
+    assert social_groups.constructs("ORIGINAL")["capable"] == "Competence"

@@ -1,16 +1,17 @@
 """Answers of StereoMap: responses to ratings, keywords and reasons, one row per reply."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call, stored
+from ingroup.inference import Call, rated, stored
 from ingroup.inference.choices import numbers_of, probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
 from ingroup.inference.reading import Reading, numbers
+from ingroup.models import is_calibrant
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST, Inquiry
@@ -86,6 +87,37 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     return replies
 
 
+def load_calls(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataFrame:
+    """Read the replies to several calls into one table.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        Their answers must be stored.
+    rule : {"sound", "released"}
+        As in `load`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `load`; ``asked``, "over choices" or "freely"; ``is_rated``, whether the
+        study takes its ratings from the reply (:func:`ingroup.inference.rated`); and the
+        ``construct`` of the prompt.
+    """
+    rated_calls = set(rated(calls))
+    tables = []
+    for call in calls:
+        replies = load(call, rule)
+        constructs = stimuli.constructs(call.labels["version"])
+        table = replies.assign(
+            asked=call.way,
+            is_rated=call in rated_calls,
+            construct=replies.prompt.map(constructs),
+        )
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
 def _without_cut_word(texts: pd.Series, at_limit: pd.Series) -> pd.Series:
     """Texts without the last word of a cut one: it may be half a number or half a keyword."""
     whole_words = texts.copy()
@@ -122,6 +154,35 @@ def _read_texts(
             keywords = parse_keywords(text, expected.n_keywords)
         parsed.append((ratings, keywords))
     return parsed
+
+
+def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Count the words without a rating, and the lists of keywords that are too short.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies, as `load_calls` returns them.
+    by : sequence of str
+        The columns to count by.
+
+    Returns
+    -------
+    DataFrame
+        Index `by`; the numbers of ``replies`` that are not refused, cut or failed, of ``words
+        without a rating`` in them, of ``lists asked``, and of ``lists too short or none``.
+    """
+    has_no_answer = replies.status.isin(["refused", "cut", "failed"])
+    given = replies[~has_no_answer]
+    n_missing = []
+    for values in given["values"]:
+        n_missing.append(sum(map(np.isnan, values.values())))
+
+    counts = given[list(by)].assign(replies=1)
+    counts["words without a rating"] = n_missing
+    counts["lists asked"] = given.list != ""
+    counts["lists too short or none"] = given.list.isin(["too few", "unparsable", "refused", "cut"])
+    return counts.groupby(list(by), sort=False).sum()
 
 
 def weighed(call: Call) -> pd.DataFrame:
@@ -168,6 +229,54 @@ def weighed(call: Call) -> pd.DataFrame:
     )
 
 
+def loaded_calibrants(calls: Sequence[Call]) -> list[Call]:
+    """Select the calls of calibrants whose weights a run loads, so that they can be asked again.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls of any models.
+
+    Returns
+    -------
+    list of Call
+        In their order; none if the answers of the calibrants are only read.
+    """
+    selected = []
+    for call in calls:
+        if is_calibrant(call.model) and call.engine in ("transformers", "vllm"):
+            selected.append(call)
+    return selected
+
+
+def read_reply(text: str, group: str, rule: Rule = "sound") -> pd.DataFrame:
+    """Read one reply to the first prompt, outside a run.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+    group : str
+        The group that it is about.
+    rule : {"sound", "released"}
+        As in `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row with ``group``, ``round`` (1), ``prompt`` and ``values``, as of `load`.
+    """
+    words = stimuli.prompts("EXTENDED")[FIRST].words
+    ratings = parse_ratings(text, words, rule)
+    row = {
+        "group": group,
+        "round": 1,
+        "prompt": FIRST.split("/")[1],
+        "values": ratings.values,
+    }
+    return pd.DataFrame([row])
+
+
 def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
     """Lay out the ratings of one model and version, one row per group and round.
 
@@ -194,6 +303,50 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
     # Keys of two parts become an index of two levels.
     table = pd.DataFrame.from_dict(cells, orient="index")
     return table.rename_axis(["group", "round"]).reset_index()
+
+
+def rating_tables(replies: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Lay out the ratings of each model and version.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies, as `load_calls` returns them.
+
+    Returns
+    -------
+    dict of DataFrame
+        The `rating_table` of each ``(model, version)``.
+    """
+    tables = {}
+    for key, rows in replies.groupby(["model", "version"], sort=False):
+        tables[key] = rating_table(rows)
+    return tables
+
+
+def first_rows(tables: Mapping[tuple[str, str], pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Select the first two rows and ten columns of tables, to show what they look like.
+
+    Parameters
+    ----------
+    tables : mapping
+        From `rating_tables`.
+
+    Returns
+    -------
+    dict of DataFrame
+        One table per version, with the model as its index. The versions have other words, so one
+        table cannot hold both.
+    """
+    heads: dict[str, dict[str, pd.DataFrame]] = {}
+    for (model, version), table in tables.items():
+        heads.setdefault(version, {})[model] = table.head(2)
+
+    shown = {}
+    for version, by_model in heads.items():
+        table = pd.concat(by_model).droplevel(1)
+        shown[version] = table.iloc[:, :10]
+    return shown
 
 
 def spoken(replies: pd.DataFrame) -> pd.DataFrame:

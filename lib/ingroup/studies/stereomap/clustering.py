@@ -5,7 +5,7 @@ StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F and H, Figure
 two-sided, and ``p_holm`` takes a table as one family. Intervals (``low``, ``high``) are at 95 %.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -206,6 +206,31 @@ def _centroids(points: pd.DataFrame, labels: pd.Series, anchor_of: dict[int, str
     centroids["anchor"] = anchors
     centroids["name"] = names
     return centroids
+
+
+def placed(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame:
+    """Add to a table of several models the cluster of each row's group.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A table with ``model`` and ``group``.
+    clusters : mapping
+        The clusters by model.
+
+    Returns
+    -------
+    DataFrame
+        The rows with ``cluster``; rows of groups that are in no cluster are left out.
+    """
+    numbers = {}
+    for model, of_model in clusters.items():
+        for group, cluster in of_model.labels.items():
+            numbers[model, group] = cluster
+
+    keys = zip(rows.model, rows.group, strict=True)
+    with_cluster = rows.assign(cluster=[numbers.get(key) for key in keys])
+    return with_cluster.dropna(subset="cluster").astype({"cluster": int})
 
 
 def stability(

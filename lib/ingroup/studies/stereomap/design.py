@@ -6,6 +6,7 @@ from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
+import pandas as pd
 from pydantic import Field, model_validator
 
 from ingroup import dictionary, models, published
@@ -309,3 +310,31 @@ def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
         choices=tuple(f" {number}" for number in numbers),
         leads=tuple(leads),
     )
+
+
+def overview(asked: Sequence[Call]) -> pd.DataFrame:
+    """Count the rounds and the prompts of each part of the study.
+
+    Parameters
+    ----------
+    asked : sequence of Call
+        From `calls`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``, ``asked`` (over choices or freely), ``version`` and ``ablation``; the
+        number of ``rounds``, and of ``prompts`` in all rounds together.
+    """
+    rows = []
+    for call in asked:
+        row = {
+            "model": call.model,
+            "asked": call.way,
+            **call.labels,
+            "prompts": len(call.design),
+        }
+        rows.append(row)
+
+    by_part = pd.DataFrame(rows).groupby(["model", "asked", "version", "ablation"], sort=False)
+    return by_part.agg(rounds=("round", "nunique"), prompts=("prompts", "sum"))

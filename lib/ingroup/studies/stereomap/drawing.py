@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +58,43 @@ def maps(positions: pd.DataFrame, centroids: pd.DataFrame) -> dict[tuple[str, st
         model, version = key
         found[key] = Map(model, version, rows, centres[key])
     return found
+
+
+def of_version(drawn: Mapping[tuple[str, str], Map], version: str) -> list[Map]:
+    """Select the maps of one version of the prompts.
+
+    Parameters
+    ----------
+    drawn : mapping
+        From `maps`.
+    version : {"EXTENDED", "ORIGINAL"}
+        The version.
+
+    Returns
+    -------
+    list of Map
+        In their order.
+    """
+    return [of for of in drawn.values() if of.version == version]
+
+
+def has_scores(of: Map, scores: Sequence[str]) -> bool:
+    """Tell whether any group of a map has any of some scores.
+
+    Parameters
+    ----------
+    of : Map
+        The map.
+    scores : sequence of str
+        Columns of its positions.
+
+    Returns
+    -------
+    bool
+        False for a model that was not asked for them.
+    """
+    is_there = of.positions[list(scores)].notna()
+    return bool(is_there.any(axis=None))
 
 
 def colours_of(clusters: Collection[int]) -> list[str]:

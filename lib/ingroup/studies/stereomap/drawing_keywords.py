@@ -68,6 +68,56 @@ def dimensions_by_cluster(
     return fig
 
 
+def by_figure(table: pd.DataFrame, first: str, others: str) -> dict[str, pd.DataFrame]:
+    """Split the models over two figures, as the paper does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A table with ``model``.
+    first, others : str
+        The name of the figure of the first model, and of the figure of all others.
+
+    Returns
+    -------
+    dict of DataFrame
+        The rows of each figure; a figure without a model is left out.
+    """
+    if table.empty:
+        return {}
+    is_first = table.model == table.model.iloc[0]
+    figures_of = {first: table[is_first], others: table[~is_first]}
+    return {name: rows for name, rows in figures_of.items() if len(rows)}
+
+
+def pairs_with_keywords(
+    counts: pd.DataFrame, models: Sequence[str], pairs: Sequence[tuple[str, str]]
+) -> dict[str, list[tuple[str, str]]]:
+    """Select the pairs of groups for which a model gave keywords of both groups.
+
+    Parameters
+    ----------
+    counts : DataFrame
+        ``model``, ``group`` and ``keyword``.
+    models : sequence of str
+        The models.
+    pairs : sequence of tuple
+        Pairs of groups.
+
+    Returns
+    -------
+    dict of list
+        The pairs by model; models without a pair are left out.
+    """
+    pairs_of = {}
+    for model in models:
+        groups = set(counts.group[counts.model == model])
+        own = [pair for pair in pairs if set(pair) <= groups]
+        if own:
+            pairs_of[model] = own
+    return pairs_of
+
+
 def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
     """A bar for each dimension of a cluster, the strongest on top."""
     y = np.arange(len(rows))[::-1]

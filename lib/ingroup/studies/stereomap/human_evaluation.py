@@ -7,7 +7,7 @@ keywords? Coherence, "across multiple instances", is asked once a group, in its 
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ingroup.inference.engine import FAILED
+from ingroup.models import is_calibrant
 from ingroup.parsing import CUT, REFUSED, one_line
 from ingroup.stats.paired import clustered_share
 from ingroup.tables import InputError, at, once, read_table, wrong
@@ -48,6 +49,25 @@ def harmless(text: str) -> str:
     """
     line = _FORMULA.sub(r"\1\2'", one_line(text))
     return line[:CELL]
+
+
+def model_to_judge(models: Sequence[str]) -> str:
+    """Choose the model whose replies people judge: the first real one, else the first.
+
+    Parameters
+    ----------
+    models : sequence of str
+        The models that have written text.
+
+    Returns
+    -------
+    str
+        The model.
+    """
+    for model in models:
+        if not is_calibrant(model):
+            return model
+    return models[0]
 
 
 def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 """What a run says of its maps, each of one model and one version of the prompts.
 
-The `means`, `ratings` and axes are those of `statistics`; `labels` come from `clustering.clusters`.
-p-values are two-sided, intervals (``low``, ``high``) are at 95 %.
+A map is named by its model and version, ``(model, "EXTENDED")``. The `means`, `ratings` and axes
+are those of `statistics`; `labels` come from `clustering.clusters`. p-values are two-sided,
+intervals (``low``, ``high``) are at 95 %.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 from ingroup import published
 from ingroup.families import families
+from ingroup.models import is_calibrant
 from ingroup.stats.paired import adjust, finding, paired_test
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.clustering import (
@@ -24,7 +27,206 @@ from ingroup.studies.stereomap.clustering import (
 )
 from ingroup.studies.stereomap.statistics import AXES
 
+MAP = ["model", "version"]
 STRUCTURE = ["Status", "Competition-others"]  # what the theory says that the axes follow from
+
+
+Map = tuple[str, str]
+
+
+def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:
+    """Select the models that answered one version of the prompts.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+    version : {"EXTENDED", "ORIGINAL"}
+        The version.
+
+    Returns
+    -------
+    list of str
+        The models in their order.
+    """
+    return [model for model, of_version in means if of_version == version]
+
+
+def spread(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+    """Compute how far apart the groups of each map are.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model`` and ``version``; the smallest, mean and largest score of a group on each
+        axis, and the number of ``rounds`` that were asked.
+    """
+    by_map = pd.concat(means, names=MAP).groupby(MAP, sort=False)
+    table = by_map[AXES].agg(["min", "mean", "max"])
+    table["rounds", ""] = by_map.rounds.max()
+    return table
+
+
+def averaged_models(means: Mapping[Map, pd.DataFrame]) -> list[str]:
+    """Choose the models of the map ALL: those that answered ORIGINAL, the real ones if any did.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+
+    Returns
+    -------
+    list of str
+        The models; calibrants are never averaged with real models.
+    """
+    models = models_of(means, "ORIGINAL")
+    real = [model for model in models if not is_calibrant(model)]
+    return real or models
+
+
+def mean_map(means: Mapping[Map, pd.DataFrame], models: Sequence[str]) -> pd.DataFrame:
+    """Average the positions of the groups over models: the map ALL of ORIGINAL.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+    models : sequence of str
+        The models to average.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; both axes. A group without a score of one model has the mean of the others.
+    """
+    tables = [means[model, "ORIGINAL"][AXES] for model in models]
+    return pd.concat(tables).groupby(level=0, sort=False).mean()
+
+
+def clusters_of(
+    means: Mapping[Map, pd.DataFrame], cluster: Callable[[pd.DataFrame, str], Clusters | None]
+) -> dict[Map, Clusters]:
+    """Cluster the groups of each map.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+    cluster : callable
+        Makes clusters of group means and a version, or None where it cannot.
+
+    Returns
+    -------
+    dict
+        The clusters of each map that has some.
+    """
+    found = {}
+    for key, table in means.items():
+        _, version = key
+        clusters = cluster(table, version)
+        if clusters is not None:
+            found[key] = clusters
+    return found
+
+
+def other_starts(
+    means: Mapping[Map, pd.DataFrame],
+    labels: Mapping[Map, pd.Series],
+    cluster: Callable[[pd.DataFrame, str], Clusters],
+) -> pd.DataFrame:
+    """Compare the clusters of each map with those that other starts of k-means find.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+    labels : mapping
+        The cluster of each group, for each map that has clusters.
+    cluster : callable
+        Makes clusters of group means and a version, from other starts.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``version`` and ``other starts``, the adjusted Rand index (1: the same clusters).
+    """
+    rows = []
+    for key, of_map in labels.items():
+        model, version = key
+        again = cluster(means[key], version)
+        rand = adjusted_rand_score(of_map, again.labels)
+        rows.append({"model": model, "version": version, "other starts": rand})
+    return pd.DataFrame(rows)
+
+
+def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
+    """Put all maps into one table: the scores of each group, and its cluster.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+    clusters : mapping
+        The clusters of each map that has some.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``, ``version`` and ``group``. ``cluster`` is missing if the map has no
+        clusters, or if the group has no score on one of the axes.
+    """
+    table = pd.concat(means, names=MAP)
+    labels = {}
+    for key, of_map in clusters.items():
+        labels[key] = of_map.labels
+
+    cluster = pd.concat(labels).reindex(table.index)
+    # Int64 holds whole numbers and missing ones.
+    table.insert(2, "cluster", cluster.astype("Int64"))
+    return table
+
+
+def in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
+    """List the groups of each map that are in no cluster.
+
+    Parameters
+    ----------
+    positions : DataFrame
+        From `positions`.
+
+    Returns
+    -------
+    DataFrame
+        One row per map with such a group, and their names in one text.
+    """
+    is_left_out = positions.cluster.isna()
+    groups = positions[is_left_out].reset_index().groupby(MAP, sort=False).group
+    return groups.agg(", ".join).to_frame("in no cluster")
+
+
+def centroids(clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
+    """Put the centroids of all maps into one table.
+
+    Parameters
+    ----------
+    clusters : mapping
+        The clusters of each map.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``, ``version`` and ``cluster``; the columns of `clustering.clusters`.
+    """
+    tables = {}
+    for key, of_map in clusters.items():
+        tables[key] = of_map.centroids
+    return pd.concat(tables, names=MAP)
 
 
 def findings(p: pd.Series, least: pd.Series) -> NDArray[np.str_]:
@@ -71,6 +273,33 @@ def corrected_over_maps(table: pd.DataFrame, p: str) -> pd.DataFrame:
     )
 
 
+def tests_in_same_rounds(
+    means: pd.DataFrame, clusters: Clusters, rng: np.random.Generator, alpha: float
+) -> pd.DataFrame:
+    """Test the clusters of a map on the rounds that made them.
+
+    Parameters
+    ----------
+    means : DataFrame
+        From `group_means`.
+    clusters : Clusters
+        The clusters of these means.
+    rng : numpy.random.Generator
+        Draws the exchanged axes.
+    alpha : float
+        The level of the signs.
+
+    Returns
+    -------
+    DataFrame
+        As `axis_tests` returns it, with ``p_exchanged`` and the ``finding`` that it gives.
+    """
+    # k-means chose the clusters that are tested, so it also clusters each draw of the null.
+    null = exchange_null(means, len(clusters.centroids), rng)
+    tests = axis_tests(means, clusters.labels, alpha, null)
+    return _with_finding(tests)
+
+
 def tests_in_other_rounds(
     scores: pd.DataFrame,
     cluster: Callable[[pd.DataFrame], Clusters | None],
@@ -93,7 +322,7 @@ def tests_in_other_rounds(
     Returns
     -------
     DataFrame
-        As `axis_tests` returns it.
+        As `axis_tests` returns it, without ``p_exchanged``; the ``finding`` is "".
 
     Raises
     ------
@@ -109,7 +338,45 @@ def tests_in_other_rounds(
         raise ValueError("half of the rounds has too few different positions")
 
     means = statistics.group_means(second)
-    return axis_tests(means, clusters.labels, alpha)
+    tests = axis_tests(means, clusters.labels, alpha)
+    return _with_finding(tests)
+
+
+def _with_finding(tests: pd.DataFrame) -> pd.DataFrame:
+    """The tests of clusters, with what each exchange of the axes finds in words."""
+    return tests.assign(finding=findings(tests.p_exchanged, tests.p_least))
+
+
+def differences_found(tests: pd.DataFrame) -> pd.DataFrame:
+    """Count the clusters of each map in which a test finds a difference of the axes.
+
+    Parameters
+    ----------
+    tests : DataFrame
+        Index ``model``, ``version``, ``way`` and ``cluster``; the columns of `axis_tests` and
+        ``finding``.
+
+    Returns
+    -------
+    DataFrame
+        One row per map and way: the number of clusters, of those with the sign > or <, and of those
+        that are significant when the axes are exchanged.
+    """
+    marked = tests.assign(
+        printed=tests.sign.isin([">", "<"]),
+        exchanged=tests.finding == "significant",
+    )
+    by_way = marked.groupby([*MAP, "way"], sort=False)
+    counts = by_way.agg(
+        clusters=("n", "size"),
+        printed=("printed", "sum"),
+        exchanged=("exchanged", "sum"),
+    )
+    names = {
+        "printed": "as printed, with > or <",
+        "exchanged": "axes exchanged, significant",
+    }
+    return counts.rename(columns=names)
 
 
 def whole_map(
@@ -154,6 +421,42 @@ def whole_map(
     }
 
 
+def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
+    """Correct the tests of whole maps, the maps of a model as one family.
+
+    Parameters
+    ----------
+    tests : DataFrame
+        One row per map: ``model``, ``version`` and the numbers of `whole_map`.
+
+    Returns
+    -------
+    DataFrame
+        The numbers for these words with ``p_holm``, ``p_holm_least`` and ``finding``, then those
+        for words like these with ``p_like_holm``.
+    """
+    table = corrected_over_maps(tests, "p_exchanged")
+    table["p_like_holm"] = table.groupby("model").p_like.transform(adjust, "holm")
+    columns = [
+        *MAP,
+        "n",
+        *AXES,
+        "difference",
+        "low",
+        "high",
+        "p_exchanged",
+        "p_holm",
+        "p_holm_least",
+        "finding",
+        "low_like",
+        "high_like",
+        "p_like",
+        "p_like_holm",
+        "reason",
+    ]
+    return table[columns]
+
+
 def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[str, float]:
     """Compare competence minus warmth of a list of words with that of words asked one by one.
 
@@ -181,6 +484,29 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
         "high": test.high,
         "p": test.pvalue,
     }
+
+
+def lists_against_words(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+    """Compare the list with the words one by one, for each model that answered both versions.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+
+    Returns
+    -------
+    DataFrame
+        ``model`` and the numbers of `list_against_words`; no row if no model answered both.
+    """
+    rows = []
+    for model, version in means:
+        if version == "EXTENDED" and (model, "ORIGINAL") in means:
+            compared = list_against_words(means[model, "EXTENDED"], means[model, "ORIGINAL"])
+            rows.append({"model": model, **compared})
+
+    columns = ["model", "groups", "list", "word by word", "change", "low", "high", "p"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _lean(means: pd.DataFrame) -> pd.Series:
@@ -226,7 +552,7 @@ def beside_people(
     Returns
     -------
     dict
-        As `statistics.agreement` returns it.
+        As `statistics.agreement` returns it; without its p-values if `same_name`.
 
     Raises
     ------
@@ -241,7 +567,16 @@ def beside_people(
     # Any two points have the same shape as any two others.
     if len(named[AXES].drop_duplicates()) < 3:
         raise ValueError("it shares fewer than three different positions with people's map")
-    return statistics.agreement(named, human, rng)
+    numbers = statistics.agreement(named, human, rng)
+    if not same_name:
+        return numbers
+
+    # These groups share few positions, of which no order could be significant.
+    without_p = {}
+    for name, number in numbers.items():
+        if not name.startswith(("p ", "p_")) and name != "p":
+            without_p[name] = number
+    return without_p
 
 
 def with_structure(means: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
@@ -328,6 +663,49 @@ def most_probable_lists(
     return pd.concat(tables, names=["model", "version"]).reset_index()
 
 
+def coldest(positions: pd.DataFrame) -> tuple[str, str]:
+    """Find the group with the lowest warmth on an EXTENDED map, of a real model if there is one.
+
+    Parameters
+    ----------
+    positions : DataFrame
+        From `positions`, with an EXTENDED map.
+
+    Returns
+    -------
+    model : str
+        The model of the map.
+    group : str
+        The group.
+    """
+    warmth = positions.Warmth.xs("EXTENDED", level="version")
+    models = warmth.index.get_level_values("model")
+    is_real = ~models.map(is_calibrant).astype(bool)
+    if is_real.any():
+        warmth = warmth[is_real]
+    return warmth.idxmin()
+
+
+def table8(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Make the `correlation_table` of Table 8, which groups its predictors.
+
+    Parameters
+    ----------
+    by_model : mapping
+        From `statistics.correlations`, by model.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``kind`` ("Stereotypes" for the axes, else "Emotions"), then the columns of
+        `correlation_table`.
+    """
+    table = correlation_table(by_model)
+    is_axis = table.predictor.isin(AXES)
+    table.insert(1, "kind", np.where(is_axis, "Stereotypes", "Emotions"))
+    return table
+
+
 def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Put the correlations of all models below one another, with what each corrected p says.
 
@@ -344,3 +722,31 @@ def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table = pd.concat(by_model, names=["model"]).reset_index("model")
     table["finding"] = findings(table.p_holm, table.p_holm_least)
     return table
+
+
+def scores_by_cluster(
+    means: Mapping[Map, pd.DataFrame], labels: Mapping[Map, pd.Series], scores: Sequence[str]
+) -> pd.DataFrame:
+    """Average scores over the groups of each cluster, for all EXTENDED maps: Figure 3.
+
+    Parameters
+    ----------
+    means : mapping
+        The `group_means` of each map.
+    labels : mapping
+        The cluster of each group, for each map that has clusters.
+    scores : sequence of str
+        Columns of `means`.
+
+    Returns
+    -------
+    DataFrame
+        ``model`` and the columns of `by_cluster`; no row if no EXTENDED map has clusters.
+    """
+    tables = {}
+    for (model, version), of_map in labels.items():
+        if version == "EXTENDED":
+            tables[model] = by_cluster(means[model, version], of_map, scores)
+    if not tables:
+        return pd.DataFrame(columns=["model", "score", "cluster", "n", "mean", "variance"])
+    return pd.concat(tables, names=["model"]).reset_index("model")

@@ -1,5 +1,6 @@
 """What is planted in StereoMap: where a calibrant puts each group, and how it rates it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,9 +10,12 @@ import yaml
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from ingroup.models import is_calibrant, planted_file
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.statistics import AXES
+
+Map = tuple[str, str]  # a model and a version of the prompts
 
 
 class Position(NamedTuple):
@@ -224,3 +228,50 @@ def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
         ["the pipeline errs", "no cluster differs, as planted", "clusters as planted"],
         default="clusters not all as planted",
     )
+
+
+def compare(
+    means: Mapping[Map, pd.DataFrame],
+    ratings: Mapping[Map, pd.DataFrame],
+    labels: Mapping[Map, pd.Series],
+    tests: Mapping[Map, pd.DataFrame],
+    incomplete: str,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare each map of a calibrant with the planted one.
+
+    Parameters
+    ----------
+    means, ratings, labels, tests : mapping
+        By model and version: the `group_means`, the ratings, the cluster of each group, and the
+        tests of these clusters with their ``finding``.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+
+    Returns
+    -------
+    of_groups : DataFrame
+        Index ``model``, ``version`` and ``group``; the columns of `sides`.
+    of_maps : DataFrame
+        ``model``, ``version``, the numbers of `recovery` and the ``verdict``. Both tables have no
+        row if no map is of a calibrant.
+    """
+    of_groups = {}
+    rows = []
+    for key, of_map in labels.items():
+        model, version = key
+        if not is_calibrant(model):
+            continue
+
+        plan = Planted(planted_file(model))
+        both = sides(plan, means[key])
+        # The planted ratings take the same way through scores and means as those of the model.
+        through = planted_map(plan, ratings[key], version, incomplete)
+        numbers = recovery(both, through, of_map, tests[key])
+        of_groups[key] = both
+        rows.append({"model": model, "version": version, **numbers})
+
+    if not rows:
+        return pd.DataFrame(), pd.DataFrame()
+    of_maps = pd.DataFrame(rows)
+    of_maps["verdict"] = verdicts(of_maps)
+    return pd.concat(of_groups, names=["model", "version"]), of_maps

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ingroup import published
+from ingroup import dictionary, published
+from ingroup.models import label
+from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.clustering import Clusters
-from ingroup.studies.stereomap.statistics import AXES
+from ingroup.studies.stereomap.statistics import AXES, extremes
 
 FISKE = "Fiske et al. (2002)"
 TABLES = {"ORIGINAL": 2, "EXTENDED": 5}  # the table that prints the map of each version
@@ -103,6 +105,26 @@ def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
     return wide.reindex(columns=columns).fillna("")
 
 
+def layouts(lists: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Lay out the lists of each version by `side_by_side`.
+
+    Parameters
+    ----------
+    lists : DataFrame
+        From `cluster_lists`.
+
+    Returns
+    -------
+    dict of DataFrame
+        The layouts by the name of the paper's table.
+    """
+    tables = {}
+    for version, rows in lists.groupby("version", sort=False):
+        number = TABLES[str(version)]
+        tables[f"Table {number}"] = side_by_side(rows)
+    return tables
+
+
 def stars(p: pd.Series) -> pd.Series:
     """Mark p-values as Table 8 does.
 
@@ -139,6 +161,53 @@ def table8(correlations: pd.DataFrame) -> pd.DataFrame:
     wide = table.pivot(index="predictor", columns=["model", "outcome"], values="cell")
     columns = pd.MultiIndex.from_frame(table[["model", "outcome"]].drop_duplicates())
     return wide.loc[table.predictor.unique(), columns]
+
+
+def ratings_of_ends(
+    ratings: Mapping[Map, pd.DataFrame],
+) -> dict[str, pd.DataFrame]:
+    """Select the ratings that have the words of Table 9.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings by map.
+
+    Returns
+    -------
+    dict of DataFrame
+        The ratings of EXTENDED by model; models that were not asked for all `ENDS` are left out.
+    """
+    of_words = {}
+    for (model, version), table in ratings.items():
+        if version == "EXTENDED" and set(ENDS) <= set(table):
+            of_words[model] = table
+    return of_words
+
+
+def ends_of_words(of_words: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Find the groups at either end of each word of Table 9.
+
+    Parameters
+    ----------
+    of_words : mapping
+        From `ratings_of_ends`.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``word`` and the columns of `statistics.extremes`; no row without a model.
+    """
+    tables = []
+    for model, ratings in of_words.items():
+        for word in ENDS:
+            ends = extremes(ratings, word)
+            ends.insert(0, "model", model)
+            ends.insert(1, "word", word)
+            tables.append(ends)
+    if not tables:
+        return pd.DataFrame(columns=["model", "word"])
+    return pd.concat(tables, ignore_index=True)
 
 
 def table9(extremes: pd.DataFrame) -> pd.DataFrame:
@@ -264,3 +333,118 @@ def marked(versus: pd.DataFrame) -> pd.DataFrame:
         is_equal = is_map and row.row in set(_equal_pairs(row.table, source))
         marks.append("the print has C = W" if is_equal else "")
     return versus.assign(mark=marks)
+
+
+def numbers_of_words(
+    model: str,
+    traits: pd.DataFrame,
+    lexicon: dictionary.Lexicon,
+    mappings: dict[str, str],
+    sensitivity: pd.DataFrame,
+    between_prompts: pd.DataFrame,
+    ablated: str,
+) -> list[tuple]:
+    """Collect the numbers of one model that the paper has in its Tables 13 to 15 and appendix L.
+
+    Parameters
+    ----------
+    model : str
+        The model.
+    traits : DataFrame
+        ``model`` and ``keyword``, as often as it was given.
+    lexicon : Lexicon
+        The dictionary.
+    mappings : dict
+        Keywords that stand for words of the dictionary.
+    sensitivity : DataFrame
+        Index ``model`` and ``prompt``, from `sensitivity.by_prompt`.
+    between_prompts : DataFrame
+        From `sensitivity.mean_of_axes`.
+    ablated : str
+        The printed name of the model whose ablations the paper prints.
+
+    Returns
+    -------
+    list of tuple
+        As :func:`ingroup.published.beside` takes them; none for a model that is not printed.
+    """
+    source = published.model_of("stereomap", model)
+    if source is None:
+        return []
+
+    keywords = traits.keyword[traits.model == model]
+    coverage = _coverage_as_printed(keywords, lexicon, mappings)
+    sources: list[tuple] = [(15, "coverage_pct", coverage)]
+
+    own = sensitivity.loc[[model]].droplevel("model")
+    own = own.dropna(axis=1, how="all")
+    of_paper = own.loc[stimuli.ablations()[0]]
+    for end in ("mean", "max"):
+        variation = {}
+        for axis in AXES:
+            variation[axis] = of_paper.get(f"{axis} CV {end}, all rounds")
+        by_axis = pd.Series(variation, dtype=float)
+        sources.append((13, f"cv_{end}", by_axis.rename_axis("dimension")))
+
+    if source == ablated:
+        sources.append((14, "value", _table14_as_printed(own)))
+        is_own = between_prompts.model == model
+        by_form = between_prompts[is_own].set_index("prompt")
+        by_form = by_form.rename_axis("prompt_type")
+        sources.append(("appendix_l", "cv_mean", by_form.cv_mean))
+    return sources
+
+
+def _table14_as_printed(own: pd.DataFrame) -> pd.Series:
+    """The numbers of one model by prompt and metric, under the names of Table 14."""
+    # Table 13 has the variation over all rounds.
+    over_all_rounds = own.columns.str.endswith("all rounds")
+    table = own.loc[:, ~over_all_rounds]
+
+    metrics = table.columns.str.lower().str.replace(" ", "_")
+    table = table.set_axis(metrics, axis=1)
+    table = table.rename_axis("prompt_type").rename_axis(columns="metric")
+    return table.stack()
+
+
+def _coverage_as_printed(
+    keywords: pd.Series, lexicon: dictionary.Lexicon, mappings: dict[str, str]
+) -> pd.Series:
+    """Percentage of keywords that each of the paper's three stages covers."""
+    lemmas = dictionary.lemmatizer("paper")
+    found = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
+    covered = dictionary.coverage(found.assign(model=""), by="model")
+    is_printed = covered.printed_stage != ""
+    by_stage = covered[is_printed].set_index("printed_stage")
+    by_stage = by_stage.rename_axis("stage")
+    return by_stage.coverage_pct
+
+
+def table13(sensitivity: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Lay out the variation over rounds as Table 13 does, the models of the run below the paper's.
+
+    Parameters
+    ----------
+    sensitivity : DataFrame
+        Index ``model`` and ``prompt``, from `sensitivity.by_prompt`.
+    models : sequence of str
+        The models of the run; those without rounds to compare are left out.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, a column per axis.
+    """
+    printed = published.load("stereomap", 13)
+    table = printed.pivot(index="model", columns="dimension", values="cv_mean")
+    paper = stimuli.ablations()[0]
+    # Table 13 names its columns by the axes.
+    names = [f"{axis} CV mean, all rounds" for axis in table]
+    for model in models:
+        if (model, paper) in sensitivity.index:
+            row = sensitivity.loc[(model, paper), names]
+            table.loc[f"{label(model)} (here)"] = row.to_numpy()
+
+    # A model of one round has no variation.
+    table = table.astype(float)
+    return table.dropna()

@@ -4,11 +4,14 @@ Tables 13 and 14, and appendix L. `written` are replies in free text and `rated`
 count, as `answers.load` returns them, both to the first prompt of one model.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.answers import rating_table, spoken
+from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.statistics import AXES
 
 
@@ -134,3 +137,126 @@ def between_prompts(
         means = statistics.group_means(axis_scores(first_rounds, incomplete))
         forms.append(means.reset_index().assign(round=number))
     return statistics.variation(pd.concat(forms), AXES, 2)
+
+
+def of_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
+    """Select the replies of one model to one form of the first prompt.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies of several models, as `answers.load_calls` returns them.
+    model : str
+        The model.
+    ablation : str
+        The form, one of `stimuli.ablations`.
+
+    Returns
+    -------
+    DataFrame
+        Their rows.
+    """
+    is_of_model = replies.model == model
+    is_of_form = replies.ablation == ablation
+    is_first = replies.prompt == FIRST.split("/")[1]
+    return replies[is_of_model & is_of_form & is_first]
+
+
+def by_prompt(
+    written: pd.DataFrame,
+    rated: pd.DataFrame,
+    rounds: int,
+    incomplete: str,
+    all_rounds: int,
+) -> pd.DataFrame:
+    """Compute the rows of Table 14 of all models: one per form of the first prompt.
+
+    Parameters
+    ----------
+    written, rated : DataFrame
+        Replies of several models.
+    rounds : int
+        How many rounds count, the same for all forms.
+    incomplete : {"drop", "mean"}
+        As in `round_scores`.
+    all_rounds : int
+        How many rounds of the paper's form count for Table 13.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model`` and ``prompt``; the numbers of `table14_row`. A form without a rated reply
+        has no row.
+    """
+    paper = stimuli.ablations()[0]
+    rows = {}
+    forms = written[["model", "ablation"]].drop_duplicates()
+    for model, form in forms.itertuples(index=False):
+        rated_replies = of_prompt(rated, model, form)
+        if rated_replies.empty:
+            continue
+        rows[model, form] = table14_row(
+            of_prompt(written, model, form),
+            rated_replies,
+            rounds,
+            incomplete,
+            all_rounds if form == paper else 0,
+        )
+    return pd.DataFrame(rows).T.rename_axis(["model", "prompt"])
+
+
+def reduced_forms(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """List the reduced forms of the prompt that can be compared with the paper's form.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `by_prompt`.
+
+    Returns
+    -------
+    list of tuple
+        Models and forms. A model without the paper's form has none.
+    """
+    paper = stimuli.ablations()[0]
+    pairs = []
+    for model, form in table.index:
+        if form != paper and (model, paper) in table.index:
+            pairs.append((model, form))
+    return pairs
+
+
+def table_of_forms(varied: Mapping[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
+    """Put the variation between prompts of all models into one table.
+
+    Parameters
+    ----------
+    varied : mapping
+        From `between_prompts`, by model and reduced form.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model`` and ``prompt``; the columns of `between_prompts`. No row without a form.
+    """
+    if not varied:
+        index = pd.MultiIndex.from_tuples([], names=["model", "prompt"])
+        return pd.DataFrame(index=index, columns=["cv_mean"], dtype=float)
+    return pd.concat(varied, names=["model", "prompt"]).droplevel(2)
+
+
+def mean_of_axes(varied: pd.DataFrame) -> pd.DataFrame:
+    """Average the variation between two prompts over both axes, as appendix L prints it.
+
+    Parameters
+    ----------
+    varied : DataFrame
+        From `table_of_forms`.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``prompt`` and ``cv_mean``.
+    """
+    by_form = varied.groupby(["model", "prompt"], sort=False)
+    return by_form.cv_mean.mean().reset_index()

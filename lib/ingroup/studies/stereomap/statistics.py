@@ -643,6 +643,28 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     return table[columns]
 
 
+def refusals_by_model(replies: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Compute the refusal rates of several models.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        The columns of `refusal_rates`, and ``model``.
+    models : sequence of str
+        The models, in the order of the table.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, then the columns of `refusal_rates`.
+    """
+    rates = {}
+    for model in models:
+        own = replies[replies.model == model]
+        rates[model] = refusal_rates(own)
+    return pd.concat(rates, names=["model"]).reset_index("model")
+
+
 def _worth(sizes: pd.Series) -> pd.Series:
     """How many replies of one construct are worth a mean of constructs with `sizes` replies."""
     by_group = (1 / sizes).groupby("group")

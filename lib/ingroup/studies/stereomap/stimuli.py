@@ -183,6 +183,44 @@ def words(version: str = "EXTENDED") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def dimensions_of(family: str) -> list[str]:
+    """Return the dimensions of a family of Table 4.
+
+    Parameters
+    ----------
+    family : str
+        For example "Emotion".
+
+    Returns
+    -------
+    list of str
+        The dimensions in the order of the table.
+    """
+    table = published.load("stereomap", 4)
+    of_family = table[table.family == family]
+    return list(of_family.dimension.unique())
+
+
+def constructs(version: str = "EXTENDED") -> dict[str, str]:
+    """Return the construct of each prompt.
+
+    Parameters
+    ----------
+    version : {"EXTENDED", "ORIGINAL"}
+        The version of the prompts.
+
+    Returns
+    -------
+    dict of str
+        The construct by the prompt's name without its version, as tables of replies have it.
+    """
+    by_prompt = {}
+    for name, prompt in prompts(version).items():
+        _, short_name = name.split("/")
+        by_prompt[short_name] = prompt.construct
+    return by_prompt
+
+
 def ablations() -> list[str]:
     """Return the names of the four forms of a prompt.
 
