@@ -9,14 +9,14 @@ from itertools import product
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import dictionary, models, paths, published
+from ingroup import dictionary, models, published
 from ingroup.studies.biased_samaritan import printed as samaritan_tables
 from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.empathy_gap import printed as gap_tables
 from ingroup.studies.empathy_gap import stimuli as identities
 from ingroup.studies.giebench import design
 from ingroup.studies.giebench import printed as giebench_tables
@@ -43,7 +43,7 @@ def loaded_once():
 
 
 def of_empathy_gap(name, printed):
-    """The rows that the cell gives to `published.beside`."""
+    """Every block of a model, with the columns of the released code."""
     blocks = list(product([name], SETTINGS, identities.categories()))
     index = pd.MultiIndex.from_tuples(blocks, names=["model", "setting", "category"])
     gaps = [
@@ -54,27 +54,13 @@ def of_empathy_gap(name, printed):
         "null_high_spread",
     ]
     spreads = ["mean_released", "std_released", "z_min_released", "z_max_released"]
-    compared = []
-
-    def beside_each(study, sources):
-        compared.extend(sources[name])
-        return published.beside_each(study, sources)
-
-    names = {
-        "KEY": list(index.names),
-        "pd": pd,
-        "display": lambda *_: None,
-        "table02": pd.DataFrame(0.0, index, gaps).reset_index(),
-        "table06": pd.DataFrame(0.0, index, ["percent_of_events"]).reset_index(),
-        "spread": pd.DataFrame(0.0, index, spreads),
-        "published": SimpleNamespace(beside_each=beside_each),
-        "out": SimpleNamespace(write_any=lambda table, *_: table),
-    }
-    notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
-    start = "numbers = table02.merge("
-    (source,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
-    exec(source, names)
-    return [(table, column, numbers) for table, column, numbers, *_ in compared]
+    sources = gap_tables.numbers_of(
+        pd.DataFrame(0.0, index, gaps).reset_index(),
+        pd.DataFrame(0.0, index, ["percent_of_events"]).reset_index(),
+        pd.DataFrame(0.0, index, spreads),
+    )
+    # The ends of the null come with their spread, which the printed numbers do not need.
+    return [(table, column, here) for table, column, here, *_ in sources[name]]
 
 
 def of_biased_samaritan(name, printed):

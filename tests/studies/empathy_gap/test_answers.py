@@ -20,7 +20,10 @@ from ingroup.studies.empathy_gap.answers import (
     free_beside_scored,
     from_parts,
     load,
+    load_every_reading,
+    load_ratings,
     load_rounds,
+    load_texts,
     mean_distribution,
     mean_of_rounds,
     read_by_both_rules,
@@ -113,6 +116,24 @@ def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
     assert ratings.values.shape == (6, 6, 2)
     assert (ratings.values == 45).all()  # the mean of 30 and 60; the third round refuses
     assert ratings.counts["ok"] == 72
+
+
+def test_texts_are_averaged_over_rounds_and_all_replies_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    rounds = calls(PARAMETERS | {"ROUNDS": 2})
+    for call_of_round, reply in zip(rounds, ["30", "I cannot"], strict=True):
+        engine = Toy(lambda *_, reply=reply: reply, model="org/one")
+        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
+        ask([call_of_round], PARAMETERS)
+
+    texts, counts = load_texts(rounds)
+    ratings = load_ratings(rounds, texts)
+
+    key = ("org/one", "P0,S0,T0", "Religion")
+    assert list(texts) == list(counts) == [key]
+    assert (texts[key].values == 30).all()
+    assert counts[key][["ok", "refused", "missing"]].tolist() == [72, 72, 0]
+    assert ratings[key] is texts[key]  # and is not parsed again
 
 
 @st.composite
@@ -310,3 +331,27 @@ def test_free_text_is_read_by_both_rules(scored_and_free):
 
 def test_no_free_text_has_no_rows():
     assert read_by_both_rules([]).empty
+
+
+def test_scored_answers_are_analysed_where_there_is_free_text_too(scored_and_free):
+    scored, free = scored_and_free
+    key = scored.key[:3]
+    texts, _ = load_texts([free])
+
+    ratings = load_ratings([scored], texts)
+
+    assert texts[key].values.shape == (6, 6, 1)
+    assert ratings[key].values[0, 0].tolist() == [3, 4]
+
+
+def test_every_reading_begins_with_the_free_text(scored_and_free):
+    """These answers were stored without steps, so their mean is the one reading of the scores."""
+    scored, free = scored_and_free
+
+    alone = load_every_reading([scored])
+    with_text = load_every_reading([scored], load(free))
+
+    assert list(alone) == [("expected", "turn")]
+    assert list(with_text) == [("free", ""), ("expected", "turn")]
+    assert with_text["expected", "turn"][0, 0].tolist() == [3, 4]
+    assert with_text["free", ""][0, :4, 0].tolist()[0] == 4

@@ -121,6 +121,34 @@ def test_a_cut_text_is_refused_and_one_that_goes_on_behind_its_brace_is_not(even
         with_rewrites(events, cut)
 
 
+def test_rewritten_texts_are_drawn_to_be_checked(events):
+    """The same seed draws the same texts, and another seed others."""
+    sample = design.rewrites_to_check(events, replies(events), 1, 4)
+    again = design.rewrites_to_check(events, replies(events), 1, 4)
+    other = design.rewrites_to_check(events, replies(events), 2, 4)
+    all_of_them = design.rewrites_to_check(events, replies(events), 1)
+
+    assert len(sample) == 4
+    assert sample.equals(again)
+    assert set(sample.index) != set(other.index)
+    assert sorted(all_of_them.index) == list(range(12))
+    assert sample.third_person_text.tolist() == rewritten(events)[sample.index].tolist()
+    assert set(sample.faithful) == {""}
+    assert "text_id" not in sample
+
+
+def test_a_trial_is_named_by_its_pair_and_its_event(events):
+    (block,) = trials(events, ["P0,S0,T0"], ["Religion"]).blocks
+
+    about = design.asked_about(block.condition(12))
+
+    assert about == {
+        "perceiver": "a person",
+        "experiencer": stimuli.identities("Religion").identity[1],
+        "event": f"anger: {events.generated_text[0]}",
+    }
+
+
 def test_without_the_first_person_what_was_written_is_rewritten(events):
     without_first_person = events.assign(first_person_text=np.nan)
 

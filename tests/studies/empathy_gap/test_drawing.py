@@ -143,3 +143,85 @@ def test_planted_cells_are_in_two_colours_with_the_models_own_error():
     assert (len(own.get_xdata()), len(other.get_xdata())) == (n, n * n - n)
     assert (own.get_ydata() - own.get_xdata() == 1).all()
     assert "the model's own error: -0.10" in ax.texts[0].get_text()
+
+
+def test_settings_stand_in_the_order_of_the_paper_or_of_the_user():
+    table = pd.DataFrame({"setting": ["P2,S0,T0", "P0,S0,T0", "P0,S0,T0"]})
+
+    assert drawing.settings_of(table) == ["P0,S0,T0", "P2,S0,T0"]
+    wanted = ["P1,S0,T0", "P2,S0,T0", "P0,S0,T0"]
+    assert drawing.settings_of(table, wanted) == ["P2,S0,T0", "P0,S0,T0"]
+
+
+def test_a_model_is_visible_if_one_of_its_blocks_has_cells_a_point_apart():
+    cells = pd.DataFrame(
+        {
+            "model": ["wide", "wide", "wide", "wide", "alike", "alike"],
+            "setting": ["P0,S0,T0", "P0,S0,T0", "P1,S0,T0", "P1,S0,T0", "P0,S0,T0", "P0,S0,T0"],
+            "category": "Religion",
+            "mean": [50.0, 50.1, 70.0, 71.0, 40.0, 40.9],
+        }
+    )
+
+    assert drawing.visible_models(cells) == ["wide"]
+
+
+def test_each_model_and_category_has_a_line_of_probabilities():
+    table = pd.DataFrame(
+        {
+            "model": ["some/own"] * 4,
+            "category": ["Religion", "Religion", "Nationality", "Nationality"],
+            "rating": [0, 1, 0, 1],
+            "probability": [0.25, 0.75, 0.5, 0.5],
+        }
+    )
+
+    fig = drawing.distributions(table)
+
+    (ax,) = fig.axes
+    lines = [line.get_ydata().tolist() for line in ax.lines if len(line.get_ydata())]
+    assert lines == [[0.25, 0.75], [0.5, 0.5]]
+    (key,) = fig.legends
+    assert [text.get_text() for text in key.get_texts()] == ["own, Religion", "own, Nationality"]
+    assert ax.get_yscale() == "log"
+
+
+def test_each_dot_of_two_precisions_is_a_pair_of_ratings():
+    rows = [
+        ("some/own", "expected", 50.0, 52.0),
+        ("some/own", "expected", 50.0, 52.0),
+        ("some/own", "greedy", 10.0, 0.0),
+        ("other", "greedy", 1.0, 2.0),
+    ]
+    ratings = pd.DataFrame(rows, columns=["model", "reading", "float32", "bfloat16"])
+
+    means, greedy = drawing.precisions(ratings, ["some/own"]).axes
+
+    assert means.get_title() == "own, expected"
+    assert means.collections[0].get_offsets().tolist() == [[50, 52]]
+    assert greedy.get_title() == "own, greedy"
+    assert greedy.collections[0].get_offsets().tolist() == [[10, 0]]
+
+
+def test_effects_over_settings_have_their_interval_and_the_range_of_settings():
+    table = pd.DataFrame(
+        {
+            "model": ["some/own"],
+            "category": ["Religion"],
+            "estimate": [0.5],
+            "low": [0.1],
+            "high": [0.9],
+            "least": [0.3],
+            "greatest": [0.7],
+        }
+    )
+
+    (ax,) = drawing.over_settings(table).axes
+
+    spans = set()
+    for collection in ax.collections:
+        for path in collection.get_paths():
+            ends = path.vertices[:, 0]
+            spans.add((ends.min(), ends.max()))
+    assert {(0.1, 0.9), (0.3, 0.7)} <= spans
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["own, Religion"]

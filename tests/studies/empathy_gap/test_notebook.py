@@ -82,6 +82,7 @@ def table_2(ratings):
     (source,) = [cell.source for cell in notebook.cells if cell.source.startswith("gaps = {}")]
     names = {
         "statistics": statistics,
+        "layouts": SimpleNamespace(gaps=lambda table: table),
         "by_key": by_key,
         "own_generator": own_generator,
         "same": dict.fromkeys("ab", np.eye(4, dtype=bool)),

@@ -8,12 +8,19 @@ import pytest
 
 from ingroup import paths
 from ingroup.design import Design
-from ingroup.inference import Sampling, find_model
+from ingroup.inference import Call, Sampling, ask, call, find_model
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.planted import Planted, recovery, with_verdicts
+from ingroup.studies.empathy_gap.planted import (
+    Planted,
+    counted_in_stores,
+    recovery,
+    with_verdicts,
+)
+from ingroup.studies.empathy_gap.planted import cells as planted_cells
+from toy import Toy
 
 NAN = np.nan
 DEFAULT = "P0,S0,T0"
@@ -209,3 +216,48 @@ def test_a_verdict_is_of_the_pipeline_and_one_of_the_model():
     ]
     assert table.verdict.tolist() == ["as planted", "not as planted", "as planted", "as planted"]
     assert table.model_error.tolist() == pytest.approx([-0.1, -0.3, -0.1, 0])
+
+
+def test_a_planted_cell_stands_beside_the_cell_here_unless_no_difference_is_planted():
+    """Cells of 0 to 8 points are planted in one block, and 5 points everywhere in another."""
+    names = ["a person", "x", "y"]
+    index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
+    here = pd.DataFrame({"mean": np.arange(9.0) + 1}, index).reset_index()
+    one = ("m", DEFAULT, "Religion")
+    flat = ("m", DEFAULT, "Nationality")
+    matrix = pd.concat(
+        [here.assign(model="m", setting=DEFAULT, category=key[2]) for key in (flat, one)]
+    )
+    counted = np.arange(9.0).reshape(3, 3, 1)
+
+    pairs = planted_cells({one: counted, flat: np.full((3, 3, 1), 5.0)}, matrix, "listwise")
+    none = planted_cells({flat: np.full((3, 3, 1), 5.0)}, matrix, "listwise")
+
+    assert set(pairs.category) == {"Religion"}
+    assert (pairs["mean"] - pairs.planted).tolist() == [1] * 9
+    assert pairs.perceiver.tolist() == np.repeat(names, 3).tolist()
+    assert none.empty
+    assert none.columns.tolist() == pairs.columns.tolist()
+
+
+def test_delta_is_counted_from_the_stored_texts_of_all_rounds(tmp_path, monkeypatch):
+    """A round with a gap and one without: the gap of their means, by the study's own functions."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
+    design = trials(stimuli.load_events("sample", 2), [DEFAULT], ["Religion"])
+    labels = {"setting": DEFAULT, "category": "Religion"}
+    rounds = []
+    for part, texts in (("one", ["90", "10", "50", "40", "70"]), ("two", ["50"])):
+        engine = Toy(lambda chat, again, number, texts=texts: texts[number % len(texts)])
+        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
+        of_round = Call("empathy_gap", "s", "m", "vllm", part, design, Sampling(), labels)
+        ask([of_round], {})
+        rounds.append(of_round)
+    found = answers.load_rounds(rounds)
+    matrix = statistics.gap_matrix(found.values)
+
+    counted = counted_in_stores(rounds, "listwise")
+
+    assert counted == pytest.approx(statistics.empathy_gap(matrix, np.eye(5, dtype=bool)))
+    scored = replace(rounds[0], sampling=Sampling(choices=("1", "2")))
+    assert np.isnan(counted_in_stores([scored], "listwise"))

@@ -1,17 +1,15 @@
 """Printed beside here: of identical answers nothing differs, however the authors computed it."""
 
 from statistics import mean, pstdev
-from types import SimpleNamespace
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import paths, published
+from ingroup import published
 from ingroup.stats.permutation import PermutationTest
 from ingroup.studies.empathy_gap import statistics, stimuli
-from ingroup.studies.empathy_gap.printed import gaps_of_the_paper, table2, with_paper
+from ingroup.studies.empathy_gap.printed import gaps_of_the_paper, numbers_of, table2, with_paper
 from reprint import reprint
 
 KEY = ["model", "setting", "category"]
@@ -122,7 +120,7 @@ def by_key(rows):
 
 @pytest.fixture
 def versus(monkeypatch, tmp_path):
-    """What the notebook's own cell says of made-up answers and the tables made of them."""
+    """Made-up answers beside the tables that the authors would have made of them."""
     rng = np.random.default_rng(3)
     cells = {}
     gaps = {}
@@ -152,22 +150,9 @@ def versus(monkeypatch, tmp_path):
     reprint(tmp_path / "published", monkeypatch, "empathy_gap", PRINTED, numbers)
 
     cells = pd.concat(cells, names=KEY).reset_index(KEY)
-    names = {
-        "KEY": KEY,
-        "pd": pd,
-        "published": published,
-        "display": lambda *_: None,
-        "table02": by_key(gaps),
-        "table06": by_key(lost),
-        "spread": statistics.spread(cells, KEY),
-        "out": SimpleNamespace(write_any=lambda table, *_: table),
-    }
-    notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
-    start = "numbers = table02.merge("
-    (source,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
-    exec(source, names)
-
-    return names["versus"]
+    spreads = statistics.spread(cells, KEY)
+    here = numbers_of(by_key(gaps), by_key(lost), spreads)
+    return published.beside_each("empathy_gap", here)
 
 
 def test_identical_answers_never_differ(versus):

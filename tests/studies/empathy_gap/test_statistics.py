@@ -728,6 +728,37 @@ def test_standing_of_names_by_hand(named):
     assert table.spread.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
 
 
+def test_perceiver_and_experiencer_stand_side_by_side(named):
+    table = statistics.side_by_side(statistics.standing(named))
+
+    columns = ["model", "category", "name", "perceiver", "experiencer"]
+    assert table[columns].values.tolist() == [
+        ["m", "Religion", "x", 1.5, 2],
+        ["m", "Religion", "y", 1, 0.5],
+    ]
+
+
+def test_the_lowest_pairs_are_those_of_each_category(named):
+    """Of m the pairs (y, y) of -1 and (x, x) of 1; of another model the same."""
+    cells = pd.concat([named, named.assign(model="a")]).assign(mean=5.0)
+
+    lowest = statistics.lowest_pairs(cells, 2)
+
+    assert lowest.model.tolist() == ["a", "a", "m", "m"]
+    assert lowest.z.tolist() == [-1, 1, -1, 1]
+    assert lowest.perceiver.tolist() == ["y", "x", "y", "x"]
+
+
+def test_the_own_cell_farthest_from_its_row_is_found(named):
+    """x rates x 0.5 below the mean of its row, y rates y 2 below its own."""
+    cells = named.assign(mean=named.z)
+
+    farthest = cells.loc[statistics.farthest_own_cell(cells)]
+
+    assert farthest[["perceiver", "experiencer"]].tolist() == ["y", "y"]
+    assert statistics.farthest_own_cell(cells.head(0)) is None
+
+
 def test_who_stands_out_by_hand(named):
     extremes = statistics.extremes(statistics.standing(named))
 
@@ -879,3 +910,25 @@ def test_a_block_is_common_where_all_models_have_a_gap():
 
     assert table.delta.tolist() == [1, 2, 3]
     assert table.common.tolist() == [True, False, True]
+
+
+def test_the_mean_gap_of_a_model_is_that_of_all_its_blocks_and_of_common_ones():
+    gaps = pd.DataFrame(
+        {
+            "model": ["m", "m", "a"],
+            "delta": [1.0, 4.0, -2.0],
+            "common": [True, False, True],
+        }
+    )
+
+    means = statistics.mean_gaps(gaps)
+
+    assert means.index.tolist() == ["m", "a"]
+    assert means.blocks.tolist() == [2, 1]
+    assert means["mean"].tolist() == [2.5, -2]
+    assert means.mean_common.tolist() == [1, -2]
+    assert means["max"].tolist() == [4, -2]
+
+
+def test_the_root_of_the_mean_square_by_hand():
+    assert statistics.root_mean_square(pd.Series([3.0, -4.0, np.nan])) == pytest.approx(12.5**0.5)

@@ -36,6 +36,41 @@ def test_identities_are_those_of_table_1_in_its_order(category, size):
     assert len(identities) == size
 
 
+def test_the_names_of_a_group_are_those_of_table_1():
+    printed = published.load("empathy_gap", 1)
+    is_group = (printed.category == "Race or Ethnicity") & (printed.group == printed.group[0])
+
+    table = stimuli.names_by_group(["Religion", "Race or Ethnicity"])
+
+    names = table.identities["Race or Ethnicity", printed.group[0]]
+    assert names == ", ".join(printed.identity_name[is_group])
+    assert table.index[0] == ("Religion", "unspecified")
+    assert len(table) == 6 + 5
+
+
+def test_each_identity_has_its_group_by_category():
+    groups = stimuli.groups(["Religion", "Race or Ethnicity"])
+
+    assert list(groups) == ["Religion", "Race or Ethnicity"]
+    assert groups["Race or Ethnicity"]["a Latina"] == groups["Race or Ethnicity"]["a Latino"]
+    assert groups["Religion"]["a person"] == "unspecified"
+
+
+def test_every_wording_is_listed_with_its_text():
+    table = stimuli.wordings().set_index("name")
+    setting = stimuli.setting("P2,S1,T0")
+
+    assert table.text[["P2", "S1", "T0"]].tolist() == [setting.persona, setting.scale, setting.task]
+    assert table.part[["P2", "S1", "T0"]].tolist() == ["persona", "scale", "task"]
+    assert not table.index.has_duplicates
+
+
+def test_a_chat_is_written_message_by_message():
+    chat = [{"role": "system", "content": "You are."}, {"role": "user", "content": "Rate\nit."}]
+
+    assert stimuli.chat_text(chat) == "[system]\nYou are.\n\n[user]\nRate\nit.\n"
+
+
 def test_there_are_three_categories():
     assert len(stimuli.categories()) == 3
 

@@ -4,7 +4,7 @@ A block is one category in one setting: every perceiver with every experiencer a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -31,7 +31,9 @@ from ingroup.parsing import (
 )
 from ingroup.stats.paired import nan_mean
 from ingroup.studies.empathy_gap import stimuli
+from ingroup.synthesis import ways_to_read
 
+Key = tuple[str, str, str]  # model, setting and category of a block
 MISSING = "missing"  # the trial was never answered
 STATUSES = (OK, REFUSED, UNPARSABLE, CUT, FAILED, MISSING)
 
@@ -144,7 +146,7 @@ def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return values, status
 
 
-def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
+def by_block(calls: Iterable[Call]) -> dict[Key, list[Call]]:
     """Group calls by model, setting and category.
 
     Parameters
@@ -191,6 +193,108 @@ def load_rounds(
         As `load`.
     """
     return mean_of_rounds([load(call, rule, reading) for call in calls])
+
+
+def load_texts(
+    calls: Iterable[Call], rule: Rule = "sound"
+) -> tuple[dict[Key, Ratings], dict[Key, pd.Series]]:
+    """Load the free text of all blocks, and count its replies.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls for free text, with stored answers.
+    rule : {"sound", "released"}
+        As in `load`.
+
+    Returns
+    -------
+    ratings : dict of Ratings
+        The mean ratings of each block over its rounds.
+    counts : dict of Series
+        How many replies of all its rounds have each status.
+
+    Raises
+    ------
+    StoreError
+        As `load`.
+    """
+    ratings = {}
+    counts = {}
+    for key, calls_of_block in by_block(calls).items():
+        rounds = [load(call, rule) for call in calls_of_block]
+        ratings[key] = mean_of_rounds(rounds)
+        counts[key] = sum(of_round.counts for of_round in rounds)
+    return ratings, counts
+
+
+def load_ratings(
+    calls: Iterable[Call],
+    texts: Mapping[Key, Ratings],
+    rule: Rule = "sound",
+) -> dict[Key, Ratings]:
+    """Load the ratings that the study analyses.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        The calls that are analysed (:func:`ingroup.inference.rated`), with stored answers.
+    texts : mapping
+        The ratings of the blocks in free text, from `load_texts`.
+    rule : {"sound", "released"}
+        As in `load`.
+
+    Returns
+    -------
+    dict of Ratings
+        By block: the scored answers if the block was asked over choices, else the free text.
+
+    Raises
+    ------
+    StoreError
+        As `load`.
+    """
+    ratings = {}
+    for key, calls_of_block in by_block(calls).items():
+        # Texts are parsed already, and a scored block may have texts of some of its events, too.
+        if calls_of_block[0].over_choices:
+            ratings[key] = load_rounds(calls_of_block, rule)
+        else:
+            ratings[key] = texts[key]
+    return ratings
+
+
+def load_every_reading(
+    calls: Sequence[Call], free: Ratings | None = None
+) -> dict[tuple[str, str], np.ndarray]:
+    """Load the scored answers of a block under every reading that they allow.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        The rounds of one block over choices.
+    free : Ratings, optional
+        The ratings of its free text, if it was asked for some.
+
+    Returns
+    -------
+    dict of ndarray
+        Ratings by reading and ending: first ("free", ""), if there is free text, then those of
+        :func:`ingroup.synthesis.ways_to_read`, for example ("greedy", "turn").
+
+    Raises
+    ------
+    StoreError
+        As `load`.
+    """
+    values = {}
+    if free is not None:
+        values["free", ""] = free.values
+    for reading in ways_to_read(calls).values():
+        ratings = load_rounds(calls, reading=reading)
+        name = (reading.how, reading.ending)
+        values[name] = ratings.values
+    return values
 
 
 def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:

@@ -410,3 +410,55 @@ def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame
             raise EngineError(f"{name} has a rewritten text that was cut; give more REWRITE_TOKENS")
         texts.append(text)
     return events.assign(third_person_text=texts)
+
+
+def rewrites_to_check(
+    events: pd.DataFrame, responses: pd.DataFrame, seed: int, n: int = 24
+) -> pd.DataFrame:
+    """Draw rewritten texts for somebody to compare with the originals, as the authors did.
+
+    Parameters
+    ----------
+    events : DataFrame
+        As in `with_rewrites`.
+    responses : DataFrame
+        As in `with_rewrites`.
+    seed : int
+        Draws the sample.
+    n : int
+        How many texts are drawn, or all if there are fewer.
+
+    Returns
+    -------
+    DataFrame
+        Events with their ``third_person_text``, and the empty column ``faithful``.
+
+    Raises
+    ------
+    EngineError
+        As `with_rewrites`.
+    """
+    written = with_rewrites(events, responses)
+    sample = written.sample(min(n, len(written)), random_state=seed)
+    return sample.drop(columns="text_id").assign(faithful="")
+
+
+def asked_about(condition: Mapping[str, Any]) -> dict[str, str]:
+    """Name what a trial asks about, for a table of replies.
+
+    Parameters
+    ----------
+    condition : mapping
+        The condition of a trial of `trials`.
+
+    Returns
+    -------
+    dict
+        ``perceiver``, ``experiencer`` and ``event``, which is its emotion and its narrative.
+    """
+    event = condition["event"]
+    return {
+        "perceiver": condition["perceiver"],
+        "experiencer": condition["experiencer"],
+        "event": f"{event.emotion}: {event.narrative}",
+    }

@@ -3,6 +3,7 @@
 ``DRAWN`` is "sound", or "released" for the colours and scales of the authors' code.
 """
 
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ingroup import figures
 from ingroup.models import label
-from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap import precision, stimuli
 from ingroup.studies.empathy_gap.statistics import same_group
 
 WHITE = "white: not different from at least one of its two in-group cells"
@@ -50,6 +51,52 @@ def square(cells: pd.DataFrame, column: str) -> np.ndarray:
     """
     n = math.isqrt(len(cells))
     return cells[column].to_numpy().reshape(n, n)
+
+
+def settings_of(table: pd.DataFrame, wanted: Sequence[str] = ()) -> list[str]:
+    """List the settings of a table in the order in which they are drawn.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A table with ``setting``.
+    wanted : sequence of str
+        The order; that of the paper's settings if it is empty.
+
+    Returns
+    -------
+    list of str
+        The settings; those that are not in the table are left out.
+    """
+    in_order = wanted
+    if not in_order:
+        in_order = stimuli.prompts()["settings"]
+
+    there = set(table.setting)
+    return [name for name in in_order if name in there]
+
+
+def visible_models(cells: pd.DataFrame) -> list[str]:
+    """List the models of which a heatmap shows something.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        The cells of all blocks, with ``model``, ``setting``, ``category`` and ``mean``.
+
+    Returns
+    -------
+    list of str
+        Those with a block whose cells differ by a point of the scale or more. Z-scores would
+        magnify the smaller differences of the others.
+    """
+    blocks = cells.groupby(["model", "setting", "category"], sort=False)
+    means = blocks["mean"]
+    ranges = means.max() - means.min()
+
+    widest = ranges.groupby("model", sort=False).max()
+    is_visible = widest >= 1
+    return widest.index[is_visible].to_list()
 
 
 def _groups(category: str) -> list[str]:
@@ -401,3 +448,112 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
     ]
     look = {"ha": "right", "va": "bottom", "fontsize": 5.5, "linespacing": 1.3}
     ax.text(0.99, 0.02, "\n".join(lines), transform=ax.transAxes, **look)
+
+
+def distributions(table: pd.DataFrame) -> Figure:
+    """Draw the mean probability of each number of the scale, one line per model and category.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``category``, ``rating`` and ``probability``, in one setting.
+
+    Returns
+    -------
+    Figure
+        Two columns wide, with probabilities on a logarithmic scale.
+    """
+    of = table.model.map(label) + ", " + table.category
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 2.2))
+    sns.lineplot(
+        table.assign(of=of),
+        x="rating",
+        y="probability",
+        hue="of",
+        palette=figures.COLOURS[: of.nunique()],
+        ax=ax,
+        linewidth=0.6,
+        marker=".",
+        markersize=3,
+        markeredgewidth=0,
+    )
+    ax.set(ylabel="mean probability", yscale="log")
+
+    # The legend stands above the panel, where it covers no line.
+    key = ax.get_legend_handles_labels()
+    ax.get_legend().remove()
+    figures.legend(fig, *key)
+    return fig
+
+
+def precisions(ratings: pd.DataFrame, models: Sequence[str]) -> Figure:
+    """Draw the ratings in float32 against those in bfloat16, one panel per model and reading.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        From `precision.ratings`.
+    models : sequence of str
+        The models, one row of panels for each.
+
+    Returns
+    -------
+    Figure
+        Two columns wide. The size of a dot is the number of prompts with these two ratings.
+    """
+    is_shown = ratings.model.isin(models)
+    shown = ratings[is_shown]
+    n_prompts = shown.value_counts(["model", "reading", "float32", "bfloat16"])
+    dots = n_prompts.rename("prompts").reset_index()
+
+    height = 2.8 * len(models)
+    fig, axes = plt.subplots(
+        len(models),
+        len(precision.READINGS),
+        figsize=(figures.TWO_COLUMNS, height),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+    )
+
+    panels = itertools.product(models, precision.READINGS)
+    for ax, (model, reading) in zip(axes.flat, panels, strict=True):
+        is_own = (dots.model == model) & (dots.reading == reading)
+        sns.scatterplot(
+            dots[is_own],
+            x="float32",
+            y="bfloat16",
+            size="prompts",
+            ax=ax,
+        )
+        # On this line both precisions give the same rating.
+        ax.axline((50, 50), slope=1, color="grey", linewidth=0.8, zorder=0)
+        ax.set(title=f"{label(model)}, {reading}", aspect="equal")
+    return fig
+
+
+def over_settings(table: pd.DataFrame) -> Figure:
+    """Draw the mean effect of each model and category over settings, with its interval.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `blocks.over_settings`, rows with an estimate.
+
+    Returns
+    -------
+    Figure
+        One column wide. The pale bar reaches from the least to the greatest effect of a setting.
+    """
+    # `figures.intervals` draws "low" to "high" as a pale bar where there is a second interval.
+    names = {"low": "low_like", "high": "high_like", "least": "low", "greatest": "high"}
+    drawn = table.rename(columns=names)
+    drawn["line"] = table.model.map(label) + ", " + table.category
+    return figures.intervals(
+        drawn,
+        x="estimate",
+        y="line",
+        facet=None,
+        xlabel="own-group effect (SD between cells)",
+        step=0.22,
+    )

@@ -1,5 +1,6 @@
 """What a calibrant is built to answer in this study."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,12 @@ import yaml
 from numpy.typing import NDArray
 
 from ingroup.design import Block
+from ingroup.inference import Call, stored
 from ingroup.models import words
 from ingroup.stats.effects import as_planted
 from ingroup.studies.empathy_gap import statistics, stimuli
-from ingroup.studies.empathy_gap.answers import Ratings
+from ingroup.studies.empathy_gap.answers import Key, Ratings
+from ingroup.studies.empathy_gap.blocks import KEY
 from ingroup.studies.empathy_gap.statistics import Exclusion
 
 
@@ -184,6 +187,32 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> flo
     return gap / means.points.std(ddof=0)
 
 
+def counted_in_stores(calls: Sequence[Call], exclusion: Exclusion) -> float:
+    """Compute delta anew from the stored texts of a block, by `counted_anew`.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        The rounds of one block, with stored answers.
+    exclusion : {"listwise", "pairwise"}
+        As in :func:`~.statistics.exclude`.
+
+    Returns
+    -------
+    float
+        The gap; NaN over choices, where no text says the rating.
+    """
+    if calls[0].over_choices:
+        return np.nan
+
+    rounds = []
+    for call in calls:
+        replies = stored(call).read(columns=["text"])
+        rounds.append(replies.text.astype(object))
+    (block,) = calls[0].design.blocks
+    return counted_anew(pd.concat(rounds, axis=1), block, exclusion)
+
+
 def recovery(
     planted: NDArray[np.float64],
     found: Ratings,
@@ -231,6 +260,44 @@ def recovery(
         "refusals": int(found.counts["refused"]),
         "refusals_both": int((refusal_planted & np.isnan(found.values)).sum()),
     }
+
+
+def cells(
+    planted: Mapping[Key, np.ndarray],
+    matrix: pd.DataFrame,
+    exclusion: Exclusion,
+) -> pd.DataFrame:
+    """Put the planted mean of each cell beside the mean here.
+
+    Parameters
+    ----------
+    planted : mapping
+        The planted ratings of each block: of a model, a setting and a category.
+    matrix : DataFrame
+        From `blocks.cells`.
+    exclusion : {"listwise", "pairwise"}
+        As in :func:`~.statistics.exclude`.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``setting``, ``category``, ``perceiver``, ``experiencer``, ``mean`` and
+        ``planted``. Blocks for which no difference is planted are left out.
+    """
+    columns = [*KEY, "perceiver", "experiencer", "mean"]
+    blocks = matrix.groupby(KEY)
+    # Without a cell, the empty table still has the columns.
+    tables = [pd.DataFrame(columns=[*columns, "planted"])]
+    for key, ratings in planted.items():
+        kept = statistics.exclude(ratings, exclusion)
+        means = statistics.cell_means(kept)
+        if statistics.is_flat(means):
+            continue
+
+        here = blocks.get_group(key)[columns]
+        with_planted = here.assign(planted=means.ravel())
+        tables.append(with_planted)
+    return pd.concat(tables[1:] or tables)
 
 
 def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:

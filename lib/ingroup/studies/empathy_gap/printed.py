@@ -4,9 +4,13 @@ import pandas as pd
 
 from ingroup import published
 from ingroup.models import label
+from ingroup.studies.empathy_gap.blocks import KEY
 
 # The colours of the printed table: teal and red, mixed with white.
 BANDS = {"above_1": "#CCE6E6", "0_to_1": "#EBF5F5", "negative": "#FFD9D9"}
+
+# Columns, and the tables that have them: each table is of one model.
+_SPREADS = {("mean", "std"): (3, 8, 10, 12), ("z_min", "z_max"): (7, 9, 11, 13)}
 
 
 def gaps_of_the_paper() -> pd.DataFrame:
@@ -38,6 +42,50 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     own = gaps.assign(model=gaps.model.map(label))
     printed = gaps_of_the_paper()
     return pd.concat([own, printed.assign(model=printed.model + " (printed)")])
+
+
+def numbers_of(
+    gaps: pd.DataFrame, losses: pd.DataFrame, spreads: pd.DataFrame
+) -> dict[str, list[tuple]]:
+    """Collect the numbers of a run that Tables 2, 3 and 6 to 13 print.
+
+    The paper's numbers come from the released code, so the columns ``_released`` are taken.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        Table 2 of a run, with ``model``, ``setting`` and ``category``.
+    losses : DataFrame
+        Table 6 of the run; a block without free text is not in it.
+    spreads : DataFrame
+        Tables 3 and 7 of the run, from `statistics.spread`.
+
+    Returns
+    -------
+    dict of list
+        The tables, columns and numbers of each model, as :func:`ingroup.published.beside_each`
+        takes them.
+    """
+    with_losses = gaps.merge(losses, "left", on=KEY)
+    numbers = with_losses.merge(spreads.reset_index(), on=KEY)
+    numbers = numbers.rename(columns={"setting": "prompt_setting"})
+
+    sources = {}
+    for model, rows in numbers.groupby("model", sort=False):
+        here = rows.set_index(["prompt_setting", "category"])
+        of_model: list[tuple] = [
+            (2, "delta", here.delta_released),
+            # The ends of the null are drawn at random, so each comes with its spread.
+            (2, "ci_lower", here.null_low_released, here.null_low_spread),
+            (2, "ci_upper", here.null_high_released, here.null_high_spread),
+            (6, "refusal_pct", here.percent_of_events),
+        ]
+        for columns, tables in _SPREADS.items():
+            for table in tables:
+                for column in columns:
+                    of_model.append((table, column, here[f"{column}_released"]))
+        sources[model] = of_model
+    return sources
 
 
 def table2(gaps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -942,6 +942,71 @@ def standing(
     return pd.concat(tables[1:] or tables, ignore_index=True)[columns]
 
 
+def side_by_side(standings: pd.DataFrame) -> pd.DataFrame:
+    """Put the mean of each name as perceiver beside its mean as experiencer.
+
+    Parameters
+    ----------
+    standings : DataFrame
+        From `standing`.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``category``, ``name``, ``perceiver`` and ``experiencer``.
+    """
+    by_side = standings.set_index(["model", "category", "name", "side"])
+    # The names stay in the order of the standings.
+    means = by_side["mean"].unstack(sort=False)
+    return means.reset_index()
+
+
+def lowest_pairs(cells: pd.DataFrame, n: int = 3) -> pd.DataFrame:
+    """Find the pairs with the lowest z-scores: section 5.3.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `named_cells`.
+    n : int
+        How many pairs of each model and category are returned.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``category``, ``perceiver``, ``experiencer``, ``mean`` and ``z``, the lowest of
+        a category first.
+    """
+    # Pairs of equal z stay in the order of the matrix, on every machine.
+    in_order = cells.sort_values("z", kind="stable")
+    category = ["model", "category"]
+    lowest = in_order.groupby(category, sort=False).head(n)
+    lowest = lowest.sort_values([*category, "z"])
+    columns = [*category, "perceiver", "experiencer", "mean", "z"]
+    return lowest[columns]
+
+
+def farthest_own_cell(cells: pd.DataFrame) -> Any:
+    """Find the persona whose rating of its own identity is farthest from the mean of its row.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `named_cells`.
+
+    Returns
+    -------
+    int or None
+        The index of this cell; None without cells.
+    """
+    rows = cells.groupby(["model", "category", "perceiver"])
+    distance = cells["mean"] - rows["mean"].transform("mean")
+    is_own = cells.perceiver == cells.experiencer
+    if not is_own.any():
+        return None
+    return distance[is_own].abs().idxmax()
+
+
 def extremes(standings: pd.DataFrame) -> pd.DataFrame:
     """Name who is rated highest, lowest and most evenly on each side of the matrix.
 
@@ -1172,3 +1237,44 @@ def shared_blocks(gaps: pd.DataFrame) -> pd.DataFrame:
     settled = gaps[gaps.delta.notna()]
     n_models = settled.groupby(["setting", "category"]).model.transform("nunique")
     return settled.assign(common=n_models == settled.model.nunique())
+
+
+def mean_gaps(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Average the gaps of each model over its blocks: section 4.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        From `shared_blocks`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``; the number of ``blocks``, their ``mean``, ``min`` and ``max``, and
+        ``mean_common``, the mean over the blocks that all models have.
+    """
+    by_model = gaps.groupby("model", sort=False)
+    means = by_model.delta.agg(["size", "mean", "min", "max"])
+    means = means.rename(columns={"size": "blocks"})
+
+    common = gaps[gaps.common]
+    # A model without a common block gets NaN, as pandas assigns by index.
+    means["mean_common"] = common.groupby("model").delta.mean()
+    return means
+
+
+def root_mean_square(errors: pd.Series) -> float:
+    """Compute the root of the mean square of some errors.
+
+    Parameters
+    ----------
+    errors : Series
+        Errors in any unit; NaN is left out.
+
+    Returns
+    -------
+    float
+        In the same unit.
+    """
+    squares = errors**2
+    return float(np.sqrt(squares.mean()))

@@ -4,6 +4,7 @@ The prompts stand there word for word; this module only reads, checks and fills 
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
@@ -114,6 +115,50 @@ def categories() -> list[str]:
     return list(table.category.unique())
 
 
+def groups(categories: Iterable[str]) -> dict[str, pd.Series]:
+    """Say which group each identity belongs to.
+
+    Parameters
+    ----------
+    categories : iterable of str
+        Some of `categories`.
+
+    Returns
+    -------
+    dict of Series
+        By category: the group of each identity, with the identities as index.
+    """
+    group_of = {}
+    for category in categories:
+        people = identities(category)
+        group_of[category] = people.set_index("identity").group
+    return group_of
+
+
+def names_by_group(categories: Iterable[str]) -> pd.DataFrame:
+    """List the identities of each group: Table 1.
+
+    Parameters
+    ----------
+    categories : iterable of str
+        Some of `categories`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``category`` and ``group``; ``identities``, separated by commas.
+    """
+    tables = []
+    for category in categories:
+        people = identities(category)
+        tables.append(people.assign(category=category))
+
+    rows = pd.concat(tables)
+    by_group = rows.groupby(["category", "group"], sort=False)
+    names = by_group.identity.agg(", ".join)
+    return names.to_frame("identities")
+
+
 @dataclass(frozen=True)
 class Setting:
     """One wording of the prompt (Table 5)."""
@@ -176,6 +221,25 @@ def prompts() -> dict:
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
 
 
+def wordings() -> pd.DataFrame:
+    """List the texts of which prompts are made (Table 5).
+
+    Returns
+    -------
+    DataFrame
+        ``part`` ("persona", "scale" or "task"), ``name`` and ``text``.
+    """
+    texts = prompts()
+    rows = []
+    for name, text in texts["persona"].items():
+        rows.append(["persona", name, text])
+    for part in ("scale", "task"):
+        # A scale has its ends beside its text, a task the form of the narrative.
+        for name, entry in texts[part].items():
+            rows.append([part, name, entry["text"]])
+    return pd.DataFrame(rows, columns=["part", "name", "text"])
+
+
 def setting(name: str) -> Setting:
     """Combine any persona, scale and task.
 
@@ -217,6 +281,27 @@ def setting(name: str) -> Setting:
         high=of_scale["high"],
         narrative=of_task["narrative"],
     )
+
+
+def chat_text(messages: Iterable[Message]) -> str:
+    """Write a chat as text to be printed.
+
+    Parameters
+    ----------
+    messages : iterable of Message
+        The chat.
+
+    Returns
+    -------
+    str
+        Each message below its role in brackets, and an empty line after it.
+    """
+    texts = []
+    for message in messages:
+        role = message["role"]
+        content = message["content"]
+        texts.append(f"[{role}]\n{content}\n")
+    return "\n".join(texts)
 
 
 def rewrite_messages(narrative: str) -> list[Message]:

@@ -1,0 +1,242 @@
+"""Tables over the blocks of a run: a model, a setting and a category.
+
+The functions of `statistics` take the ratings of one block. Those here go through all blocks of a
+run, and put what they find into one table.
+"""
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from ingroup.inference import Call
+from ingroup.notebook import by_key
+from ingroup.parsing import Rule
+from ingroup.studies.empathy_gap import answers, statistics, stimuli
+from ingroup.studies.empathy_gap.answers import Key, Ratings
+from ingroup.studies.empathy_gap.statistics import Exclusion
+
+KEY = ["model", "setting", "category"]  # the names of what tells blocks apart
+
+_LOST = ["events", "events_lost", "percent_of_events", "percent_of_answers"]
+_OVER_SETTINGS = ["settings", "estimate", "low", "high", "p", "least", "greatest", "reason"]
+
+
+def joined(tables: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
+    """Put the tables of blocks below one another.
+
+    Parameters
+    ----------
+    tables : mapping
+        The table of each block.
+
+    Returns
+    -------
+    DataFrame
+        The columns `KEY`, then those of the tables. Each row keeps its index; without a table there
+        are no rows.
+    """
+    if not tables:
+        return pd.DataFrame(columns=KEY)
+    return pd.concat(tables, names=KEY).reset_index(KEY)
+
+
+def cells(
+    ratings: Mapping[Key, Ratings], exclusion: Exclusion, stores: Mapping[Key, str]
+) -> pd.DataFrame:
+    """Make one table of the matrices of all blocks, with the address of each cell's answers.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings of each block, before exclusion.
+    exclusion : {"listwise", "pairwise"}
+        See `statistics.exclude`.
+    stores : mapping
+        The name of the folder with each block's answers.
+
+    Returns
+    -------
+    DataFrame
+        `KEY`, the columns of `statistics.cells`, ``store``, and ``first_trial``, the number of the
+        cell's first answer in this store.
+    """
+    tables = {}
+    for key, found in ratings.items():
+        category = key[2]
+        names = stimuli.identities(category).identity
+        kept = statistics.exclude(found.values, exclusion)
+        table = statistics.cells(kept, names)
+
+        # Events are the fastest factor, so a cell's answers follow one another, one per event.
+        n_events = found.values.shape[2]
+        table["store"] = stores[key]
+        table["first_trial"] = n_events * np.arange(len(table))
+        tables[key] = table
+    return joined(tables).reset_index(drop=True)
+
+
+def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame:
+    """Count what each block loses: Table 6.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings of each block, before exclusion.
+    exclusion : {"listwise", "pairwise"}
+        See `statistics.exclude`.
+
+    Returns
+    -------
+    DataFrame
+        `KEY` and the columns of :func:`~.statistics.lost_events`, also without a block.
+    """
+    rows: dict[tuple, dict] = {}
+    for key, found in ratings.items():
+        values = found.values
+        rows[key] = statistics.lost_events(values, exclusion)
+
+    table = by_key(rows, KEY)
+    columns = [*KEY, *_LOST]
+    return table.reindex(columns=columns)
+
+
+def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
+    """Find the pairs of identities that lack the most ratings, in each block with losses.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings of each block, before exclusion.
+
+    Returns
+    -------
+    DataFrame
+        `KEY` and the columns of :func:`~.statistics.least_rated_pairs`; no rows where every pair
+        has all its ratings.
+    """
+    tables = {}
+    for key, found in ratings.items():
+        category = key[2]
+        names = stimuli.identities(category).identity
+        values = found.values
+        tables[key] = statistics.least_rated_pairs(values, names)
+    return joined(tables)
+
+
+def gaps_by_round(
+    calls: Iterable[Call], keys: Container[Key], rule: Rule, exclusion: Exclusion
+) -> pd.DataFrame:
+    """Compute the empathy gap of each round of the blocks that were asked in several.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls with stored answers.
+    keys : container
+        The blocks that are analysed; others are left out.
+    rule : {"sound", "released"}
+        How free text is parsed.
+    exclusion : {"listwise", "pairwise"}
+        See `statistics.exclude`.
+
+    Returns
+    -------
+    DataFrame
+        `KEY`, ``round`` and ``delta``, NaN for a round without a gap.
+    """
+    rows = []
+    for key, rounds in answers.by_block(calls).items():
+        if key not in keys or len(rounds) == 1:
+            continue
+
+        category = key[2]
+        named = stimuli.identities(category)[1:]
+        same = statistics.same_group(named.group)
+        for call in rounds:
+            found = answers.load(call, rule)
+            delta = statistics.delta_if_any(found.values, same, exclusion)
+            row = [*key, call.round, delta]
+            rows.append(row)
+
+    columns = [*KEY, "round", "delta"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ranges_of_gaps(by_round: pd.DataFrame) -> pd.DataFrame:
+    """Compute how much the gap of each block varies from round to round.
+
+    Parameters
+    ----------
+    by_round : DataFrame
+        From `gaps_by_round`.
+
+    Returns
+    -------
+    DataFrame
+        Index `KEY`; the ``count`` of rounds, the ``min``, ``mean`` and ``max`` of their gaps, and
+        ``range``, the largest minus the smallest. The widest range comes first.
+    """
+    blocks = by_round.groupby(KEY, sort=False)
+    ranges = blocks.delta.agg(["count", "min", "mean", "max"])
+    ranges["range"] = ranges["max"] - ranges["min"]
+    return ranges.sort_values(
+        "range",
+        ascending=False,
+        kind="stable",  # blocks of equal ranges stay in the order of the run
+    )
+
+
+def mean_distributions(calls: Iterable[Call]) -> pd.DataFrame:
+    """Average the probability of each number of the scale over the prompts of each block.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls over choices, with stored answers.
+
+    Returns
+    -------
+    DataFrame
+        `KEY` and the columns of :func:`~.answers.mean_distribution`.
+    """
+    tables = {}
+    for key, calls_of_block in answers.by_block(calls).items():
+        # Scored answers have one round.
+        call = calls_of_block[0]
+        tables[key] = answers.mean_distribution(call)
+    return joined(tables)
+
+
+def over_settings(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame:
+    """Estimate the own-group effect of each model and category for settings like these.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings of each block, before exclusion.
+    exclusion : {"listwise", "pairwise"}
+        See `statistics.exclude`.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``category`` and the columns of :func:`~.statistics.over_settings`.
+    """
+    values_of = defaultdict(list)
+    for key, found in ratings.items():
+        model, _, category = key
+        values_of[model, category].append(found.values)
+
+    rows: dict[tuple, dict] = {}
+    for name, values in values_of.items():
+        category = name[1]
+        groups = stimuli.identities(category).group[1:]
+        rows[name] = statistics.over_settings(values, groups, exclusion)
+
+    names = ["model", "category"]
+    table = by_key(rows, names)
+    # A run of one setting has reasons alone, and its table still has all columns.
+    columns = [*names, *_OVER_SETTINGS]
+    return table.reindex(columns=columns)
