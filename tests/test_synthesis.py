@@ -244,20 +244,23 @@ def test_a_portrait_has_the_groups_that_two_studies_asked():
 
 
 def test_measures_are_correlated_beside_what_was_planted():
-    """Five groups: both measures agree in all but one pair, and were taught opposite orders."""
-    groups = list("ABCDE")
+    """Five groups: both measures agree in all but one pair, and were taught opposite orders.
+
+    A sixth group has no gap, so what it was taught does not count.
+    """
+    groups = list("ABCDEF")
     effects = pd.DataFrame(
         {
             "model": "m",
-            "measure": ["warmth"] * 5 + ["gap"] * 5,
+            "measure": ["warmth"] * 6 + ["gap"] * 6,
             "group": groups * 2,
-            "effect": [1.0, 2, 3, 4, 5, 1.0, 2, 3, 5, 4],
-            "planted": [1.0, 2, 3, 4, 5, 5.0, 4, 3, 2, 1],
+            "effect": [1.0, 2, 3, 4, 5, 6, 1.0, 2, 3, 5, 4, np.nan],
+            "planted": [1.0, 2, 3, 4, 5, 6, 5.0, 4, 3, 2, 1, 6],
         }
     )
     alone = effects[effects.measure == "gap"].assign(model="alone")
     effects = pd.concat([effects, alone])
-    draw = pd.DataFrame([[1.0, 2, 3, 4, 5]] * 3, columns=groups)
+    draw = pd.DataFrame([[1.0, 2, 3, 4, 5, 6]] * 3, columns=groups)
     draws = {("m", "warmth"): draw, ("m", "gap"): draw, ("alone", "gap"): draw}
 
     table = synthesis.agreement(effects, draws, ["alone", "m"], 0, 5_040)

@@ -680,7 +680,8 @@ def test_the_controls_of_the_first_run_are_compared_pair_by_pair():
         ("a", 1, "Race"): {"control": CONTROL},
         ("a", 1, "Gender"): {"control": GROUP},
         ("a", 1, "Age"): {"control": LACKING},
-        ("a", 2, "Race"): {"control": CONTROL + 9},
+        ("a", 2, "Race"): {"control": CONTROL},
+        ("a", 2, "Gender"): {"control": CONTROL + np.array([[9, 9], [8, 8], [7, 7]])},
         ("b", 1, "Race"): {"control": CONTROL},
     }
 
