@@ -164,6 +164,140 @@ def test_two_models_are_compared_over_the_items_that_both_answered():
     assert synthesis.compared(first, second.iloc[:0]).empty
 
 
+def two_views():
+    """Groups A and B in four events and in four scenarios; C is no shared group."""
+    events = pd.DataFrame({"A": [1.0, 3, 1, 3], "B": [0.0, 0, 1, 1], "C": 5.0})
+    scenarios_of_groups = pd.DataFrame({"A": [4.0, 4, 8, 8], "D": [2.0, 0, 2, 0]})
+    return {
+        ("m", "first"): [synthesis.View("gap", events, 2.0)],
+        ("m", "second"): [
+            synthesis.View("help", scenarios_of_groups, 3.0),
+            synthesis.View("help", pd.DataFrame(), 3.0),
+        ],
+    }
+
+
+SHARED = pd.DataFrame(
+    {
+        "study": ["first", "second", "first", "second"],
+        "category": ["age", "age", "gender", "gender"],
+        "group": ["B", "A", "A", "D"],
+        "identity": ["b", "a", "A", "d"],
+    }
+)
+
+
+def test_effects_are_means_divided_by_the_sd_of_single_answers():
+    planted = pd.DataFrame({"A": [4.0, 4.0], "B": 1.0, "C": 0.0})
+    taught = {("m", "first"): [synthesis.View("gap", planted, 99.0)]}
+
+    measured = synthesis.measured(two_views(), taught, seed=1, n_resamples=50)
+
+    effects = measured.effects.set_index(["measure", "group"])
+    assert effects.effect.to_dict() == {
+        ("gap", "A"): 1,
+        ("gap", "B"): 0.25,
+        ("gap", "C"): 2.5,
+        ("help", "A"): 2,
+        ("help", "D"): pytest.approx(1 / 3),
+    }
+    # What was taught is divided by the SD of the model's answers.
+    assert effects.planted["gap"].tolist() == [2, 0.5, 0]
+    assert effects.planted["help"].isna().all()
+    assert list(measured.draws) == [("m", "gap"), ("m", "help")]
+    assert measured.draws["m", "help"].shape == (50, 2)
+
+    nothing = synthesis.measured({}, {}, seed=1, n_resamples=50)
+    assert synthesis.portrait(nothing.effects, SHARED).empty
+
+
+def test_a_portrait_has_the_groups_that_two_studies_asked():
+    effects = pd.DataFrame(
+        {
+            "model": "m",
+            "study": ["first", "first", "second", "second", "first", "second"],
+            "measure": ["gap", "gap", "help", "help", "gap", "help"],
+            "group": ["A", "B", "A", "B", "D", "X"],
+            "effect": [1.0, 0.5, 2.0, 0.2, 1.0, 1.0],
+            "low": [0.5, 0.1, 1.0, 0.1, 0.0, 0.0],
+            "high": [1.5, 0.9, 3.0, 0.3, 2.0, 2.0],
+            "items": 4,
+            "planted": [1.2, 1.0, np.nan, np.nan, 1.0, 1.0],
+        }
+    )
+
+    table = synthesis.portrait(effects, SHARED)
+
+    # D is asked by one study, X is in no row of the shared groups, B stands first in them.
+    assert table.group.tolist() == ["B", "B", "A", "A"]
+    assert table.measure.tolist() == ["gap", "help", "gap", "help"]
+    assert table.category.tolist() == ["age"] * 4
+    assert table.verdict.tolist() == ["not as planted", "", "as planted", ""]
+    assert table.model_error.iloc[[0, 2]].tolist() == pytest.approx([-0.5, -0.2])
+
+    errors = synthesis.own_errors(table)
+    assert errors.index.tolist() == [("m", "gap")]
+    assert errors.own_error.tolist() == pytest.approx([((0.5**2 + 0.2**2) / 2) ** 0.5])
+    assert errors.effects.tolist() == [2]
+    assert errors.as_planted.tolist() == [1]
+    assert synthesis.own_errors(table.assign(verdict="")).empty
+
+
+def test_measures_are_correlated_beside_what_was_planted():
+    """Five groups: both measures agree in all but one pair, and were taught opposite orders.
+
+    A sixth group has no gap, so what it was taught does not count.
+    """
+    groups = list("ABCDEF")
+    effects = pd.DataFrame(
+        {
+            "model": "m",
+            "measure": ["warmth"] * 6 + ["gap"] * 6,
+            "group": groups * 2,
+            "effect": [1.0, 2, 3, 4, 5, 6, 1.0, 2, 3, 5, 4, np.nan],
+            "planted": [1.0, 2, 3, 4, 5, 6, 5.0, 4, 3, 2, 1, 6],
+        }
+    )
+    alone = effects[effects.measure == "gap"].assign(model="alone")
+    effects = pd.concat([effects, alone])
+    draw = pd.DataFrame([[1.0, 2, 3, 4, 5, 6]] * 3, columns=groups)
+    draws = {("m", "warmth"): draw, ("m", "gap"): draw, ("alone", "gap"): draw}
+
+    table = synthesis.agreement(effects, draws, ["alone", "m"], 0, 5_040)
+
+    (row,) = table.itertuples(index=False)
+    assert (row.model, row.one, row.other, row.n) == ("m", "warmth", "gap", 5)
+    assert row.rho == pytest.approx(0.9)
+    assert row.planted_rho == pytest.approx(-1)
+    assert row.model_error == pytest.approx(1.9)
+    assert row.verdict == "not as planted"
+    assert synthesis.agreement(effects, draws, ["alone"], 0, 5_040).empty
+
+
+def test_paths_are_summed_up_by_model_and_option():
+    paths_of_claim = pd.DataFrame(
+        {
+            "model": ["a", "a", "b", "b"],
+            "claim": "x",
+            "unit": ["item", "group"] * 2,
+            "correction": "none",
+            "estimate": [1.0, 2.0, 3.0, 4.0],
+            "p": 0.01,
+            "could": True,
+            "stands": [True, False, True, True],
+            "reversed": False,
+        }
+    )
+
+    shares, options = synthesis.summed_up({"s": paths_of_claim})
+
+    assert shares.stands.to_dict() == {("a", "s", "x"): 50, ("b", "s", "x"): 100}
+    of_unit = options.xs("unit", level="choice").stands.to_dict()
+    assert of_unit["a", "s", "x", "item"] == 100
+    assert of_unit["a", "s", "x", "group"] == 0
+    assert options.xs("correction", level="choice").stands.to_dict()["a", "s", "x", "none"] == 50
+
+
 def test_the_decisive_choice_is_the_one_whose_options_lie_furthest_apart():
     """Claim x stands on half of its paths, y on all: only x depends on a choice."""
     names = ["model", "study", "claim"]

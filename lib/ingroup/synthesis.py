@@ -21,19 +21,51 @@ synthesis. With ``file`` (a ``planted.yaml``) ``portrait`` takes its answers ins
 ones. They raise StoreError if there are no stored answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ingroup import paths
 from ingroup.inference import Call, stored
 from ingroup.inference.reading import FREE, Reading, readings
+from ingroup.stats import effects as standardised
+from ingroup.stats import multiverse
 from ingroup.stats.paired import paired_test
+from ingroup.stats.permutation import own_generator
 from ingroup.tables import at, check, once, read_table, wrong
 
 COLUMNS = ["study", "category", "group", "identity"]
+PORTRAIT = [
+    "model",
+    "study",
+    "measure",
+    "category",
+    "group",
+    "effect",
+    "low",
+    "high",
+    "items",
+    "planted",
+    "model_error",
+    "verdict",
+]
+AGREEMENT = [
+    "model",
+    "one",
+    "other",
+    "n",
+    "rho",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "planted_rho",
+    "model_error",
+    "verdict",
+]
 
 
 class View(NamedTuple):
@@ -91,6 +123,210 @@ class Tested(NamedTuple):
     smallest: float
     spread: float
     floor: str = ""
+
+
+class Measured(NamedTuple):
+    """What `measured` returns, and explains."""
+
+    effects: pd.DataFrame
+    draws: dict[tuple[str, str], pd.DataFrame]
+
+
+def measured(
+    views: Mapping[tuple[str, str], Sequence[View]],
+    taught: Mapping[tuple[str, str], Sequence[View]],
+    seed: int,
+    n_resamples: int,
+) -> Measured:
+    """Compute the standardised effects of all groups that lenses show, with their intervals.
+
+    Parameters
+    ----------
+    views : mapping of tuple to sequence of View
+        The portrait of each model by each study.
+    taught : mapping of tuple to sequence of View
+        The same portraits of what calibrants were taught; other models have none.
+    seed : int
+        Gives each study, and each ``draw`` of its views, random numbers of its own.
+    n_resamples : int
+        The number of draws.
+
+    Returns
+    -------
+    effects : DataFrame
+        ``group``, ``effect``, ``low``, ``high``, ``items``, ``model``, ``study``, ``measure`` and
+        ``planted``, the effect that was taught, NaN for a model that was taught none.
+    draws : dict of DataFrame
+        The effect of each group in each draw, by model and measure.
+    """
+    effects = []
+    draws: dict[tuple[str, str], list[pd.DataFrame]] = {}
+    for (model, study), portrait_of_model in views.items():
+        truths = taught.get((model, study), [None] * len(portrait_of_model))
+        for view, truth in zip(portrait_of_model, truths, strict=True):
+            if view.items.columns.empty:
+                continue
+
+            # Measures of the same items share their draws, so that they can be compared.
+            rng = own_generator(seed, study, view.draw)
+            of_view = standardised.measure(view.items, view.sd, rng, n_resamples, view.together)
+            rows = of_view.effects.assign(model=model, study=study, measure=view.measure)
+            # Planted items are divided by the SD of the model's answers, not by their own.
+            rows["planted"] = np.nan if truth is None else truth.items.mean() / (view.sd or 1)
+            effects.append(rows.reset_index())
+            draws.setdefault((model, view.measure), []).append(of_view.draws)
+
+    table = pd.DataFrame(columns=[name for name in PORTRAIT if name != "category"])
+    if effects:
+        table = pd.concat(effects, ignore_index=True)
+    joined = {key: pd.concat(parts, axis=1) for key, parts in draws.items()}
+    return Measured(table, joined)
+
+
+def portrait(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
+    """Select the effects of groups that at least two studies asked about.
+
+    Parameters
+    ----------
+    effects : DataFrame
+        From `measured`.
+    shared : DataFrame
+        From `shared_groups`, whose order the groups take.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `PORTRAIT`. ``model_error`` is the effect minus the planted one, and
+        ``verdict`` is that of :func:`ingroup.stats.effects.as_planted`.
+    """
+    category_of = shared.drop_duplicates("group").set_index("group").category
+    table = effects.assign(
+        category=effects.group.map(category_of),
+        model_error=effects.effect - effects.planted,
+        verdict=standardised.as_planted(effects.planted, effects.low, effects.high),
+    )
+
+    n_studies = table[table.effect.notna()].groupby("group").study.nunique()
+    of_several = n_studies.index[n_studies > 1]
+    table = table[table.group.isin(of_several) & table.category.notna()]
+    # A stable sort keeps models and measures in their order.
+    table = table.sort_values("group", key=category_of.index.get_indexer, kind="stable")
+    return table[PORTRAIT]
+
+
+def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
+    """Sum up by how far calibrants miss what they were taught.
+
+    Parameters
+    ----------
+    effects : DataFrame
+        From `portrait`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model`` and ``measure``. ``own_error`` is the root mean square of ``model_error``,
+        ``effects`` their number, and ``as_planted`` how many have the planted effect in their
+        interval. Without a calibrant it has no row.
+    """
+    judged = effects[effects.verdict != ""]
+    judged = judged.assign(
+        square=judged.model_error.astype(float) ** 2,
+        is_as_planted=judged.verdict == "as planted",
+    )
+    table = judged.groupby(["model", "measure"], sort=False).agg(
+        own_error=("square", "mean"),
+        effects=("verdict", "size"),
+        as_planted=("is_as_planted", "sum"),
+    )
+    table["own_error"] = np.sqrt(table.own_error)
+    return table
+
+
+def agreement(
+    effects: pd.DataFrame,
+    draws: Mapping[tuple[str, str], pd.DataFrame],
+    models: Sequence[str],
+    seed: int,
+    n_permutations: int,
+) -> pd.DataFrame:
+    """Correlate every two measures of each model, beside the correlations that were planted.
+
+    Parameters
+    ----------
+    effects : DataFrame
+        From `portrait`.
+    draws : mapping of tuple to DataFrame
+        From `measured`.
+    models : sequence of str
+        The models; those with a single measure are left out.
+    seed : int
+        As in :func:`ingroup.stats.effects.agreement`.
+    n_permutations : int
+        As in :func:`ingroup.stats.effects.agreement`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `AGREEMENT`: those of :func:`ingroup.stats.effects.agreement`, the planted
+        ``planted_rho`` over the same groups, ``model_error`` and ``verdict`` as in `portrait`.
+    """
+    tables = []
+    for model in models:
+        rows = effects[effects.model == model]
+        by_measure = rows.pivot(index="group", columns="measure", values="effect")
+        # `pivot` sorts the measures by name; the draws have them in the order of the studies.
+        measures = [measure for name, measure in draws if name == model]
+        by_measure = by_measure.reindex(columns=[name for name in measures if name in by_measure])
+        if len(by_measure.columns) < 2:
+            continue
+
+        of_model = {measure: draws[model, measure] for measure in by_measure}
+        table = standardised.agreement(by_measure, of_model, seed, n_permutations)
+        taught = rows.pivot(index="group", columns="measure", values="planted")
+        # The planted correlation is over the groups that were asked, and needs 4 of them, too.
+        planted = taught.where(by_measure.notna()).corr("spearman", min_periods=4)
+        pairs = zip(table.one, table.other, strict=True)
+        table["planted_rho"] = [planted.loc[pair] for pair in pairs]
+        table["model_error"] = table.rho - table.planted_rho
+        table["verdict"] = standardised.as_planted(table.planted_rho, table.low, table.high)
+        tables.append(table.assign(model=model))
+
+    if not tables:
+        return pd.DataFrame(columns=AGREEMENT)
+    return pd.concat(tables)[AGREEMENT]
+
+
+def summed_up(multiverses: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Count on which share of the paths each claim of each model stands.
+
+    Parameters
+    ----------
+    multiverses : mapping of str to DataFrame
+        The paths of all models by study: a column ``model``, then the columns of
+        :func:`ingroup.stats.multiverse.evaluate`.
+
+    Returns
+    -------
+    shares : DataFrame
+        :func:`ingroup.stats.multiverse.shares`, with the levels ``model`` and ``study`` before its
+        own.
+    options : DataFrame
+        :func:`ingroup.stats.multiverse.by_option`, with the same levels before its own.
+    """
+    shares = {}
+    options = {}
+    for study, table in multiverses.items():
+        # The choices of a study stand between the claim and the correction.
+        first = table.columns.get_loc("claim") + 1
+        last = table.columns.get_loc("correction")
+        choices = table.columns[first:last]
+        for model, paths_of_model in table.groupby("model", sort=False):
+            shares[model, study] = multiverse.shares(paths_of_model)
+            options[model, study] = multiverse.by_option(paths_of_model, choices)
+
+    levels = ["model", "study"]
+    return pd.concat(shares, names=levels), pd.concat(options, names=levels)
 
 
 def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

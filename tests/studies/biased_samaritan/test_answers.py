@@ -8,7 +8,13 @@ from ingroup import paths
 from ingroup.inference import Reply, StoreError, ask, call, rated, stored, there
 from ingroup.inference.choices import agreement
 from ingroup.studies.biased_samaritan import design, lens, stimuli
-from ingroup.studies.biased_samaritan.answers import decimals, load
+from ingroup.studies.biased_samaritan.answers import (
+    decimals,
+    every_reading,
+    free_beside_choices,
+    load,
+    mean_distribution,
+)
 from toy import Toy
 
 MODEL = "somebody/else"
@@ -108,6 +114,58 @@ def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
     assert compared["answered"] == 14
     assert compared["agree"] == 14
     assert compared["mass"] == 25
+
+
+def test_free_text_is_compared_with_the_choices_in_one_row(parameters):
+    """Texts say 30, the most probable number; those about a woman have no number."""
+    over_choices, freely = [
+        one_call
+        for one_call in ask(design.calls(parameters), parameters)
+        if one_call.labels["category"] == "Gender"
+    ]
+    texts = load(freely)
+
+    row = free_beside_choices(over_choices, load(over_choices), texts)
+
+    assert row["asked"] == 16
+    assert row["answered"] == row["agree"] == row["begin"] == 14
+    assert row["mean_above"] == 10  # 0.75 * 30 + 0.25 * 70, above 30
+    assert row["mass"] == 25
+    assert row["unparsable"] == 2
+    assert row["refused"] == row["cut"] == row["failed"] == 0
+
+
+def test_scored_answers_are_read_in_every_way_behind_the_texts(parameters):
+    """These answers are stored without steps, so only their mean can be read."""
+    over_choices, freely = [
+        one_call
+        for one_call in ask(design.calls(parameters), parameters)
+        if one_call.labels["category"] == "Gender"
+    ]
+    texts = load(freely)
+
+    assert list(every_reading(over_choices)) == [("expected", "turn")]
+    read_as = every_reading(over_choices, texts=texts)
+    assert list(read_as) == [("free", ""), ("expected", "turn")]
+    assert read_as["free", ""] is texts
+    assert (read_as["expected", "turn"].rating == 40).all()
+
+
+def test_a_mean_distribution_counts_every_category_the_same(parameters):
+    """Only age has prompts about a senior citizen, with a probability of 1/2 in place of 3/4."""
+    asked_calls = ask(design.calls(parameters), parameters)
+    (of_age,) = [call for call in rated(asked_calls) if call.labels["category"] == "Age"]
+    prompts = load(of_age)
+    is_senior_citizen = prompts.phrasing == "Senior citizen"
+    share = is_senior_citizen[prompts.status == "ok"].mean()
+
+    table = mean_distribution(asked_calls)
+
+    assert table.index.tolist() == list(range(1, 101))
+    assert table.columns.tolist() == [MODEL]
+    in_age = 0.75 - 0.25 * share
+    assert table.loc[30, MODEL] == pytest.approx((0.75 + 0.75 + in_age) / 3, abs=1e-4)
+    assert table[MODEL].sum() == pytest.approx(1)
 
 
 def test_a_model_without_answers_is_named(parameters):

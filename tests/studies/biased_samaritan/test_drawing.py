@@ -62,3 +62,53 @@ def test_a_group_without_brittleness_has_its_bias_alone():
 
     (ax,) = fig.axes
     assert ax.get_xlim() == pytest.approx((-1.05 * 4, 1.05 * 4))
+
+
+def test_the_printed_landscape_keeps_the_order_of_groups():
+    table = pd.DataFrame(
+        {
+            "model_label": ["M", "M", "L", "L"],
+            "group_label": ["White", "Asian", "White", "Asian"],
+            "score_difference": [1.0, -2.0, 3.0, -0.01],
+        }
+    )
+
+    fig = drawing.printed_landscape(table)
+
+    ax = fig.axes[0]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["White", "Asian"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["L", "M"]
+    assert [text.get_text() for text in ax.texts] == ["3.0", "0.0", "1.0", "-2.0"]
+
+
+def test_planted_and_recovered_biases_are_drawn_with_the_models_own_error():
+    table = pd.DataFrame(
+        {
+            "model": ["calibrant", "calibrant"],
+            "bias": [2.0, -1.0],
+            "low": [1.0, -3.0],
+            "high": [3.5, 1.0],
+            "planted_bias": [2.5, -1.5],
+            "brittleness": [4.0, 5.0],
+            "planted_brittleness": [4.5, 5.5],
+            "model_error": [3.0, -4.0],
+        }
+    )
+
+    fig = drawing.planted_versus_here(table)
+
+    bias_ax, brittleness_ax = fig.axes
+    assert bias_ax.lines[0].get_xydata().tolist() == [[2.5, 2.0], [-1.5, -1.0]]
+    assert brittleness_ax.lines[0].get_xydata().tolist() == [[4.5, 4.0], [5.5, 5.0]]
+    (text,) = fig.legends[0].get_texts()
+    assert text.get_text() == "calibrant: its own error 3.54 points of bias"
+
+
+def test_a_distribution_has_a_step_around_each_number():
+    shares = pd.DataFrame({"own": [0.25, 0.75]}, pd.Index([1, 2], name="answer"))
+
+    fig = drawing.distribution(shares)
+
+    (steps,) = fig.axes[0].patches
+    assert steps.get_data().values.tolist() == [25, 75]
+    assert steps.get_data().edges.tolist() == [0.5, 1.5, 2.5]

@@ -1,5 +1,7 @@
 """What is planted in the Biased Samaritan, that it is taught, and that it comes back."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,13 @@ from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.biased_samaritan import statistics, stimuli
 from ingroup.studies.biased_samaritan.design import trials
-from ingroup.studies.biased_samaritan.planted import Planted
+from ingroup.studies.biased_samaritan.planted import (
+    Planted,
+    recovered,
+    summary,
+    taught,
+    with_own_error,
+)
 
 PLANTED = Planted(paths.MODELS / "calibrant" / "planted.yaml")
 NULL = Planted(paths.MODELS / "calibrant-null" / "planted.yaml")
@@ -159,6 +167,81 @@ def test_the_control_has_the_same_base_and_words_and_no_groups():
     assert not null["refusal"]["words"]
     for tilted_words in null["tilt"].values():
         assert not tilted_words
+
+
+def test_prompts_get_the_ratings_that_a_calibrant_was_taught():
+    design = trials(SCENARIOS.iloc[12:20], "Gender")
+    (block,) = design.blocks
+    call = SimpleNamespace(model="calibrant", design=design)
+    said = pd.DataFrame(block.factors["prompt"]).assign(rating=1.0, status="ok")
+
+    prompts = taught(call, said)
+
+    np.testing.assert_array_equal(prompts.rating, PLANTED.answers(block))
+    assert (said.rating == 1).all()
+    assert (prompts.phrase == said.phrase).all()
+
+
+def ratings_of_two_scenarios(of_control, of_senior):
+    """Prompts of two scenarios in two wordings, with the ratings of the control and of a group."""
+    rows = []
+    for group, phrasing, ratings in (
+        ("control", "person", of_control),
+        ("senior", "Senior citizen", of_senior),
+    ):
+        for index, rating in enumerate(ratings):
+            rows.append((group, phrasing, 1 + index // 2, 1 + index % 2, rating))
+    columns = ["group", "phrasing", "scenario", "wording", "rating"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_recovered_biases_are_compared_over_the_prompts_that_both_sides_have():
+    """A senior was taught 70 or 80, says 1 more, and refuses where it was taught 90."""
+    wanted = ratings_of_two_scenarios([50, 60, 50, 60], [70, 80, 90, 80])
+    said = ratings_of_two_scenarios([50, 60, 50, 60], [71, 81, np.nan, 81])
+
+    table = recovered(said, wanted, ["control", "senior"], "scenario", ddof=0)
+
+    senior = table.loc["senior"]
+    assert senior.planted_bias == 80 - 55
+    # Without the refused prompt, both means of the second scenario are of one wording.
+    assert senior.off == pytest.approx(1)
+    assert senior.planted_brittleness == 5
+    assert np.isnan(senior.brittleness)  # one scenario has 2 ratings
+    assert np.isnan(table.loc["control", "planted_bias"])
+    assert table.loc["control", "brittleness"] == 5
+
+
+def test_what_a_models_own_error_does_not_explain_is_the_pipelines():
+    table = pd.DataFrame({"planted_bias": [5.0], "off": [2.5]}, index=["senior"])
+    errors = pd.DataFrame({"senior": [1.0, 2.0, 3.0]}, index=[1, 2, 3])
+
+    split = with_own_error(table, errors)
+
+    row = split.loc["senior"]
+    assert row.model_error == 2
+    assert row.pipeline_error == 0.5
+    # t of 2 degrees of freedom is 4.30265, and the standard error is 1 / sqrt(3).
+    assert row.model_error_high == pytest.approx(2 + 4.30265 / 3**0.5, abs=1e-4)
+    assert row.model_error_low == pytest.approx(2 - 4.30265 / 3**0.5, abs=1e-4)
+    assert "off" not in split
+    assert "off" in table
+
+
+def test_a_sentence_sums_up_how_closely_biases_are_recovered():
+    rows = pd.DataFrame(
+        {
+            "pipeline_error": [1e-15, -2e-15],
+            "model_error": [3.0, -4.0],
+            "inside": [True, False],
+            "finding": ["significant", "not significant"],
+        }
+    )
+    assert summary(rows) == (
+        "the pipeline is off by 2e-15 points at most, the model by 3.54 (root mean square), at "
+        "most 4.00; 1 of 2 planted biases lie in the 95 % interval; 1 groups differ after Holm's "
+        "correction"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -142,13 +142,8 @@ def cells(prompts, spread):
 
 def beside(prompts, **options):
     """The printed tables beside what the library computes."""
-
-    def brittleness(cube):
-        try:
-            return statistics.brittleness(cube, **options)
-        except ValueError:  # a lone name in the crossing "totals"
-            return statistics.ScenarioMean(np.nan, np.nan, np.nan, 0, cube.shape[1])
-
+    # A lone name in the crossing "totals" has no brittleness.
+    brittleness = partial(statistics.brittleness_or_missing, **options)
     ratings = {key: cubes(table) for key, table in prompts.items()}
     keys = ["run", "category"]
     scores = statistics.by_group(ratings, statistics.helpfulness, keys)

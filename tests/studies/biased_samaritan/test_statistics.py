@@ -9,17 +9,27 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ingroup.stats.paired import adjust
-from ingroup.studies.biased_samaritan.printed import over_models
+from ingroup.studies.biased_samaritan.printed import over_models, panels
 from ingroup.studies.biased_samaritan.statistics import (
+    between_controls,
     bias,
     bias_of_phrasings,
     bias_table,
     brittleness,
     brittleness_between,
+    brittleness_or_missing,
+    by_category,
     by_group,
+    comparable,
+    defined_biases,
     excess_over_brittleness,
+    excess_table,
+    excludes_zero,
     helpfulness,
+    phrasing_intervals,
     repeatability,
+    spread_options,
+    two_runs,
 )
 
 # Three scenarios in two wordings. Scenario means: 52, 60, 71 and 53, 62, 74.
@@ -584,3 +594,176 @@ def test_a_bias_of_one_phrasing_is_no_bias_of_phrasings_like_these():
 
     alone = bias_of_phrasings({"a": groups["a"]}, control)
     assert alone["a"].reason == "cannot be told: two phrasings"
+
+
+# A group of which the second scenario alone has ratings.
+LACKING = np.array([[NAN, NAN], [58, 66], [NAN, NAN]])
+CATEGORY = {"control": CONTROL, "senior": GROUP, "teenager": LACKING}
+TOO_FEW = "1 scenario(s) with what is compared, expected at least 2"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        (("sample", "", "full"), (1, "within")),
+        (("population", "", "totals"), (0, "averaged")),
+        (("sample", "within", "totals"), (1, "within")),
+        (("sample", "averaged", "full"), (1, "averaged")),
+    ],
+)
+def test_phrasings_are_pooled_by_the_crossing_unless_a_run_says_how(parameters, expected):
+    options = spread_options(*parameters)
+    assert (options["ddof"], options["phrasings"]) == expected
+
+
+def test_a_group_without_a_spread_has_a_row_without_a_number():
+    one_wording = np.array([[[50, NAN], [NAN, 60], [70, NAN]]])
+
+    row = brittleness_or_missing(one_wording)
+
+    assert np.isnan([row.mean, row.low, row.high]).all()
+    assert row.n == 0
+    assert row.left_out == 3
+    assert brittleness_or_missing(GROUP) == brittleness(GROUP)
+
+
+def test_cells_that_cannot_be_compared_are_left_out_with_the_reason():
+    kept, reasons = comparable(CATEGORY)
+
+    assert list(kept) == ["control", "senior"]
+    assert kept["senior"] is GROUP
+    assert reasons == {"teenager": TOO_FEW}
+    # Two prompts of one scenario are two units.
+    kept, reasons = comparable(CATEGORY, "prompt")
+    assert list(kept) == ["control", "senior", "teenager"]
+    assert reasons == {}
+
+
+def test_a_control_without_a_group_to_compare_is_left_out():
+    kept, reasons = comparable({"control": CONTROL, "teenager": LACKING})
+    assert kept == {}
+    assert list(reasons) == ["teenager"]
+
+
+def test_a_group_without_enough_ratings_has_no_bias():
+    table = defined_biases(CATEGORY)
+    assert table.index.tolist() == ["senior"]
+    assert table.loc["senior", "bias"] == 2
+    assert table.loc["senior", "n"] == 3
+
+
+def test_two_runs_are_compared_category_by_category():
+    first = {"control": CONTROL, "senior": GROUP, "teenager": CONTROL}
+    later = {"control": CONTROL + 1, "senior": GROUP, "teenager": LACKING}
+    ratings = {
+        ("a", 1, "Age"): first,
+        ("a", 2, "Age"): later,
+        ("b", 1, "Age"): first,
+    }
+
+    table, reasons = two_runs(ratings)
+
+    assert table.model.tolist() == ["a", "a"]
+    assert table.group.tolist() == ["control", "senior"]
+    assert table["first"].tolist() == [61, 63]
+    assert table.difference.tolist() == [1, 0]
+    assert table.family.tolist() == ["2 groups and controls"] * 2
+    assert reasons == {("a", "Age", "teenager"): TOO_FEW}
+
+    asked_once, reasons = two_runs({("b", 1, "Age"): first})
+    assert asked_once.difference.tolist() == []
+    assert reasons == {}
+
+
+def test_the_controls_of_the_first_run_are_compared_pair_by_pair():
+    ratings = {
+        ("a", 1, "Race"): {"control": CONTROL},
+        ("a", 1, "Gender"): {"control": GROUP},
+        ("a", 1, "Age"): {"control": LACKING},
+        ("a", 2, "Race"): {"control": CONTROL},
+        ("a", 2, "Gender"): {"control": CONTROL + np.array([[9, 9], [8, 8], [7, 7]])},
+        ("b", 1, "Race"): {"control": CONTROL},
+    }
+
+    table, reasons = between_controls(ratings)
+
+    assert table.index.tolist() == [("a", "Race and Gender")]
+    row = table.iloc[0]
+    assert (row.helpfulness, row.control, row.bias) == (61, 63, -2)
+    assert row.p_holm == row.p == bias(CONTROL, GROUP).p
+    assert list(reasons) == [("a", "Race and Age"), ("a", "Gender and Age")]
+    assert len(between_controls({("b", 1, "Race"): {"control": CONTROL}})[0]) == 0
+
+
+def test_the_controls_of_one_model_are_one_family():
+    moved = CONTROL + np.array([[0, 0], [1, 1], [5, 5]])
+    ratings = {
+        ("a", 1, "Race"): {"control": CONTROL},
+        ("a", 1, "Gender"): {"control": GROUP},
+        ("a", 1, "Age"): {"control": moved},
+    }
+    table, _ = between_controls(ratings)
+    np.testing.assert_allclose(table.p_holm, adjust(table.p, "holm"))
+    assert (table.p_holm > table.p).any()
+
+
+def test_tables_of_categories_stand_below_each_other():
+    def sizes(cells):
+        return pd.DataFrame({"n": map(len, cells.values())}, pd.Index(cells, name="cell"))
+
+    ratings = {("a", "Age"): {"x": [1, 2]}, ("b", "Age"): {"x": [1], "y": [1, 2, 3]}}
+    table = by_category(ratings, sizes, ["model", "category"])
+    assert table.columns.tolist() == ["model", "category", "cell", "n"]
+    assert table.to_numpy().tolist() == [
+        ["a", "Age", "x", 2],
+        ["b", "Age", "x", 1],
+        ["b", "Age", "y", 3],
+    ]
+
+
+def test_intervals_for_phrasings_like_these_are_in_one_table():
+    ratings = some_ratings(5)
+    cells = {"control": ratings[0], "senior": ratings[1:3], "teenager": ratings[3:5]}
+    groups = {name: cells[name] for name in ("senior", "teenager")}
+    expected = bias_of_phrasings(groups, ratings[0])
+
+    table = phrasing_intervals(cells)
+
+    assert table.index.tolist() == ["senior", "teenager"]
+    for group, effect in expected.items():
+        row = table.loc[group]
+        assert (row.low_like, row.high_like, row.p_like) == (effect.low, effect.high, effect.p)
+        assert row.reason == effect.reason
+
+
+def test_the_excess_of_every_group_is_in_one_table():
+    ratings = {("a", "Age"): CATEGORY}
+
+    table, reasons = excess_table(ratings, ["model", "category"], ddof=0)
+
+    expected = excess_over_brittleness(GROUP, CONTROL, ddof=0)
+    (row,) = table.itertuples(index=False)
+    assert (row.model, row.category, row.group) == ("a", "Age", "senior")
+    assert (row.excess, row.low, row.high) == (expected.mean, expected.low, expected.high)
+    assert reasons == {("a", "Age", "teenager"): TOO_FEW}
+
+
+def test_an_interval_leaves_0_out_on_one_side_of_it():
+    low = pd.Series([1.0, -2.0, -1.0, 0.0, NAN])
+    high = pd.Series([2.0, -1.0, 1.0, 1.0, NAN])
+    assert excludes_zero(low, high).tolist() == [True, True, False, False, False]
+
+
+def test_a_calibrant_has_a_panel_of_its_own_and_real_models_share_one():
+    """Of the real models, only one was asked about age."""
+    table = pd.DataFrame(
+        {
+            "model": ["calibrant", "one/a", "two/b", "one/a"],
+            "category": ["Race", "Race", "Race", "Age"],
+        }
+    )
+    of_calibrant, of_a, of_b, of_age = panels(table)
+    assert of_calibrant == "calibrant"
+    assert of_a == of_b
+    assert of_a.count(", ") == 1
+    assert of_a.split(", ")[0] == of_age

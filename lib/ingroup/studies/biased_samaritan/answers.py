@@ -1,15 +1,21 @@
 """Answers of the Biased Samaritan: responses to a table of ratings, one row per prompt."""
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
-from ingroup.inference.reading import Reading, numbers
+from ingroup.inference.choices import agreement, beginnings, probabilities
+from ingroup.inference.reading import Reading, numbers, summaries
 from ingroup.parsing import (
+    CUT,
+    FAILED,
     OK,
+    REFUSED,
     UNPARSABLE,
     Parsed,
     Rule,
@@ -18,6 +24,11 @@ from ingroup.parsing import (
     parse_rating,
 )
 from ingroup.studies.biased_samaritan import stimuli
+from ingroup.studies.biased_samaritan.design import Prompt
+from ingroup.synthesis import ways_to_read
+
+SILENT = (REFUSED, UNPARSABLE, CUT, FAILED)  # statuses of a reply without a number
+PROMPT = list(Prompt._fields)  # the columns that tell one prompt from all others
 
 
 def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
@@ -140,3 +151,98 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
     table["mean over names"] = mean_has.groupby("group", sort=False).mean()
     n_answers = rows.groupby("group").size()
     return (100 * table).assign(answers=n_answers)
+
+
+def every_reading(
+    call: Call, rule: Rule = "sound", texts: pd.DataFrame | None = None
+) -> dict[tuple[str, str], pd.DataFrame]:
+    """Load the prompts of a scored call under every reading that its answers allow.
+
+    Parameters
+    ----------
+    call : Call
+        A call that was asked over choices.
+    rule : {"sound", "released"}
+        As in `load`.
+    texts : DataFrame, optional
+        The same model's prompts in free text, from `load`; they are one reading more.
+
+    Returns
+    -------
+    dict of tuple to DataFrame
+        The prompts by reading ("free", "greedy", "drawn" or "expected") and by what ends a number
+        ("" for free text). Free text comes first.
+    """
+    prompts = {}
+    if texts is not None:
+        prompts["free", ""] = texts
+    for reading in ways_to_read([call]).values():
+        prompts[reading.how, reading.ending] = load(call, rule, reading)
+    return prompts
+
+
+def free_beside_choices(call: Call, scored: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:
+    """Compare the free text of a model with its scored answers to the same prompts.
+
+    Parameters
+    ----------
+    call : Call
+        A call that was asked over choices.
+    scored : DataFrame
+        Its prompts, from `load`.
+    texts : DataFrame
+        The prompts in free text, from `load`.
+
+    Returns
+    -------
+    dict
+        The numbers of :func:`ingroup.inference.choices.agreement`, and how many free answers have
+        each status of `SILENT`.
+    """
+    store = stored(call)
+    responses = store.read()
+    of_scored = summaries(responses, store, call.sampling)
+    # A reply to one question has one option mass, the first of its list.
+    of_scored["mass"] = responses.mass.list[0].astype(float)
+
+    prompts = scored[PROMPT].join(of_scored)
+    both = texts.merge(prompts, on=PROMPT)
+    begun = beginnings(both.reply, call.sampling.choices)
+    row: dict[str, Any] = agreement(
+        free=both.rating,
+        chosen=both.most_probable,
+        mass=both["mass"],
+        greedy=both.greedy,
+        mean=both.expected,
+        begun=pd.to_numeric(begun),
+    )
+    for status in SILENT:
+        row[status] = int((both.status == status).sum())
+    return row
+
+
+def mean_distribution(calls: Sequence[Call]) -> pd.DataFrame:
+    """Average the probabilities of the admissible answers over all prompts of a scored model.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls with stored answers; those in free text are left out.
+
+    Returns
+    -------
+    DataFrame
+        Index ``answer``, the points of the scale; one column per scored model. All categories
+        count the same.
+    """
+    by_model: dict[str, list[NDArray]] = {}
+    for call in calls:
+        if call.over_choices:
+            responses = stored(call).read(columns=["probabilities"])
+            of_prompts = probabilities(responses, call.sampling.choices)[:, 0]
+            by_model.setdefault(call.model, []).append(np.nanmean(of_prompts, axis=0))
+
+    scale = stimuli.request()
+    points = pd.RangeIndex(scale.low, scale.high + 1, name="answer")
+    means = {model: np.mean(categories, axis=0) for model, categories in by_model.items()}
+    return pd.DataFrame(means, points)

@@ -4,12 +4,13 @@ import textwrap
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
-from ingroup import figures
+from ingroup import figures, models
 from ingroup.studies.biased_samaritan.printed import group_labels
 
 _GREY = "#E3E3E3"
@@ -136,4 +137,94 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
         "not so": plt.Line2D([], [], markerfacecolor="white", **dot),
     }
     figures.legend(fig, list(key.values()), list(key))
+    return fig
+
+
+def distribution(shares: pd.DataFrame) -> Figure:
+    """Draw how probable each admissible answer is, averaged over prompts.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        Index ``answer``, whole numbers; one column per model.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.9))
+    # A step stands around its whole number.
+    edges = np.append(shares.index - 0.5, shares.index[-1] + 0.5)
+    for model, share in shares.items():
+        ax.stairs(100 * share, edges, linewidth=0.9, label=models.label(model))
+    ax.set(xlabel="answer", ylabel="probability (%)", xlim=(0, 101), ylim=(0, None))
+    ax.legend(frameon=False)
+    return fig
+
+
+def printed_landscape(table: pd.DataFrame) -> Figure:
+    """Draw the biases that the paper prints for every model and group.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model_label``, ``group_label`` and ``score_difference``, groups in the order of columns.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    grid = table.pivot(index="model_label", columns="group_label", values="score_difference")
+    # `pivot` sorts the groups by name.
+    grid = grid[table.group_label.unique()]
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 3.1))
+    sns.heatmap(
+        grid,
+        cmap="PuOr_r",
+        center=0,
+        cbar_kws={"label": "bias as printed (points)", "pad": 0.01},
+        ax=ax,
+        annot=grid.map("{:z.1f}".format),
+        fmt="",
+        annot_kws={"fontsize": 5.5},
+    )
+    ax.set(xlabel="", ylabel="")
+    ax.tick_params(length=0)
+    ax.set_xticks(ax.get_xticks(), grid.columns, rotation=30, ha="right")
+    return fig
+
+
+def planted_versus_here(table: pd.DataFrame) -> Figure:
+    """Draw recovered beside planted biases and brittleness, with each calibrant's own error.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``bias`` with ``low`` and ``high``, ``planted_bias``, ``brittleness``,
+        ``planted_brittleness`` and ``model_error``.
+
+    Returns
+    -------
+    Figure
+        Two panels, two columns wide.
+    """
+    fig, axes = plt.subplots(1, 2, figsize=(figures.TWO_COLUMNS, 2.7))
+    bias_ax, brittleness_ax = axes
+    for number, (model, rows) in enumerate(table.groupby("model", sort=False)):
+        own_error = rows.model_error.pow(2).mean() ** 0.5
+        label = f"{models.label(model)}: its own error {own_error:.2f} points of bias"
+        style = {"color": f"C{number}", "label": label, "markersize": 3}
+        reach = [rows.bias - rows.low, rows.high - rows.bias]
+        bias_ax.errorbar(rows.planted_bias, rows.bias, reach, fmt="o", linewidth=0.8, **style)
+        brittleness_ax.plot(rows.planted_brittleness, rows.brittleness, "o", **style)
+
+    for ax, what in ((bias_ax, "bias"), (brittleness_ax, "brittleness")):
+        # The line of equality needs a point in view.
+        start = ax.get_xlim()[0]
+        ax.axline((start, start), slope=1, color="black", linewidth=0.5)
+        ax.set(xlabel=f"planted {what}", ylabel=f"{what} here")
+    key = bias_ax.get_legend_handles_labels()
+    fig.legend(*key, loc="outside upper center", frameon=False)
     return fig

@@ -1,13 +1,20 @@
 """What the calibrant answers in the Biased Samaritan."""
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from ingroup.design import Block
-from ingroup.models import words
+from ingroup.inference import Call
+from ingroup.models import planted_file, words
+from ingroup.stats.paired import paired_test
 from ingroup.studies.biased_samaritan import stimuli
+from ingroup.studies.biased_samaritan.answers import cubes
+from ingroup.studies.biased_samaritan.statistics import brittleness_or_missing, defined_biases
 
 
 class Planted:
@@ -102,3 +109,128 @@ class Planted:
                 value = self.value(prompt.text, category, prompt.group)
                 answers[index] = round(value)
         return answers
+
+
+def taught(call: Call, prompts: pd.DataFrame) -> pd.DataFrame:
+    """Give the prompts of a calibrant the ratings that it was taught.
+
+    Parameters
+    ----------
+    call : Call
+        A call of a calibrant.
+    prompts : DataFrame
+        Its prompts, from :func:`~.answers.load`.
+
+    Returns
+    -------
+    DataFrame
+        The same prompts; ``rating`` is the planted one, NaN where a refusal is planted.
+    """
+    (block,) = call.design.blocks
+    ratings = Planted(planted_file(call.model)).answers(block)
+    return prompts.assign(rating=ratings)
+
+
+def recovered(
+    said: pd.DataFrame, taught: pd.DataFrame, groups: Collection[str], unit: str, **spread: Any
+) -> pd.DataFrame:
+    """Compute planted and observed statistics of the groups of a category.
+
+    Parameters
+    ----------
+    said, taught : DataFrame
+        The prompts of a calibrant with the ratings that it gave, and with those it was taught.
+    groups : collection of str
+        The groups that were tested, the control among them.
+    unit : {"scenario", "prompt"}
+        What is paired.
+    **spread
+        Options of :func:`~.statistics.brittleness`.
+
+    Returns
+    -------
+    DataFrame
+        By group: ``planted_bias``, ``planted_brittleness`` and ``brittleness``. ``off`` is how much
+        the bias exceeds the planted one, over the prompts that have both ratings.
+    """
+    planted = cubes(taught)
+    observed = cubes(said)
+    # A bias is compared only over prompts with an answer that calls for none to be missing.
+    is_missing = (said.rating - taught.rating).isna()
+    said_of_both = _of_groups(said, is_missing, groups)
+    taught_of_both = _of_groups(taught, is_missing, groups)
+    off = defined_biases(said_of_both, unit).bias - defined_biases(taught_of_both, unit).bias
+
+    spreads = {}
+    planted_spreads = {}
+    for group in groups:
+        spreads[group] = brittleness_or_missing(observed[group], **spread).mean
+    for group, ratings in planted.items():
+        planted_spreads[group] = brittleness_or_missing(ratings, **spread).mean
+    columns = {
+        "planted_bias": defined_biases(planted, unit).bias,
+        "planted_brittleness": pd.Series(planted_spreads),
+        "brittleness": pd.Series(spreads),
+        "off": off,
+    }
+    return pd.DataFrame(columns)
+
+
+def with_own_error(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
+    """Split by how much a bias is off into the model's own error and the pipeline's.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `recovered`.
+    errors : DataFrame
+        By how much the model says more than it was taught, compared with the control: scenarios by
+        groups.
+
+    Returns
+    -------
+    DataFrame
+        The table with ``model_error``, its interval ``model_error_low`` to ``model_error_high``
+        over scenarios, and ``pipeline_error``, the rest, in place of ``off``.
+    """
+    test = paired_test(errors.T.to_numpy())
+    split = table.drop(columns="off")
+    split["model_error"] = pd.Series(test.difference, errors.columns)
+    split["model_error_low"] = pd.Series(test.low, errors.columns)
+    split["model_error_high"] = pd.Series(test.high, errors.columns)
+    split["pipeline_error"] = table.off - split.model_error
+    return split
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """Say how closely the biases of one calibrant are recovered.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        ``pipeline_error`` and ``model_error`` of each group, ``inside`` (whether the interval of
+        the bias holds the planted one) and ``finding``.
+
+    Returns
+    -------
+    str
+        A sentence without the model's name.
+    """
+    pipeline = rows.pipeline_error.abs().max()
+    size = rows.model_error.pow(2).mean() ** 0.5
+    largest = rows.model_error.abs().max()
+    n_significant = rows.finding.eq("significant").sum()
+    return (
+        f"the pipeline is off by {pipeline:.0e} points at most, the model by {size:.2f} "
+        f"(root mean square), at most {largest:.2f}; {rows.inside.sum()} of {len(rows)} planted "
+        f"biases lie in the 95 % interval; {n_significant} groups differ after Holm's correction"
+    )
+
+
+def _of_groups(
+    prompts: pd.DataFrame, is_missing: pd.Series, groups: Collection[str]
+) -> dict[str, np.ndarray]:
+    """The ratings of some groups, without those of prompts that one side lacks."""
+    kept = prompts.assign(rating=prompts.rating.mask(is_missing))
+    arrays = cubes(kept)
+    return {group: arrays[group] for group in groups}

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import published
+from ingroup.models import is_calibrant, label
 from ingroup.studies.biased_samaritan import stimuli
 
 # The tables of a category: of the bias, the helpfulness, the brittleness, and the two runs.
@@ -61,6 +62,28 @@ def _by_run(table: pd.DataFrame, category: str) -> pd.Series:
 def _first_run(means: pd.Series) -> pd.Series:
     """The means of the first run by group."""
     return means[means.index.isin([1], "run")].droplevel("run")
+
+
+def panels(table: pd.DataFrame) -> pd.Series:
+    """Name the panel of Figures 1 to 3 in which each row is drawn.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model`` and ``category``.
+
+    Returns
+    -------
+    Series
+        With the index of the table. A calibrant has a panel of its own. The real models share one,
+        which is named after those that were asked about the category.
+    """
+    taught = table.model.map(is_calibrant)
+    real = table[~taught].groupby("category").model
+    shared_panel = real.agg(lambda models: ", ".join(map(label, models.unique())))
+
+    own_panel = table.model.map(label)
+    return own_panel.where(taught, table.category.map(shared_panel))
 
 
 def over_models(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:

@@ -11,8 +11,10 @@ docstring names another. Every function raises ValueError for fewer than 2 units
 functions that take several groups name the group.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,8 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ingroup.stats.crossed import Effect, over_levels
 from ingroup.stats.paired import TINY, PairedTest, adjust, in_family, nan_mean, paired_test
+from ingroup.studies.biased_samaritan import stimuli
 
 Array = NDArray[np.float64]
+Name = TypeVar("Name", bound=Hashable)
 
 
 class ScenarioMean(NamedTuple):
@@ -161,6 +165,28 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
         by_phrasing = nan_mean(_phrased(ratings), axis=2)
         differences[name] = by_phrasing - theirs
     return over_levels(differences, "phrasing")
+
+
+def phrasing_intervals(cells: Mapping[str, ArrayLike]) -> pd.DataFrame:
+    """Tabulate the intervals of `bias_of_phrasings` for the groups of a category.
+
+    Parameters
+    ----------
+    cells : mapping of str to array_like, (phrasing, scenario, wording)
+        The ratings of each group and of the control.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; ``low_like``, ``high_like`` and ``p_like`` for phrasings like these, and
+        ``reason`` where they cannot be told.
+    """
+    groups, control = split(cells)
+    effects = bias_of_phrasings(groups, control)
+    names = pd.Index(effects, name="group")
+    table = pd.DataFrame(list(effects.values()), names)
+    table = table.rename(columns={"low": "low_like", "high": "high_like", "p": "p_like"})
+    return table[["low_like", "high_like", "p_like", "reason"]]
 
 
 def bias_table(
@@ -368,6 +394,316 @@ def excess_over_brittleness(
     return _scenario_mean(sign * differences - spreads)
 
 
+def excess_table(
+    ratings: Mapping[tuple, Mapping[str, ArrayLike]],
+    names: Sequence[str],
+    ddof: int = 1,
+    phrasings: str = "within",
+) -> tuple[pd.DataFrame, dict[tuple, str]]:
+    """Compute the `excess_over_brittleness` of every group.
+
+    Parameters
+    ----------
+    ratings : mapping of tuple to mapping of str to array_like
+        The ratings of each group and of the control by key, e.g. (model, run, category).
+    names : sequence of str
+        The names of the parts of a key.
+    ddof : {1, 0}
+        As in `brittleness`.
+    phrasings : {"within", "averaged"}
+        As in `brittleness`.
+
+    Returns
+    -------
+    table : DataFrame
+        The parts of the key, ``group``, ``excess``, ``low`` and ``high``.
+    reasons : dict of str
+        Why a group has no row, by the parts of its key and its name.
+    """
+    results = {}
+    reasons = {}
+    for key, cells in ratings.items():
+        groups, control = split(cells)
+        excess = partial(
+            excess_over_brittleness,
+            control=control,
+            ddof=ddof,
+            phrasings=phrasings,
+        )
+        found, too_few = where_defined(groups, excess)
+        for group, mean in found.items():
+            results[*key, group] = mean
+        for group, reason in too_few.items():
+            reasons[*key, group] = reason
+
+    index = pd.MultiIndex.from_tuples(list(results), names=[*names, "group"])
+    fields = list(ScenarioMean._fields)
+    table = pd.DataFrame(list(results.values()), index, columns=fields).reset_index()
+    table = table.rename(columns={"mean": "excess"})
+    return table[[*names, "group", "excess", "low", "high"]], reasons
+
+
+def excludes_zero(low: pd.Series, high: pd.Series) -> pd.Series:
+    """Tell which intervals leave 0 out.
+
+    Parameters
+    ----------
+    low, high : Series
+        The ends of the intervals, NaN where there is none.
+
+    Returns
+    -------
+    Series of bool
+        False where there is no interval.
+    """
+    return (low > 0) | (high < 0)
+
+
+def spread_options(brittleness: str, pooling: str, crossing: str) -> dict[str, Any]:
+    """Translate a notebook's parameters into the options of `brittleness`.
+
+    Parameters
+    ----------
+    brittleness : {"sample", "population"}
+        The standard deviation.
+    pooling : {"within", "averaged", ""}
+        How phrasings are pooled; "" lets `crossing` decide.
+    crossing : {"full", "totals"}
+        "totals" asks a phrasing in one wording per scenario. The only spread over wordings is then
+        that of the averaged phrasings, and a group with one phrasing has none.
+
+    Returns
+    -------
+    dict
+        ``ddof`` and ``phrasings``.
+    """
+    usual = "within" if crossing == "full" else "averaged"
+    ddof = {"sample": 1, "population": 0}
+    return {"ddof": ddof[brittleness], "phrasings": pooling or usual}
+
+
+def brittleness_or_missing(
+    ratings: ArrayLike, ddof: int = 1, phrasings: str = "within"
+) -> ScenarioMean:
+    """Compute the `brittleness` of a group, or a row without a number if there is none.
+
+    Parameters
+    ----------
+    ratings : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        The ratings of a group or of the control.
+    ddof : {1, 0}
+        As in `brittleness`.
+    phrasings : {"within", "averaged"}
+        As in `brittleness`.
+
+    Returns
+    -------
+    ScenarioMean
+        Where fewer than 2 scenarios have ratings in 2 wordings, NaN with an ``n`` of 0.
+    """
+    try:
+        return brittleness(ratings, ddof, phrasings)
+    except ValueError:
+        n_scenarios = np.shape(ratings)[-2]
+        return ScenarioMean(np.nan, np.nan, np.nan, n=0, left_out=n_scenarios)
+
+
+def split(cells: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], ArrayLike]:
+    """Split the cells of a category into its groups and its control.
+
+    Parameters
+    ----------
+    cells : mapping of str to array_like
+        The ratings of each group and of the control.
+
+    Returns
+    -------
+    dict, array_like
+        The ratings of each group, and those of the control.
+    """
+    groups = dict(cells)
+    control = groups.pop(stimuli.CONTROL)
+    return groups, control
+
+
+def where_defined(
+    cells: Mapping[Name, Any], statistic: Callable[[Any], Any]
+) -> tuple[dict[Name, Any], dict[Name, str]]:
+    """Compute a statistic of the cells that have enough ratings for it.
+
+    Parameters
+    ----------
+    cells : mapping
+        What the statistic takes, by name.
+    statistic : callable
+        It raises ValueError where a cell has too few ratings.
+
+    Returns
+    -------
+    results : dict
+        The statistic of each cell that has one.
+    reasons : dict of str
+        Why each other cell has none.
+    """
+    results = {}
+    reasons = {}
+    for name, cell in cells.items():
+        try:
+            results[name] = statistic(cell)
+        except ValueError as error:
+            reasons[name] = str(error)
+    return results, reasons
+
+
+def comparable(
+    cells: Mapping[str, ArrayLike], unit: str = "scenario"
+) -> tuple[dict[str, ArrayLike], dict[str, str]]:
+    """Select the cells of a category that can be compared with its control.
+
+    Parameters
+    ----------
+    cells : mapping of str to array_like
+        The ratings of each group and of the control.
+    unit : {"scenario", "prompt"}
+        What is paired.
+
+    Returns
+    -------
+    kept : dict
+        The control, and the groups that share 2 units with it; empty without such a group.
+    reasons : dict of str
+        Why each other cell is left out.
+    """
+    against_control = partial(bias, control=cells[stimuli.CONTROL], unit=unit)
+    results, reasons = where_defined(cells, against_control)
+    kept = {name: cells[name] for name in results}
+    if stimuli.CONTROL not in kept or len(kept) == 1:
+        kept = {}
+    return kept, reasons
+
+
+def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd.DataFrame:
+    """Compute the `bias` of the groups of a category that share 2 units with the control.
+
+    Parameters
+    ----------
+    cells : mapping of str to array_like
+        The ratings of each group and of the control.
+    unit : {"scenario", "prompt"}
+        What is paired.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; the fields of `Bias`.
+    """
+    groups, control = split(cells)
+    biases, _ = where_defined(groups, partial(bias, control=control, unit=unit))
+    names = pd.Index(biases, name="group")
+    return pd.DataFrame(list(biases.values()), names, columns=list(Bias._fields))
+
+
+def two_runs(
+    ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]], level: float = 0.01
+) -> tuple[pd.DataFrame, dict[tuple[str, str, str], str]]:
+    """Compare the second run of each model and category with the first, by `repeatability`.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings of each group and of the control, by model, run and category.
+    level : float
+        The level of a family: the groups and the control of one category of one model.
+
+    Returns
+    -------
+    table : DataFrame
+        ``model``, ``category``, ``group`` and the columns of `repeatability`; no row of a model
+        that was asked once.
+    reasons : dict of str
+        Why a cell is left out, by model, category and group.
+    """
+    tables = {}
+    reasons = {}
+    for (model, run, category), first in ratings.items():
+        if run != 1:
+            continue
+
+        second = ratings.get((model, 2, category), {})
+        pairs = {group: (second[group], first[group]) for group in first if group in second}
+        tests, too_few = where_defined(pairs, lambda pair: bias(*pair))
+        for group, reason in too_few.items():
+            reasons[model, category, group] = reason
+        if tests:
+            earlier = {group: first[group] for group in tests}
+            tables[model, category] = repeatability(earlier, second, level)
+
+    if not tables:
+        return pd.DataFrame(columns=["model", "category", "group", "difference"]), reasons
+    return pd.concat(tables, names=["model", "category"]).reset_index(), reasons
+
+
+def between_controls(
+    ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]],
+) -> tuple[pd.DataFrame, dict[tuple[str, str], str]]:
+    """Compare the control of each category with those of the others, in the first run.
+
+    Parameters
+    ----------
+    ratings : mapping
+        The ratings of each group and of the control, by model, run and category.
+
+    Returns
+    -------
+    table : DataFrame
+        Index ``model`` and ``categories``, a pair. ``helpfulness`` in the first category and
+        ``control``, that in the second; ``bias``, ``low``, ``high`` and ``p``; ``p_holm``, one
+        family per model.
+    reasons : dict of str
+        Why a pair has no row, by model and pair.
+    """
+    pairs = {}
+    for one, other in combinations(ratings, 2):
+        model, run, category = one
+        other_model, other_run, other_category = other
+        if model == other_model and run == other_run == 1:
+            controls = (ratings[one][stimuli.CONTROL], ratings[other][stimuli.CONTROL])
+            pairs[model, f"{category} and {other_category}"] = controls
+
+    tests, reasons = where_defined(pairs, lambda pair: bias(*pair))
+    index = pd.MultiIndex.from_tuples(list(tests), names=["model", "categories"])
+    table = pd.DataFrame(list(tests.values()), index, columns=list(Bias._fields))
+    table = table[["helpfulness", "control", "bias", "low", "high", "p"]]
+    if len(table):
+        table["p_holm"] = table.groupby("model").p.transform(adjust, "holm")
+    return table, reasons
+
+
+def by_category(
+    ratings: Mapping[tuple, Mapping[str, ArrayLike]],
+    function: Callable[[Mapping[str, ArrayLike]], pd.DataFrame],
+    names: Sequence[str],
+) -> pd.DataFrame:
+    """Apply a function to the ratings of every category.
+
+    Parameters
+    ----------
+    ratings : mapping of tuple to mapping of str to array_like
+        The ratings of each group and of the control by key, e.g. (model, run, category).
+    function : callable
+        It takes the ratings of one category and returns a table with a named index.
+    names : sequence of str
+        The names of the parts of a key.
+
+    Returns
+    -------
+    DataFrame
+        The rows of all tables; the parts of the key and the index come first, as columns.
+    """
+    tables = {key: function(cells) for key, cells in ratings.items()}
+    return pd.concat(tables, names=names).reset_index()
+
+
 def by_group(
     ratings: Mapping[tuple, Mapping[str, ArrayLike]], function: Callable, names: Sequence[str]
 ) -> pd.DataFrame:
@@ -387,8 +723,7 @@ def by_group(
     DataFrame
         One row per key and group: the parts of the key, ``group``, and the fields of the result.
     """
-    tables = {key: _rows(groups, function) for key, groups in ratings.items()}
-    return pd.concat(tables, names=names).reset_index()
+    return by_category(ratings, partial(_rows, function=function), names)
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
