@@ -377,6 +377,43 @@ class Findings:
         place = sentence["place"].iloc[0]
         self.facts(place, named, ["printed"], verdict, check, because, shown, tolerance)
 
+    def counts(
+        self,
+        name: str,
+        holds: pd.Series | pd.DataFrame,
+        needed: str = "all",
+        because: str | None = None,
+    ) -> None:
+        """Enter a sentence that says something of all, or of most, cells of a table.
+
+        Parameters
+        ----------
+        name : str
+            Its short name in ``claims.csv``.
+        holds : Series or DataFrame
+            Whether it is true of each cell. The finding shows the count, e.g. "7 of 10".
+        needed : {"all", "most"}
+            How many cells the sentence speaks of; most are more than half.
+        because : str, optional
+            As in `claim`.
+        """
+        values = np.asarray(holds)
+        needs_all = needed == "all"
+        is_right = values.all() if needs_all else 2 * values.sum() > values.size
+        self.claim(name, counted(values), bool(is_right), because)
+
+    def left_open(self, name: str, because: str | None = None) -> None:
+        """Enter a sentence that nothing in the paper's tables can check.
+
+        Parameters
+        ----------
+        name : str
+            Its short name in ``claims.csv``.
+        because : str, optional
+            As in `claim`.
+        """
+        self.claim(name, "", "cannot be checked", because)
+
     def extremes(self, name: str, numbers: pd.Series | pd.DataFrame) -> None:
         """Enter the two sentences on the lowest and the highest of some numbers.
 
