@@ -117,7 +117,8 @@ def _lines(
             y += 1.6
             tops[study] = y
 
-        label = f"{names.get((study, place), 'phrases and numbers')}   {place}"
+        name = names.get((study, place), "phrases and numbers")
+        label = f"{name}   {place}"
         # A table that is too wide for a line has one line per column.
         is_wide = len(own) > WIDTH
         by_line = own["column"] if is_wide else own["place"]
@@ -134,12 +135,16 @@ def _lines(
 def _draw_line(ax: Axes, line: _Line) -> None:
     """The ticks of a line, its name on the left and its counts on the right."""
     for verdict, (colour, height) in STYLE.items():
-        x = np.flatnonzero(line.numbers["verdict"] == verdict) + 0.5
-        ax.vlines(x, line.y - height / 2, line.y + height / 2, colour, linewidth=0.72)
+        is_verdict = line.numbers["verdict"] == verdict
+        x = np.flatnonzero(is_verdict) + 0.5
+        low = line.y - height / 2
+        high = line.y + height / 2
+        ax.vlines(x, low, high, colour, linewidth=0.72)
     ax.text(-4, line.y, line.label, ha="right", **_SMALL)
 
     if line.of_place is None:
         return
-    n_slips = (line.of_place["verdict"] == "contradicts").sum()
+    is_slip = line.of_place["verdict"] == "contradicts"
+    n_slips = is_slip.sum()
     ax.text(_COUNT, line.y, len(line.of_place), ha="right", **_SMALL)
     ax.text(_SLIPS, line.y, n_slips or "", ha="right", color=_RED, fontweight="bold", **_SMALL)

@@ -23,8 +23,10 @@ def score_of(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     array
         One score per row; NaN where `scores` has none.
     """
+    by_keys = scores.set_index(KEYS)
     keys = pd.MultiIndex.from_frame(rows[KEYS])
-    return scores.set_index(KEYS)["mean_score"].reindex(keys).to_numpy()
+    found = by_keys["mean_score"].reindex(keys)
+    return found.to_numpy()
 
 
 def above_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
@@ -40,8 +42,11 @@ def above_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     array
         One difference per row.
     """
+    # The same rows, with the control in place of the group.
     controls = rows.assign(group="control")
-    return score_of(scores, rows) - score_of(scores, controls)
+    own = score_of(scores, rows)
+    control = score_of(scores, controls)
+    return own - control
 
 
 def largest_spread(mean: np.ndarray, n: int) -> np.ndarray:
@@ -77,8 +82,10 @@ def brittleness(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     DataFrame
         Their rows, with ``category`` and ``maker``, the first word of a model's id.
     """
-    rows = pd.concat(tables, names=["category"]).reset_index("category")
-    return rows.assign(maker=rows["model"].str.split("-").str[0])
+    rows = pd.concat(tables, names=["category"])
+    rows = rows.reset_index("category")
+    words = rows["model"].str.split("-")
+    return rows.assign(maker=words.str[0])
 
 
 def against_range(
@@ -106,27 +113,40 @@ def against_range(
     str
         Which averages, and how many cells, are outside.
     """
-    own = rows[rows["maker"].isin(makers)]
+    is_own = rows["maker"].isin(makers)
+    own = rows[is_own]
     cells = own["mean_sd"]
+    n_inside = cells.between(low, high).sum()
+    n_outside = len(cells) - n_inside
+
     levels = own.groupby(["maker", "model", "category"])["mean_sd"].mean()
-    outside = levels[~levels.between(low, high)]
-    n_outside = (~cells.between(low, high)).sum()
-
-    labels = names.drop_duplicates("model").set_index("model")["model_label"]
-    named = []
-    for model, averages in outside.groupby("model", sort=False):
-        texts = []
-        for (_, _, category), average in averages.items():
-            texts.append(f"{average:.2f} ({category})")
-        named.append(f"{labels[model]} has {' and '.join(texts)}")
-
-    because = f"By model and category {', '.join(named) or 'all are inside'}; "
+    is_inside = levels.between(low, high)
+    averages = _named(levels[~is_inside], names)
+    because = f"By model and category {averages}; "
     because += f"{n_outside} of {len(cells)} cells are outside"
-    mean_of_models = levels.groupby("category").mean()
-    if named and mean_of_models.between(low, high).all():
-        n_models = levels.index.unique("model").size
+
+    # The text may mean the average over models: the kindest reading is named, too.
+    of_category = levels.groupby("category").mean()
+    if not is_inside.all() and of_category.between(low, high).all():
+        n_models = own["model"].nunique()
         because += f"; only the mean of the {n_models} models is inside for each category"
 
     shown = f"{levels.min():.2f} to {levels.max():.2f} by model and category, "
     shown += f"{cells.min()} to {cells.max()} by cell"
-    return shown, outside.empty, because + "."
+    return shown, bool(is_inside.all()), because + "."
+
+
+def _named(averages: pd.Series, names: pd.DataFrame) -> str:
+    """Averages by maker, model and category as a text, with the models' printed names."""
+    once = names.drop_duplicates("model")
+    labels = once.set_index("model")["model_label"]
+
+    parts = []
+    for model, own in averages.groupby("model", sort=False):
+        texts = []
+        for (_, _, category), average in own.items():
+            texts.append(f"{average:.2f} ({category})")
+        joined = " and ".join(texts)
+        parts.append(f"{labels[model]} has {joined}")
+
+    return ", ".join(parts) or "all are inside"

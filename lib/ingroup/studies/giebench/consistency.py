@@ -26,11 +26,15 @@ def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
     array
         A truth value by percentage (row) and n (column): whether a k/n rounds to the percentage.
     """
-    # Rows against columns: each percentage meets each n.
-    percent = printed.astype(float).to_numpy()[:, np.newaxis]
-    half = published.tolerance(printed).to_numpy()[:, np.newaxis]
-    k = (percent * numbers / 100).round()
-    distance = np.abs(100 * k / numbers - percent)
+    percent = printed.astype(float).to_numpy()
+    half = published.tolerance(printed).to_numpy()
+    # Percentages are rows and n are columns, so that each percentage meets each n.
+    percent = percent[:, np.newaxis]
+    half = half[:, np.newaxis]
+
+    k = percent * numbers / 100
+    nearest = 100 * k.round() / numbers
+    distance = np.abs(nearest - percent)
     return distance <= half + FLOAT_ERROR
 
 
@@ -51,7 +55,8 @@ def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
     """
     counts = {}
     for category, own in cells.groupby("category", sort=False):
-        counts[category] = whole(own["accuracy_pct_printed"], numbers).sum(axis=0)
+        is_whole = whole(own["accuracy_pct_printed"], numbers)
+        counts[category] = is_whole.sum(axis=0)
     return pd.DataFrame(counts, index=numbers)
 
 
@@ -68,8 +73,13 @@ def accuracies(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     DataFrame
         Percentages; one row per table and model, one column per category.
     """
-    rows = pd.concat(tables, names=["table"]).reset_index("table")
-    return rows.pivot(index=["table", "model"], columns="category", values="accuracy_pct")
+    rows = pd.concat(tables, names=["table"])
+    rows = rows.reset_index("table")
+    return rows.pivot(
+        index=["table", "model"],
+        columns="category",
+        values="accuracy_pct",
+    )
 
 
 def in_rows(wide: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
@@ -88,7 +98,8 @@ def in_rows(wide: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
         One number per row.
     """
     keys = pd.MultiIndex.from_frame(rows[["model", "category"]])
-    return wide.stack().reindex(keys).to_numpy()
+    numbers = wide.stack()
+    return numbers.reindex(keys).to_numpy()
 
 
 def match_tuples(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +150,8 @@ def common_n(table: pd.DataFrame, numbers: np.ndarray) -> pd.Series:
     """
     smallest = {}
     for name, own in table.groupby("identity_tuple"):
-        fits_all = whole(own["accuracy_pct_printed"], numbers).all(axis=0)
+        is_whole = whole(own["accuracy_pct_printed"], numbers)
+        fits_all = is_whole.all(axis=0)
         fitting = numbers[fits_all]
         smallest[name] = fitting[0] if fitting.size else 0
     return table["identity_tuple"].map(smallest)
@@ -168,35 +180,46 @@ def questions_of_tuples(
         By category ``from table 7``, the possible sum that is nearest to table 8, and ``table 8``.
         Categories whose identities are in different numbers of tuples are left out.
     """
-    category_of = identities.set_index(_plain(identities["identity"]))["category"]
+    names = _plain(identities["identity"])
+    category_of = identities.set_index(names)["category"]
+    # The two identities of a tuple are of one category.
     categories = _plain(tuples["identity_i"]).map(category_of)
 
     rows = {}
     for category, own in tuples.groupby(categories):
-        members = identities[identities["category"] == category]
+        is_member = identities["category"] == category
+        members = identities[is_member]
         once = own.drop_duplicates("identity_tuple")
-        n_tuples = pd.concat([once["identity_i"], once["identity_j"]]).value_counts()
+        both = pd.concat([once["identity_i"], once["identity_j"]])
+        n_tuples = both.value_counts()
         if n_tuples.nunique() > 1 or len(n_tuples) < len(members):
             continue
 
-        questions = _possible_sums(own, numbers) / n_tuples.iloc[0]
+        sums = _possible_sums(own, numbers)
+        questions = sums / n_tuples.iloc[0]
         in_print = float(members["n_topics"].iloc[0])
-        nearest = np.abs(questions - in_print).argmin()
-        rows[category] = {"from table 7": questions[nearest], "table 8": in_print}
-    return pd.DataFrame.from_dict(rows, orient="index").convert_dtypes()
+        distance = np.abs(questions - in_print)
+        nearest = questions[distance.argmin()]
+        rows[category] = {"from table 7": nearest, "table 8": in_print}
+
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return table.convert_dtypes()
 
 
 def _plain(names: pd.Series) -> pd.Series:
     """Names without what differs between tables 3, 7 and 8: case and apostrophes."""
-    return names.str.casefold().str.replace("'", "")
+    lower = names.str.casefold()
+    return lower.str.replace("'", "")
 
 
 def _possible_sums(tuples: pd.DataFrame, numbers: np.ndarray) -> np.ndarray:
     """All sums of one n per tuple, out of the n that fit most of its accuracies."""
     sums = {0}
     for _, printed in tuples.groupby("identity_tuple")["accuracy_pct_printed"]:
-        n_fits = whole(printed, numbers).sum(axis=0)
-        likely = numbers[n_fits == n_fits.max()]
+        is_whole = whole(printed, numbers)
+        n_fits = is_whole.sum(axis=0)
+        is_likely = n_fits == n_fits.max()
+        likely = numbers[is_likely]
         # Two tuples with two n each have up to four sums.
         sums = {total + n for total in sums for n in likely}
     return np.array(sorted(sums))

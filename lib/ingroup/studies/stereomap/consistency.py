@@ -82,7 +82,10 @@ def clusters_with(table: pd.DataFrame, group: str) -> pd.DataFrame:
 
         order = own.loc[is_group, "cluster_order"].iloc[0]
         cluster = own[own["cluster_order"] == order]
-        competence, warmth, sign = cluster[["competence", "warmth", "sign"]].iloc[0]
+        first = cluster.iloc[0]
+        competence = first["competence"]
+        warmth = first["warmth"]
+        sign = first["sign"]
         sums = own["competence"] + own["warmth"]
         rows[source] = {
             "groups": set(cluster["group"]),
@@ -117,14 +120,17 @@ def share_cluster(
     bool
         False, too, if a source lacks the first group.
     """
-    first, *others = groups
-    clusters = clusters_with(table, first).reindex(sources)
-    for cluster in clusters.itertuples():
-        # A source without the group has NaN here.
-        if not isinstance(cluster.groups, set) or not cluster.groups.issuperset(others):
+    clusters = clusters_with(table, groups[0])
+    for source in sources:
+        if source not in clusters.index:
             return False
-        if sign and cluster.sign != sign:
+
+        cluster = clusters.loc[source]
+        if not cluster["groups"].issuperset(groups):
             return False
+        if sign and cluster["sign"] != sign:
+            return False
+
     return True
 
 
@@ -173,12 +179,19 @@ def with_best_n(fits: pd.DataFrame, source: pd.Series) -> pd.DataFrame:
         ``smallest_n``, the smallest of these n.
     """
     n_right = fits.groupby(source).sum()
-    is_best = n_right.eq(n_right.max(axis=1), axis=0)
+    most_right = n_right.max(axis=1)
+    is_best = n_right.eq(most_right, axis=0)
+    # The columns go up, and idxmax takes the first that is true.
+    smallest = is_best.idxmax(axis=1)
 
     is_best_of_row = is_best.loc[source].set_axis(fits.index)
-    is_right = (fits | ~is_best_of_row).all(axis=1)
-    smallest_n = source.map(is_best.idxmax(axis=1))
-    return pd.DataFrame({"is_right": is_right, "smallest_n": smallest_n})
+    # An n that is not the source's best cannot make a mark wrong.
+    is_right = fits | ~is_best_of_row
+    marks = {
+        "is_right": is_right.all(axis=1),
+        "smallest_n": source.map(smallest),
+    }
+    return pd.DataFrame(marks)
 
 
 def marks_against(table: pd.DataFrame) -> pd.Series:
@@ -229,13 +242,18 @@ def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
         ``mean`` and ``variance`` (with n - 1), with the index of `mean`.
     """
     total = (n * mean).round()
-    is_odd = total % 2
-    squares = (n - 1) * variance + total**2 / n
-    half = (squares - is_odd) / 2
-    nearest_squares = 2 * half.round() + is_odd
+    of_mean = total**2 / n
+    # The sum of squares that the variance wants, rounded to the next even or odd number.
+    squares = (n - 1) * variance + of_mean
+    odd = total % 2
+    half = (squares - odd) / 2
+    squares = 2 * half.round() + odd
 
-    nearest_variance = (nearest_squares - total**2 / n) / (n - 1)
-    return pd.DataFrame({"mean": total / n, "variance": nearest_variance})
+    nearest = {
+        "mean": total / n,
+        "variance": (squares - of_mean) / (n - 1),
+    }
+    return pd.DataFrame(nearest)
 
 
 def possible_n(table: pd.DataFrame, numbers: Iterable[int]) -> pd.DataFrame:
@@ -278,14 +296,16 @@ def order_of_lists(table: pd.DataFrame) -> pd.Series:
     Series
         The verdict on each row: whether its mean is beyond that of the row before.
     """
-    sound = table[table["text_flag"] == ""]
+    is_sound = table["text_flag"] == ""
+    sound = table[is_sound]
     lists = sound.groupby(["dimension", "model", "end"])
     step = lists["mean"].diff().fillna(0)
     # The lists of the highest means go down.
     step = step.mask(sound["end"] == "highest", -step)
 
     verdict = pd.Series("cannot be checked", table.index)
-    verdict[sound.index] = np.where(step >= 0, "holds", "contradicts")
+    is_in_order = step >= 0
+    verdict[is_sound] = np.where(is_in_order, "holds", "contradicts")
     return verdict
 
 
@@ -310,5 +330,6 @@ def models_with(table: pd.DataFrame, phrases: Iterable[str], length: int = 9) ->
     for phrase in phrases:
         stem = phrase[:length]
         has_stem = table["keyword"].str.contains(stem, regex=False)
-        counts[phrase] = table.loc[has_stem, "model"].nunique()
+        models = table.loc[has_stem, "model"]
+        counts[phrase] = models.nunique()
     return counts
