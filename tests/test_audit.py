@@ -455,3 +455,76 @@ def test_each_claim_has_a_short_quote_and_its_own_name():
         assert not table["claim"].duplicated().any()
         words = table["quote"].str.split().str.len()
         assert words.between(2, 17).all()
+
+
+def test_a_reason_stands_in_claims_csv_unless_it_is_given():
+    findings = Findings("stereomap", ["group"])
+
+    findings.claim("runs", 10)
+    findings.claim("runs", 10, because="Counted.")
+
+    of_file = findings.sentences.set_index("claim").loc["runs", "because"]
+    assert of_file.startswith("Of all n from 2 to 30")
+    assert findings.table()["explanation"].to_list() == [of_file, "Counted."]
+
+
+def test_a_list_and_a_series_are_shown_with_their_items():
+    findings = Findings("stereomap", ["group"])
+
+    findings.claim("runs", ["a", "b"], True)
+    findings.claim("runs", pd.Series({"a": 1, "b": 2}), False)
+
+    assert findings.table()["recomputed"].to_list() == ["['a', 'b']", "{'a': 1, 'b': 2}"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "needed", "shown", "verdict"),
+    [
+        ([True, True], "all", "2 of 2", "holds"),
+        ([True, False], "all", "1 of 2", "contradicts"),
+        ([True, False], "most", "1 of 2", "contradicts"),
+        ([True, False, True], "most", "2 of 3", "holds"),
+    ],
+)
+def test_all_or_most_cells_are_counted(holds, needed, shown, verdict):
+    findings = Findings("stereomap", ["group"])
+
+    findings.counts("coverage grows", pd.Series(holds), needed)
+
+    (row,) = findings.rows
+    assert (row["recomputed"], row["verdict"]) == (shown, verdict)
+
+
+def test_both_ends_of_some_numbers_are_entered():
+    findings = Findings("stereomap", ["group"])
+
+    findings.extremes("self-BLEU", pd.DataFrame({"a": [0.07, 0.0621], "b": [0.066, 0.064]}))
+
+    table = findings.table().set_index("item")
+    assert table["recomputed"].to_dict() == {
+        "self-BLEU: lowest": 0.0621,
+        "self-BLEU: highest": 0.07,
+    }
+    assert table["verdict"].to_list() == ["holds", "contradicts"]
+
+
+def test_a_sentence_without_numbers_is_left_open():
+    findings = Findings("stereomap", ["group"])
+
+    findings.left_open("refusals in percent")
+
+    (row,) = findings.rows
+    assert (row["verdict"], row["recomputed"]) == ("cannot be checked", "")
+    assert "a hundred times larger" in row["explanation"]
+
+
+def test_a_reference_that_misses_says_where_its_place_is():
+    findings = Findings("stereomap", ["group"])
+
+    findings.references()
+
+    table = findings.table().set_index("item")
+    misses = table[table["verdict"] == "contradicts"]["explanation"]
+    assert misses["reference: dimensions"].endswith("the dimensions are in table 4.")
+    holds = table[table["verdict"] == "holds"]["explanation"]
+    assert set(holds) == {"What the sentence announces is there."}

@@ -28,6 +28,7 @@ FLOORS = [
         "keywords",
         "dictionary",
         "audit",
+        "audit_figures",
         "parameters",
         "claims",
     },

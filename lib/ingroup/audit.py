@@ -43,6 +43,7 @@ COLUMNS = [  # of findings.csv
 ]
 REPEATED = (["source", "cluster_order"], ["category", "n_topics"])  # a number down a column
 PHRASE = "phrase against another place"
+REFERENCE = "reference to another place"
 FEW = 15  # findings that are shown one by one
 NAMED = 3  # items of a slip that are named
 
@@ -113,6 +114,23 @@ def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame
     """
     table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
+
+
+def counted(holds: ArrayLike) -> str:
+    """Count in how many cells something holds.
+
+    Parameters
+    ----------
+    holds : array_like
+        Truth values, e.g. a Series or a DataFrame.
+
+    Returns
+    -------
+    str
+        For example "7 of 10".
+    """
+    values = np.asarray(holds)
+    return f"{values.sum()} of {values.size}"
 
 
 def as_shown(value: Any) -> str:
@@ -302,9 +320,9 @@ class Findings:
     def claim(
         self,
         name: str,
-        recomputed: float | str | None = None,
+        recomputed: float | str | list | pd.Series | None = None,
         verdict: bool | str | None = None,
-        because: str | Mapping[str, str] = "",
+        because: str | Mapping[str, str] | None = None,
         check: str = "sentence against tables",
         operands: float = 0.0,
     ) -> None:
@@ -314,14 +332,14 @@ class Findings:
         ----------
         name : str
             Its short name in ``claims.csv``.
-        recomputed : float or str, optional
-            What the tables give, in the unit of the printed number or in words. None takes the
-            column ``against``.
+        recomputed : float, str, list or Series, optional
+            What the tables give, in the unit of the printed number or in words. A list or a Series
+            is shown with its items. None takes the column ``against``.
         verdict : bool or str, optional
             As `holds` of `facts`. None compares the printed number with `recomputed`, where digits
             may be rounded or cut, or the printed phrase with the beginning of `recomputed`.
-        because : str or mapping
-            As in `facts`.
+        because : str or mapping, optional
+            As in `facts`. None takes the column ``because``.
         check : str
             As in `facts`.
         operands : float
@@ -336,8 +354,14 @@ class Findings:
         if sentence.empty:
             raise ValueError(f"claims.csv has no claim {name!r} of the paper {self.paper!r}.")
 
+        if because is None:
+            because = sentence["because"].iloc[0]
         if recomputed is None:
             recomputed = sentence["against"].iloc[0]
+        if isinstance(recomputed, pd.Series):
+            recomputed = str(recomputed.to_dict())
+        elif isinstance(recomputed, list):
+            recomputed = str(recomputed)
         shown = recomputed if isinstance(recomputed, str) else round(float(recomputed), 4)
 
         tolerance: ArrayLike = ""
@@ -353,22 +377,69 @@ class Findings:
         place = sentence["place"].iloc[0]
         self.facts(place, named, ["printed"], verdict, check, because, shown, tolerance)
 
-    def references(self, elsewhere: Mapping[str, str]) -> None:
-        """Enter all references of the paper to other places in it.
+    def counts(
+        self,
+        name: str,
+        holds: pd.Series | pd.DataFrame,
+        needed: str = "all",
+        because: str | None = None,
+    ) -> None:
+        """Enter a sentence that says something of all, or of most, cells of a table.
 
         Parameters
         ----------
-        elsewhere : mapping of str
-            Where to find what a reference announces, by the reference's short name in
-            ``claims.csv``. It explains references that miss.
+        name : str
+            Its short name in ``claims.csv``.
+        holds : Series or DataFrame
+            Whether it is true of each cell. The finding shows the count, e.g. "7 of 10".
+        needed : {"all", "most"}
+            How many cells the sentence speaks of; most are more than half.
+        because : str, optional
+            As in `claim`.
         """
-        is_reference = self.said.index.str.startswith("reference")
-        for claim in self.said.index[is_reference]:
+        values = np.asarray(holds)
+        needs_all = needed == "all"
+        is_right = values.all() if needs_all else 2 * values.sum() > values.size
+        self.claim(name, counted(values), bool(is_right), because)
+
+    def left_open(self, name: str, because: str | None = None) -> None:
+        """Enter a sentence that nothing in the paper's tables can check.
+
+        Parameters
+        ----------
+        name : str
+            Its short name in ``claims.csv``.
+        because : str, optional
+            As in `claim`.
+        """
+        self.claim(name, "", "cannot be checked", because)
+
+    def extremes(self, name: str, numbers: pd.Series | pd.DataFrame) -> None:
+        """Enter the two sentences on the lowest and the highest of some numbers.
+
+        Parameters
+        ----------
+        name : str
+            Their short names in ``claims.csv`` are "<name>: lowest" and "<name>: highest".
+        numbers : Series or DataFrame
+            The numbers, in the unit of the printed ones.
+        """
+        values = numbers.to_numpy()
+        self.claim(f"{name}: lowest", values.min())
+        self.claim(f"{name}: highest", values.max())
+
+    def references(self) -> None:
+        """Enter all references of the paper to other places in it.
+
+        The column ``because`` of ``claims.csv`` explains references that miss.
+        """
+        is_reference = self.sentences["claim"].str.startswith("reference")
+        for row in self.sentences[is_reference].itertuples():
             because = {
                 "holds": "What the sentence announces is there.",
-                "contradicts": elsewhere.get(claim, "What the sentence announces is elsewhere."),
+                "contradicts": row.because or "What the sentence announces is elsewhere.",
             }
-            self.claim(claim, because=because, check="reference to another place")
+            self.claim(row.claim, because=because, check=REFERENCE)
 
     def uses(
         self, place: int | str, frame: pd.DataFrame, *columns: str, verdicts: ArrayLike = "holds"

@@ -61,7 +61,7 @@ MODULES = {
         "places",
         "dictionary",
         "keywords",
-        "audit",
+        "audit*",
         "guide_figures",
         "commands/parameters",
         "commands/report",

@@ -1,0 +1,150 @@
+"""The figure of the audit: every printed number of the papers, by its verdict."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ingroup import figures
+
+# The colour and the height of a tick, by verdict. Ticks that contradict are taller, so that readers
+# can find them without colour.
+STYLE = {
+    "holds": ("#A9CCE3", 0.62),
+    "rounding": ("#0072B2", 0.62),
+    "cannot be checked": ("#E69F00", 0.62),
+    "no check": ("#C8C8C8", 0.62),
+    "contradicts": ("#C03A00", 1.0),
+}
+WIDTH = 276  # ticks in a line: one GIEBench table of 23 models by 12 columns
+
+_RED = STYLE["contradicts"][0]
+_SMALL: dict[str, Any] = {"fontsize": 5.5, "va": "center"}
+_COUNT = WIDTH + 17  # where the columns of counts end
+_SLIPS = WIDTH + 38
+
+
+class _Line(NamedTuple):
+    """A line of ticks: its height in the figure, its name, its numbers and those of its place."""
+
+    y: float
+    label: str
+    numbers: pd.DataFrame
+    of_place: pd.DataFrame | None
+
+
+def table_names(folder: Path, words: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Say what each printed table shows, by the name of its file.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the studies' printed tables.
+    words : mapping
+        What is written instead of a part of a file's name. A part ends where a word ends.
+
+    Returns
+    -------
+    dict
+        For example "mean and SD Llama-3.1-8B", by study and place ("Table 3").
+    """
+    names = {}
+    for file in folder.glob("*/table*.csv"):
+        # The files are called tableNN_<what>.csv.
+        place = f"Table {int(file.stem[5:7])}"
+        name = file.stem[8:].replace("_", " ")
+        for part, word in words.items():
+            name = re.sub(rf"{part}\b", word, name)
+        names[file.parent.name, place] = name
+    return names
+
+
+def printed_numbers(
+    numbers: pd.DataFrame, titles: Mapping[str, str], names: Mapping[tuple[str, str], str]
+) -> Figure:
+    """Draw a tick for each printed number, in the order of its table.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        The audit's table ``numbers``.
+    titles : mapping
+        The title of each paper, by its study.
+    names : mapping
+        From `table_names`.
+
+    Returns
+    -------
+    Figure
+        One line per table, or per column of a table that is too wide, under the titles.
+    """
+    lines, tops = _lines(numbers, names)
+    bottom = lines[-1].y
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.108 * bottom + 0.4))
+    for line in lines:
+        _draw_line(ax, line)
+
+    for study, y in tops.items():
+        ax.text(0, y, titles[study], fontsize=7, fontweight="bold", va="center")
+    ax.text(_COUNT, 1.0, "numbers", ha="right", **_SMALL)
+    ax.text(_SLIPS, 0.2, "contradict", ha="right", color=_RED, **_SMALL)
+
+    for verdict, (colour, _) in STYLE.items():
+        if (numbers["verdict"] == verdict).any():
+            # An empty line, which only the legend shows.
+            ax.plot([], [], color=colour, linewidth=4, label=verdict)
+    ax.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 0.0), handlelength=1)
+    ax.set(xlim=(-95, _SLIPS), ylim=(bottom + 0.6, -0.4))
+    ax.axis("off")
+    return fig
+
+
+def _lines(
+    numbers: pd.DataFrame, names: Mapping[tuple[str, str], str]
+) -> tuple[list[_Line], dict[str, float]]:
+    """The lines of the figure from top to bottom, and the height of each paper's title."""
+    lines = []
+    tops: dict[str, float] = {}
+    y = -0.6
+    for (study, place), own in numbers.groupby(["paper", "place"], sort=False):
+        if study not in tops:
+            y += 1.6
+            tops[study] = y
+
+        name = names.get((study, place), "phrases and numbers")
+        label = f"{name}   {place}"
+        # A table that is too wide for a line has one line per column.
+        is_wide = len(own) > WIDTH
+        by_line = own["column"] if is_wide else own["place"]
+        for column, part in own.groupby(by_line, sort=False):
+            y += 1.0
+            # Only the first line has the name and the counts of the place.
+            if part.index[0] == own.index[0]:
+                lines.append(_Line(y, label, part, own))
+            else:
+                lines.append(_Line(y, str(column), part, None))
+    return lines, tops
+
+
+def _draw_line(ax: Axes, line: _Line) -> None:
+    """The ticks of a line, its name on the left and its counts on the right."""
+    for verdict, (colour, height) in STYLE.items():
+        is_verdict = line.numbers["verdict"] == verdict
+        x = np.flatnonzero(is_verdict) + 0.5
+        low = line.y - height / 2
+        high = line.y + height / 2
+        ax.vlines(x, low, high, colour, linewidth=0.72)
+    ax.text(-4, line.y, line.label, ha="right", **_SMALL)
+
+    if line.of_place is None:
+        return
+    is_slip = line.of_place["verdict"] == "contradicts"
+    n_slips = is_slip.sum()
+    ax.text(_COUNT, line.y, len(line.of_place), ha="right", **_SMALL)
+    ax.text(_SLIPS, line.y, n_slips or "", ha="right", color=_RED, fontweight="bold", **_SMALL)

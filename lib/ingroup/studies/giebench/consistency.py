@@ -1,0 +1,225 @@
+"""What the printed numbers of GIEBench's paper say about each other, for its audit."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from ingroup import published
+from ingroup.published import FLOAT_ERROR
+
+TUPLE = ["identity_i", "identity_j", "condition"]
+
+
+def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
+    """Say which printed percentages are a whole number of n, for several n.
+
+    Parameters
+    ----------
+    printed : Series
+        Percentages as texts.
+    numbers : array
+        The n to try.
+
+    Returns
+    -------
+    array
+        A truth value by percentage (row) and n (column): whether a k/n rounds to the percentage.
+    """
+    percent = printed.astype(float).to_numpy()
+    half = published.tolerance(printed).to_numpy()
+    # Percentages are rows and n are columns, so that each percentage meets each n.
+    percent = percent[:, np.newaxis]
+    half = half[:, np.newaxis]
+
+    k = percent * numbers / 100
+    nearest = 100 * k.round() / numbers
+    distance = np.abs(nearest - percent)
+    return distance <= half + FLOAT_ERROR
+
+
+def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
+    """Count the accuracies of each category that are a whole number of n.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Rows of tables 1, 2 and 6.
+    numbers : array
+        The n to try.
+
+    Returns
+    -------
+    DataFrame
+        Counts by n and category.
+    """
+    counts = {}
+    for category, own in cells.groupby("category", sort=False):
+        is_whole = whole(own["accuracy_pct_printed"], numbers)
+        counts[category] = is_whole.sum(axis=0)
+    return pd.DataFrame(counts, index=numbers)
+
+
+def accuracies(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Lay out the accuracies of several prompts side by side.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables 1, 2 and 6 by number.
+
+    Returns
+    -------
+    DataFrame
+        Percentages; one row per table and model, one column per category.
+    """
+    rows = pd.concat(tables, names=["table"])
+    rows = rows.reset_index("table")
+    return rows.pivot(
+        index=["table", "model"],
+        columns="category",
+        values="accuracy_pct",
+    )
+
+
+def in_rows(wide: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
+    """Look up the number of each row's model and category.
+
+    Parameters
+    ----------
+    wide : DataFrame
+        Numbers by model and category.
+    rows : DataFrame
+        Rows with the columns ``model`` and ``category``.
+
+    Returns
+    -------
+    array
+        One number per row.
+    """
+    keys = pd.MultiIndex.from_frame(rows[["model", "category"]])
+    numbers = wide.stack()
+    return numbers.reindex(keys).to_numpy()
+
+
+def match_tuples(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Find the tuples of one table in another, in either order of their identities.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table 3.
+    other : DataFrame
+        Table 7.
+
+    Returns
+    -------
+    DataFrame
+        By row of `table`: ``order``, "same", "reversed" or "" (not there), and ``accuracy_pct``,
+        the number that `other` prints for it.
+    """
+    accuracy = other.set_index(TUPLE)["accuracy_pct"]
+    keys = pd.MultiIndex.from_frame(table[TUPLE])
+    turned_keys = keys.reorder_levels(["identity_j", "identity_i", "condition"])
+
+    is_same = keys.isin(accuracy.index)
+    is_turned = turned_keys.isin(accuracy.index)
+    same = accuracy.reindex(keys).to_numpy()
+    turned = accuracy.reindex(turned_keys).to_numpy()
+    matches = {
+        "order": np.select([is_same, is_turned], ["same", "reversed"], ""),
+        "accuracy_pct": np.where(is_same, same, turned),
+    }
+    return pd.DataFrame(matches, index=table.index)
+
+
+def common_n(table: pd.DataFrame, numbers: np.ndarray) -> pd.Series:
+    """Find the smallest n that fits all conditions of a tuple.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table 3 or 7.
+    numbers : array
+        The n to try, the smallest first.
+
+    Returns
+    -------
+    Series
+        The n of each row's tuple; 0 where none fits.
+    """
+    smallest = {}
+    for name, own in table.groupby("identity_tuple"):
+        is_whole = whole(own["accuracy_pct_printed"], numbers)
+        fits_all = is_whole.all(axis=0)
+        fitting = numbers[fits_all]
+        smallest[name] = fitting[0] if fitting.size else 0
+    return table["identity_tuple"].map(smallest)
+
+
+def questions_of_tuples(
+    tuples: pd.DataFrame, identities: pd.DataFrame, numbers: np.ndarray
+) -> pd.DataFrame:
+    """Sum the n of a category's tuples to its number of questions.
+
+    A tuple has the questions of both its identities. Where all identities of a category are in
+    equally many tuples, the n add up to that many times the category's questions.
+
+    Parameters
+    ----------
+    tuples : DataFrame
+        Rows as in table 7.
+    identities : DataFrame
+        Table 8.
+    numbers : array
+        The n to try.
+
+    Returns
+    -------
+    DataFrame
+        By category ``from table 7``, the possible sum that is nearest to table 8, and ``table 8``.
+        Categories whose identities are in different numbers of tuples are left out.
+    """
+    names = _plain(identities["identity"])
+    category_of = identities.set_index(names)["category"]
+    # The two identities of a tuple are of one category.
+    categories = _plain(tuples["identity_i"]).map(category_of)
+
+    rows = {}
+    for category, own in tuples.groupby(categories):
+        is_member = identities["category"] == category
+        members = identities[is_member]
+        once = own.drop_duplicates("identity_tuple")
+        both = pd.concat([once["identity_i"], once["identity_j"]])
+        n_tuples = both.value_counts()
+        if n_tuples.nunique() > 1 or len(n_tuples) < len(members):
+            continue
+
+        sums = _possible_sums(own, numbers)
+        questions = sums / n_tuples.iloc[0]
+        in_print = float(members["n_topics"].iloc[0])
+        distance = np.abs(questions - in_print)
+        nearest = questions[distance.argmin()]
+        rows[category] = {"from table 7": nearest, "table 8": in_print}
+
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return table.convert_dtypes()
+
+
+def _plain(names: pd.Series) -> pd.Series:
+    """Names without what differs between tables 3, 7 and 8: case and apostrophes."""
+    lower = names.str.casefold()
+    return lower.str.replace("'", "")
+
+
+def _possible_sums(tuples: pd.DataFrame, numbers: np.ndarray) -> np.ndarray:
+    """All sums of one n per tuple, out of the n that fit most of its accuracies."""
+    sums = {0}
+    for _, printed in tuples.groupby("identity_tuple")["accuracy_pct_printed"]:
+        is_whole = whole(printed, numbers)
+        n_fits = is_whole.sum(axis=0)
+        is_likely = n_fits == n_fits.max()
+        likely = numbers[is_likely]
+        # Two tuples with two n each have up to four sums.
+        sums = {total + n for total in sums for n in likely}
+    return np.array(sorted(sums))
