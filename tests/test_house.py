@@ -40,6 +40,7 @@ FLOORS = [
         "places",
         "examples",
         "extent",
+        "comparison",
     },
     {"studies"},
     {"appendix", "behind", "commands"},
