@@ -306,6 +306,15 @@ def test_a_copy_that_reports_on_a_run_writes_into_a_run_of_its_own(notebook, bui
     assert start["parameters"]["RUN"] == "lab+RUN-mine"
 
 
+def test_a_document_about_such_a_copy_names_the_run_that_it_read(builds, tmp_path):
+    source, _ = cells_of_copy("60_synthesis", tmp_path)
+    run_cell(source.replace('RUN = "default"', 'RUN = "mine"'))
+    name = "lab+RUN-mine"
+    with pytest.raises(settings.Refused) as refused:
+        settings.check(["report"], {"MAKEFLAGS": f" -- RUN={name}", "RUN": name})
+    assert "run make 60 RUN=mine, or read lab+RUN-mine with" in str(refused.value)
+
+
 def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
     source, _ = cells_of_copy("60_synthesis", tmp_path)
     names = run_cell(source.replace("SEED = 0\n", "SEED = 1\n"))
