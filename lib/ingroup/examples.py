@@ -175,8 +175,12 @@ def of_study(calls: Sequence[Call], tables: Path) -> Iterator[dict[str, Any]]:
 
 def _kinds(calls: Sequence[Call], tables: Path) -> Iterator[tuple[Call, Kind, int]]:
     """Each trial of a kind, in every call and then in the matrix of one call of each model."""
-    in_text = [call for call in calls if call.settled and not call.over_choices]
-    answered = there([call for call in in_text if len(call.design) <= LARGEST])
+    in_text = []
+    for call in calls:
+        if call.settled and not call.over_choices and len(call.design) <= LARGEST:
+            in_text.append(call)
+
+    answered = there(in_text)
     for call in answered:
         for kind, trial in unlike(call):
             yield call, kind, trial

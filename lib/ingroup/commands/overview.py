@@ -141,7 +141,16 @@ def _asked_by(name: str, run: str) -> list[tuple[str, str]]:
     # Notebooks without this parameter read what others asked.
     if "ENGINE" not in values:
         return []
-    return [models.split(entry, values["ENGINE"]) for entry in values["MODELS"]]
+    return _named_in(values)
+
+
+def _named_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The models that the parameters of a notebook name, each with its engine."""
+    engine = values.get("ENGINE", "")
+    named = []
+    for entry in values.get("MODELS", []):
+        named.append(models.split(entry, engine))
+    return named
 
 
 def has_calibrant(run: str) -> bool:
@@ -257,7 +266,7 @@ def _status_of(name: str, run: str) -> dict[str, str]:
 
     about = json.loads(executed.read_text("utf8"))["metadata"]["papermill"]
     values = about["parameters"]
-    asked = [models.split(entry, values.get("ENGINE", "")) for entry in values.get("MODELS", [])]
+    asked = _named_in(values)
     names = [model for model, _ in asked]
     # Two models may share an engine.
     engines = dict.fromkeys(engine for _, engine in asked)
@@ -343,9 +352,10 @@ def _slips(run: str) -> str:
     if not (folder / "slips.csv").exists():
         return "The audit has not run."
 
+    sources = _sources()
     titles = {}
     for name in settings.first_notebooks():
-        first_cell = _source(name).cells[0]
+        first_cell = sources[name].cells[0]
         heading, *_ = first_cell.source.splitlines()
         titles[parameters.folder_of(name)] = heading.removeprefix("# ")
     return found.slips(read_table(folder, "slips"), titles)
@@ -353,7 +363,7 @@ def _slips(run: str) -> str:
 
 def _findings(run: str) -> list[dict[str, str]]:
     """The sentences of ``docs/findings.md`` that follow from the tables of a run."""
-    sources = {name: _source(name) for name in settings.notebooks()}
+    sources = _sources()
     rows = []
     for claim in claims_file.listed(_tables(run), claims_file.load()):
         study, _, table = claim.table.partition("/")
@@ -415,7 +425,7 @@ def figures(run: str) -> pd.DataFrame:
         One row per figure: ``study``, ``figure``, the ``notebook`` that saves it, and the heading
         ``below`` which its code stands. Both are "" where no notebook saves it.
     """
-    sources = {name: _source(name) for name in settings.notebooks()}
+    sources = _sources()
     rows = []
     for file in sorted(paths.figure_folder(run).glob("*/*.png")):
         study = file.parent.name
@@ -461,6 +471,10 @@ def _tables(run: str) -> Path:
     return paths.run_folder(run) / "tables"
 
 
-def _source(name: str) -> nbformat.NotebookNode:
-    """A notebook as it is committed."""
-    return nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+def _sources() -> dict[str, nbformat.NotebookNode]:
+    """All notebooks as they are committed."""
+    sources = {}
+    for name in settings.notebooks():
+        file = paths.NOTEBOOKS / f"{name}.ipynb"
+        sources[name] = nbformat.read(file, as_version=4)
+    return sources
