@@ -1,5 +1,7 @@
 """Examples behind the counts: which trials are found, from answers made by hand."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -98,3 +100,58 @@ def test_an_excerpt_shows_prompt_reasoning_and_reply(call):
     assert (row["reply"], row["reasoning"]) == ("50", "why")
     assert row["prompt"] == "\n\n".join(turn["content"] for turn in call.design[5].messages)
     assert row["call"] == call.title
+
+
+def names_of(rows):
+    """The kind, the number of its trials and the first trial of each kind."""
+    return [(row["kind"], row["trials"], row["trial"]) for row in rows if row["excerpt"] == 1]
+
+
+def test_examples_of_a_study_are_of_its_replies_and_its_matrix(call, matrix, tmp_path):
+    """Cells count a trial per event; the whole study has a matrix only after its notebook ran."""
+    without_matrix = list(examples.of_study([call], tmp_path))
+    assert names_of(without_matrix) == [("refused", 1, 0), ("failed", 1, 1)]
+    assert without_matrix[0]["model"] == "m"
+    assert without_matrix[0]["filter"] == 'status == "refused"'
+    assert without_matrix[0]["reply"] == "I cannot say."
+
+    matrix.to_csv(tmp_path / "matrix.csv", index=False)
+    kinds = names_of(examples.of_study([call], tmp_path))
+    assert kinds[:2] == [("refused", 1, 0), ("failed", 1, 1)]
+    assert [(kind.split(",")[0], number) for kind, number, _ in kinds[2:]] == [
+        ("the lowest cell", 2),
+        ("the highest cell", 2),
+    ]
+
+
+def test_the_matrix_is_looked_up_for_the_first_call_of_a_model(call, matrix, tmp_path):
+    """The second call has the same answers, but no cell of the matrix is named after it."""
+    matrix.to_csv(tmp_path / "matrix.csv", index=False)
+    second = replace(call, labels={"setting": "P2,S0,T0", "category": "Religion"})
+
+    kinds = names_of(examples.of_study([call, second], tmp_path))
+    assert kinds[0] == ("refused", 2, 0)
+    assert len(kinds) == 4
+
+    kinds = names_of(examples.of_study([second, call], tmp_path))
+    assert [kind for kind, _, _ in kinds] == ["refused", "failed"]
+
+
+@pytest.mark.parametrize("change", [{"settled": False}, {"sampling": Sampling(choices=("0", "1"))}])
+def test_calls_that_have_no_reply_to_show_are_left_out(call, change, tmp_path):
+    assert list(examples.of_study([replace(call, **change)], tmp_path)) == []
+
+
+def test_the_matrix_of_a_model_whose_answers_are_scored_is_left_out(call, matrix, tmp_path):
+    """Its cells are means of scores, and not of the replies that it gave as well."""
+    matrix.to_csv(tmp_path / "matrix.csv", index=False)
+    scored = replace(call, sampling=Sampling(choices=("0", "1")), part="scored")
+    kinds = names_of(examples.of_study([scored, call], tmp_path))
+    assert [kind for kind, _, _ in kinds] == ["refused", "failed"]
+
+
+def test_a_large_call_is_not_looked_through(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(examples, "LARGEST", 71)
+    assert list(examples.of_study([call], tmp_path)) == []
+    monkeypatch.setattr(examples, "LARGEST", 72)
+    assert len(list(examples.of_study([call], tmp_path))) == 2

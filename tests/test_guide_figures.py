@@ -157,6 +157,20 @@ def test_a_reduced_image_has_the_mean_of_each_square():
     assert small[..., 0].tolist() == [[5.5, 25.5], [7.5, 27.5]]
 
 
+def test_a_gallery_has_reduced_images_and_empty_panels(tmp_path):
+    file = tmp_path / "giebench" / "position.png"
+    file.parent.mkdir()
+    plt.imsave(file, np.ones((8, 12, 3)))
+
+    fig = guide_figures.gallery([file])
+
+    first, *others = fig.axes
+    assert len(others) == 5
+    assert first.get_title() == "giebench: position"
+    assert first.images[0].get_array().shape == (2, 3, 3)
+    assert not any(ax.images for ax in others)
+
+
 def test_each_direction_has_its_own_colour():
     assert guide_figures.DIRECTIONS["the own group gets more"] == figures.COLOURS[0]
     assert len(set(guide_figures.DIRECTIONS.values())) == 3

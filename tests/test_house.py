@@ -41,6 +41,7 @@ FLOORS = [
         "places",
         "examples",
         "extent",
+        "comparison",
     },
     {"studies"},
     {"appendix", "behind", "commands"},

@@ -40,6 +40,18 @@ def test_a_dropped_table_and_figure_are_gone_and_others_stay(out):
     assert names(out.figures) == ["p_right_of_pairs.pdf", "p_right_of_pairs.png"]
 
 
+def test_a_table_of_another_notebook_is_read_here_or_else_in_the_run_that_is_named(out, tmp_path):
+    """As the audit's copy in JupyterLab reads its parts, whichever run they wrote."""
+    elsewhere = tmp_path / "tables" / "giebench" / "summary.csv"
+    assert out.earlier("summary", "default") == elsewhere
+    assert out.earlier("summary", "other") == (
+        tmp_path / "runs" / "other" / "tables" / "giebench" / "summary.csv"
+    )
+
+    out.write(pd.DataFrame({"n": [1]}), "summary")
+    assert out.earlier("summary", "default") == out.tables / "summary.csv"
+
+
 def test_an_unwritable_folder_of_tables_is_one_sentence(out, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out.tables / "a.csv"))

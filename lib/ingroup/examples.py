@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ingroup import notebook
-from ingroup.inference import Call, stored
+from ingroup import figures, notebook
+from ingroup.inference import Call, stored, there
 
+LARGEST = 20_000  # trials of a call that is looked through
 SHOWN = 3  # trials of an excerpt
 OTHERWISE = "read otherwise by the released rule"
 
@@ -136,3 +138,64 @@ def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
             "reasoning": row.reasoning,
             "reply": row.text,
         }
+
+
+def of_study(calls: Sequence[Call], tables: Path) -> Iterator[dict[str, Any]]:
+    """Choose examples of each kind of trials of a study.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls of one study. Those without stored answers, with more than `LARGEST` trials or with
+        scored answers, which have no reply, are left out.
+    tables : Path
+        The study's tables, which may have a ``matrix.csv``.
+
+    Yields
+    ------
+    dict
+        ``model``, ``kind``, ``filter``, the number of ``trials`` of this kind, and what `excerpt`
+        says of a trial.
+    """
+    trials_by_kind: dict[tuple[str, Kind], list[tuple[Call, int]]] = {}
+    for call, kind, trial in _kinds(calls, tables):
+        key = (call.model, kind)
+        trials_by_kind.setdefault(key, []).append((call, trial))
+
+    for (model, kind), trials in trials_by_kind.items():
+        about = {
+            "model": model,
+            "kind": kind.name,
+            "filter": kind.filter,
+            "trials": len(trials),
+        }
+        for example in excerpt(trials):
+            yield {**about, **example}
+
+
+def _kinds(calls: Sequence[Call], tables: Path) -> Iterator[tuple[Call, Kind, int]]:
+    """Each trial of a kind, in every call and then in the matrix of one call of each model."""
+    in_text = []
+    for call in calls:
+        if call.settled and not call.over_choices and len(call.design) <= LARGEST:
+            in_text.append(call)
+
+    answered = there(in_text)
+    for call in answered:
+        for kind, trial in unlike(call):
+            yield call, kind, trial
+
+    if not (tables / "matrix.csv").exists():
+        return
+
+    matrix = figures.read_table(tables, "matrix")
+    # The cells of a model whose answers are scored are no replies.
+    scored_models = {call.model for call in calls if call.over_choices}
+    first_calls = {}
+    for call in reversed(answered):
+        # The calls come backwards, so a model's first one replaces its others.
+        if call.model not in scored_models:
+            first_calls[call.model] = call
+    for call in first_calls.values():
+        for kind, trial in extremes(call, matrix):
+            yield call, kind, trial

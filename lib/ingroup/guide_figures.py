@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -412,6 +413,29 @@ def name_means(ax: Axes, scores: pd.DataFrame) -> None:
     rounds = scores[axes].to_numpy()
     names = list(means.index)
     figures.label_points(ax, means.Competence, means.Warmth, names, keep_free=rounds)
+
+
+def gallery(files: Sequence[Path]) -> Figure:
+    """Show images side by side, reduced.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        At most six PNG files, each in the folder of its study.
+
+    Returns
+    -------
+    Figure
+        Two rows of three panels; panels without an image stay empty.
+    """
+    fig, axes = plt.subplots(2, 3, figsize=(9, 6))
+    for ax in axes.flat:
+        ax.axis("off")
+
+    for ax, file in zip(axes.flat, files, strict=False):
+        ax.imshow(reduced(plt.imread(file)))
+        ax.set_title(f"{file.parent.name}: {file.stem}")
+    return fig
 
 
 def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:

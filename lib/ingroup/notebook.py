@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,14 +103,14 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
 
 
 class Output:
-    """The folders of a study's tables and figures in a run (``RUN``).
+    """The folders into which a notebook writes a study's tables and figures.
 
     Parameters
     ----------
     study : str
         The name of the study's folders.
     run : str
-        The name of the run.
+        The name of the run; :func:`ingroup.paths.written_run` may name another.
 
     Attributes
     ----------
@@ -123,8 +124,9 @@ class Output:
     """
 
     def __init__(self, study: str, run: str):
-        self.figures = paths.figure_folder(run) / study
-        self.tables = paths.run_folder(run) / "tables" / study
+        written = paths.written_run(run)
+        self.figures = paths.figure_folder(written) / study
+        self.tables = paths.run_folder(written) / "tables" / study
         for folder in (self.figures, self.tables):
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -211,6 +213,26 @@ class Output:
         """
         file = self.tables / f"{name}.csv"
         return file.exists()
+
+    def earlier(self, name: str, run: str) -> Path:
+        """Find the file of a table of this study that another notebook wrote.
+
+        Parameters
+        ----------
+        name : str
+            The table's name, without a suffix.
+        run : str
+            The run that the notebook reads. In JupyterLab, it writes into another.
+
+        Returns
+        -------
+        Path
+            The file beside the notebook's own tables, if it is there; else that of `run`.
+        """
+        own = self.tables / f"{name}.csv"
+        if own.exists():
+            return own
+        return paths.run_folder(run) / "tables" / self.tables.name / own.name
 
     def read(self, name: str) -> pd.DataFrame:
         """Read a table that the notebook wrote, by :func:`ingroup.figures.read_table`.

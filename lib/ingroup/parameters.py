@@ -118,6 +118,12 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
     return BeforeValidator(renamed)
 
 
+def _is_published(folder: str) -> None:
+    """InputError where a folder of printed tables is not there; "" stands for our own."""
+    if folder and not os.path.isfile(os.path.join(folder, "claims.csv")):
+        raise InputError(f"{folder!r} is no folder like data/published, with a claims.csv")
+
+
 @cache
 def note(sentence: str) -> None:
     """Print a sentence to standard error, once in a process.
@@ -204,6 +210,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     PRICE_OUT: Price
     COST_LIMIT: Price
     RECORDINGS: str
+    FOLDER: Annotated[str, readable(_is_published)]
     RUN: str
 
     @model_validator(mode="after")

@@ -111,19 +111,35 @@ def figure_folder(run: str) -> Path:
     Returns
     -------
     Path
-        For the default run ``figures/``, which is committed. In JupyterLab, where its parameters
-        may have been changed, the figures of the run "lab".
+        For the default run ``figures/``, which is committed.
 
     Raises
     ------
     InputError
         As `run_folder`.
     """
-    if run != DEFAULT_RUN:
-        return run_folder(run) / "figures"
-    if os.environ.get(IN_LAB):
-        return run_folder(LAB_RUN) / "figures"
-    return FIGURES
+    if run == DEFAULT_RUN:
+        return FIGURES
+    return run_folder(run) / "figures"
+
+
+def written_run(run: str) -> str:
+    """Name the run into which a notebook writes.
+
+    Parameters
+    ----------
+    run : str
+        The value of its parameter ``RUN``.
+
+    Returns
+    -------
+    str
+        The same run. In JupyterLab, where the parameters may have been changed, "lab" in the place
+        of the default run.
+    """
+    if run == DEFAULT_RUN and os.environ.get(IN_LAB):
+        return LAB_RUN
+    return run
 
 
 def run_folder(run: str) -> Path:

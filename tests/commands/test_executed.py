@@ -8,7 +8,13 @@ import pytest
 from bs4 import BeautifulSoup
 
 from ingroup import paths
-from ingroup.commands.executed import as_typed, folders, introduce, tidy
+from ingroup.commands.executed import (
+    as_typed,
+    folders,
+    introduce,
+    leave_calibrants_out,
+    tidy,
+)
 from ingroup.commands.parameters import defaults
 
 
@@ -153,6 +159,14 @@ def test_without_a_calibrant_nobody_is_told_to_try_one(number, nets):
     _, _, end = "\n".join(sources(book, "markdown")).partition("### Try it")
     assert "### Exercise" in end
     assert "calibrant" not in end
+
+
+def test_the_map_without_a_calibrant_speaks_of_none():
+    book = nbformat.read(paths.NOTEBOOKS / "00_map.ipynb", as_version=4)
+    leave_calibrants_out(book)
+    text = "\n".join(sources(book, "markdown"))
+    assert "## Try it" in text
+    assert not re.search(r"calibrant|[Pp]lanted|(positive|negative) control|demonstration", text)
 
 
 def test_items_about_calibrants_are_left_out_and_others_stay(nets):

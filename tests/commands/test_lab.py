@@ -250,19 +250,139 @@ def test_a_copy_as_it_is_committed_writes_to_lab_and_a_changed_one_elsewhere(not
     assert names["RUN"] == "lab+SEED-1"
 
 
-def test_a_notebook_about_a_run_keeps_the_run_that_it_reports_on(tmp_path):
-    lab.copy_notebooks(paths.NOTEBOOKS, tmp_path / "lab")
-    copy = tmp_path / "lab" / "60_synthesis.ipynb"
-    assert copy.read_bytes() == (paths.NOTEBOOKS / "60_synthesis.ipynb").read_bytes()
+READERS = ["00_map", "50_audit", "51_audit_empathy_gap", "60_synthesis", "61_comparison"]
 
 
-def test_figures_of_the_default_run_are_not_written_from_jupyterlab(monkeypatch):
-    """A copy that reports on the default run may have another SEED; its figures are committed."""
-    assert paths.figure_folder("default") == paths.FIGURES
+def cells_of_copy(notebook, folder):
+    """The cell of parameters of a copy in JupyterLab, and the cell that says where it writes."""
+    lab.copy_notebooks(paths.NOTEBOOKS, folder / "lab")
+    book = nbformat.read(folder / "lab" / f"{notebook}.ipynb", as_version=4)
+    (parameters,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
+    (writing,) = [c for c in book.cells if "notebook.Output(" in c.source]
+    return parameters.source, writing.source
+
+
+def run_cell(source):
+    """The names of a cell that runs as JupyterLab runs it."""
+    names = {"In": [source]}
+    exec(source, names)
+    return names
+
+
+@pytest.fixture
+def builds(monkeypatch, tmp_path):
+    """The runs lie in a folder of the test; one besides the default run has ended."""
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    monkeypatch.setattr(settings, "BUILD", tmp_path)
+    ended = tmp_path / "runs" / "mine" / "notebooks" / "10_empathy_gap.txt"
+    ended.parent.mkdir(parents=True)
+    ended.write_text("")
+
+
+@pytest.mark.parametrize("notebook", settings.notebooks())
+def test_no_copy_writes_into_the_run_that_it_reads(notebook, tmp_path):
+    """A notebook that reports on a run, and one that has a run of its own."""
+    parameters, writing = cells_of_copy(notebook, tmp_path)
+    if 'RUN = "default"' in parameters:
+        assert ", OWN_RUN)" in writing
+        assert ", RUN)" not in writing
+    else:
+        assert "\nRUN = run_of(" in parameters
+        assert ", RUN)" in writing
+
+
+@pytest.mark.parametrize("notebook", READERS)
+def test_a_copy_that_reports_on_a_run_writes_into_a_run_of_its_own(notebook, builds, tmp_path):
+    source, _ = cells_of_copy(notebook, tmp_path)
+    names = run_cell(source)
+    assert names["RUN"] == "default"
+    assert names["OWN_RUN"] == "lab"
+
+    names = run_cell(source.replace('RUN = "default"', 'RUN = "mine"'))
+    assert names["RUN"] == "mine"
+    assert names["OWN_RUN"] == "lab+RUN-mine"
+    start = json.loads(paths.started(notebook, "lab+RUN-mine").read_text("utf8"))
+    assert start["changed"] == {"RUN": "mine"}
+    assert start["parameters"]["RUN"] == "lab+RUN-mine"
+
+
+def test_a_document_about_such_a_copy_names_the_run_that_it_read(builds, tmp_path):
+    source, _ = cells_of_copy("60_synthesis", tmp_path)
+    run_cell(source.replace('RUN = "default"', 'RUN = "mine"'))
+    name = "lab+RUN-mine"
+    with pytest.raises(settings.Refused) as refused:
+        settings.check(["report"], {"MAKEFLAGS": f" -- RUN={name}", "RUN": name})
+    assert "run make 60 RUN=mine, or read lab+RUN-mine with" in str(refused.value)
+
+
+def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
+    source, _ = cells_of_copy("60_synthesis", tmp_path)
+    names = run_cell(source.replace("SEED = 0\n", "SEED = 1\n"))
+    assert names["OWN_RUN"] == "lab+SEED-1"
+
+
+@pytest.mark.parametrize(
+    ("notebook", "committed", "changed", "sentence"),
+    [
+        ("00_map", "SEED = 0", "SED = 0", "SED is no parameter here; did you mean SEED?"),
+        (
+            "00_map",
+            "SEED = 0",
+            "SEED = -1",
+            "SEED must be a whole number, 0 to 2^32 - 1, found -1",
+        ),
+        (
+            "00_map",
+            '"default"',
+            '"old"',
+            "RUN must be a run that is there, found 'old'; there are default mine",
+        ),
+        (
+            "51_audit_empathy_gap",
+            'FOLDER = ""',
+            'FOLDER = "nowhere"',
+            "FOLDER: 'nowhere' is no folder like data/published, with a claims.csv",
+        ),
+        (
+            "51_audit_empathy_gap",
+            'FOLDER = ""',
+            'FOLDERS = ""',
+            "FOLDERS is no parameter here; did you mean FOLDER?",
+        ),
+        (
+            "60_synthesis",
+            "CLUSTER_SEEDS = 10",
+            "CLUSTER_SEEDS = 0",
+            "CLUSTER_SEEDS must be a whole number, 1 to 10^9, found 0",
+        ),
+        ("61_comparison", '"default"', "3", "RUN must be a run that is there, found 3; "),
+    ],
+)
+def test_a_wrong_parameter_of_a_copy_that_reports_on_a_run_is_refused_in_one_sentence(
+    notebook, committed, changed, sentence, builds, tmp_path
+):
+    source, _ = cells_of_copy(notebook, tmp_path)
+    assert committed in source
+    with pytest.raises(InputError) as raised:
+        run_cell(source.replace(committed, changed))
+    assert str(raised.value).startswith(sentence)
+    assert settings.runs() == ["mine"]
+
+
+def test_no_table_and_figure_of_the_default_run_is_written_from_jupyterlab(monkeypatch, tmp_path):
+    """Also not by a committed notebook that is opened there: its figures are in git."""
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    out = notebook.Output("map", "default")
+    assert out.tables == tmp_path / "tables" / "map"
+    assert out.figures == tmp_path / "figures" / "map"
 
     monkeypatch.setattr(lab, "copy_notebooks", lambda: [])
     monkeypatch.setattr(os, "execv", lambda program, options: None)
     monkeypatch.setenv(paths.IN_LAB, "")
     lab.main()
 
-    assert paths.figure_folder("default") == paths.run_folder("lab") / "figures"
+    out = notebook.Output("map", "default")
+    assert out.tables == tmp_path / "runs" / "lab" / "tables" / "map"
+    assert out.figures == tmp_path / "runs" / "lab" / "figures" / "map"
+    assert notebook.Output("map", "mine").tables == tmp_path / "runs" / "mine" / "tables" / "map"

@@ -123,6 +123,24 @@ def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
     assert re.fullmatch(r"00_map: \d+ s, .*\n  =m \(a real model\): stands 3.\n", lines)
 
 
+@pytest.mark.parametrize(("asked", "has_text"), [("m", False), ("calibrant", True)])
+def test_the_map_of_a_run_without_a_calibrant_says_nothing_of_them(asked, has_text, tiny):
+    """It takes no MODELS of its own."""
+    book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
+    about = nbformat.v4.new_markdown_cell("Planted.", metadata={"tags": ["about-calibrants"]})
+    book.cells.append(about)
+    nbformat.write(book, paths.NOTEBOOKS / "00_map.ipynb")
+    copy = paths.executed("30_giebench", "mine")
+    copy.parent.mkdir(parents=True)
+    metadata = {"papermill": {"parameters": {"MODELS": [asked], "ENGINE": ""}}}
+    nbformat.write(nbformat.v4.new_notebook(metadata=metadata), copy)
+
+    assert run.main(["00_map", "--run", "mine"]) == 0
+
+    executed = paths.executed("00_map", "mine").read_text("utf8")
+    assert ("Planted." in executed) == has_text
+
+
 def test_a_reader_of_a_named_run_takes_the_models_of_that_run(tiny):
     """Not those of the default run, unless some are chosen; each entry once."""
     write(paths.NOTEBOOKS / "60_tiny.ipynb", "print(MODELS)", parameters="MODELS = ['calibrant']")

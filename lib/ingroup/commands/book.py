@@ -55,6 +55,7 @@ MODULES = {
     "Across studies": [
         "synthesis*",
         "claims",
+        "comparison",
         "found",
         "examples",
         "extent",
@@ -63,6 +64,7 @@ MODULES = {
         "keywords",
         "audit*",
         "guide_figures",
+        "commands/overview",
         "commands/parameters",
         "commands/report",
         "commands/settings",

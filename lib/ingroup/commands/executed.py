@@ -95,11 +95,18 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
             cell.source = DEFAULT_MODELS.sub(lambda _: told, cell.source)
 
     if not any(map(models.is_calibrant, names)):
-        _leave_calibrants_out(book)
+        leave_calibrants_out(book)
 
 
-def _leave_calibrants_out(book: Any) -> None:
-    """Remove what the text of a notebook says of calibrants alone."""
+def leave_calibrants_out(book: Any) -> None:
+    """Remove what the text of a notebook says of calibrants alone.
+
+    Parameters
+    ----------
+    book : NotebookNode
+        The notebook before it runs; cells with the tag `CALIBRANTS` and items of lists that name a
+        calibrant are taken out of it.
+    """
     book.cells = [cell for cell in book.cells if CALIBRANTS not in cell.metadata.get("tags", ())]
     for cell in book.cells:
         if cell.cell_type == "markdown":

@@ -3,7 +3,8 @@
 JupyterLab saves on its own, and a notebook's parameters are those of the default run. So the copies
 in ``lab/``, which git ignores, are opened in the place of the notebooks. Their links work, as the
 folder stands beside ``notebooks/``. A copy names its run by the parameters that were changed in it.
-Copies that read the tables of the default run write their figures below ``build/runs/lab``.
+A notebook that reports on a run has the name of that run in ``RUN``. Its copy reads this run, too,
+and writes into a run of its own.
 """
 
 import ast
@@ -25,6 +26,10 @@ LAB = paths.ROOT / "lab"
 ORIGINALS = ".originals"  # each copy as it was made
 # The line of a notebook's file that names the run of all copies.
 RUN_LINE = re.compile(r'"RUN = \\"lab\\"(?:[^"\\]|\\.)*"')
+# The last parameter of a notebook that reports on a run, and where such a notebook writes.
+READ_LINE = re.compile(r'"(RUN = \\"default\\"(?:[^"\\]|\\.)*)"(?=\s*\])')
+OUTPUT = re.compile(r'(notebook\.Output\(\\"\w+\\", )RUN\)')
+OWN_RUN = "OWN_RUN"  # the name in a copy of the run that it writes
 
 
 def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[str]:
@@ -70,17 +75,26 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
 
 def _as_copied(notebook: Path) -> bytes:
     """The file of a notebook whose run is named by what its reader changes."""
-    lines = [
-        r'"from ingroup.commands.lab import run_of\n"',
-        rf'"RUN = run_of(\"{notebook.stem}\", globals())  # build/runs/lab, or lab+N_EVENTS-6"',
-    ]
+    takes = r'"from ingroup.commands.lab import run_of\n"'
+    call = rf"run_of(\"{notebook.stem}\", globals())"
+    own = [takes, rf'"RUN = {call}  # build/runs/lab, or lab+N_EVENTS-6"']
+    reading = [takes, rf'"{OWN_RUN} = {call}  # what this copy writes; it reads RUN"']
+
     text = notebook.read_text("utf8")
-    named = RUN_LINE.sub(lambda _: ",\n    ".join(lines), text)
-    return named.encode("utf8")
+    text = RUN_LINE.sub(lambda _: _lines(own), text)
+    if READ_LINE.search(text):
+        text = READ_LINE.sub(lambda line: _lines([rf'"{line[1]}\n"', *reading]), text)
+        text = OUTPUT.sub(rf"\1{OWN_RUN})", text)
+    return text.encode("utf8")
+
+
+def _lines(texts: list[str]) -> str:
+    """Lines of a cell as a notebook's file has them."""
+    return ",\n    ".join(texts)
 
 
 def run_of(notebook: str, names: Mapping[str, Any]) -> str:
-    """Name the run of a copy by the parameters that it changes, and note them in its folder.
+    """Name the run that a copy writes by the parameters that it changes, and note them there.
 
     Parameters
     ----------
@@ -105,6 +119,9 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
     _check_names(names, set(committed) - {"RUN"})
     values = {name: names[name] for name in committed if name != "RUN"}
     values = parameters.checked_in_cell(notebook, values)
+    # A notebook that reports on a run reads the one that is named; no other reads RUN.
+    if committed["RUN"] == paths.DEFAULT_RUN:
+        values["RUN"] = _checked_run(names)
 
     changed = {}
     shown = {}
@@ -114,6 +131,7 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
             shown[name] = as_typed(name, values[name])
 
     run = settings.name_of(paths.LAB_RUN, changed)
+    # The figures are drawn again from the tables of the run that the copy writes.
     start = {"changed": shown, "parameters": {**values, "RUN": run}}
     _note_start(paths.started(notebook, run), start)
     return run
@@ -127,12 +145,26 @@ def _check_names(names: Mapping[str, Any], known: Collection[str]) -> None:
             continue
         for target in statement.targets:
             name = ast.unparse(target)
-            if name != "RUN" and name not in known:
+            if name not in ("RUN", OWN_RUN) and name not in known:
                 raise InputError(settings.unknown(name, known))
 
     for name in sorted(known):
         if name not in names:
             raise InputError(f"{name} is missing among the parameters: write {name} = <value>")
+
+
+def _checked_run(names: Mapping[str, Any]) -> str:
+    """The run that a copy reads; InputError where there is none of that name."""
+    run = names.get("RUN")
+    runs = [paths.DEFAULT_RUN]
+    for name in settings.runs():
+        if name != paths.DEFAULT_RUN:
+            runs.append(name)
+    if run not in runs:
+        raise InputError(
+            f"RUN must be a run that is there, found {run!r}; there are {' '.join(runs)}"
+        )
+    return run
 
 
 def _note_start(file: Path, start: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.commands import digests, kernel, settings
-from ingroup.commands.executed import as_typed, introduce, tidy
+from ingroup.commands.executed import as_typed, introduce, leave_calibrants_out, tidy
 from ingroup.commands.parameters import (
     calls_of,
     command_line,
@@ -257,6 +257,12 @@ def execute(
     else:  # its tables are no longer those of the last run
         digests.record(target).unlink(missing_ok=True)
     introduce(book, parameters, defaults(notebook))
+    if notebook == "00_map":
+        # The map takes no MODELS: it is about those of its run.
+        from ingroup.commands.overview import has_calibrant
+
+        if not has_calibrant(run):
+            leave_calibrants_out(book)
 
     # States are taken before the notebook runs: a file that is edited meanwhile counts as changed.
     given = digests.states(given_files(parameters))

@@ -591,8 +591,10 @@ def _check_executed(goals: Collection[str], run: str) -> None:
 
     command = ["make", *(notebook[:2] for notebook in starts)]
     for start in starts.values():
-        for name in start["changed"]:
-            assignment = f"{name}={typed(start['parameters'][name])}"
+        for name, shown in start["changed"].items():
+            # The copy changed the run that it reads; its parameters name the one that it writes.
+            value = shown if name == "RUN" else typed(start["parameters"][name])
+            assignment = f"{name}={value}"
             if assignment not in command:
                 command.append(assignment)
     raise Refused(

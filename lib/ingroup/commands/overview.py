@@ -1,0 +1,480 @@
+"""Overview of a run, as the map shows it: its models, prompts, notebooks, findings and figures.
+
+All functions read what the notebooks of a run left: their executed copies, tables and figures.
+"""
+
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+from IPython.display import HTML
+
+from ingroup import claims as claims_file
+from ingroup import examples, extent, found, models, notebook, paths, places
+from ingroup.commands import parameters, report, settings
+from ingroup.figures import read_table
+from ingroup.inference import Call, there
+from ingroup.studies.empathy_gap.stimuli import setting
+
+# The readings of scored answers that the first picture shows, in its words.
+READ_AS = {"expected": "average answer", "greedy": "greedy answer"}
+LEADS = ["model", "category", "setting", "read", "points", "p"]
+SENTENCES = ["sentence", "reading", "scope", "table", "notebook"]
+REPLIES = [
+    "study",
+    "model",
+    "kind",
+    "filter",
+    "notebook",
+    "trials",
+    "call",
+    "trial",
+    "excerpt",
+    "prompt",
+    "reasoning",
+    "reply",
+]
+
+
+def linked(table: pd.DataFrame) -> HTML:
+    """Show a table in HTML, with links to the notebooks that it names.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any table. The names of notebooks are those in its column ``notebook``.
+
+    Returns
+    -------
+    HTML
+        The table without its index; every text is escaped and shown whole.
+    """
+    cells = table.map(lambda cell: html.escape(str(cell)))
+    if "notebook" in cells:
+        is_known = cells.notebook.isin(settings.notebooks())
+        links = '<a href="' + cells.notebook + '.ipynb">' + cells.notebook + "</a>"
+        cells["notebook"] = cells.notebook.where(~is_known, links)
+
+    with pd.option_context("display.max_colwidth", None):
+        text = cells.to_html(escape=False, index=False, border=0, justify="left")
+    # JupyterLab's own style would align the cells to the right.
+    return HTML(text.replace("<td>", '<td style="text-align: left">'))
+
+
+def own_group_leads(run: str) -> pd.DataFrame:
+    """Compute the own group's lead in the first study, in points of 100.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per ``model``, ``category``, ``setting`` and reading (``read``). ``points`` is the
+        mean rating within groups minus that between them, as a share of the setting's scale times
+        100. ``p`` comes from the study's permutation test. No rows where the study has not run.
+    """
+    folder = _tables(run) / "empathy_gap"
+    if not (folder / "table02_delta.csv").exists():
+        return pd.DataFrame(columns=LEADS)
+
+    gaps = read_table(folder, "table02_delta").assign(reading="text", ending="turn")
+    if (folder / "readings.csv").exists():
+        # Only models with scored answers have several readings.
+        readings = read_table(folder, "readings")
+        is_scored = gaps.model.isin(readings.model)
+        is_shown = readings.reading.isin(READ_AS)
+        gaps = pd.concat([gaps[~is_scored], readings[is_shown]])
+
+    gaps = gaps[(gaps.ending == "turn") & gaps.points.notna()]
+    highest = gaps.setting.map(lambda name: setting(name).high)
+    points = 100 * gaps.points / highest
+    leads = gaps.assign(
+        # The rounding makes a difference of 0 exactly 0.
+        points=points.round(9),
+        read=gaps.reading.map(READ_AS).fillna("written answer"),
+        p=gaps.p_two_sided,
+    )
+    return leads[LEADS]
+
+
+def models_of(run: str) -> pd.DataFrame:
+    """List the models of a run, and which notebooks asked them.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per model and engine: ``model``, ``kind`` (:func:`ingroup.found.role`), ``answers``
+        (the engine, or "recorded") and ``notebooks``, the numbers of those that asked.
+    """
+    numbers_by_model: dict[tuple[str, str], list[str]] = {}
+    for name in settings.notebooks():
+        for asked in _asked_by(name, run):
+            numbers_by_model.setdefault(asked, []).append(name[:2])
+
+    rows = []
+    for (model, engine), numbers in numbers_by_model.items():
+        row = {
+            "model": models.label(model),
+            "kind": found.role(model),
+            "answers": "recorded" if engine == models.STORED else engine,
+            "notebooks": ", ".join(numbers),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _asked_by(name: str, run: str) -> list[tuple[str, str]]:
+    """The models that a notebook of a run asked, each with its engine."""
+    values = notebook.ran(name, run) or {}
+    # Notebooks without this parameter read what others asked.
+    if "ENGINE" not in values:
+        return []
+    return _named_in(values)
+
+
+def _named_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The models that the parameters of a notebook name, each with its engine."""
+    engine = values.get("ENGINE", "")
+    named = []
+    for entry in values.get("MODELS", []):
+        named.append(models.split(entry, engine))
+    return named
+
+
+def has_calibrant(run: str) -> bool:
+    """Tell whether a calibrant is among the models of a run.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    bool
+        True also for a run in which no notebook has asked a model.
+    """
+    names = []
+    for notebook_name in settings.notebooks():
+        for model, _ in _asked_by(notebook_name, run):
+            names.append(model)
+    return not names or any(map(models.is_calibrant, names))
+
+
+def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
+    """Count the prompts and items of the studies, those of the papers beside those of a run.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The studies' notebooks.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per notebook that ran, whose name is the index: "the paper's" prompts, those of each
+        model, "the paper's items" and the items "here". The numbers are texts.
+    """
+    printed = pd.read_csv(paths.PUBLISHED / "claims.csv", dtype=str, keep_default_na=False)
+    printed_of = printed.set_index(["paper", "claim"]).printed
+
+    rows = []
+    for name in names:
+        values = notebook.ran(name, run)
+        if values:
+            of_paper = printed_of[parameters.folder_of(name)]
+            rows.append(_prompts_of(name, values, of_paper))
+    if not rows:
+        return pd.DataFrame(index=pd.Index([], name="notebook"))
+
+    counts = pd.DataFrame(rows).set_index("notebook")
+    return counts.map("{:,.0f}".format).replace("nan", "not asked")
+
+
+def _prompts_of(
+    name: str, values: Mapping[str, Any], printed: Mapping[str, str]
+) -> dict[str, str | int]:
+    """One row of `prompts`."""
+    # The paper's prompts are counted with our whole design, whatever this run asks.
+    usual = parameters.merged(name, "demo", {})
+    first_model = usual["MODELS"][:1]
+    whole = _stored_or_live(name, {**usual, "MODELS": first_model})
+    study = parameters.folder_of(name)
+    n_prompts, n_items = extent.of_paper(study, whole, printed)
+
+    calls = _stored_or_live(name, values)
+    row: dict[str, Any] = {"notebook": name, "the paper's": n_prompts}
+    for call in calls:
+        model = models.label(call.model)
+        row[model] = row.get(model, 0) + len(call.design)
+    row["the paper's items"] = n_items
+    row["here"] = extent.n_items(calls)
+    return row
+
+
+def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Call]:
+    """The calls of a notebook; of a model that cannot be asked, only those with stored answers."""
+    kept = []
+    for call in parameters.calls_of(name, values):
+        if call.engine != models.STORED or there([call]):
+            kept.append(call)
+    return kept
+
+
+def status(run: str) -> pd.DataFrame:
+    """Say of each notebook but the map whether it ran, with which models, and what came out.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per notebook. ``what it is`` says whether its models are real or calibrants, or that
+        it has not run. All other columns are empty where they do not apply.
+    """
+    rows = []
+    for name in settings.notebooks():
+        if parameters.folder_of(name) != "map":
+            rows.append(_status_of(name, run))
+    return pd.DataFrame(rows).fillna("")
+
+
+def _status_of(name: str, run: str) -> dict[str, str]:
+    """One row of `status`."""
+    executed = paths.executed(name, run)
+    if not executed.exists():
+        is_default = run == paths.DEFAULT_RUN
+        when = f"not yet: make {name[:2]}" if is_default else "not in this run"
+        return {"notebook": name, "what it is": when}
+
+    about = json.loads(executed.read_text("utf8"))["metadata"]["papermill"]
+    values = about["parameters"]
+    asked = _named_in(values)
+    names = [model for model, _ in asked]
+    # Two models may share an engine.
+    engines = dict.fromkeys(engine for _, engine in asked)
+
+    verdicts = ""
+    n_prompts = 0
+    # The numbers of a study are counted once, with its first notebook.
+    if name[1] == "0":
+        folder = _tables(run) / parameters.folder_of(name)
+        verdicts = _verdicts(folder)
+        n_prompts = _n_prompts(folder)
+    return {
+        "notebook": name,
+        "what it is": _kind(names),
+        "verdicts": verdicts,
+        "models": "; ".join(map(models.label, names)),
+        "engines": "; ".join(engines),
+        "prompts": f"{n_prompts:,.0f}" if n_prompts else "",
+        "seconds": f"{about['duration']:.0f}",
+    }
+
+
+def _kind(names: Sequence[str]) -> str:
+    """Whether models are real or calibrants, in words."""
+    if not names:
+        return "no model asked"
+
+    n_calibrants = sum(map(models.is_calibrant, names))
+    if n_calibrants == len(names):
+        return "a demonstration"
+    return "both" if n_calibrants else "real"
+
+
+def _verdicts(folder: Path) -> str:
+    """How the tables of a study came out, in words."""
+    parts = report.counted(folder)
+    if (folder / "summary.csv").exists():
+        checks = read_table(folder, "summary").drop(columns=["paper", "check"])
+        for kind, number in checks.sum().items():
+            parts.append(f"{kind}: {number:,}")
+    return "; ".join(parts)
+
+
+def _n_prompts(folder: Path) -> int:
+    """The number of prompts that a study's table of usage counts; 0 where there is none."""
+    file = folder / "usage.csv"
+    if not file.exists():
+        return 0
+    usage = pd.read_csv(file)
+    return usage[usage.model != "all"].prompts.sum()
+
+
+def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Write what was found: the papers' slips, the verdicts on each model, and the findings.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        The table of :func:`ingroup.found.by_claim`, which may have no rows.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per ``sentence``, with the ``notebook`` that it comes from. Those of
+        ``docs/findings.md`` are about the default run, so only the default run lists them; they
+        have a ``reading``, a ``scope`` and a ``table``, too.
+    """
+    rows = [{"sentence": _slips(run), "notebook": "50_audit"}]
+    if len(claims):
+        for model, of_model in claims.groupby("model", sort=False):
+            sentence = found.of_model(str(model), of_model.verdict)
+            rows.append({"sentence": sentence, "notebook": "60_synthesis"})
+    if run == paths.DEFAULT_RUN:
+        rows += _findings(run)
+    return pd.DataFrame(rows, columns=SENTENCES, dtype=object).fillna("")
+
+
+def _slips(run: str) -> str:
+    """The slips of the audit that change a claim, in a sentence."""
+    folder = _tables(run) / "audit"
+    if not (folder / "slips.csv").exists():
+        return "The audit has not run."
+
+    sources = _sources()
+    titles = {}
+    for name in settings.first_notebooks():
+        first_cell = sources[name].cells[0]
+        heading, *_ = first_cell.source.splitlines()
+        titles[parameters.folder_of(name)] = heading.removeprefix("# ")
+    return found.slips(read_table(folder, "slips"), titles)
+
+
+def _findings(run: str) -> list[dict[str, str]]:
+    """The sentences of ``docs/findings.md`` that follow from the tables of a run."""
+    sources = _sources()
+    rows = []
+    for claim in claims_file.listed(_tables(run), claims_file.load()):
+        study, _, table = claim.table.partition("/")
+        of_study = {}
+        for name, source in sources.items():
+            if parameters.folder_of(name) == study:
+                of_study[name] = source
+        row = {
+            "sentence": claim.sentence.replace("`", ""),
+            "reading": claim.reading,
+            "scope": claim.scope,
+            "table": claim.table,
+            "notebook": places.writer_of(of_study, table),
+        }
+        rows.append(row)
+    return rows
+
+
+def replies(names: Iterable[str], run: str) -> pd.DataFrame:
+    """Choose prompts and replies as examples of what the studies count.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The studies' notebooks.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per example (:func:`ingroup.examples.of_study`), with its ``study`` and
+        ``notebook``.
+    """
+    rows = []
+    for name in names:
+        values = notebook.ran(name, run)
+        if not values:
+            continue
+
+        study = parameters.folder_of(name)
+        calls = parameters.calls_of(name, values)
+        for example in examples.of_study(calls, _tables(run) / study):
+            rows.append({"study": study, "notebook": name, **example})
+    return pd.DataFrame(rows, columns=REPLIES)
+
+
+def figures(run: str) -> pd.DataFrame:
+    """List the figures of a run, and where each is made.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row per figure: ``study``, ``figure``, the ``notebook`` that saves it, and the heading
+        ``below`` which its code stands. Both are "" where no notebook saves it.
+    """
+    sources = _sources()
+    rows = []
+    for file in sorted(paths.figure_folder(run).glob("*/*.png")):
+        study = file.parent.name
+        row = {"study": study, "figure": file.stem, "notebook": "", "below": ""}
+        for name, source in sources.items():
+            if parameters.folder_of(name) != study:
+                continue
+            heading = places.heading_of(source, file.stem)
+            if heading:
+                row["notebook"] = name
+                row["below"] = heading
+                break
+        rows.append(row)
+
+    made = pd.DataFrame(rows, columns=["study", "figure", "notebook", "below"])
+    return made.sort_values(["notebook", "figure"], kind="stable")
+
+
+def glossary(run: str) -> pd.DataFrame:
+    """Read the words of the compendium that a reader of a run needs.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    DataFrame
+        The rows of ``data/glossary.csv``; without those about calibrants where none ran.
+    """
+    words = pd.read_csv(paths.DATA / "glossary.csv", keep_default_na=False)
+    if has_calibrant(run):
+        return words
+
+    texts = words.word + words.meaning
+    names = "|".join(models.calibrants())
+    return words[~texts.str.contains(names)]
+
+
+def _tables(run: str) -> Path:
+    """The folder of a run's tables."""
+    return paths.run_folder(run) / "tables"
+
+
+def _sources() -> dict[str, nbformat.NotebookNode]:
+    """All notebooks as they are committed."""
+    sources = {}
+    for name in settings.notebooks():
+        file = paths.NOTEBOOKS / f"{name}.ipynb"
+        sources[name] = nbformat.read(file, as_version=4)
+    return sources

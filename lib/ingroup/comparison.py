@@ -1,0 +1,221 @@
+"""Comparison of models: which effects they have, which of them are compared, and the figure."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ingroup import figures, models
+from ingroup.inference import EngineError, StoreError, rated_by
+
+PAIR = ["study", "model", "other_model"]
+
+# A study and a model, as tables name it.
+Key = tuple[str, str]
+
+
+class Read(NamedTuple):
+    """What the studies say of the models that are compared.
+
+    Attributes
+    ----------
+    effects : dict of DataFrame
+        The items by effects of a study's ``lens``, by study and model.
+    items : DataFrame
+        ``study``, ``model``, ``reading``, ``effect`` and how many ``items`` have a value.
+    missing : DataFrame
+        ``study`` and ``model`` that cannot be compared, with the ``reason``.
+    """
+
+    effects: dict[Key, pd.DataFrame]
+    items: pd.DataFrame
+    missing: pd.DataFrame
+
+
+def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> Read:
+    """Read the effects of models from their stored answers.
+
+    Parameters
+    ----------
+    values_of : mapping
+        The parameters of each study's notebook, by study.
+    entries : sequence of str
+        The models as in ``MODELS``, each with or without its engine.
+
+    Returns
+    -------
+    Read
+        The effects, study by study. A model without stored answers is missing.
+    """
+    effects = {}
+    items = []
+    missing = []
+
+    for study, values in values_of.items():
+        lens = import_module(f"ingroup.studies.{study}.lens")
+        for entry in entries:
+            of_model = {**values, "MODELS": [entry]}
+            model, _ = models.split(entry)
+            named = models.without_place(entry)
+            try:
+                table = lens.effects(of_model, model)
+            except (StoreError, EngineError) as error:
+                reason = str(error).replace(model, models.without_place(model))
+                missing.append({"study": study, "model": named, "reason": reason})
+                continue
+
+            effects[study, named] = table
+            first_call, *_ = rated_by(model, lens.design.calls(of_model))
+            for effect, number in table.count().items():
+                row = {
+                    "study": study,
+                    "model": named,
+                    "reading": first_call.read_as,
+                    "effect": effect,
+                    "items": number,
+                }
+                items.append(row)
+
+    return Read(
+        effects,
+        pd.DataFrame(items, columns=["study", "model", "reading", "effect", "items"]),
+        pd.DataFrame(missing, columns=["study", "model", "reason"]),
+    )
+
+
+def pairs(keys: Sequence[Key], n_models: int) -> list[tuple[str, str, str]]:
+    """Select the pairs of models that are compared.
+
+    Parameters
+    ----------
+    keys : sequence of tuple
+        The study and model of each table of effects.
+    n_models : int
+        How many models the run names.
+
+    Returns
+    -------
+    list of tuple
+        Study, model and other model. Of more than two models, a control is compared only with other
+        controls: a planted bias would differ from any real model's.
+    """
+    chosen = []
+    for (study, one), (other_study, other) in combinations(keys, 2):
+        is_alike = _is_control(one) == _is_control(other)
+        if study == other_study and (n_models == 2 or is_alike):
+            chosen.append((study, one, other))
+    return chosen
+
+
+def _is_control(entry: str) -> bool:
+    """Whether a model is a calibrant, whatever its engine."""
+    model, _ = models.split(entry)
+    return models.is_calibrant(model)
+
+
+def joined(tables: Mapping[tuple[str, str, str], pd.DataFrame]) -> pd.DataFrame:
+    """Join the comparisons of pairs of models.
+
+    Parameters
+    ----------
+    tables : mapping
+        A table of :func:`ingroup.synthesis.compared` with ``p_holm`` for each of `pairs`.
+
+    Returns
+    -------
+    DataFrame
+        `PAIR`, then the columns of the tables. No rows where nothing is compared.
+    """
+    if not tables:
+        return pd.DataFrame(columns=[*PAIR, "effect", "difference", "p", "p_holm"])
+    return pd.concat(tables, names=PAIR).reset_index(PAIR).reset_index(drop=True)
+
+
+def counts(differences: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
+    """Count the effects in which two models differ, and in which direction.
+
+    Parameters
+    ----------
+    differences : DataFrame
+        The table of `joined`.
+    alpha : float
+        An effect differs if its ``p_holm`` is below.
+
+    Returns
+    -------
+    DataFrame
+        One row per pair, which is the index: how many ``effects`` were compared, and in how many
+        the first and the second model have more.
+    """
+    is_beyond = differences.p_holm < alpha
+    marked = differences.assign(
+        first_has_more=is_beyond & (differences.difference > 0),
+        second_has_more=is_beyond & (differences.difference < 0),
+    )
+    by_pair = marked.groupby(PAIR, sort=False)
+    return by_pair.agg(
+        effects=("effect", "size"),
+        first_has_more=("first_has_more", "sum"),
+        second_has_more=("second_has_more", "sum"),
+    )
+
+
+def title(entry: str) -> str:
+    """Name a model for a figure, with its engine where the entry names one.
+
+    Parameters
+    ----------
+    entry : str
+        A model as in ``MODELS``.
+
+    Returns
+    -------
+    str
+        For example "Gemma-3-270M (vllm)".
+    """
+    model, engine = models.split(entry)
+    name = models.label(model)
+    return f"{name} ({engine})" if entry.endswith(f"@{engine}") else name
+
+
+def draw(rows: pd.DataFrame, unit: str) -> Figure:
+    """Draw the differences of one study, one panel per pair and one line per effect.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of `joined`. A dot is filled if its ``p_holm`` is below 0.05.
+    unit : str
+        The effect and its unit, for the axis.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    # An effect is a key of the code or a name as the study has it; only keys are all lower-case.
+    is_key = rows.effect.str.islower()
+    in_words = rows.effect.str.replace("_", " ").str.title()
+    drawn = rows.assign(
+        line=in_words.where(is_key, rows.effect),
+        pair=rows.model.map(title) + "\nminus " + rows.other_model.map(title),
+        is_beyond=rows.p_holm < 0.05,
+    )
+
+    fig = figures.intervals(
+        drawn,
+        x="difference",
+        y="line",
+        facet="pair",
+        filled="is_beyond",
+        xlabel=f"difference in {unit}",
+        columns=4,
+        margin=1.2,
+    )
+    for ax in fig.axes:
+        # Two names of models stand above a narrow panel.
+        ax.title.set_fontsize(6)
+    return fig
