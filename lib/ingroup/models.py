@@ -754,6 +754,28 @@ def without_place(text: str) -> str:
     return f"{name}{mark}{engine}"
 
 
+def answers_of(model: str) -> str:
+    """Name a model as the folder of its answers does.
+
+    Parameters
+    ----------
+    model : str
+        A value of ``MODELS`` without an engine.
+
+    Returns
+    -------
+    str
+        The name itself. The path of a folder becomes its last part and a checksum of the whole
+        path, so that two folders never share answers and no address shows a place.
+    """
+    name = without_place(model)
+    if name == model.rstrip("/"):
+        return name
+    place = os.fsencode(os.path.abspath(model))
+    checksum = hashlib.sha256(place).hexdigest()[:10]
+    return f"{name}-{checksum}"
+
+
 def calibrants() -> list[str]:
     """List the models with planted answers.
 

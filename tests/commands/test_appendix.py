@@ -332,7 +332,7 @@ def test_a_run_of_ones_own_is_about_its_model_alone(empty):
 
 
 def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
-    """The folder's name has the whole path of the model, with two hyphens for each slash."""
+    """Stores of earlier versions have the whole path, with two hyphens for each slash."""
     model = empty / "my nets" / "net_2"
     model.mkdir(parents=True)
     call = types.SimpleNamespace(model="net_2", loaded=str(model))
