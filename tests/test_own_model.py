@@ -93,6 +93,21 @@ def test_answers_of_a_folder_have_one_address_however_its_path_is_written(net, m
         assert models.answers_of(name) == name
 
 
+def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
+    (net / "config.json").write_text("{}")
+    (net / "pytorch_model.bin").touch()
+    (net / "older").mkdir()
+    (net / "older" / "model.safetensors").touch()
+
+    sentence = f"the folder '{net}' has a config.json and no weights: expected model.safetensors,"
+    with pytest.raises(InputError, match=f"^{sentence} or several files that end in"):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
+
+    (net / "model-00001-of-00002.safetensors").touch()
+    parameters = merged("30_giebench", "demo", {"MODELS": str(net)})
+    assert parameters["MODELS"] == [str(net)]
+
+
 def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twice(net, tmp_path):
     other = tmp_path / "older" / "net_2"
     other.mkdir(parents=True)

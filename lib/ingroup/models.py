@@ -50,8 +50,9 @@ PROVIDERS = (
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 # A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
 _TAIL = rf"-(latest|preview|{_MARK})$"
+TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
-READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
+READ = {".json", ".jinja", TENSORS, ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
 # What a cell of a column has to be, as a pattern and in words.

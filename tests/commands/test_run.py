@@ -98,6 +98,7 @@ def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_pat
     folder = tmp_path / "my nets" / "my_model-2"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").touch()
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
     book.cells[0].source += "\nMODELS = ['calibrant']"
     nbformat.write(book, paths.NOTEBOOKS / "tiny.ipynb")
