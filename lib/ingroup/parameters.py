@@ -324,8 +324,8 @@ def _check_weights(name: str) -> None:
     # Loaders look for tensors in the folder itself, and not in folders below it.
     if folder and not any(folder.glob(f"*{models.TENSORS}")):
         raise InputError(
-            f"the folder {name!r} has a config.json and no weights: expected model{models.TENSORS}, "
-            f"or several files that end in {models.TENSORS}, beside it"
+            f"the folder {name!r} has a config.json and no weights: expected "
+            f"model{models.TENSORS}, or several files that end in {models.TENSORS}, beside it"
         )
 
 

@@ -143,6 +143,25 @@ def words(name: str) -> str:
     return without_number.replace("_", " ")
 
 
+def called(figure: str) -> str:
+    """Name a figure in a sentence.
+
+    Parameters
+    ----------
+    figure : str
+        The name of its file, e.g. ``figure2`` or ``gap_overview``.
+
+    Returns
+    -------
+    str
+        E.g. "The paper’s Figure 2" or "Gap overview".
+    """
+    number = re.match(r"figure(\d+)(?=_|$)", figure)
+    if number:
+        return f"The paper’s Figure {number[1]}"
+    return words(figure).capitalize()
+
+
 def _tables(run: Run, study: str) -> list[Block]:
     blocks: list[Block] = []
     for name, title in numbered_tables(study).items():
@@ -161,12 +180,17 @@ def _figures(run: Run, study: str) -> list[Block]:
     captions = run.captions(study)
 
     blocks: list[Block] = []
+    first_with: dict[str, str] = {}
     for name in names:
         files = run.figure_files(study, name)
         # "Figure 2" of a caption is the paper's, and another one in the appendix.
         caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", captions[name] or words(name))
         address = f"figures/{study}/{name}"
         shown = _model_of(name, run.models)
+        # A cell may draw several figures; its text stands below the first of them.
+        first = first_with.setdefault(caption, name)
+        if first != name:
+            caption = f"**{called(name)}.** Its text is that of “{called(first)}” above."
         blocks.append(Figure(files, address, _width(files), caption, shown))
 
     # What the default run draws without a model's name, any other run may draw too.

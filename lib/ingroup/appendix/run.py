@@ -83,6 +83,19 @@ class Stored:
         return address.replace(folder_name(self.call.loaded), folder_name(self.call.model))
 
     @property
+    def root(self) -> str:
+        """Name the folder below which the address lies, from this project on.
+
+        Returns
+        -------
+        str
+            A folder of answers of this machine, of recordings, or of parts of recordings.
+        """
+        if paths.RECORDINGS in self.folder.parents:
+            return "data/recordings/<model>"
+        return "build/responses/excerpts" if self.is_recorded else "build/responses"
+
+    @property
     def chats(self) -> str:
         """Give the digest of the rendered chats.
 

@@ -167,8 +167,8 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     Returns
     -------
     set of str
-        One pattern per call and address, also where nothing is stored yet; none for a notebook that asks
-        nothing. For the engine "stored" the pattern has the answers of any engine.
+        One pattern per call and address, also where nothing is stored yet; none for a notebook that
+        asks nothing. For the engine "stored" the pattern has the answers of any engine.
     """
     try:
         calls = calls_of(notebook, parameters)
