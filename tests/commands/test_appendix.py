@@ -181,8 +181,17 @@ def test_no_two_captions_are_alike(empty):
     assert len(captions) > 10
     assert sorted(set(captions)) == sorted(captions)
     _, second = soup.find_all("figcaption")
-    text = "The paper’s Figure 3. Its text is that of “The paper’s Figure 2” above."
-    assert second.get_text().strip() == text
+    assert second.get_text().strip() == (
+        "The empathy gap, the paper’s Figure 3. The text below “the paper’s Figure 2” above holds "
+        "for it, too."
+    )
+
+
+def test_a_figure_of_a_model_is_called_as_the_others_are():
+    assert results.called("figure6_net-1", "/nets/net-1") == "the paper’s Figure 6"
+    assert results.called("figure8_old_age") == "the paper’s Figure 8 (old age)"
+    assert results.called("gap_overview") == "gap overview"
+    assert results.called("portrait_net-1", "org/net-1") == "portrait"
 
 
 def test_checklists_name_the_cards_and_the_seconds_of_this_run(documents):
