@@ -1,5 +1,6 @@
 """From a number to its prompts and answers: the mean of the rows is the number, of all studies."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -303,10 +304,26 @@ def test_the_place_of_a_models_folder_is_not_shown(call_with, tmp_path):
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     call = call_with(model=str(folder))
-    assert "secret" in str(call.folder)
     name = behind.store_of(call)
-    assert name == f"build/responses/empathy_gap/sample-2/{call.model}@toy/P0"
-    assert "secret" not in replies_behind([call], trial=0)._repr_html_()
+    assert (paths.RESPONSES / name.removeprefix("build/responses/") / "manifest.json").is_file()
+    assert re.fullmatch(r"build/responses/empathy_gap/sample-2/mine-[0-9a-f]{10}@toy/P0", name)
+    page = replies_behind([call], trial=0)._repr_html_()
+    assert f"stored in {name}<" in page
+    assert "secret" not in page
+
+
+def test_an_address_of_an_earlier_version_is_read_and_its_place_not_shown(call_with, tmp_path):
+    folder = tmp_path / "secret" / "mine"
+    folder.mkdir(parents=True)
+    call = call_with(model=str(folder))
+    address, former = call.addresses
+    (paths.RESPONSES / address).parent.rename(paths.RESPONSES / former.parent)
+
+    assert call.folder == paths.RESPONSES / former
+    found = replies_behind([call], trial=0)
+    assert found.rows.value.tolist() == [50]
+    assert behind.store_of(call) == "build/responses/empathy_gap/sample-2/mine@toy/P0"
+    assert "secret" not in found._repr_html_()
 
 
 # ---- nothing is stored ---------------------------------------------------------------------------

@@ -228,8 +228,16 @@ def test_a_box_names_the_models_that_lack_answers(answered_call):
 
 
 WRONG = [
-    ({"READING": "mean"}, "READING 'mean' is unknown; expected free, greedy, drawn or expected"),
-    ({"EXCLUSION": "Listwise"}, "EXCLUSION 'Listwise' is unknown; expected listwise or pairwise"),
+    (
+        {"READING": "mean"},
+        "READING 'mean' is unknown; expected free, greedy, drawn or expected; "
+        "did you mean READING=expected?",
+    ),
+    (
+        {"EXCLUSION": "Listwise"},
+        "EXCLUSION 'Listwise' is unknown; expected listwise or pairwise; "
+        "did you mean EXCLUSION=listwise?",
+    ),
     ({"MODELS": []}, "MODELS must be names of models, e.g. calibrant, found []"),
     ({"MODELS": ["calibrat"]}, "'calibrat' is neither a model in data/models"),
     ({"N_RESAMPLES": 0}, "N_RESAMPLES must be a whole number, 1 to 10^9, found 0"),

@@ -1,5 +1,7 @@
 """A model of one's own is a folder: its name goes into tables, and its place stays here."""
 
+import hashlib
+
 import pandas as pd
 import pytest
 
@@ -56,7 +58,7 @@ def test_a_figure_of_some_models_finds_a_folder_in_a_table(net, tmp_path, monkey
 
 
 def test_a_call_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp_path):
-    """Its answers have the whole place in their address, so two folders never share answers."""
+    """Its address has a checksum of the whole place, so two folders never share answers."""
     for name in ("RESPONSES", "RECORDINGS", "MADE"):
         monkeypatch.setattr(paths, name, tmp_path / name)
     asked = []
@@ -70,13 +72,40 @@ def test_a_call_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp
     other = Call("giebench", "sample", "org/name", "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
     assert one.key == ("net_2", "ID")
     assert one.title == "net_2 ID"
-    assert one.address.parts[2] == f"{str(net).strip('/').replace('/', '--')}@toy"
-    with pytest.raises(StoreError, match=r"^giebench/sample/net_2@toy/ID holds no answers; run"):
+    checksum = hashlib.sha256(str(net).encode()).hexdigest()[:10]
+    assert one.address.parts == ("giebench", "sample", f"net_2-{checksum}@toy", "ID")
+    with pytest.raises(StoreError, match=rf"^giebench/sample/net_2-{checksum}@toy/ID holds no "):
         stored(one)
     assert ask([one], {}) == [one]
     assert asked == [str(net)]
     assert rated_by(str(net), [one, other]) == [one]
     assert rated_by("net_2", [one, other]) == [one]
+
+
+def test_answers_of_a_folder_have_one_address_however_its_path_is_written(net, monkeypatch):
+    address = models.answers_of(str(net))
+    monkeypatch.chdir(net.parent)
+    for path in (f"{net}/", "../my nets/net_2", f"{net.parent}/./net_2"):
+        assert models.answers_of(path) == address
+    assert models.answers_of(str(net.with_name("net_3"))) != address
+
+    for name in ("calibrant", "org/name", "openai/gpt-4o"):
+        assert models.answers_of(name) == name
+
+
+def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
+    (net / "config.json").write_text("{}")
+    (net / "pytorch_model.bin").touch()
+    (net / "older").mkdir()
+    (net / "older" / "model.safetensors").touch()
+
+    sentence = f"the folder '{net}' has a config.json and no weights: expected model.safetensors,"
+    with pytest.raises(InputError, match=f"^{sentence} or several files that end in"):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
+
+    (net / "model-00001-of-00002.safetensors").touch()
+    parameters = merged("30_giebench", "demo", {"MODELS": str(net)})
+    assert parameters["MODELS"] == [str(net)]
 
 
 def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twice(net, tmp_path):

@@ -148,8 +148,8 @@ def store_of(call: Call) -> str:
     Returns
     -------
     str
-        For example ``"data/recordings/<model>/empathy_gap/sample-12/<model>@vllm/P0,S0,T0"``. A
-        model that is a folder is named without the folder's place.
+        For example ``"data/recordings/<model>/empathy_gap/sample-12/<model>@vllm/P0,S0,T0"``. No
+        name has the place of a model's folder, not even that of a folder from an earlier version.
     """
     folder = call.folder
     name = folder.as_posix()

@@ -50,8 +50,9 @@ PROVIDERS = (
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 # A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
 _TAIL = rf"-(latest|preview|{_MARK})$"
+TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
-READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
+READ = {".json", ".jinja", TENSORS, ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
 # What a cell of a column has to be, as a pattern and in words.
@@ -752,6 +753,28 @@ def without_place(text: str) -> str:
     if os.path.isabs(name) or os.path.isdir(name):
         name = os.path.basename(os.path.normpath(name))
     return f"{name}{mark}{engine}"
+
+
+def answers_of(model: str) -> str:
+    """Name a model as the folder of its answers does.
+
+    Parameters
+    ----------
+    model : str
+        A value of ``MODELS`` without an engine.
+
+    Returns
+    -------
+    str
+        The name itself. The path of a folder becomes its last part and a checksum of the whole
+        path, so that two folders never share answers and no address shows a place.
+    """
+    name = without_place(model)
+    if name == model.rstrip("/"):
+        return name
+    place = os.fsencode(os.path.abspath(model))
+    checksum = hashlib.sha256(place).hexdigest()[:10]
+    return f"{name}-{checksum}"
 
 
 def calibrants() -> list[str]:

@@ -6,8 +6,10 @@ This module has types, ranges and which values fit together; defaults stand in t
 cell of parameters. A field's description completes the sentence "NAME must be ...".
 """
 
+import difflib
 import glob
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -44,6 +46,9 @@ USUAL = {
     "RAY_ADDRESS": "",
     "ENGINE_WORKERS": 1,
 }
+
+# What people type for a choice that has another name here.
+MEANT = {"READING": {"mean": "expected", "average": "expected", "text": "free"}}
 
 # Types in words, for the sentence "NAME must be ...".
 KINDS: Mapping[Any, str] = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -269,6 +274,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     "in models.csv, nor a folder with a config.json, nor a hub name such as "
                     "organisation/name"
                 )
+            if engine in LOADING:
+                _check_weights(name)
 
     def _options_fit(self, entries: list[models.Asked]) -> None:
         """An option that only one kind of engine takes comes with a model of such an engine."""
@@ -316,6 +323,17 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             # A place may be a pattern of files.
             if not glob.glob(place):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
+
+
+def _check_weights(name: str) -> None:
+    """InputError where a model is a folder that holds no tensors."""
+    folder = models.folder(name)
+    # Loaders look for tensors in the folder itself, and not in folders below it.
+    if folder and not any(folder.glob(f"*{models.TENSORS}")):
+        raise InputError(
+            f"the folder {name!r} has a config.json and no weights: expected "
+            f"model{models.TENSORS}, or several files that end in {models.TENSORS}, beside it"
+        )
 
 
 class Compared(Parameters):
@@ -391,6 +409,19 @@ def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters
     return create_model("Parameters", __base__=base, **fields)
 
 
+def _hint(name: str, problem: Mapping[str, Any]) -> str:
+    """A question for the choice that an unknown value probably means; "" without such a choice."""
+    typed = str(problem["input"]).lower()
+    choices = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
+    meant = MEANT.get(name, {})
+    near = difflib.get_close_matches(typed, [*choices, *meant], 1)
+    if not near:
+        return ""
+
+    choice = meant.get(near[0], near[0])
+    return f"; did you mean {name}={choice}?"
+
+
 def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
     """Say in the house's words what pydantic found wrong."""
     # A check of all parameters together names no field.
@@ -407,7 +438,7 @@ def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
         choices = context["expected"].replace("'", "")
         # Where "" is the first choice, only a comma is left of it.
         choices = choices.removeprefix(", ")
-        return f"{name} {value} is unknown; expected {choices}"
+        return f"{name} {value} is unknown; expected {choices}{_hint(name, problem)}"
 
     field = kind.model_fields[name]
     words = field.description or KINDS.get(field.annotation, "text")

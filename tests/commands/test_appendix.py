@@ -1,5 +1,6 @@
 """The appendix of a run: what is in it, what is missing, and that no text in it is obeyed."""
 
+import dataclasses
 import re
 import shutil
 import sys
@@ -13,11 +14,12 @@ from bs4 import BeautifulSoup
 
 import made_up_run
 from ingroup import latex, paths
+from ingroup.appendix import asked, forms, results
 from ingroup.appendix import documents as writing
-from ingroup.appendix import forms, results
 from ingroup.appendix.content import Document, Heading, Layout, Paragraph, Prose, Table
 from ingroup.appendix.run import Run, Stored
 from ingroup.commands import appendix, cli, settings
+from ingroup.design import Block as Trials
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def plain(tex):
         "transformers 5.23.0, float32",
         "909b39b14eac455a",
         "18408f7e336f5a70",
-        "text, temperature 0.7, at most 128 tokens",
+        "text, temperature 0.7, top-p 1.0, at most 128 tokens",
         "43,524",
         "1.25",
         "2026-11-26 02:05",
@@ -113,7 +115,91 @@ def test_the_appendix_counts_the_prompts_of_a_model(documents):
     _, _, page = documents
     table = BeautifulSoup(page, "html.parser").find(string="Seeds").find_parent("table")
     cells = [cell.get_text() for cell in table.find_all("td")]
-    assert cells[:4] == ["calibrant", "432", "text, temperature 0.7, at most 128 tokens", "41"]
+    assert cells[:4] == [
+        "calibrant",
+        "432",
+        "text, temperature 0.7, top-p 1.0, at most 128 tokens",
+        "41",
+    ]
+
+
+def prompts_of(page):
+    """The texts of each example prompt, by its title."""
+    found = {}
+    soup = BeautifulSoup(page, "html.parser")
+    for title in soup.find_all("strong", string=re.compile("^An example prompt")):
+        texts = []
+        for element in title.parent.find_next_siblings():
+            if element.find("strong"):
+                break
+            if element.name == "pre":
+                texts.append(element.get_text())
+        found[title.get_text()] = texts
+    return found
+
+
+def test_one_example_prompt_is_about_an_in_group_pair(documents):
+    """The first prompt of a wording is about the control alone."""
+    _, _, page = documents
+    about = "(P0,S0,T0 Religion; answered as text)"
+    prompts = prompts_of(page)
+    assert list(prompts) == [
+        f"An example prompt {about}",
+        f"An example prompt with an in-group pair {about}",
+    ]
+
+    persona, task = prompts[f"An example prompt with an in-group pair {about}"]
+    perceiver = re.match(r"You are (a \w+)\.", persona)[1]
+    assert perceiver != "a person"
+    assert f"narrative, {perceiver} describes" in task
+
+
+def test_a_design_without_two_roles_has_no_in_group_pair():
+    def pair(**factors):
+        return asked.in_group_pair(Trials({}, factors, None, ""))
+
+    people = ("a person", "a Hindu", "a Jew")
+    assert pair(event=(1, 2), teller=people, told=people) == 4
+    assert pair(perceiver=people, experiencer=people, event=(1, 2)) == 8
+    assert pair(perceiver=people, experiencer=people[:2]) is None
+    assert pair(perceiver=people[:1], experiencer=people[:1]) is None
+
+
+def test_no_two_captions_are_alike(empty):
+    """A cell that draws two figures has one text, which stands below the first of them."""
+    file = made_up_run.write() / "notebooks" / f"{made_up_run.NOTEBOOK}.ipynb"
+    source = file.read_text("utf8")
+    written = source.replace(r"draw(), \"figure2\"", r"draw(), f\"figure{number}\"")
+    assert written != source
+    file.write_text(written)
+    figures = paths.figure_folder(made_up_run.NAME) / "empathy_gap"
+    shutil.copy(figures / "figure2.png", figures / "figure3.png")
+
+    page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
+    soup = BeautifulSoup(page, "html.parser")
+    captions = [caption.get_text() for caption in soup.select(".caption, figcaption")]
+    assert len(captions) > 10
+    assert sorted(set(captions)) == sorted(captions)
+    _, second = soup.find_all("figcaption")
+    assert second.get_text().strip() == (
+        "The empathy gap, the paper’s Figure 3. The text below “the paper’s Figure 2” above holds "
+        "for it, too."
+    )
+
+
+def test_a_figure_of_a_model_is_called_as_the_others_are():
+    assert results.called("figure6_net-1", "/nets/net-1") == "the paper’s Figure 6"
+    assert results.called("figure8_old_age") == "the paper’s Figure 8 (old age)"
+    assert results.called("gap_overview") == "gap overview"
+    assert results.called("portrait_net-1", "org/net-1") == "portrait"
+
+
+def test_checklists_name_the_cards_and_the_seconds_of_this_run(documents):
+    _, _, page = documents
+    text = words(page)
+    assert "Cards describe prompts, corpora and calibrants. (from data/README.md)" in text
+    assert "The notebooks took 38 seconds. These include the time of asking for" in text
+    assert "Stores lie below build/responses, each in the folder of its study." in text
 
 
 def test_the_same_run_gives_the_same_bytes(empty, monkeypatch):
@@ -301,6 +387,38 @@ def test_the_references_are_the_four_papers_and_this_project():
     assert len(keys) == 5
 
 
+def bibtex():
+    """The entries of references.bib: of each its key, and its fields by their names."""
+    text = (paths.ROOT / "references.bib").read_text("utf8")
+    entries = []
+    for key, body in re.findall(r"^@\w+\{(\w+),\n(.*?)^\}$", text, re.DOTALL | re.MULTILINE):
+        fields = {}
+        for name, value in re.findall(r"^  (\w+) += \{(.*?)\},?$", body, re.DOTALL | re.MULTILINE):
+            value = " ".join(value.replace(r"{\'e}", "é").split())
+            fields[name] = value.removeprefix("{").removesuffix("}")
+        entries.append((key, fields))
+    return entries
+
+
+def test_the_bibtex_file_has_what_the_citation_file_has():
+    entries = bibtex()
+    references = forms.references()
+    assert len(entries) == len(references)
+    for (key, fields), reference in zip(entries, references, strict=True):
+        authors = []
+        for author in fields["author"].split(" and "):
+            family, *suffix, given = author.split(", ") if ", " in author else (author, "")
+            authors.append(" ".join([given, family, *suffix]).strip())
+        *first, last = authors
+        joined = f"{', '.join(first)} and {last}" if first else last
+
+        assert key == reference.key
+        assert joined == reference.authors
+        assert fields["title"] == reference.title
+        assert fields["year"] == reference.year
+        assert fields.get("booktitle", fields.get("note", "")) == reference.where
+
+
 def test_numbered_tables_are_those_of_the_layouts():
     tables = results.numbered_tables("empathy_gap")
     assert tables["table02_delta"] == "Table 2"
@@ -327,12 +445,30 @@ def test_a_run_of_ones_own_is_about_its_model_alone(empty):
     assert "MODELS = net_2" in page
     assert "A rating is no feeling (50 %)." in page
     assert "Findings of the default run" not in page
+    assert "Cards describe prompts and corpora. (from data/README.md)" in page
     for document in ("appendix.html", "appendix.tex"):
         assert str(model.parent) not in (folder / document).read_text("utf8")
 
 
+def test_a_card_of_recorded_answers_is_shown_only_where_such_answers_are(empty):
+    """A folder may be called like a model whose answers the repository brings."""
+    made_up_run.write()
+    card = paths.RECORDINGS / "calibrant" / "README.md"
+    card.parent.mkdir()
+    card.write_text("# Card\n\nAsked long ago.\n")
+    run = Run(made_up_run.NAME)
+    assert "Asked long ago." not in str(forms.cards(run))
+
+    ((stored,), _) = run.stores["empathy_gap"]
+    run.stores["empathy_gap"] = ([dataclasses.replace(stored, is_recorded=True)], [])
+    assert "Asked long ago." in str(forms.cards(run))
+    text, source = forms.facts_of(run)["cards"]
+    assert text == "Cards describe prompts, corpora, calibrants and recorded answers."
+    assert source == "data/README.md and data/recordings"
+
+
 def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
-    """The folder's name has the whole path of the model, with two hyphens for each slash."""
+    """Stores of earlier versions have the whole path, with two hyphens for each slash."""
     model = empty / "my nets" / "net_2"
     model.mkdir(parents=True)
     call = types.SimpleNamespace(model="net_2", loaded=str(model))

@@ -122,6 +122,7 @@ def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
         folder = tmp_path / place / "net"
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").touch()
         runs.append(run_of({"MODELS": [str(folder)]}))
 
     assert len(set(runs)) == 2

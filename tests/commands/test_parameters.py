@@ -110,7 +110,17 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number, not negative, found 'nan'"),
         (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
         (GAP, {"ENGINE": "gpu"}, "'gpu' is unknown; expected transformers, vllm, inspect, op"),
-        (GAP, {"READING": "mean"}, "READING 'mean' is unknown; expected free, greedy, draw"),
+        (GAP, {"READING": "mean"}, "drawn or expected; did you mean READING=expected\\?$"),
+        (
+            GAP,
+            {"READING": "Gredy"},
+            "READING 'Gredy' is unknown; .*; did you mean READING=greedy\\?$",
+        ),
+        (
+            GAP,
+            {"READING": "x"},
+            "READING 'x' is unknown; expected free, greedy, drawn or expected$",
+        ),
         (GAP, {"REWRITER": "no such"}, "'no such' is neither a model in data/models"),
         (GAP, {"DTYPE": "bf16"}, "'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
         (

@@ -291,7 +291,7 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     monkeypatch.setattr(stimuli, "load_events", lambda *rest: events)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
 
-    lines = plan.plan({NOTEBOOK: parameters(CATEGORIES="")}).split("\n")
+    lines = plan.plan({NOTEBOOK: parameters(CATEGORIES="")}, 1000.0).split("\n")
     assert re.fullmatch(r"total  +37,310,350 .* 0  9,121 +10:21:51", lines[22])
     assert lines[24].startswith("37,310,350 prompts are to be asked: 10:21:51 at 1,000 prompts")
 
@@ -491,6 +491,9 @@ def test_the_table_is_aligned_and_whole():
     total = plan.table(counts, 10.0).split("\n")[3]
     assert total.split() == ["total", "2,010", "unknown", "unknown", "2", "2", "0:01:41"]
 
+    for line in plan.table(counts, None).split("\n")[1:]:
+        assert line.endswith(" unknown")
+
 
 def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert plan.main(ONE) == 0
@@ -500,9 +503,9 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     header, first, total, empty, left, counting, these_events, like_these = lines
     assert len(header) == len(total)
     assert empty == ""
-    assert re.fullmatch(r"10 calibrant P0,S0,T0 Nationality +5,808 .* ± \S+ +0 +2 +0:00:06", first)
-    prompts = "5,808 prompts are to be asked: 0:00:06 at 1,000 prompts a second (an assum"
-    assert left.startswith(prompts)
+    assert re.fullmatch(r"10 calibrant P0,S0,T0 Nationality +5,808 .* ± \S+ +0 +2 +unknown", first)
+    assert left.startswith("5,808 prompts are to be asked. The time is unknown, as no rate of ")
+    assert "RATE=<prompts a second>" in left
     assert counting.startswith("Tokens are counted on up to 40 random trials a line")
     finds = r"10 with 12 events finds \S+ points of gap in 80% of the runs \(interval over"
     assert re.match(finds, these_events)
@@ -514,7 +517,7 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
 
 
 def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
-    assert plan.main(ONE) == 0
+    assert plan.main([*ONE, "--rate", "1000"]) == 0
     assert "\n3,000 of 5,808 prompts are to be asked: 0:00:03 at" in capsys.readouterr().out
 
     for shard in range(6):
@@ -540,8 +543,8 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
     assert plan.main(command(**given)) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"total  +40,656  +unknown  +unknown +0 +14 +0:00:41", lines[8])
-    assert lines[10].startswith("40,656 prompts are to be asked: 0:00:41 at")
+    assert re.fullmatch(r"total  +40,656  +unknown  +unknown +0 +14 +unknown", lines[8])
+    assert lines[10].startswith("40,656 prompts are to be asked. The time is unknown")
     assert re.fullmatch(f"Prompt tokens are unknown: {reason}", lines[11])
     assert not lines[11].endswith("..")
 

@@ -22,6 +22,7 @@ from ingroup.commands import digests, kernel, parameters, run, settings
 from ingroup.commands.parameters import calls_of
 from ingroup.inference import Reply, kept, make_engine, open_store
 from ingroup.inference.engine import EngineError
+from ingroup.models import answers_of
 from toy import Toy
 
 NOTEBOOK = "10_empathy_gap"
@@ -98,6 +99,7 @@ def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_pat
     folder = tmp_path / "my nets" / "my_model-2"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").touch()
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
     book.cells[0].source += "\nMODELS = ['calibrant']"
     nbformat.write(book, paths.NOTEBOOKS / "tiny.ipynb")
@@ -405,3 +407,22 @@ def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
     assert digests.states(patterns) != before
 
     assert run.answer_files("53_audit_giebench", {"FOLDER": ""}) == set()
+
+
+def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_path, monkeypatch):
+    """Earlier versions had the whole path of the folder in the address."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    model = tmp_path / "nets" / "mine"
+    model.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (model / name).write_text("{}")
+    given = {"MODELS": str(model), "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+
+    patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", given))
+
+    names = {pattern.split("/")[-3] for pattern in patterns}
+    whole_path = str(model).strip("/").replace("/", "--")
+    assert names == {
+        f"{answers_of(str(model))}@transformers",
+        f"{whole_path}@transformers",
+    }

@@ -160,6 +160,21 @@ def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("goal", ["compare", "view"])
+def test_a_run_that_is_not_there_is_refused_and_the_nearest_one_suggested(goal, monkeypatch):
+    """Its name may be on the command line or in the environment."""
+    monkeypatch.setattr(settings, "runs", lambda: ["default", "mine", "other"])
+    named = typed(MODELS="a;b", RUN="mnie")
+    environment = typed(MODELS="a;b") | {"RUN": "mnie"}
+    for given in (named, environment):
+        with pytest.raises(settings.Refused) as refused:
+            settings.check([goal], given)
+        assert str(refused.value) == (
+            "there is no run mnie to read, there are: default mine other. "
+            f"Name one, make {goal} RUN=mine"
+        )
+
+
 @pytest.mark.parametrize(
     ("goal", "values"),
     [

@@ -81,6 +81,7 @@ def _manifest(call):
         "revision": "909b39b14eac455a",
         "dtype": "float32",
         "sampling_temperature": 0.7,
+        "sampling_top_p": 1.0,
         "sampling_max_tokens": 128,
         "sampling_seed": 41,
         "prompts": call.design.fingerprint,

@@ -1,8 +1,10 @@
 """What was asked: models, prompts, stores of answers, sampling, dates, tokens and cost."""
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ingroup import figures, models
@@ -19,6 +21,8 @@ from ingroup.appendix.content import (
 from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored
 from ingroup.commands.executed import as_typed
 from ingroup.commands.parameters import defaults
+from ingroup.design import Block as Trials
+from ingroup.design import Trial
 from ingroup.inference.cost import money
 
 DIGEST = 16  # signs of a digest that are shown; the manifest has all
@@ -122,10 +126,18 @@ def stored_answers(run: Run) -> list[Block]:
     list of Block
         A paragraph, then a table for each study.
     """
+    roots: dict[str, None] = {}
+    for stores, _ in run.stores.values():
+        roots |= dict.fromkeys(stored.root for stored in stores)
+    where = ""
+    if roots:
+        where = f" Stores lie below {' and '.join(roots)}, each in the folder of its study."
+
     blocks: list[Block] = [
         Paragraph(
             "A digest of the prompts covers their templates and all that fills them. A digest of "
             "the chats covers the rendered turns. A store with other digests is refused."
+            f"{where}"
         ),
     ]
     for study, notebook in run.studies.items():
@@ -153,12 +165,14 @@ def stored_answers(run: Run) -> list[Block]:
 
 def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
     """How one study asked."""
+    title = run.title(notebook)
     stores, absent = run.stores[study]
     blocks: list[Block] = []
     if stores:
         caption = (
-            "Stored answers by model. Scored: the probabilities of all admissible answers; "
-            "text: the model's own words."
+            f"{title}: stored answers by model. Scored: the probabilities of all admissible "
+            "answers; text: the model's own words. Answered: the days on which this machine "
+            "asked, or “recorded” for answers that the repository brought."
         )
         blocks.append(Table(caption, engines(stores)))
         blocks += _other_settings(stores)
@@ -167,8 +181,8 @@ def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
     for sentence in absent:
         blocks.append(Missing(sentence))
 
-    blocks += _usage(run, study)
-    blocks += _responses(run, study)
+    blocks += _usage(run, study, title)
+    blocks += _responses(run, study, title)
     blocks += _parameters(run, notebook)
     blocks += prompts(stores)
     return blocks
@@ -226,8 +240,8 @@ def _sampling(manifest: dict[str, Any]) -> str:
         return f"scored, {len(choices)} answers"
     temperature = manifest.get("sampling_temperature", DASH)
     words = [f"text, temperature {temperature}"]
-    # A greedy answer has no top_p, and 1 is no restriction.
-    if manifest.get("sampling_top_p") not in (None, 1.0):
+    # A greedy answer has no top-p.
+    if manifest.get("sampling_top_p") is not None:
         words.append(f"top-p {manifest['sampling_top_p']}")
     words.append(f"at most {manifest.get('sampling_max_tokens', DASH)} tokens")
     if manifest.get("sampling_reasoning"):
@@ -265,7 +279,7 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
     return [Paragraph(f"Also pinned by the manifests: {'; '.join(parts)}.")]
 
 
-def _usage(run: Run, study: str) -> list[Block]:
+def _usage(run: Run, study: str, title: str) -> list[Block]:
     """Tokens and cost by model."""
     table = run.table(study, "usage")
     if table is None:
@@ -280,7 +294,8 @@ def _usage(run: Run, study: str) -> list[Block]:
     if not total.empty:
         rows.append({"Model": "all", "Answer": "", **_sums(total)})
     caption = (
-        "What it took. Cached tokens were not computed again. A model on one's own machine costs 0."
+        f"{title}: what it took. Cached tokens were not computed again. A model on one's own "
+        "machine costs 0."
     )
     return [Table(caption, pd.DataFrame(rows))]
 
@@ -299,7 +314,7 @@ def _sums(rows: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _responses(run: Run, study: str) -> list[Block]:
+def _responses(run: Run, study: str, title: str) -> list[Block]:
     """What became of the replies, by model."""
     table = run.table(study, "responses")
     if table is None:
@@ -317,7 +332,7 @@ def _responses(run: Run, study: str) -> list[Block]:
     for model, of_model in counts.items():
         texts = {words: _count(number) for words, number in of_model.items()}
         rows.append({"Model": model, **texts})
-    caption = "What became of the replies that are read as values."
+    caption = f"{title}: what became of the replies that are read as values."
     return [Table(caption, pd.DataFrame(rows).fillna(DASH))]
 
 
@@ -353,7 +368,7 @@ def _parameters(run: Run, notebook: str) -> list[Block]:
 
 
 def prompts(stores: Iterable[Stored]) -> list[Block]:
-    """Show the first prompt of each wording, word for word.
+    """Show the first prompt of each wording, and one about a single group, word for word.
 
     Parameters
     ----------
@@ -363,9 +378,11 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
     Returns
     -------
     list of Block
-        One `Prompt` for each set of templates.
+        One `Prompt` for each set of templates, and for the first one with two roles that groups
+        take (perceiver and experiencer) a further one, in which both are of the same group.
     """
     wordings = set()
+    has_pair = False
     blocks: list[Block] = []
     for stored in stores:
         design = stored.call.design
@@ -376,10 +393,44 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
 
         wordings.add(templates)
         labels = " ".join(map(str, stored.call.labels.values()))
-        turns = [(turn["role"], turn["content"]) for turn in design[0].messages]
-        way = WAYS[stored.call.way]
-        blocks.append(Prompt(f"An example prompt ({labels}; answered as {way})", turns))
+        about = f"({labels}; answered as {WAYS[stored.call.way]})"
+        blocks.append(Prompt(f"An example prompt {about}", _turns(design[0])))
+
+        pair = in_group_pair(design.blocks[0])
+        if pair is not None and not has_pair:
+            has_pair = True
+            title = f"An example prompt with an in-group pair {about}"
+            blocks.append(Prompt(title, _turns(design[pair])))
     return blocks
+
+
+def _turns(trial: Trial) -> list[tuple[str, str]]:
+    """The role and the text of each turn of a prompt."""
+    return [(turn["role"], turn["content"]) for turn in trial.messages]
+
+
+def in_group_pair(block: Trials) -> int | None:
+    """Find a trial in which two roles are of the same group.
+
+    Parameters
+    ----------
+    block : Block
+        A block of a design.
+
+    Returns
+    -------
+    int or None
+        The number of a trial in which two factors with the same levels both have the second one, as
+        the first is the control. None where no two factors have the same levels.
+    """
+    all_levels = list(block.factors.values())
+    for first, second in combinations(range(len(all_levels)), 2):
+        levels = all_levels[first]
+        if len(levels) > 1 and tuple(levels) == tuple(all_levels[second]):
+            positions = np.zeros(len(all_levels), dtype=int)
+            positions[[first, second]] = 1
+            return int(np.ravel_multi_index(positions, block.shape))
+    return None
 
 
 def _count(number: Any) -> str:

@@ -125,10 +125,7 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
             "The references have the four papers and this project.",
             "CITATION.cff",
         ),
-        "cards": (
-            "Cards describe prompts, corpora, recorded answers and calibrants.",
-            "data/README.md and data/recordings",
-        ),
+        "cards": _described(run, stores),
         "statistics": (_statistics(run), "data/families.yaml and tables of the run"),
         "compute": (_compute(run), "usage.csv and notebooks of the run"),
         "engines": (_engines(stores), "manifests and requirements.lock"),
@@ -156,6 +153,18 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
     if not stores:
         del facts["asked"]
     return {key: fact for key, fact in facts.items() if fact[0]}
+
+
+def _described(run: Run, stores: list[Stored]) -> tuple[str, str]:
+    """What of this run has a card in the repository, and where the cards are."""
+    described = ["prompts", "corpora"]
+    source = "data/README.md"
+    if any(map(models.is_calibrant, run.models)):
+        described.append("calibrants")
+    if any(stored.is_recorded for stored in stores):
+        described.append("recorded answers")
+        source += " and data/recordings"
+    return f"Cards describe {_joined(described)}.", source
 
 
 def _all_stores(run: Run) -> list[Stored]:
@@ -210,8 +219,8 @@ def _compute(run: Run) -> str:
     tokens = sums["prompt_tokens"] + sums["output_tokens"]
     return (
         f"{sums['prompts']:,.0f} prompts with {tokens:,.0f} tokens, at a cost of "
-        f"{money(float(sums['cost']))}. The "
-        f"notebooks took {seconds:,} seconds of analysis. The hours of asking are not stored."
+        f"{money(float(sums['cost']))}. The notebooks took {seconds:,} seconds. These include "
+        "the time of asking for answers that were not stored before the run."
     )
 
 
@@ -273,7 +282,9 @@ def cards(run: Run) -> list[Block]:
         # What is known of this model replaces what is said of the whole run.
         facts = general | card_of(run, model, own)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
-        blocks += _recorded_card(model)
+        # The answers of a folder that is called like a recorded model are its own.
+        if any(stored.is_recorded for stored in own):
+            blocks += _recorded_card(model)
     return blocks
 
 

@@ -59,7 +59,7 @@ def results(run: Run) -> list[Block]:
     for study, notebook in run.studies.items():
         blocks.append(Heading(run.title(notebook), 2))
         blocks += _tables(run, study)
-        blocks += _figures(run, study)
+        blocks += _figures(run, study, run.title(notebook))
     if not run.studies:
         blocks.append(Missing("No study ran in this run."))
 
@@ -68,7 +68,7 @@ def results(run: Run) -> list[Block]:
             blocks.append(Heading(run.title(notebook), 2))
             if folder == "comparison":
                 blocks += _differences(run)
-            blocks += _figures(run, folder)
+            blocks += _figures(run, folder, run.title(notebook))
     return blocks
 
 
@@ -143,6 +143,29 @@ def words(name: str) -> str:
     return without_number.replace("_", " ")
 
 
+def called(figure: str, model: str = "") -> str:
+    """Name a figure within a sentence.
+
+    Parameters
+    ----------
+    figure : str
+        The name of its file, e.g. ``figure2`` or ``gap_overview``.
+    model : str
+        The model whose name ends that of the file, if there is one.
+
+    Returns
+    -------
+    str
+        E.g. "the paper’s Figure 2" or "gap overview", without the model.
+    """
+    general = figure.removesuffix(f"_{Path(model).name}")
+    number = re.fullmatch(r"figure(\d+)_?(.*)", general)
+    if number is None:
+        return words(general)
+    part = f" ({words(number[2])})" if number[2] else ""
+    return f"the paper’s Figure {number[1]}{part}"
+
+
 def _tables(run: Run, study: str) -> list[Block]:
     blocks: list[Block] = []
     for name, title in numbered_tables(study).items():
@@ -156,17 +179,35 @@ def _tables(run: Run, study: str) -> list[Block]:
     return blocks
 
 
-def _figures(run: Run, study: str) -> list[Block]:
+def _figures(run: Run, study: str, title: str) -> list[Block]:
     names = run.figure_names(study)
     captions = run.captions(study)
 
     blocks: list[Block] = []
+    first_with: dict[str, str] = {}
     for name in names:
         files = run.figure_files(study, name)
         # "Figure 2" of a caption is the paper's, and another one in the appendix.
         caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", captions[name] or words(name))
+        # The heading before a figure without a caption may stand in several studies.
+        if not caption.startswith("**"):
+            caption = f"**{title}.** {caption}"
         address = f"figures/{study}/{name}"
-        shown = _model_of(name, run.models)
+        model = _model_of(name, run.models)
+        shown = models.label(model) if model else ""
+        own_name = called(name, model)
+
+        # A cell may draw several figures; its text stands below the first of them.
+        if caption in first_with:
+            of_model = f" of {shown}" if shown else ""
+            first = first_with[caption]
+            caption = (
+                f"**{title}, {own_name}{of_model}.** The text below “{first}” above holds for it, "
+                "too."
+            )
+            shown = ""
+        else:
+            first_with[caption] = own_name
         blocks.append(Figure(files, address, _width(files), caption, shown))
 
     # What the default run draws without a model's name, any other run may draw too.
@@ -178,10 +219,10 @@ def _figures(run: Run, study: str) -> list[Block]:
 
 
 def _model_of(figure: str, names: list[str]) -> str:
-    """The label of the model whose name ends that of a figure; "" without one."""
+    """The model whose name ends that of a figure; "" without one."""
     for name in names:
         if figure.endswith(f"_{Path(name).name}"):
-            return models.label(name)
+            return name
     return ""
 
 

@@ -5,7 +5,6 @@ appendix says so.
 """
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -76,14 +75,25 @@ class Stored:
         Returns
         -------
         str
-            Its last four parts: study, source, model with engine, part. A model's folder is named
-            by its label.
+            Its last four parts: study, source, model with engine, part.
         """
         address = "/".join(self.folder.parts[-4:])
-        # Answers of a user's own model lie under its whole path, which is nobody else's business.
-        if not os.path.isdir(self.call.loaded):
-            return address
-        return address.replace(folder_name(self.call.loaded), models.label(self.call.loaded))
+        # Earlier versions put the whole path of a user's own model into the address, which is
+        # nobody else's business.
+        return address.replace(folder_name(self.call.loaded), folder_name(self.call.model))
+
+    @property
+    def root(self) -> str:
+        """Name the folder below which the address lies, from this project on.
+
+        Returns
+        -------
+        str
+            A folder of answers of this machine, of recordings, or of parts of recordings.
+        """
+        if paths.RECORDINGS in self.folder.parents:
+            return "data/recordings/<model>"
+        return "build/responses/excerpts" if self.is_recorded else "build/responses"
 
     @property
     def chats(self) -> str:

@@ -53,7 +53,6 @@ from ingroup.synthesis import Tested
 from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
-RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
 def _is_fetched(corpus: str) -> bool:
@@ -383,7 +382,7 @@ def duration(seconds: float) -> str:
     return str(timedelta(seconds=math.ceil(seconds)))
 
 
-def table(lines: pd.DataFrame, rate: float) -> str:
+def table(lines: pd.DataFrame, rate: float | None) -> str:
     """Write the lines of a plan and their total as aligned text.
 
     Parameters
@@ -391,13 +390,14 @@ def table(lines: pd.DataFrame, rate: float) -> str:
     lines : DataFrame
         One row per line, with ``trials``, ``answered`` trials, ``shards``, ``done`` shards, prompt
         ``tokens`` and their standard ``error`` (NaN where they are not known).
-    rate : float
-        Prompts per second, above 0.
+    rate : float or None
+        Prompts per second, above 0; None where nobody gave it.
 
     Returns
     -------
     str
-        A header, the lines and their total. Tokens are unknown where those of any line are.
+        A header, the lines and their total. Tokens are unknown where those of any line are, and
+        times without a rate.
     """
     total = lines.sum(skipna=False).rename("total")
     # Errors of independent samples add as squares.
@@ -407,14 +407,16 @@ def table(lines: pd.DataFrame, rate: float) -> str:
     per_prompt = rows[["tokens", "error"]].div(rows.trials, axis=0).map("{:,.1f}".format)
     whole = rows.map("{:,.0f}".format)
     shards_left = rows.shards - rows.done
-    seconds_left = (rows.trials - rows.answered) / rate
+    trials_left = rows.trials - rows.answered
 
     text = whole[["trials"]].copy()
     text["tokens a prompt"] = per_prompt.tokens + " ± " + per_prompt.error
     text["prompt tokens"] = whole.tokens + " ± " + whole.error
     text["shards done"] = whole.done
     text["to do"] = shards_left.map("{:,.0f}".format)
-    text["time to go"] = seconds_left.map(duration)
+    text["time to go"] = "unknown"
+    if rate is not None:
+        text["time to go"] = (trials_left / rate).map(duration)
     return _aligned(text.replace("nan ± nan", "unknown"))
 
 
@@ -506,7 +508,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     notebooks : mapping of str to mapping
         The checked parameters of each notebook, by its name.
     rate : float, optional
-        Prompts per second; by default `RATE`, which the plan calls an assumption.
+        Prompts per second. Without it the plan says no times, because a rate depends on the model,
+        the machine and the way of asking.
 
     Returns
     -------
@@ -543,7 +546,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
                 bills.append(line.bill)
 
     numbers = pd.DataFrame.from_dict(rows, "index")
-    parts = [table(numbers, rate or RATE), "", _headline(numbers, rate)]
+    parts = [table(numbers, rate), "", _headline(numbers, rate)]
     if bills:
         parts += ["", _bill_table(bills), ""]
 
@@ -627,12 +630,14 @@ def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
         return f"Nothing is left to ask: all {shards:,} shards are stored."
 
     of_all = f" of {trials:,}" if answered else ""
-    speed = rate or RATE
-    assumption = "" if rate else " (an assumption; RATE=<number> sets another)"
-    return (
-        f"{left:,}{of_all} prompts are to be asked: {duration(left / speed)} "
-        f"at {speed:,.10g} prompts a second{assumption}."
-    )
+    asked_sentence = f"{left:,}{of_all} prompts are to be asked"
+    if rate is None:
+        return (
+            f"{asked_sentence}. The time is unknown, as no rate of these models on this machine is "
+            "known: RATE=<prompts a second> computes it. A short run (N_EVENTS=2) shows your rate; "
+            "docs/performance.md and docs/running.md have those of other models."
+        )
+    return f"{asked_sentence}: {duration(left / rate)} at {rate:,.10g} prompts a second."
 
 
 def _print_plan(names: list[str], options: argparse.Namespace) -> None:

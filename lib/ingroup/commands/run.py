@@ -167,8 +167,8 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     Returns
     -------
     set of str
-        One pattern per call, also where nothing is stored yet; none for a notebook that asks
-        nothing. For the engine "stored" the pattern has the answers of any engine.
+        One pattern per call and address, also where nothing is stored yet; none for a notebook that
+        asks nothing. For the engine "stored" the pattern has the answers of any engine.
     """
     try:
         calls = calls_of(notebook, parameters)
@@ -178,11 +178,12 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     patterns = set()
     for call in calls:
         # `call.folder` may be a recording's, which doit knows as a file of git.
-        folder = (call.root or paths.RESPONSES) / call.address
-        pattern = escape(digests.name_of(folder))
-        if call.engine == models.STORED:
-            pattern = pattern.replace(f"@{models.STORED}/", "@*/")
-        patterns.add(f"{pattern}/*")
+        for address in call.addresses:
+            folder = (call.root or paths.RESPONSES) / address
+            pattern = escape(digests.name_of(folder))
+            if call.engine == models.STORED:
+                pattern = pattern.replace(f"@{models.STORED}/", "@*/")
+            patterns.add(f"{pattern}/*")
     return patterns
 
 

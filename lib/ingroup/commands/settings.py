@@ -569,14 +569,17 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
         raise Refused("the default run has no other parameters: leave RUN out, or give another")
 
     readers = READERS
-    if "RUN" in values:
+    # A run's name may come from the environment, too.
+    if environment.get("RUN"):
         readers = READERS | {"view", "compare"}
     is_read = bool(goals) and readers.issuperset(goals)
     if is_read and run not in runs():
         available = " ".join(runs()) or "none, make all first"
+        near = difflib.get_close_matches(run, set(runs()) - {DEFAULT_RUN}, 1)
+        name = near[0] if near else "<name>"
         raise Refused(
             f"there is no run {run} to read, there are: {available}. "
-            f"Name one, make {goal} RUN=<name>"
+            f"Name one, make {goal} RUN={name}"
         )
     _check_executed(goals, run)
 

@@ -116,25 +116,29 @@ class Call:
         """Give the place of the answers below any folder of responses.
 
         It is ``<study>/<source>/<model>@<engine>/<part>``. Slashes of a name become "--". The same
-        model through two engines has two stores.
+        model through two engines has two stores. The folder of a model is named without its place
+        (:func:`ingroup.models.answers_of`).
 
         Returns
         -------
         Path
             A relative path.
         """
-        return self._address_of(self.loaded)
+        return self._address_of(models.answers_of(self.loaded))
 
     @property
-    def shown_address(self) -> Path:
-        """Give the address with the model's name, without the place of its folder.
+    def addresses(self) -> list[Path]:
+        """List the addresses at which answers may be: that of new ones, and an earlier one.
+
+        Earlier versions put the whole place of a model's folder into the address. Answers that are
+        there are read and completed there.
 
         Returns
         -------
-        Path
-            What a sentence or a table calls these answers.
+        list of Path
+            `address` first; it is the only one, unless the model is a folder.
         """
-        return self._address_of(self.model)
+        return list(dict.fromkeys([self.address, self._address_of(self.loaded)]))
 
     def _address_of(self, model: str) -> Path:
         """The address of the answers of a model of this name."""
@@ -206,13 +210,14 @@ class Call:
         return self.root or paths.RESPONSES
 
     def _stores_below(self, root: Path) -> Iterator[Path]:
-        """Folders with a manifest at this call's address; for "stored" with any engine."""
-        # A model's name may hold characters that a glob pattern would interpret.
-        address = escape(str(self.address))
-        if self.engine == STORED:
-            address = address.replace(f"@{STORED}/", "@*/")
-        for file in root.glob(f"{address}/manifest.json"):
-            yield file.parent
+        """Folders with a manifest at this call's addresses; for "stored" with any engine."""
+        for address in self.addresses:
+            # A model's name may hold characters that a glob pattern would interpret.
+            pattern = escape(str(address))
+            if self.engine == STORED:
+                pattern = pattern.replace(f"@{STORED}/", "@*/")
+            for file in root.glob(f"{pattern}/manifest.json"):
+                yield file.parent
 
     def _former_folders(self) -> list[Path]:
         """Folders with all answers to this call, under an earlier name of its engine."""
@@ -958,7 +963,7 @@ def stored(call: Call) -> Store:
     folder = call.folder
     file = folder / "manifest.json"
     if not file.exists():
-        raise StoreError(f"{call.shown_address} holds no answers; run the study again")
+        raise StoreError(f"{call.address} holds no answers; run the study again")
 
     manifest = read_manifest(file)
     # The sampling is not compared: a reader takes what is stored, and `ask` refuses another
@@ -967,7 +972,7 @@ def stored(call: Call) -> Store:
     is_of_trials = manifest.get("trials") == len(call.design)
     if not (is_of_prompts and is_of_trials):
         other = "answers to other prompts than the study would ask now"
-        raise StoreError(f"{call.shown_address} holds {other}; run it again")
+        raise StoreError(f"{call.address} holds {other}; run it again")
 
     _check_identity(call, folder, manifest)
     _check_chats(call, folder, manifest)

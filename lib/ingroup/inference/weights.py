@@ -43,7 +43,6 @@ from ingroup.inference.engine import (
 from ingroup.inference.prompts import Prompter, Prompts, without_panic
 from ingroup.inference.reasoning import apart, is_mark
 
-TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
 
 
@@ -175,7 +174,7 @@ class Weights:
         if folder.is_absolute() and not folder.is_dir():
             raise EngineError(f"there is no model folder {model}")
         self.model = model
-        suffixes = models.READ - {TENSORS} if tokenizer_alone else models.READ
+        suffixes = models.READ - {models.TENSORS} if tokenizer_alone else models.READ
         self.folder = folder if folder.is_dir() else self._fetched(suffixes)
         if not tokenizer_alone:
             self._check_indices()
