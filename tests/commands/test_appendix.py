@@ -400,6 +400,15 @@ def bibtex():
     return entries
 
 
+def identifier(fields):
+    """The identifier of an entry of BibTeX, as the appendix prints it."""
+    if "doi" in fields:
+        return f"doi:{fields['doi']}"
+    if "eprint" in fields:
+        return f"{fields['archiveprefix']}:{fields['eprint']}"
+    return ""
+
+
 def test_the_bibtex_file_has_what_the_citation_file_has():
     entries = bibtex()
     references = forms.references()
@@ -417,6 +426,7 @@ def test_the_bibtex_file_has_what_the_citation_file_has():
         assert fields["title"] == reference.title
         assert fields["year"] == reference.year
         assert fields.get("booktitle", fields.get("note", "")) == reference.where
+        assert identifier(fields) == reference.identifier
 
 
 def test_numbered_tables_are_those_of_the_layouts():

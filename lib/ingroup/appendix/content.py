@@ -156,13 +156,26 @@ class Answers:
 
 @dataclass(frozen=True)
 class Reference:
-    """An entry of the bibliography."""
+    """An entry of the bibliography.
+
+    Attributes
+    ----------
+    key, authors, title : str
+        As in BibTeX.
+    where : str
+        The venue, or the version of this project.
+    year : str
+        Four digits.
+    identifier : str
+        ``doi:...`` or ``arXiv:...``; "" if there is none.
+    """
 
     key: str
     authors: str
     title: str
     where: str
     year: str
+    identifier: str
 
 
 Block = Heading | Paragraph | Missing | Items | Prose | Prompt | Table | Layout | Figure | Answers

@@ -425,8 +425,18 @@ def references() -> list[Reference]:
         # This project's authors are a group, which has a name and no family name.
         family = entry["authors"][0].get("family-names", "ingroup").lower()
         key = f"{re.sub('[^a-z]', '', family)}{year}"
-        found.append(Reference(key, _joined(authors), entry["title"], where, year))
+        identifier = _identifier(entry)
+        found.append(Reference(key, _joined(authors), entry["title"], where, year, identifier))
     return found
+
+
+def _identifier(entry: Mapping[str, Any]) -> str:
+    """The DOI of an entry of CITATION.cff, or its first other identifier, or ""."""
+    if "doi" in entry:
+        return f"doi:{entry['doi']}"
+    for identifier in entry.get("identifiers", []):
+        return identifier["value"]
+    return ""
 
 
 def _author(author: Mapping[str, str]) -> str:
