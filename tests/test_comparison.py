@@ -85,7 +85,7 @@ def differences():
     """Four effects of one pair, and one of another."""
     first = pd.DataFrame(
         {
-            "effect": ["more", "no_less", "Islam", "close"],
+            "effect": ["more", "no_less", "LGBT people", "close"],
             "difference": [2.0, -1.0, 1.0, 3.0],
             "low": [1.0, -2.0, 0.5, 2.0],
             "high": [3.0, 0.5, 1.5, 4.0],
@@ -131,5 +131,5 @@ def test_a_pair_is_a_panel_and_an_effect_a_line():
     titles = [ax.get_title() for ax in fig.axes]
     assert titles == ["m\nminus n (vllm)", "m\nminus k"]
     lines = [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    assert lines == ["More", "No Less", "Islam", "Close"]
+    assert lines == ["More", "No Less", "LGBT people", "Close"]
     assert fig.axes[0].get_xlabel() + fig.axes[1].get_xlabel() == "difference in points"

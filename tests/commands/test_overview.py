@@ -160,6 +160,13 @@ def test_prompts_are_counted_beside_those_of_the_paper():
     }
 
 
+def test_of_a_recorded_model_only_stored_prompts_count(monkeypatch):
+    monkeypatch.setattr(overview, "there", lambda calls: [])
+    execute("30_giebench", MODELS="calibrant;gemma-3-270m")
+    table = overview.prompts(["30_giebench"], RUN)
+    assert list(table) == ["the paper's", "calibrant", "the paper's items", "here"]
+
+
 def test_without_a_study_no_prompt_is_counted():
     assert overview.prompts(["10_empathy_gap"], RUN).empty
 

@@ -190,7 +190,7 @@ def main() -> None:
     if os.geteuid() == 0:
         print("JupyterLab runs as root here, as you are root")
         options.append("--ServerApp.allow_root=True")
-    # The kernels inherit this, and `ingroup.paths` keeps them from writing committed figures.
+    # The kernels inherit this, and `ingroup.paths` keeps them from writing into the default run.
     os.environ[paths.IN_LAB] = "1"
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
 
