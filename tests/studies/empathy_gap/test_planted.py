@@ -241,13 +241,13 @@ def test_a_planted_cell_stands_beside_the_cell_here_unless_no_difference_is_plan
 
 
 def test_delta_is_counted_from_the_stored_texts_of_all_rounds(tmp_path, monkeypatch):
-    """A round with a gap and one without: the gap of their means, by the study's own functions."""
+    """Two rounds that differ: the gap of their means, by the study's own functions."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
     design = trials(stimuli.load_events("sample", 2), [DEFAULT], ["Religion"])
     labels = {"setting": DEFAULT, "category": "Religion"}
     rounds = []
-    for part, texts in (("one", ["90", "10", "50", "40", "70"]), ("two", ["50"])):
+    for part, texts in (("one", ["90", "10", "50", "40", "70"]), ("two", ["20", "60", "30"])):
         engine = Toy(lambda chat, again, number, texts=texts: texts[number % len(texts)])
         monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
         of_round = Call("empathy_gap", "s", "m", "vllm", part, design, Sampling(), labels)

@@ -501,9 +501,7 @@ def precisions(ratings: pd.DataFrame, models: Sequence[str]) -> Figure:
     Figure
         Two columns wide. The size of a dot is the number of prompts with these two ratings.
     """
-    is_shown = ratings.model.isin(models)
-    shown = ratings[is_shown]
-    n_prompts = shown.value_counts(["model", "reading", "float32", "bfloat16"])
+    n_prompts = ratings.value_counts(["model", "reading", "float32", "bfloat16"])
     dots = n_prompts.rename("prompts").reset_index()
 
     height = 2.8 * len(models)
