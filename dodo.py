@@ -37,10 +37,14 @@ SHARED = [
     "data/models/*/*.*",
     "notebooks/profiles/{profile}.yaml",
 ]
-# Patterns of files that the notebooks of a study read; an audit reads its printed tables alone.
-PRINTED = ["data/published/{study}/**/*"]
+# Patterns of files that the notebooks of a study read. An audit reads its printed tables and the
+# module with their checks.
+OF_AN_AUDIT = [
+    "data/published/{study}/**/*",
+    "lib/ingroup/studies/{study}/consistency.py",
+]
 OF_A_STUDY = [
-    *PRINTED,
+    *OF_AN_AUDIT,
     "lib/ingroup/studies/{study}/*.*",
     "data/stimuli/{study}/**/*",
     "data/recordings/*/{study}/**/*",
@@ -130,7 +134,7 @@ def sources(notebook: str) -> list[str]:
     if notebook == "00_map":
         names += files(["docs/claims.yaml"])
 
-    patterns = PRINTED if "audit" in notebook else OF_A_STUDY
+    patterns = OF_AN_AUDIT if "audit" in notebook else OF_A_STUDY
     for study in studies_of(notebook):
         names += files(patterns, study=study)
     return names

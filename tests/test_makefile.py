@@ -129,8 +129,15 @@ def test_a_deleted_module_runs_the_notebooks_that_read_it(done):
 
 
 @pytest.mark.parametrize("change", [append, os.remove])
-def test_a_changed_printed_table_runs_its_study_and_its_audit(done, change):
-    change(done / "data/published/giebench/table08_category_identities.csv")
+@pytest.mark.parametrize(
+    "file",
+    [
+        "data/published/giebench/table08_category_identities.csv",
+        "lib/ingroup/studies/giebench/consistency.py",
+    ],
+)
+def test_a_changed_printed_table_or_its_checks_run_its_study_and_its_audit(done, file, change):
+    change(done / file)
 
     again = set(all_again(done))
 
