@@ -58,7 +58,8 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     axes[0].set_ylabel("helpfulness, mean over the models" if has_several else "helpfulness")
     title = f"{rows.category.iloc[0]} (differs from the control: p < {alpha:g})"
     key = ax.get_legend_handles_labels()
-    fig.legend(*key, loc="outside upper center", title=title, title_fontsize=7, frameon=False)
+    look = {"title": title, "title_fontsize": figures.points(7), "frameon": False}
+    fig.legend(*key, loc="outside upper center", **look)
     return fig
 
 
@@ -76,7 +77,12 @@ def _name_points(ax: Axes, own: pd.DataFrame, gap: float) -> None:
         "shrinkB": 0,
         "relpos": (0, 0.5),
     }
-    look = {"va": "center", "fontsize": 6, "arrowprops": thin, "annotation_clip": False}
+    look = {
+        "va": "center",
+        "fontsize": figures.points(6),
+        "arrowprops": thin,
+        "annotation_clip": False,
+    }
     for row, height in zip(own.itertuples(), heights, strict=True):
         # The panel ends at 1.2, and the names begin behind it.
         ax.annotate(labels[row.group], (row.share, row.helpfulness), (1.25, height), **look)
