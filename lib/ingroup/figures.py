@@ -365,7 +365,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     try:
         finish(fig, name, note)
         # At another size than the figure's own its text may not fit.
-        if "width" in OWN or "font" in OWN:
+        if _is_for_paper():
             _check_size(fig, f"{folder.name}/{name}")
     except InputError as problem:
         plt.close(fig)
@@ -490,9 +490,15 @@ def legend(
     for n_rows in range(1, n + 1):
         n_columns = math.ceil(n / n_rows)
         key = fig.legend(handles, labels, loc=f"outside {loc} center", ncols=n_columns, **how)
-        if n_columns == 1 or key.get_window_extent().width <= fig.bbox.width:
-            return
+        extent = key.get_window_extent()
+        if n_columns == 1 or extent.width <= fig.bbox.width:
+            break
         key.remove()
+
+    if _is_for_paper():
+        # The panels keep their height, whatever the rows of the legend.
+        further_rows = extent.height / fig.dpi * (n_rows - 1) / n_rows
+        fig.set_figheight(_on_a_page(fig.get_figheight() + further_rows))
 
 
 def in_a_row(most: int, least_inches: float = 1.4) -> int:
@@ -524,7 +530,8 @@ def panels(
     n : int
         How many panels.
     height : float
-        The height of a panel, in inches; less if all rows together would be higher than a page.
+        The height of a panel, in inches; less if the rows of a figure for a paper would be higher
+        than a page.
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     least : float
@@ -541,12 +548,25 @@ def panels(
     n_rows = math.ceil(n / n_columns)
     # Without squeezing, the panels are an array even if there is only one.
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False, **how)
-    fig.set_size_inches(TWO_COLUMNS, min(height * n_rows, canvas.MOST_INCHES))
+    fig.set_size_inches(TWO_COLUMNS, _on_a_page(height * n_rows))
 
     in_order = axes.flat
     for ax in in_order[n:]:
         ax.remove()
     return fig, in_order[:n]
+
+
+def _on_a_page(inches: float) -> float:
+    """The height of a figure: for a paper (`OWN`) no more than a page has, where rows move closer.
+
+    On a screen many models may need more, and a figure for a paper that is too crowded is refused.
+    """
+    return min(inches, canvas.MOST_INCHES) if _is_for_paper() else inches
+
+
+def _is_for_paper() -> bool:
+    """Whether a size was asked for, and not the figure's own."""
+    return "width" in OWN or "font" in OWN
 
 
 def facets(
@@ -776,8 +796,7 @@ def _figure_of_panels(n_panels: int, n_columns: int, height: float) -> Figure:
     """An empty figure for panels of a height, in inches; a single panel is one column wide."""
     n_rows = math.ceil(n_panels / n_columns)
     width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
-    # Rows that would be higher than a page move closer together.
-    total = min(max(n_rows * height, LEAST_HEIGHT), canvas.MOST_INCHES)
+    total = _on_a_page(max(n_rows * height, LEAST_HEIGHT))
     return plt.figure(figsize=(width, total))
 
 

@@ -359,15 +359,18 @@ def _curves_above_marks(
     size = figures.points(5)
     # An inch holds about twelve lines of 5 points.
     marks_height = 0.085 * n_options * size / 5
+    curve_height = 1.0
     height = n_down * (1.25 + marks_height) + 0.3
     if height > MOST_INCHES:
-        # Curves become flatter, and the options' names do not follow FONT: they would overlap.
+        # The names of the options do not follow FONT then, as they would overlap.
         size = 5
         marks_height = 0.085 * n_options
-        height = min(n_down * (1.25 + marks_height) + 0.3, MOST_INCHES)
+        height = n_down * (1.25 + marks_height) + 0.3
+        # What is still too much, the curves lose.
+        too_much = max(height - MOST_INCHES, 0)
+        curve_height = max(1 - too_much / n_down, 0.3)
+        height -= too_much
 
-    # Titles take a quarter of an inch.
-    curve_height = max((height - 0.3) / n_down - marks_height - 0.25, 0.3)
     fig, axes = plt.subplots(
         2 * n_down,
         across,

@@ -354,7 +354,7 @@ def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure
         Two columns wide.
     """
     is_single = len(of) == 1
-    fig, axes = figures.panels(len(of), 4.6 if is_single else 3.2, columns=2, least=2.2)
+    fig, axes = figures.panels(len(of), 4.6 if is_single else 3.05, columns=2, least=2.2)
     mean_of = f"ALL: mean of {', '.join(map(label, averaged))}"
     for ax, one in zip(axes, of, strict=True):
         ax.margins(0.12)
