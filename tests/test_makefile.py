@@ -393,7 +393,8 @@ def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
     lines = clone.ran(done)
     assert "30_giebench default redraw" in lines
     for line in lines:
-        assert "giebench" in line
+        assert "_giebench" in line
+        assert "audit" not in line
         assert line.endswith(" default redraw")
 
     failed = clone.make(done, *given, "ONLY=giebench/figure99", check=False)

@@ -359,7 +359,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     """
     # `make figures` runs all cells of figures, and most of these were not asked for.
     if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
-        plt.close(fig)
+        _drop(fig)
         return fig
 
     try:
@@ -368,7 +368,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         if _is_for_paper():
             _check_size(fig, f"{folder.name}/{name}")
     except InputError as problem:
-        plt.close(fig)
+        _drop(fig)
         if "record" not in OWN:
             raise
         _record(figure=f"{folder.name}/{name}", problem=str(problem))
@@ -397,6 +397,13 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     fig.set_layout_engine("none")
     plt.close(fig)
     return fig
+
+
+def _drop(fig: Figure) -> None:
+    """Close a figure that is not written."""
+    # The notebook shows it all the same, and matplotlib would warn of one without room.
+    fig.set_layout_engine("none")
+    plt.close(fig)
 
 
 def _record(**entry: Any) -> None:

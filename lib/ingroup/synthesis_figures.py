@@ -1,6 +1,7 @@
 """Figures of the synthesis: portraits, agreement, and the paths of the multiverse."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
@@ -318,7 +319,10 @@ def specification_curves(
 
     n_down = math.ceil(len(claims) / across)
     n_options = sum(map(len, choices.values()))
-    fig, axes, size = _curves_above_marks(n_down, across, n_options)
+    fig, axes, size, inches = _curves_above_marks(n_down, across, n_options)
+    # Beside a flat curve its label takes two lines.
+    n_letters = int(160 * inches / figures.points(6))
+    ylabel = textwrap.fill(ylabel, n_letters)
 
     # In reading order: the panel of each curve, and the panel of its marks.
     pairs = axes.reshape(n_down, 2, across).swapaxes(1, 2).reshape(-1, 2)
@@ -354,8 +358,11 @@ def specification_curves(
 
 def _curves_above_marks(
     n_down: int, across: int, n_options: int
-) -> tuple[Figure, NDArray[Any], float]:
-    """A figure with rows of curves above rows of marks, its panels, and the options' type size."""
+) -> tuple[Figure, NDArray[Any], float, float]:
+    """Rows of curves above rows of marks: the figure, its panels, and two sizes.
+
+    These are the size of the options' names in points, and the height of a curve in inches.
+    """
     size = figures.points(5)
     # An inch holds about twelve lines of 5 points.
     marks_height = 0.085 * n_options * size / 5
@@ -378,7 +385,7 @@ def _curves_above_marks(
         height_ratios=[curve_height, marks_height] * n_down,
         squeeze=False,
     )
-    return fig, axes, size
+    return fig, axes, size, curve_height
 
 
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, width: float) -> None:

@@ -229,8 +229,9 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     commands = []
     ended = {file.stem for file in _summary_files(run)}
     for notebook in sorted(ended.union(settings.started_in_lab(run))):
-        # The folder of a figure is its study, which stands in the names of the study's notebooks.
-        if not figures or any(study in notebook for study in studies):
+        # The folder of a figure is its study, and the names of the study's notebooks begin with it.
+        _, _, subject = notebook.partition("_")
+        if not figures or subject.startswith(tuple(studies)):
             commands.append([*_run_command(notebook, run), "--redraw"])
 
     with TemporaryDirectory() as folder:
