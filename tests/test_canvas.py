@@ -78,7 +78,29 @@ def test_a_figure_taller_than_a_page_is_named(panel):
     fig, _ = panel
     fig.set_figheight(12.5)
 
-    assert canvas.misfits(fig) == ["it is 12.5 in tall"]
+    assert canvas.misfits(fig) == ["it is 12.5 in tall, and a page has 9.2"]
+
+    fig.set_figheight(9.2)
+    assert canvas.misfits(fig) == []
+
+
+def test_labels_that_leave_no_room_for_the_panels_are_named_without_a_warning(panel, recwarn):
+    fig, ax = panel
+    ax.set_ylabel("a label\n" * 40)
+
+    assert canvas.misfits(fig) == ["its labels leave no room for the panels or their points"]
+    assert len(recwarn) == 0
+
+
+def test_a_panel_that_is_too_flat_is_named():
+    figures.use_style()
+    fig, ax = plt.subplots(figsize=(3, 0.3))
+    ax.set(xticks=[], yticks=[])
+
+    (problem,) = canvas.misfits(fig)
+    plt.close(fig)
+    assert problem.startswith("a panel is only 0.2")
+    assert problem.endswith(" in high")
 
 
 def test_a_title_is_broken_at_blanks_and_after_hyphens_to_fit_its_panel():

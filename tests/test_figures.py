@@ -1,5 +1,6 @@
 """The same figure gives the same bytes, and a demonstration says what it is."""
 
+import json
 import runpy
 from itertools import combinations, product
 
@@ -7,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from PIL import Image
 
-from ingroup import canvas, figures
+from ingroup import canvas, figures, paths
 from ingroup.tables import InputError
 
 
@@ -350,7 +352,7 @@ def test_a_figure_that_does_not_fit_says_so_and_is_not_written(tmp_path, monkeyp
     fig = draw()
     fig.axes[0].set_xticks([0, 0.001], ["a label", "over another"])
 
-    needs_less = r"^study/wide needs a smaller FONT or one PANEL; at 6\.3 "
+    needs_less = r"^study/wide needs a smaller FONT, fewer MODELS or one PANEL; at 6\.3 "
     with pytest.raises(InputError, match=needs_less):
         figures.save(fig, tmp_path / "study", "wide")
 
@@ -366,3 +368,91 @@ def test_the_first_model_has_the_papers_name_for_a_figure():
         "third": "figure6_third",
     }
     assert figures.own_names("figure6", []) == {}
+
+
+def test_type_follows_the_font_and_is_at_least_six_points_at_eight():
+    figures.use_style(font=8)
+    assert figures.points(7) == 8
+    assert figures.points(4.5) == 6
+    assert plt.rcParams["figure.titlesize"] == pytest.approx(8 * 8 / 7)
+    # A line of a note has fewer letters where these are larger.
+    assert figures.note_letters(3) == 57
+
+    del figures.OWN["font"]
+    figures.use_style()
+    assert figures.points(4.5) == 4.5
+    assert figures.points(7) == 7
+    assert figures.note_letters(3) == 66
+
+
+def test_make_figures_records_what_was_written_and_goes_on_after_a_misfit(tmp_path, monkeypatch):
+    record = tmp_path / "record"
+    options = {
+        "only": "study/wide study/fits study/panel",
+        "width": 3.03,
+        "out": str(tmp_path / "paper"),
+        "format": "pdf",
+        "record": str(record),
+    }
+    monkeypatch.setattr(figures, "OWN", {})
+    figures.use_style(**options)
+
+    wide = draw()
+    wide.axes[0].set_xticks([0, 0.02], ["a label", "over another"])
+    figures.save(wide, tmp_path / "study", "wide")
+    figures.save(draw(), tmp_path / "study", "fits")
+    figures.save(draw(), tmp_path / "study", "other")
+
+    misfit, written = map(json.loads, record.read_text().splitlines())
+    assert misfit["figure"] == "study/wide"
+    assert misfit["problem"].startswith("study/wide needs two columns: WIDTH=6.3; at 3.03 in ")
+    assert written == {
+        "figure": "study/fits",
+        "file": str(tmp_path / "paper/study/fits.pdf"),
+        "inches": [3.03, 2],
+    }
+    files = [file.name for file in (tmp_path / "paper/study").iterdir()]
+    assert files == ["fits.pdf"]
+
+    monkeypatch.undo()
+    figures.use_style()
+
+
+def test_rows_that_would_be_higher_than_a_page_move_closer_together():
+    """Only in a paper: a screen has room for many models."""
+    heights = []
+    for options in ({}, {"font": 8}):
+        figures.OWN.update(options)
+        figures.use_style()
+        of_lines = figures.intervals(effects(), "effect", "line", step=5)
+        of_panels, _ = figures.panels(6, 5)
+        few, _ = figures.panels(6, 2)
+        heights.append([fig.get_figheight() for fig in (of_lines, of_panels, few)])
+        plt.close("all")
+
+    del figures.OWN["font"]
+    figures.use_style()
+    assert heights == [[10.75, 10, 4], [9.2, 9.2, 4]]
+
+
+def test_points_without_room_for_names_stay_unnamed():
+    """The figure may be one that nobody asked for; if it is asked for, its panel is too narrow."""
+    figures.use_style()
+    fig, axes = plt.subplots(1, 12, figsize=(2, 2))
+    figures.label_points(axes[0], [0, 1], [0, 1], ["one", "two"])
+    assert len(axes[0].texts) == 0
+    assert canvas.misfits(fig) != []
+    plt.close(fig)
+
+
+def test_every_committed_figure_leaves_room_for_a_caption():
+    too_high = {}
+    for file in paths.FIGURES.glob("*/*.png"):
+        # These are of the simulations of `make calibration`, and no paper's.
+        if file.parent.name == "calibration":
+            continue
+        with Image.open(file) as image:
+            inches = image.height / plt.rcParams["savefig.dpi"]
+        if inches > canvas.MOST_INCHES + 0.01:
+            too_high[file.name] = inches
+    assert too_high == {}

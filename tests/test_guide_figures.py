@@ -17,7 +17,13 @@ def _close():
 
 def leads(points, model="some/own"):
     return pd.DataFrame(
-        {"model": model, "read": "average answer", "points": points, "p": [0.01, 0.05, 0.04]}
+        {
+            "model": model,
+            "setting": ["P0", "P1", "P2"],
+            "read": "average answer",
+            "points": points,
+            "p": [0.01, 0.05, 0.04],
+        }
     )
 
 
@@ -29,6 +35,8 @@ def leads(points, model="some/own"):
         ([-3.0, -0.5], "0.5 to 3.0 less"),
         ([-1.0, 0.0], "0.0 to 1.0 less"),
         ([-0.5, 1.25], "0.5 less to 1.2 more"),
+        ([1.25], "1.2 more"),
+        ([-3.0, -3.0], "3.0 less"),
     ],
 )
 def test_a_span_says_how_much_more_or_less(points, text):
@@ -50,12 +58,34 @@ def test_a_headline_answers_its_question():
     assert one_way.endswith("\nIn every wording, the own group gets more.")
 
     two_ways = guide_figures.headline(leads([1.0, 2.0, -0.5]), "religion")
-    assert two_ways.endswith("\nThat depends on the wording, and on how its answer is read.")
+    assert two_ways.endswith("\nThat depends on the wording.")
 
     models = pd.concat([leads([1.0, 2.0, -0.5]), leads([1.0, 1.0, 1.0], "b")])
     of_two = guide_figures.headline(models, "religion")
     assert "does a model rate" in of_two
-    assert of_two.endswith("\nThat depends on the model, and on how its answer is read.")
+    assert of_two.endswith("\nThat depends on the model, and on the wording.")
+
+
+def test_a_headline_names_only_what_was_asked():
+    """One wording, one reading, and leads that may all be chance."""
+    first = leads([1.0, 2.0, -0.5]).query("setting == 'P0'")
+    alone = guide_figures.headline(first, "religion")
+    assert alone.endswith("\nIn the one wording that was asked, the own group gets more.")
+
+    other_reading = first.assign(read="greedy answer", points=-1.0)
+    readings = guide_figures.headline(pd.concat([first, other_reading]), "religion")
+    assert readings.endswith("\nThat depends on how its answer is read.")
+
+    other_model = first.assign(model="b", points=-1.0)
+    of_models = guide_figures.headline(pd.concat([first, other_model]), "religion")
+    assert of_models.endswith("\nThat depends on the model.")
+
+    both = guide_figures.headline(pd.concat([first, other_reading, other_model]), "religion")
+    assert both.endswith("\nThat depends on the model, and on how its answer is read.")
+
+    weak = leads([1.0, 2.0, 0.5]).assign(p=0.3)
+    chance = guide_figures.headline(weak, "religion")
+    assert chance.endswith("\nIn every wording, the own group gets more, which may be chance.")
 
 
 def test_a_dot_that_may_be_chance_is_pale():

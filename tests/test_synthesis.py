@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from scipy import stats
 
-from ingroup import paths, synthesis, synthesis_figures
+from ingroup import figures, paths, synthesis, synthesis_figures
 from ingroup.inference import Sampling
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
@@ -427,3 +427,37 @@ def test_claims_at_a_glance_stand_right_and_are_reversed_left(closed):
     np.testing.assert_array_equal(is_reversed.get_xdata(), [np.nan, -100])
     assert is_reversed.get_label() == "own"
     assert [text.get_text() for text in ax.texts] == ["it is"]
+
+
+def walked(n_claims):
+    """Paths of a model, each claim with eight options of two choices."""
+    rows = []
+    for claim in range(n_claims):
+        for path in range(4):
+            choices = {"rule": f"r{path}", "side": f"s{path}"}
+            rows.append({"claim": f"Claim {claim}", "estimate": 1.0 * path, **choices})
+    table = pd.DataFrame(rows).assign(model="own", low=0.0, high=4.0, p=0.01, reason="")
+    return table.assign(least=0.0, p_corrected=0.01, could=True, stands=True, reversed=False)
+
+
+def type_and_height(n_claims):
+    fig = synthesis_figures.specification_curves(walked(n_claims), "own", None, 1, "points")
+    (marks, *_) = (ax for ax in fig.axes if ax.images)
+    size = marks.get_yticklabels()[0].get_size()
+    plt.close(fig)
+    return size, fig.get_figheight()
+
+
+def test_curves_are_no_higher_than_a_page_and_their_options_follow_the_font(monkeypatch):
+    """Eight options: rows of 1.25 + 8 * 0.085 in, and 0.3 in for the legend."""
+    assert type_and_height(2) == (5, pytest.approx(4.16))
+    assert type_and_height(6) == (5, 9.2)
+
+    monkeypatch.setitem(figures.OWN, "font", 8)
+    figures.use_style()
+    larger = type_and_height(2)
+    crowded = type_and_height(6)
+    monkeypatch.undo()
+    figures.use_style()
+    assert larger == (6, pytest.approx(0.3 + 2 * (1.25 + 8 * 0.085 * 6 / 5)))
+    assert crowded == (5, 9.2)

@@ -25,7 +25,6 @@ STYLE = {
 WIDTH = 276  # ticks in a line: one GIEBench table of 23 models by 12 columns
 
 _RED = STYLE["contradicts"][0]
-_SMALL: dict[str, Any] = {"fontsize": 5.5, "va": "center"}
 _COUNT = WIDTH + 17  # where the columns of counts end
 _SLIPS = WIDTH + 38
 
@@ -91,9 +90,9 @@ def printed_numbers(
         _draw_line(ax, line)
 
     for study, y in tops.items():
-        ax.text(0, y, titles[study], fontsize=7, fontweight="bold", va="center")
-    ax.text(_COUNT, 1.0, "numbers", ha="right", **_SMALL)
-    ax.text(_SLIPS, 0.2, "contradict", ha="right", color=_RED, **_SMALL)
+        ax.text(0, y, titles[study], fontweight="bold", va="center")
+    ax.text(_COUNT, 1.0, "numbers", ha="right", **_small())
+    ax.text(_SLIPS, 0.2, "contradict", ha="right", color=_RED, **_small())
 
     for verdict, (colour, _) in STYLE.items():
         if (numbers["verdict"] == verdict).any():
@@ -103,6 +102,11 @@ def printed_numbers(
     ax.set(xlim=(-95, _SLIPS), ylim=(bottom + 0.6, -0.4))
     ax.axis("off")
     return fig
+
+
+def _small() -> dict[str, Any]:
+    """How small type looks: in proportion to plain text, whose size readers choose."""
+    return {"fontsize": figures.points(5.5), "va": "center"}
 
 
 def _lines(
@@ -140,11 +144,11 @@ def _draw_line(ax: Axes, line: _Line) -> None:
         low = line.y - height / 2
         high = line.y + height / 2
         ax.vlines(x, low, high, colour, linewidth=0.72)
-    ax.text(-4, line.y, line.label, ha="right", **_SMALL)
+    ax.text(-4, line.y, line.label, ha="right", **_small())
 
     if line.of_place is None:
         return
     is_slip = line.of_place["verdict"] == "contradicts"
     n_slips = is_slip.sum()
-    ax.text(_COUNT, line.y, len(line.of_place), ha="right", **_SMALL)
-    ax.text(_SLIPS, line.y, n_slips or "", ha="right", color=_RED, fontweight="bold", **_SMALL)
+    ax.text(_COUNT, line.y, len(line.of_place), ha="right", **_small())
+    ax.text(_SLIPS, line.y, n_slips or "", ha="right", color=_RED, fontweight="bold", **_small())

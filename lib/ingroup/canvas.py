@@ -3,6 +3,7 @@
 import itertools
 import math
 import textwrap
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.text import Text
 
-A4_INCHES = 11.7  # the height of the page
+# The text of ACL's page of A4 is 9.7 inches high; a caption of two lines takes the rest.
+MOST_INCHES = 9.2
 SLACK_POINTS = 1.0  # a box has some air around the ink of its text
-LEAST_INCHES = 0.35  # how wide a panel has to be
+LEAST_INCHES = 0.35  # how wide and how high a panel has to be
 SHRINK = 0.7  # the share of a box's height that lower-case letters take
 
 
@@ -30,24 +32,21 @@ def misfits(fig: Figure) -> list[str]:
     -------
     list of str
         One phrase per text that leaves the canvas, per pair of texts that overlap, per panel that
-        its labels squeeze, and one if the figure is taller than a page of A4. Empty if all fits.
+        its labels squeeze, and one if the figure and a caption are taller than the text of a page.
+        Only one if the labels leave no room for the panels. Empty if all fits.
     """
-    # Only a drawn figure knows where its panels and texts lie.
-    fig.draw_without_rendering()
+    if not lay_out(fig):
+        return ["its labels leave no room for the panels or their points"]
+
     # All extents are in pixels, and a point is 1/72 of an inch.
     point = fig.dpi / 72
     width = fig.bbox.width
     height = fig.bbox.height
 
     problems = []
-    if fig.get_figheight() > A4_INCHES:
-        problems.append(f"it is {fig.get_figheight():.1f} in tall")
-
-    for ax in fig.axes:
-        # Colour bars, which have no place in the grid, may be narrow.
-        inches = ax.bbox.width / fig.dpi
-        if ax.get_subplotspec() is not None and inches < LEAST_INCHES:
-            problems.append(f"a panel is only {inches:.2f} in wide")
+    if fig.get_figheight() > MOST_INCHES:
+        problems.append(f"it is {fig.get_figheight():.1f} in tall, and a page has {MOST_INCHES:g}")
+    problems += _squeezed(fig)
 
     outlines = []
     for text in _texts(fig):
@@ -63,6 +62,46 @@ def misfits(fig: Figure) -> list[str]:
         if _overlap(first, second):
             problems.append(f"{_quoted(one)} overlaps {_quoted(other)}")
     return problems
+
+
+def _squeezed(fig: Figure) -> list[str]:
+    """Name the panels without the least width or height."""
+    problems = []
+    for ax in fig.axes:
+        # Colour bars, which have no place in the grid, may be narrow.
+        if ax.get_subplotspec() is None:
+            continue
+        for extent, way in ((ax.bbox.width, "wide"), (ax.bbox.height, "high")):
+            inches = extent / fig.dpi
+            if inches < LEAST_INCHES:
+                problems.append(f"a panel is only {inches:.2f} in {way}")
+    return problems
+
+
+def lay_out(fig: Figure) -> bool:
+    """Give the panels and texts of a figure their places, as they are when it is saved.
+
+    Parameters
+    ----------
+    fig : Figure
+        The figure.
+
+    Returns
+    -------
+    bool
+        Whether its labels leave room for the panels, and the panels for their points. If not, the
+        panels stay where they were.
+    """
+    with warnings.catch_warnings():
+        # The caller says in a sentence what matplotlib only warns of.
+        for message in ("constrained_layout not applied", ".* of the points cannot be placed"):
+            warnings.filterwarnings("error", message=message)
+        try:
+            # Only a drawn figure knows where its panels and texts lie.
+            fig.draw_without_rendering()
+        except UserWarning:
+            return False
+    return True
 
 
 def wrap(text: Text, pixels: float) -> None:
@@ -108,7 +147,7 @@ def wrap_titles(fig: Figure) -> None:
     fig : Figure
         A figure of its final width; its texts are changed.
     """
-    fig.draw_without_rendering()
+    lay_out(fig)
     # The title of the figure, and its note.
     for text in fig.texts:
         wrap(text, 0.97 * fig.bbox.width)

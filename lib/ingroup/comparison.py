@@ -217,5 +217,5 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
     )
     for ax in fig.axes:
         # Two names of models stand above a narrow panel.
-        ax.title.set_fontsize(6)
+        ax.title.set_fontsize(figures.points(6))
     return fig

@@ -5,6 +5,7 @@ Figures are drawn from tables, in inches of one or two columns of a page of the 
 
 import io
 import itertools
+import json
 import math
 import os
 import re
@@ -29,7 +30,7 @@ from ingroup.tables import InputError
 
 
 def _options() -> dict[str, Any]:
-    """Options of `make figures`: only, models, out, format, width, font, cmap, panel."""
+    """Options of `make figures`: only, models, out, format, width, font, cmap, panel, record."""
     options = {}
     for variable, text in os.environ.items():
         # An option that was not given is an empty text.
@@ -78,7 +79,11 @@ _FONT_SIZES = (
     "xtick.labelsize",
     "ytick.labelsize",
     "legend.fontsize",
+    "figure.titlesize",
 )
+LETTERS_PER_INCH = 22  # of `SMALL` type; a few more would fit
+SMALL = 5.5  # points where plain text has 7: notes
+SMALLEST = 5.25  # with FONT: points where plain text has 7, and so 6 where it has 8
 
 
 def use_style(**own: Any) -> None:
@@ -113,6 +118,47 @@ def use_style(**own: Any) -> None:
     for name in _FONT_SIZES:
         # The style has just set the usual sizes, so a second call does not scale them twice.
         mpl.rcParams[name] = font / USUAL_FONT * mpl.rcParams[name]
+
+
+def points(usual: float) -> float:
+    """Scale a size of type as `make figures FONT=...` scales plain text.
+
+    Parameters
+    ----------
+    usual : float
+        The size in points where plain text has `USUAL_FONT`.
+
+    Returns
+    -------
+    float
+        The size in points. If a font size was asked for, smaller type than `SMALLEST` becomes as
+        large as that: a paper's template may refuse it, and no screen makes it larger.
+
+    Examples
+    --------
+    >>> use_style(font=14)
+    >>> points(6)
+    12.0
+    """
+    if "font" in OWN:
+        usual = max(usual, SMALLEST)
+    return usual * mpl.rcParams["font.size"] / USUAL_FONT
+
+
+def note_letters(width: float) -> int:
+    """Say how many letters of a note fit on a line.
+
+    Parameters
+    ----------
+    width : float
+        The width of the line, in inches.
+
+    Returns
+    -------
+    int
+        The number, for type of `SMALL` points.
+    """
+    return int(LETTERS_PER_INCH * width * SMALL / points(SMALL))
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
@@ -302,22 +348,31 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     -------
     Figure
         The same figure. If some figures are made for a paper (`OWN`), only those are written, with
-        the folder and formats that were asked for.
+        the folder and formats that were asked for. `make figures` has a record of what was written,
+        and of the figures that cannot be drawn at their size; it goes on with the next one.
 
     Raises
     ------
     InputError
-        If the panel that was asked for is not in the figure; the message lists the panels.
+        If the panel that was asked for is not in the figure; the message lists the panels. Also if
+        the text does not fit the width and font that were asked for.
     """
     # `make figures` runs all cells of figures, and most of these were not asked for.
     if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
-        plt.close(fig)
+        _drop(fig)
         return fig
 
-    finish(fig, name, note)
-    # At another size than the figure's own its text may not fit.
-    if "width" in OWN or "font" in OWN:
-        _check_size(fig, f"{folder.name}/{name}")
+    try:
+        finish(fig, name, note)
+        # At another size than the figure's own its text may not fit.
+        if _is_for_paper():
+            _check_size(fig, f"{folder.name}/{name}")
+    except InputError as problem:
+        _drop(fig)
+        if "record" not in OWN:
+            raise
+        _record(figure=f"{folder.name}/{name}", problem=str(problem))
+        return fig
 
     # Two studies may call their figures alike, as the papers do.
     if "out" in OWN:
@@ -334,11 +389,29 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         unsaid = dict.fromkeys(_UNSAID.get(kind, ()))
         fig.savefig(drawn, format=kind, metadata=unsaid)
         file.write_bytes(drawn.getvalue())
+        _record(
+            figure=f"{folder.name}/{name}", file=str(file), inches=fig.get_size_inches().tolist()
+        )
 
     # It is to be shown as it was saved, not laid out again.
     fig.set_layout_engine("none")
     plt.close(fig)
     return fig
+
+
+def _drop(fig: Figure) -> None:
+    """Close a figure that is not written."""
+    # The notebook shows it all the same, and matplotlib would warn of one without room.
+    fig.set_layout_engine("none")
+    plt.close(fig)
+
+
+def _record(**entry: Any) -> None:
+    """Append an entry to the record of `make figures`, if there is one."""
+    if "record" in OWN:
+        # Two notebooks may write at a time: a line that is appended at once stays whole.
+        with open(OWN["record"], "a", encoding="utf8") as record:
+            record.write(json.dumps(entry) + "\n")
 
 
 def finish(fig: Figure, name: str, note: str = "") -> None:
@@ -359,9 +432,8 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     if panel:
         _keep_panel(fig, name, panel)
     if note:
-        # About 25 letters of this size are an inch wide; 22 leave some room.
-        lines = textwrap.fill(note, width=int(22 * width))
-        fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
+        lines = textwrap.fill(note, width=note_letters(width))
+        fig.supxlabel(lines, fontsize=points(SMALL), color="#8A1C1C", style="italic")
     # This comes last, because the width and the removed panels decide how much room titles have.
     canvas.wrap_titles(fig)
 
@@ -372,12 +444,11 @@ def _check_size(fig: Figure, name: str) -> None:
     if not problems:
         return
 
-    plt.close(fig)
     width = fig.get_figwidth()
     if width < PAGE_INCHES:
         remedy = f"needs two columns: WIDTH={PAGE_INCHES:g}"
     else:
-        remedy = "needs a smaller FONT or one PANEL"
+        remedy = "needs a smaller FONT, fewer MODELS or one PANEL"
     raise InputError(f"{name} {remedy}; at {width:g} in {problems[0]}")
 
 
@@ -426,9 +497,15 @@ def legend(
     for n_rows in range(1, n + 1):
         n_columns = math.ceil(n / n_rows)
         key = fig.legend(handles, labels, loc=f"outside {loc} center", ncols=n_columns, **how)
-        if n_columns == 1 or key.get_window_extent().width <= fig.bbox.width:
-            return
+        extent = key.get_window_extent()
+        if n_columns == 1 or extent.width <= fig.bbox.width:
+            break
         key.remove()
+
+    if _is_for_paper():
+        # The panels keep their height, whatever the rows of the legend.
+        further_rows = extent.height / fig.dpi * (n_rows - 1) / n_rows
+        fig.set_figheight(_on_a_page(fig.get_figheight() + further_rows))
 
 
 def in_a_row(most: int, least_inches: float = 1.4) -> int:
@@ -460,7 +537,8 @@ def panels(
     n : int
         How many panels.
     height : float
-        The height of a panel, in inches.
+        The height of a panel, in inches; less if the rows of a figure for a paper would be higher
+        than a page.
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     least : float
@@ -477,12 +555,25 @@ def panels(
     n_rows = math.ceil(n / n_columns)
     # Without squeezing, the panels are an array even if there is only one.
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False, **how)
-    fig.set_size_inches(TWO_COLUMNS, height * n_rows)
+    fig.set_size_inches(TWO_COLUMNS, _on_a_page(height * n_rows))
 
     in_order = axes.flat
     for ax in in_order[n:]:
         ax.remove()
     return fig, in_order[:n]
+
+
+def _on_a_page(inches: float) -> float:
+    """The height of a figure: for a paper (`OWN`) no more than a page has, where rows move closer.
+
+    On a screen many models may need more, and a figure for a paper that is too crowded is refused.
+    """
+    return min(inches, canvas.MOST_INCHES) if _is_for_paper() else inches
+
+
+def _is_for_paper() -> bool:
+    """Whether a size was asked for, and not the figure's own."""
+    return "width" in OWN or "font" in OWN
 
 
 def facets(
@@ -712,7 +803,8 @@ def _figure_of_panels(n_panels: int, n_columns: int, height: float) -> Figure:
     """An empty figure for panels of a height, in inches; a single panel is one column wide."""
     n_rows = math.ceil(n_panels / n_columns)
     width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
-    return plt.figure(figsize=(width, max(n_rows * height, LEAST_HEIGHT)))
+    total = _on_a_page(max(n_rows * height, LEAST_HEIGHT))
+    return plt.figure(figsize=(width, total))
 
 
 def _dots_and_ranges(
@@ -895,7 +987,7 @@ def label_points(
     labels : sequence of str
         Their names.
     size : float
-        The size of the font, in points.
+        The size of the font, in points where plain text has `USUAL_FONT`.
     keep_free : sequence of tuple
         Further positions (x, y) to keep free.
 
@@ -906,19 +998,20 @@ def label_points(
     fig = ax.figure
     if not fig.get_supxlabel():
         # The note that `save` may add takes room and moves the axes, so that room is taken now.
-        fig.supxlabel(" ", fontsize=5.5)
-    fig.draw_without_rendering()
+        fig.supxlabel(" ", fontsize=points(SMALL))
+    canvas.lay_out(fig)
     # This is a point as a share of the panel's width, the unit of textalloc's distances.
     point = fig.dpi / 72 / ax.bbox.width
     nearest = 4.5 * point
     farthest = 0.35
     if nearest > farthest:
-        raise InputError(f"no room for the names of points at {fig.get_figwidth():g} in")
+        # `canvas.misfits` names a panel that is so narrow, if this figure is asked for at all.
+        return
     # From here on the limits are fixed, as the lines to the names would move them.
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
 
-    points = zip(x, y, strict=True)
-    taken = np.array([*points, *keep_free], dtype=float)
+    positions = zip(x, y, strict=True)
+    taken = np.array([*positions, *keep_free], dtype=float)
     drawn: Sequence[Any] = textalloc.allocate(
         ax,
         list(x),
@@ -926,7 +1019,7 @@ def label_points(
         list(labels),
         x_scatter=taken[:, 0],
         y_scatter=taken[:, 1],
-        textsize=size,
+        textsize=points(size),
         va="bottom",
         linewidth=0.3,
         linecolor="#888888",

@@ -26,6 +26,13 @@ BAND = "#E3E3E3"
 MORE = "the own group gets more"
 LESS = "others get more"
 SAME = "no difference"
+LEVEL = 0.05  # of a lead's p, from which it may be chance
+# What a direction may depend on: the columns of the leads, and how the title names them.
+FACTORS = {
+    "model": "the model",
+    "setting": "the wording",
+    "read": "how its answer is read",
+}
 DIRECTIONS = {MORE: figures.COLOURS[0], LESS: figures.COLOURS[1], SAME: GREY}
 # The place of each corner and each edge of the Stereotype Content Model, and a corner's tint.
 CORNERS = {
@@ -80,6 +87,8 @@ def span(points: pd.Series) -> str:
     high = points.max()
     if low == high == 0:
         return SAME
+    if low == high:
+        return f"{abs(low):.1f} {'more' if low > 0 else 'less'}"
     if low >= 0:
         return f"{low:.1f} to {high:.1f} more"
     if high <= 0:
@@ -93,7 +102,7 @@ def headline(lead: pd.DataFrame, kind: str) -> str:
     Parameters
     ----------
     lead : DataFrame
-        ``model`` and ``points``, one row per wording and reading.
+        ``model``, ``setting``, ``read``, ``points`` and ``p``, one row per wording and reading.
     kind : str
         What groups are of, for example "religion".
 
@@ -106,14 +115,33 @@ def headline(lead: pd.DataFrame, kind: str) -> str:
     who = names[0] if len(names) == 1 else "a model"
     asked = f"Told to be somebody, does {who} rate the feelings of people of its own {kind} higher?"
 
-    ways = lead.points.map(direction).unique()
-    if len(ways) == 1:
-        answer = f"In every wording, {ways[0]}."
-    elif len(names) == 1:
-        answer = "That depends on the wording, and on how its answer is read."
+    return f"{textwrap.fill(asked, 95)}\n{_answer(lead)}"
+
+
+def _answer(lead: pd.DataFrame) -> str:
+    """The direction of all leads, or what it depends on, and whether all may be chance."""
+    ways = lead.points.map(direction)
+    if ways.nunique() == 1:
+        n_wordings = lead.setting.nunique()
+        where = "every wording" if n_wordings > 1 else "the one wording that was asked"
+        answer = f"In {where}, {ways.iloc[0]}"
     else:
-        answer = "That depends on the model, and on how its answer is read."
-    return f"{textwrap.fill(asked, 95)}\n{answer}"
+        several = [column for column in FACTORS if lead[column].nunique() > 1]
+        # Where no two rows differ in one column alone, the columns cannot be told apart.
+        deciding = [column for column in several if _matters(column, lead, ways)] or several
+        on = [f"on {FACTORS[column]}" for column in deciding]
+        if len(on) > 1:
+            on[-1] = f"and {on[-1]}"
+        answer = f"That depends {', '.join(on)}"
+    # A sentence without this would claim what no dot shows.
+    return f"{answer}, which may be chance." if (lead.p >= LEVEL).all() else f"{answer}."
+
+
+def _matters(column: str, lead: pd.DataFrame, ways: pd.Series) -> bool:
+    """Whether rows that differ in this column alone have several directions."""
+    others = [other for other in FACTORS if other != column]
+    n_ways = ways.groupby([lead[other] for other in others]).nunique()
+    return bool((n_ways > 1).any())
 
 
 def own_group(lead: pd.DataFrame, kind: str) -> Figure:
@@ -122,7 +150,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     Parameters
     ----------
     lead : DataFrame
-        ``model``, ``read``, ``points`` and ``p``. A dot with a p from 0.05 is pale.
+        ``model``, ``setting``, ``read``, ``points`` and ``p``. A dot with a p from 0.05 is pale.
     kind : str
         What groups are of, for example "religion".
 
@@ -139,7 +167,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.3 + 0.38 * len(lines)))
 
     # There are two swarms, because seaborn has one opacity for all dots of a swarm.
-    may_be_chance = rows.p >= 0.05
+    may_be_chance = rows.p >= LEVEL
     for part, alpha in ((rows[may_be_chance], 0.35), (rows[~may_be_chance], 0.9)):
         sns.swarmplot(
             part,
@@ -169,8 +197,8 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     colours = DIRECTIONS | {"pale: may be chance": "#CCCCCC"}
     dot = {"linestyle": "", "marker": "o", "markersize": 4}
     key = [plt.Line2D([], [], color=colour, **dot) for colour in colours.values()]
-    fig.legend(key, colours, loc="outside lower center", ncols=4)
-    fig.suptitle(headline(rows, kind), fontsize=9, x=0.01, ha="left")
+    figures.legend(fig, key, list(colours), loc="lower")
+    fig.suptitle(headline(rows, kind), fontsize=figures.points(9), x=0.01, ha="left")
     return fig
 
 
@@ -226,7 +254,7 @@ def _number_cells(
             column + 0.5,
             row + 0.5,
             form.format(value),
-            fontsize=5.5,
+            fontsize=figures.points(5.5),
             # The map is dark above its middle, where black could not be read.
             color="white" if image.norm(value) > 0.5 else "black",
             fontweight="bold" if same[row, column] else "normal",
@@ -349,7 +377,8 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
         ax.barh(y, 2 * row.brittleness, left=-row.brittleness, height=0.55, color=BAND, zorder=0)
         ax.hlines(y, row.low, row.high, color=blue, linewidth=1.4)
         ax.plot(row.bias, y, "o", color=blue, markersize=4)
-        ax.text(row.bias, y + 0.16, f"{row.bias:+.1f}", ha="center", va="bottom", fontsize=6)
+        look = {"ha": "center", "va": "bottom", "fontsize": figures.points(6)}
+        ax.text(row.bias, y + 0.16, f"{row.bias:+.1f}", **look)
 
     ax.axvline(0, color="black", linewidth=0.5)
     # The ends of bars are sticky: the panel would end where the longest bar does.
@@ -380,9 +409,9 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
     fig, ax = plt.subplots(figsize=(4.2, 3.9))
     for name, (x, y, tint) in CORNERS.items():
         ax.fill_between([x, x + 2], y, y + 2, color=tint, zorder=0)
-        ax.text(x + 1, y + 1.7, words[name], fontsize=7, fontweight="bold", **_CENTRED)
+        ax.text(x + 1, y + 1.7, words[name], fontweight="bold", **_CENTRED)
     for name, (kind, x, y) in EDGES.items():
-        look: dict[str, Any] = {"fontsize": 6, "style": "italic"} | _CENTRED
+        look: dict[str, Any] = {"fontsize": figures.points(6), "style": "italic"} | _CENTRED
         # x is 3 in the middle of the lower and upper edge, where words lie level.
         ax.text(x, y, f"{kind}: {words[name]}", rotation=0 if x == 3 else 90, **look)
 

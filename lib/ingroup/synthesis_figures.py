@@ -1,6 +1,7 @@
 """Figures of the synthesis: portraits, agreement, and the paths of the multiverse."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ingroup import figures
+from ingroup.canvas import MOST_INCHES
 from ingroup.models import label
 from ingroup.stats import multiverse
 
@@ -25,7 +27,6 @@ CONTROL = "#333333"
 _BLANK: dict = {
     "ha": "center",
     "va": "center",
-    "fontsize": 5,
     "color": "#777777",
     "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6},
 }
@@ -65,7 +66,9 @@ def _name_own_error(
     error = np.sqrt((judged.model_error**2).mean())
     n_inside = (judged.verdict == "as planted").sum()
     text = text.format(error, n_inside, len(judged)) if len(judged) else ""
-    ax.text(x, y, text, transform=ax.transAxes, ha="center", va="bottom", fontsize=size)
+    ax.text(
+        x, y, text, transform=ax.transAxes, ha="center", va="bottom", fontsize=figures.points(size)
+    )
 
 
 def _draw_effects(
@@ -111,6 +114,8 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     ends = table[["low", "high"]].abs().max(axis=1)
     limit = 1.1 * max(table.effect.abs().max(), ends.quantile(0.98), 0.1)
     has_planted = table[table.model == models[0]].planted.notna().any()
+    smallest = figures.points(5)
+    small = figures.points(7)
 
     for ax, measure in zip(axes, present, strict=True):
         rows = table[table.measure == measure].set_index("group")
@@ -120,14 +125,16 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
         reasons = own["items"].isna().map({True: "–", False: "no answer"})
         blank = own.effect.isna()
         for place, text in zip(y[blank], reasons[blank], strict=True):
-            ax.text(0, place, text, **_BLANK)
+            ax.text(0, place, text, fontsize=smallest, **_BLANK)
         if has_planted:
             ax.plot(own.planted, y + 0.14, "|", color="black", markersize=5, zorder=4)
             _name_own_error(ax, 0.5, 1.005, own, "own error {:.2f}\n{} of {} inside", 5)
         for other in grey:
             _draw_effects(ax, other, y - 0.2, colours[1], limit)
         ax.axvline(0, color="black", linewidth=0.5, zorder=0)
-        ax.set_title(measure.replace(" ", "\n"), fontsize=7, pad=18 if has_planted else 6)
+        # A calibrant's own error stands between the panel and its title.
+        pad = 12 + figures.points(6) if has_planted else 6
+        ax.set_title(measure.replace(" ", "\n"), fontsize=small, pad=pad)
 
     axes[0].set(xlim=(-limit, limit), ylim=(-0.7, len(kinds) - 0.3))
     axes[0].set_yticks(y, kinds.group)
@@ -143,7 +150,7 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     if has_planted:
         key["planted"] = _TICK
     title = f"Portrait of {label(models[0])}"
-    _add_legend(fig, key, columnspacing=1, title=title, title_fontsize=8)
+    _add_legend(fig, key, columnspacing=1, title=title, title_fontsize=figures.points(8))
     return fig
 
 
@@ -155,7 +162,7 @@ def _name_kinds(axes: Sequence[Axes], y: pd.Series) -> None:
         axes[-1].annotate(
             kind.replace("race_or_ethnicity", "race, ethnicity"),
             (1.06, places.mean()),
-            fontsize=6,
+            fontsize=figures.points(6),
             xycoords=("axes fraction", "data"),
             rotation=270,
             va="center",
@@ -189,7 +196,7 @@ def agreement(table: pd.DataFrame) -> Figure:
         rows = pairs[["one", "other"]].merge(table[table.model == model], how="left")
         _draw_correlations(ax, rows, colour)
         # The empty line is for a calibrant's own error.
-        ax.set_title(f"{label(model)}\n", fontsize=8)
+        ax.set_title(f"{label(model)}\n")
     for ax in axes.flat[len(models) :]:
         ax.set_axis_off()
     y = np.arange(len(pairs))[::-1]
@@ -213,15 +220,17 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     face = np.where(rows.p_holm < 0.05, colour, "white")
     ax.scatter(rows.rho, y, s=14, c=face, edgecolors=colour, linewidths=0.8, zorder=3)
     ax.plot(rows.planted_rho, y, "|", color="black", markersize=7, zorder=4)
+    smallest = figures.points(5)
+    small = figures.points(figures.SMALL)
     for place, row in zip(y, rows.itertuples(), strict=True):
         if np.isnan(row.rho):
-            ax.text(0, place, _why_no_correlation(row.n), **_BLANK)
+            ax.text(0, place, _why_no_correlation(row.n), fontsize=smallest, **_BLANK)
         else:
             # The number stands to the right of 1, the largest possible correlation.
-            ax.text(1.28, place, f"{row.n:g}", ha="center", va="center", fontsize=5.5)
+            ax.text(1.28, place, f"{row.n:g}", ha="center", va="center", fontsize=small)
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
-    ax.text(1.28, len(rows) - 0.4, "groups", ha="center", fontsize=5.5)
-    _name_own_error(ax, 0.37, 1.03, rows, "own error {:.2f}, {} of {} ticks inside", 5.5)
+    ax.text(1.28, len(rows) - 0.4, "groups", ha="center", fontsize=small)
+    _name_own_error(ax, 0.37, 1.03, rows, "own error {:.2f}, {} of {} ticks inside", figures.SMALL)
     ax.set(xticks=[-1, -0.5, 0, 0.5, 1], xlabel="rank correlation")
     # Axes are shared, so only the last row would have numbers.
     ax.tick_params(labelbottom=True)
@@ -309,11 +318,11 @@ def specification_curves(
     own = own.assign(height=own.estimate.round(9)).sort_values(by, kind="stable")
 
     n_down = math.ceil(len(claims) / across)
-    marks_height = 0.085 * sum(map(len, choices.values()))
-    size = (figures.TWO_COLUMNS, n_down * (1.25 + marks_height) + 0.3)
-    heights = [1, marks_height] * n_down
-    grid = {"figsize": size, "height_ratios": heights, "squeeze": False}
-    fig, axes = plt.subplots(2 * n_down, across, **grid)
+    n_options = sum(map(len, choices.values()))
+    fig, axes, size, inches = _curves_above_marks(n_down, across, n_options)
+    # Beside a flat curve its label takes two lines.
+    n_letters = int(160 * inches / figures.points(6))
+    ylabel = textwrap.fill(ylabel, n_letters)
 
     # In reading order: the panel of each curve, and the panel of its marks.
     pairs = axes.reshape(n_down, 2, across).swapaxes(1, 2).reshape(-1, 2)
@@ -322,17 +331,18 @@ def specification_curves(
     for ax in pairs[1:, 0]:
         # All curves have one scale, so that equal estimates look equal.
         ax.sharey(axes[0, 0])
+    smallest = figures.points(5)
     for place, (claim, (upper, lower)) in enumerate(zip(claims, pairs, strict=False)):
         is_first = place % across == 0
         is_last = place // across == n_down - 1
         rows = own[own.claim == claim].reset_index(drop=True)
         beside = table[(table.model == control) & (table.claim == claim)]
         _draw_curve(upper, rows, beside, 0.75 * figures.TWO_COLUMNS / across)
-        draw_marks(lower, rows, choices, is_first)
-        upper.set_title(f"{written(claim)}\n{outcome(rows)}", fontsize=6)
-        upper.tick_params(labelsize=5)
-        upper.set_ylabel(ylabel if is_first else "", fontsize=6)
-        lower.set_xlabel("paths, by estimate" if is_last else "", fontsize=5)
+        draw_marks(lower, rows, choices, is_first, size)
+        upper.set_title(f"{written(claim)}\n{outcome(rows)}", fontsize=figures.points(6))
+        upper.tick_params(labelsize=smallest)
+        upper.set_ylabel(ylabel if is_first else "", fontsize=figures.points(6))
+        lower.set_xlabel("paths, by estimate" if is_last else "", fontsize=smallest)
 
     key = {
         "stands (pale: 95 % interval)": {"color": STANDS, "linewidth": 3},
@@ -342,8 +352,40 @@ def specification_curves(
     if control:
         name = f"{label(control)}, the negative control"
         key[name] = {"color": CONTROL, "linewidth": 0.7}
-    _add_legend(fig, key, title=label(model), title_fontsize=8)
+    _add_legend(fig, key, title=label(model), title_fontsize=figures.points(8))
     return fig
+
+
+def _curves_above_marks(
+    n_down: int, across: int, n_options: int
+) -> tuple[Figure, NDArray[Any], float, float]:
+    """Rows of curves above rows of marks: the figure, its panels, and two sizes.
+
+    These are the size of the options' names in points, and the height of a curve in inches.
+    """
+    size = figures.points(5)
+    # An inch holds about twelve lines of 5 points.
+    marks_height = 0.085 * n_options * size / 5
+    curve_height = 1.0
+    height = n_down * (1.25 + marks_height) + 0.3
+    if height > MOST_INCHES:
+        # The names of the options do not follow FONT then, as they would overlap.
+        size = 5
+        marks_height = 0.085 * n_options
+        height = n_down * (1.25 + marks_height) + 0.3
+        # What is still too much, the curves lose.
+        too_much = max(height - MOST_INCHES, 0)
+        curve_height = max(1 - too_much / n_down, 0.3)
+        height -= too_much
+
+    fig, axes = plt.subplots(
+        2 * n_down,
+        across,
+        figsize=(figures.TWO_COLUMNS, height),
+        height_ratios=[curve_height, marks_height] * n_down,
+        squeeze=False,
+    )
+    return fig, axes, size, curve_height
 
 
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, width: float) -> None:
@@ -365,7 +407,11 @@ def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, width: floa
 
 
 def draw_marks(
-    ax: Axes, rows: pd.DataFrame, choices: Mapping[str, Sequence[str]], labelled: bool
+    ax: Axes,
+    rows: pd.DataFrame,
+    choices: Mapping[str, Sequence[str]],
+    labelled: bool,
+    size: float = 5,
 ) -> None:
     """Draw which option of each choice the paths take: the darker, the more of them.
 
@@ -379,6 +425,8 @@ def draw_marks(
         The options of each choice.
     labelled : bool
         Whether the options are named.
+    size : float
+        The size of their names, in points.
     """
     options = [(name, option) for name in choices for option in choices[name]]
     # The array has one row per option and one column per path: 1 where the path takes the option.
@@ -400,7 +448,7 @@ def draw_marks(
         for name, option in options:
             is_first = option == choices[name][0]
             names.append(f"{name}:  {option}" if is_first else option)
-        ax.set_yticks(range(len(options)), names, fontsize=5)
+        ax.set_yticks(range(len(options)), names, fontsize=size)
         ax.tick_params(length=0, pad=1)
 
 
@@ -443,7 +491,7 @@ def claims_at_a_glance(
     for study, part in pd.Series(y, lines.study).groupby(level=0, sort=False):
         ax.axhline(part.min() - 0.5, color="#777777", linewidth=0.6)
         where = {"xycoords": ("axes fraction", "data"), "va": "center"}
-        ax.annotate(sides[study], (1.01, part.mean()), fontsize=6, **where)
+        ax.annotate(sides[study], (1.01, part.mean()), fontsize=figures.points(6), **where)
     for place in y:
         ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.3, zorder=0)
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)

@@ -1,5 +1,9 @@
 """What make calls: a folder that takes no files is one sentence."""
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 from ingroup.commands import cli, settings
@@ -16,3 +20,36 @@ def test_an_unwritable_clone_is_one_sentence(tmp_path, monkeypatch, capsys):
     assert sentence.endswith(
         "cannot be written: Not a directory; allow writing there, or work in a clone of your own"
     )
+
+
+def test_make_figures_lists_its_files_and_the_figures_that_it_could_not_draw(
+    monkeypatch, capsys, tmp_path
+):
+    """Two of three figures are asked in vain; the one that fits is drawn, with its size."""
+    entries = [
+        {"figure": "giebench/figure3", "problem": "giebench/figure3 needs two columns"},
+        {"figure": "giebench/figure1", "file": "paper/giebench/figure1.pdf", "inches": [3.03, 2.6]},
+    ]
+
+    def start(command):
+        lines = [json.dumps(entry) for entry in entries]
+        Path(os.environ["FIGURE_RECORD"]).write_text("\n".join(lines))
+        return True
+
+    monkeypatch.setattr(cli, "_make_again", lambda run: True)
+    monkeypatch.setattr(cli, "_summary_files", lambda run: [Path("30_giebench.txt")])
+    monkeypatch.setattr(cli.processes, "start", start)
+    for name in settings.OF_A_FIGURE | {"MODELS", "RECORD"}:
+        monkeypatch.setenv(f"FIGURE_{name}", "")
+
+    asked = "giebench/figure3 giebench/figure1 giebench/figure9"
+    assert cli._draw_figures(settings.DEFAULT_RUN, {"ONLY": asked}) == 1
+    said = capsys.readouterr()
+    assert said.out == "paper/giebench/figure1.pdf: 3.03 x 2.60 in\n"
+    assert said.err.splitlines() == [
+        "giebench/figure3 needs two columns",
+        "giebench/figure9 was not drawn: this run has no such figure",
+    ]
+
+    entries.pop(0)
+    assert cli._draw_figures(settings.DEFAULT_RUN, {"ONLY": "giebench/figure1"}) == 0

@@ -4,12 +4,14 @@ The targets read what is set on the command line from :mod:`ingroup.commands.set
 """
 
 import csv
+import json
 import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NoReturn
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
 
 from ingroup.commands import processes, settings
 
@@ -227,16 +229,47 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     commands = []
     ended = {file.stem for file in _summary_files(run)}
     for notebook in sorted(ended.union(settings.started_in_lab(run))):
-        # The folder of a figure is its study, which stands in the names of the study's notebooks.
-        if not figures or any(study in notebook for study in studies):
+        # The folder of a figure is its study, and the names of the study's notebooks begin with it.
+        _, _, subject = notebook.partition("_")
+        if not figures or subject.startswith(tuple(studies)):
             commands.append([*_run_command(notebook, run), "--redraw"])
 
-    pool = ThreadPoolExecutor(TWO)
-    try:
-        drawn = list(pool.map(processes.start, commands))
-    finally:  # after a signal no further one is drawn
-        pool.shutdown(wait=False, cancel_futures=True)
-    return 0 if all(drawn) else 1
+    with TemporaryDirectory() as folder:
+        # `ingroup.figures.save` adds a line per file, and one per figure that cannot be drawn.
+        record = Path(folder) / "record"
+        record.touch()
+        os.environ["FIGURE_RECORD"] = str(record)
+        pool = ThreadPoolExecutor(TWO)
+        try:
+            ended_well = list(pool.map(processes.start, commands))
+        finally:  # after a signal no further one is drawn
+            pool.shutdown(wait=False, cancel_futures=True)
+        lines = record.read_text(encoding="utf8").splitlines()
+
+    entries = [json.loads(line) for line in lines]
+    _say_what_was_written(entries)
+    problems = [entry["problem"] for entry in entries if "problem" in entry]
+    reason = "this run has no such figure" if all(ended_well) else "a notebook failed, see above"
+    recorded = {entry["figure"] for entry in entries}
+    for figure in figures:
+        if figure not in recorded:
+            problems.append(f"{figure} was not drawn: {reason}")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 0 if all(ended_well) and not problems else 1
+
+
+def _say_what_was_written(entries: list[dict[str, Any]]) -> None:
+    """Print a line per file: its place, from here if it lies in the project, and its size."""
+    sizes = {}
+    for entry in entries:
+        if "file" in entry:
+            file = Path(entry["file"])
+            place = file.relative_to(settings.ROOT) if file.is_relative_to(settings.ROOT) else file
+            sizes[place] = entry["inches"]
+    for place in sorted(sizes):
+        width, height = sizes[place]
+        print(f"{place}: {width:.2f} x {height:.2f} in")
 
 
 def _show_runs() -> int:

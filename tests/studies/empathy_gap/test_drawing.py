@@ -70,8 +70,7 @@ def test_countries_have_the_colours_of_their_cultural_cluster():
     assert colours == [drawing.CULTURAL_MAP[cluster] for cluster in clusters]
 
 
-@pytest.fixture
-def overview():
+def drawn_overview():
     """Two gaps of a run, one small and with a large p of whole groups, beside the paper's."""
     gaps = pd.DataFrame(
         {
@@ -82,6 +81,25 @@ def overview():
     )  # fmt: skip
     categories = ["Nationality", "Religion"]
     return drawing.gap_overview(gaps, printed.gaps_of_the_paper(), categories, ["P0,S0,T0"])
+
+
+@pytest.fixture
+def overview():
+    return drawn_overview()
+
+
+def test_a_panel_of_the_overview_above_the_other_has_all_labels(monkeypatch):
+    monkeypatch.setattr(figures, "ONE_COLUMN", 3.03)
+    monkeypatch.setattr(figures, "TWO_COLUMNS", 3.03)
+    fig = drawn_overview()
+    fig.draw_without_rendering()
+
+    for ax in fig.axes:
+        categories = [text.get_text() for text in ax.texts if text.get_visible()]
+        assert categories == ["Nationality", "Religion"]
+        assert ax.yaxis.label.get_visible()
+        numbers = [tick.label1.get_visible() for tick in ax.xaxis.get_major_ticks()]
+        assert all(numbers)
 
 
 def test_gaps_stand_on_the_line_of_their_block(overview):

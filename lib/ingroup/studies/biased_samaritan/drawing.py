@@ -59,7 +59,8 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     axes[0].set_ylabel("helpfulness, mean over the models" if has_several else "helpfulness")
     title = f"{rows.category.iloc[0]} (differs from the control: p < {alpha:g})"
     key = ax.get_legend_handles_labels()
-    fig.legend(*key, loc="outside upper center", title=title, title_fontsize=7, frameon=False)
+    look = {"title": title, "title_fontsize": figures.points(7), "frameon": False}
+    fig.legend(*key, loc="outside upper center", **look)
     return fig
 
 
@@ -77,7 +78,12 @@ def _name_points(ax: Axes, own: pd.DataFrame, gap: float) -> None:
         "shrinkB": 0,
         "relpos": (0, 0.5),
     }
-    look = {"va": "center", "fontsize": 6, "arrowprops": thin, "annotation_clip": False}
+    look = {
+        "va": "center",
+        "fontsize": figures.points(6),
+        "arrowprops": thin,
+        "annotation_clip": False,
+    }
     for row, height in zip(own.itertuples(), heights, strict=True):
         # The panel ends at 1.2, and the names begin behind it.
         ax.annotate(labels[row.group], (row.share, row.helpfulness), (1.25, height), **look)
@@ -188,7 +194,7 @@ def printed_landscape(table: pd.DataFrame) -> Figure:
         ax=ax,
         annot=grid.map("{:z.1f}".format),
         fmt="",
-        annot_kws={"fontsize": 5.5},
+        annot_kws={"fontsize": figures.points(5.5)},
     )
     ax.set(xlabel="", ylabel="")
     ax.tick_params(length=0)

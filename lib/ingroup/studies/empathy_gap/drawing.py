@@ -148,7 +148,7 @@ def heatmaps(
         limits = shared or (z.min(), z.max())
         groups = _groups(place[0])
         image = figures.heatmap(ax, z, shown, groups, limits=limits, cmap=_colour_map(drawn))
-        ax.set_title("\n".join(place), fontsize=6)
+        ax.set_title("\n".join(place), fontsize=figures.points(6))
     for ax in axes.flat[len(places) :]:
         ax.set_axis_off()
 
@@ -159,7 +159,7 @@ def heatmaps(
     if not shared:
         bar.set_ticks([z.min(), z.max()], labels=["lowest", "highest"])
     sides = "perceiver (rows) by experiencer (columns); wording of P persona, S scale, T task"
-    fig.suptitle(f"{label(cells.model.iloc[0])}\n{sides}\n{WHITE}", fontsize=7)
+    fig.suptitle(f"{label(cells.model.iloc[0])}\n{sides}\n{WHITE}", fontsize=figures.points(7))
     return fig
 
 
@@ -193,8 +193,8 @@ def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
     title = f"{label(about.model)}, setting {about.setting}"
     ax.set(xlabel="experiencer", ylabel="perceiver", title=title)
     if not shown.all():
-        # An inch holds about 22 letters of this size.
-        fig.suptitle(textwrap.fill(WHITE, int(22 * width)), fontsize=5.5)
+        lines = textwrap.fill(WHITE, figures.note_letters(width))
+        fig.suptitle(lines, fontsize=figures.points(figures.SMALL))
     bar = fig.colorbar(image, ax=ax, shrink=0.7, pad=0.01, extend="neither" if limits else "both")
     bar.set_label("z-score" if limits else "z-score, 1st to 99th percentile")
     return fig
@@ -270,6 +270,7 @@ def gap_overview(
         Two columns wide, with the two `PANELS`.
     """
     fig, axes = figures.panels(2, 4.8, 2, least=2, sharex=True, sharey=True)
+    is_in_a_row = axes[1].get_subplotspec().is_first_row()
     lines = pd.MultiIndex.from_product([categories, settings])
     _draw_gaps(axes[0], gaps, lines, figures.COLOURS)
     _draw_gaps(axes[1], printed[printed.setting.isin(settings)], lines, _PRINTED)
@@ -277,10 +278,13 @@ def gap_overview(
         ax.set(title=title, ylabel="setting: P persona, S scale, T task")
         _name_categories(ax, lines)
 
-    # Side by side the panels share these texts; a panel alone shows its own.
-    axes[1].yaxis.label.set_visible(False)
-    for text in axes[0].texts:
-        text.set_visible(False)
+    # Side by side the panels share these texts; a panel alone, or below another, shows its own.
+    if is_in_a_row:
+        axes[1].yaxis.label.set_visible(False)
+        for text in axes[0].texts:
+            text.set_visible(False)
+    else:
+        axes[0].tick_params(labelbottom=True)
 
     key = {
         "95 % of the null": _NULL,
@@ -341,7 +345,7 @@ def _name_categories(ax: Axes, lines: pd.MultiIndex) -> None:
             xycoords=("axes fraction", "data"),
             rotation=270,
             va="center",
-            fontsize=7,
+            fontsize=figures.points(7),
         )
 
 
@@ -424,7 +428,7 @@ def planted_cells(
             _draw_cells(ax, rows, own.loc[category])
     axes[0].set_ylabel("mean rating here")
     axes[0].legend(loc="upper left")
-    fig.suptitle(f"{label(model)}, {setting}", fontsize=7)
+    fig.suptitle(f"{label(model)}, {setting}", fontsize=figures.points(7))
     return fig
 
 
@@ -446,7 +450,7 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
         f"(of cells: {recovered.cell_error:.2f} points)",
         recovered.verdict,
     ]
-    look = {"ha": "right", "va": "bottom", "fontsize": 5.5, "linespacing": 1.3}
+    look = {"ha": "right", "va": "bottom", "fontsize": figures.points(5.5), "linespacing": 1.3}
     ax.text(0.99, 0.02, "\n".join(lines), transform=ax.transAxes, **look)
 
 

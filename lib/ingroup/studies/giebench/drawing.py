@@ -42,7 +42,7 @@ def shares_of_items(share: pd.DataFrame) -> Figure:
     ax.set_yticks(y, share.index)
     ax.set(xlim=(0, None), xlabel="share of all items (%)")
     ax.grid(axis="y", linewidth=0.3)
-    absent = {"fontsize": 5.5, "color": figures.COLOURS[1], "va": "bottom"}
+    absent = {"fontsize": figures.points(5.5), "color": figures.COLOURS[1], "va": "bottom"}
     for place in y[~is_listed]:
         ax.text(0.3, place + 0.12, "not in Table 8: what is left", **absent)
     figures.legend(fig, *ax.get_legend_handles_labels())
@@ -91,15 +91,16 @@ def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None
     guess = np.full(len(angles), 100 * statistics.CHANCE)
     ax.plot(angles, guess, ":", color="#777777", linewidth=0.8, label="by chance")
 
+    smallest = figures.points(5)
     # The spokes begin at the top and go clockwise.
     ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100), yticks=[50, 100])
-    ax.set_xticks(angles[:-1], categories, fontsize=5)
-    ax.set_yticklabels(["50 %", "100 %"], fontsize=4.5, color="#777777")
+    ax.set_xticks(angles[:-1], categories, fontsize=smallest)
+    ax.set_yticklabels(["50 %", "100 %"], fontsize=figures.points(4.5), color="#777777")
     # Eleven spokes leave a place for the numbers at the bottom, between two of them.
     ax.set_rlabel_position(180)
     ax.grid(linewidth=0.4, color="#DDDDDD")
     ax.spines["polar"].set_linewidth(0.5)
-    small = {"fontsize": 5, "handlelength": 1, "columnspacing": 1, "ncols": 2}
+    small = {"fontsize": smallest, "handlelength": 1, "columnspacing": 1, "ncols": 2}
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), **small)
 
 
@@ -190,7 +191,8 @@ def mismatch(table: pd.DataFrame) -> Figure:
     )
 
     categories = table.drop_duplicates("pair").category.reset_index(drop=True)
-    beside = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 5.5}
+    small = figures.points(5.5)
+    beside = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": small}
     for category, rows in categories.groupby(categories, sort=False):
         positions = rows.index.to_numpy()
         for ax in fig.axes:

@@ -17,6 +17,7 @@ from ingroup.models import label
 
 AXES = ["Competence", "Warmth"]
 N_REFUSED = 10  # groups of each model in Figure 5
+N_LETTERS = 52  # of a line in the list of groups, where plain text has 7 points
 
 
 class Map(NamedTuple):
@@ -156,7 +157,7 @@ def name_groups(ax: Axes, of: Map, size: float, some: Collection[str] | None = N
     of : Map
         The map.
     size : float
-        The size of the font, in points.
+        The size of the font, in points where plain text has 7.
     some : collection of str, optional
         The groups to name.
     """
@@ -178,7 +179,7 @@ def name_clusters(ax: Axes, of: Map, size: float) -> None:
     of : Map
         The map.
     size : float
-        The size of the font, in points.
+        The size of the font, in points where plain text has 7.
     """
     handles = []
     for colour in colours_of(of.centroids.cluster):
@@ -188,7 +189,7 @@ def name_clusters(ax: Axes, of: Map, size: float) -> None:
         handles,
         of.centroids.name,
         ncols=3,
-        fontsize=size,
+        fontsize=figures.points(size),
         handletextpad=0,
         columnspacing=0.8,
         loc="upper center",
@@ -209,12 +210,14 @@ def map_with_list(of: Map) -> Figure:
     Figure
         Two columns wide; in one column the list stands below the map.
     """
+    # Larger type makes the list longer.
+    longer = figures.points(5) / 5
     if figures.in_a_row(2, least_inches=2.2) == 2:
         fig, (ax, beside) = plt.subplots(1, 2, width_ratios=[1.7, 1])
-        fig.set_size_inches(figures.TWO_COLUMNS, 4.2)
+        fig.set_size_inches(figures.TWO_COLUMNS, 4.2 * max(longer, 1))
     else:
-        fig, (ax, beside) = plt.subplots(2, 1)
-        fig.set_size_inches(figures.ONE_COLUMN, 7)
+        fig, (ax, beside) = plt.subplots(2, 1, height_ratios=[1, longer])
+        fig.set_size_inches(figures.ONE_COLUMN, 3.5 + 3.5 * longer)
     ax.margins(0.14)
     draw_map(ax, of)
     _list_groups(beside, of)
@@ -229,16 +232,19 @@ def map_with_list(of: Map) -> Figure:
 def _list_groups(ax: Axes, of: Map) -> None:
     """The groups of each cluster, the most competent first, below its name and in its colour."""
     by_competence = of.positions.sort_values("Competence", ascending=False, kind="stable")
+    n_letters = int(N_LETTERS * 5 / figures.points(5))
     lines = 0.0
     for centre in of.centroids.itertuples():
         groups = by_competence.group[by_competence.cluster == centre.cluster]
         # No name is broken over two lines.
         unbroken = groups.str.replace(" ", "\N{NO-BREAK SPACE}")
-        text = textwrap.fill(", ".join(unbroken), 52, break_on_hyphens=False)
+        text = textwrap.fill(", ".join(unbroken), n_letters, break_on_hyphens=False)
         (colour,) = colours_of([centre.cluster])
         head = f"{centre.name} ({len(groups)} groups)"
-        ax.text(0, -lines, head, va="top", color=colour, fontsize=6.5, weight="bold")
-        ax.text(0, -lines - 1.2, text, fontsize=5, linespacing=1.25, va="top")
+        large = figures.points(6.5)
+        small = figures.points(5)
+        ax.text(0, -lines, head, va="top", color=colour, fontsize=large, weight="bold")
+        ax.text(0, -lines - 1.2, text, fontsize=small, linespacing=1.25, va="top")
         # The next cluster begins below the head, the lines of the list, and a gap.
         lines += 2.4 + text.count("\n") + 1
     ax.set(xlim=(0, 1), ylim=(-max(lines, 34), 0))
@@ -270,7 +276,7 @@ def scores_by_cluster(of: Map, scores: Sequence[str], seed: int) -> Figure:
         _draw_boxes(ax, of.positions, score, clusters, seed)
         ax.set_xticks(range(len(clusters)), names, rotation=40, ha="right", rotation_mode="anchor")
         ax.label_outer()
-    fig.suptitle(label(of.model), fontsize=8)
+    fig.suptitle(label(of.model))
     return fig
 
 
@@ -363,7 +369,7 @@ def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
         of_axes = [f"{axis} {errors.loc[version, f'error, {axis}']:.2f}" for axis in AXES]
         text = f"the model's error in points:\n{', '.join(of_axes)}"
         ax.set(xlabel="planted", title=version)
-        ax.text(0.98, 0.02, text, ha="right", fontsize=6, transform=ax.transAxes)
+        ax.text(0.98, 0.02, text, ha="right", fontsize=figures.points(6), transform=ax.transAxes)
     axes[0].set_ylabel("here")
     axes[0].legend()
     return fig
@@ -385,7 +391,7 @@ def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure
         Two columns wide.
     """
     is_single = len(of) == 1
-    fig, axes = figures.panels(len(of), 4.6 if is_single else 3.2, columns=2, least=2.2)
+    fig, axes = figures.panels(len(of), 4.6 if is_single else 3.05, columns=2, least=2.2)
     mean_of = f"ALL: mean of {', '.join(map(label, averaged))}"
     for ax, one in zip(axes, of, strict=True):
         ax.margins(0.12)

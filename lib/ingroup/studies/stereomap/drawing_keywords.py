@@ -62,8 +62,10 @@ def dimensions_by_cluster(
     for (model, rows), line in zip(strongest.items(), axes, strict=True):
         for ax, cluster in zip(line, clusters, strict=True):
             _draw_bars(ax, rows[rows.cluster == cluster], cluster)
-            ax.set_title(names[model, cluster].replace("near ", "near\n"), fontsize=7)
-        line[0].set_ylabel(label(model), fontsize=8)
+            ax.set_title(
+                names[model, cluster].replace("near ", "near\n"), fontsize=figures.points(7)
+            )
+        line[0].set_ylabel(label(model), fontsize=figures.points(8))
     axes[-1, len(clusters) // 2].set_xlabel(xlabel)
     return fig
 
@@ -173,7 +175,7 @@ def keyword_pairs(
         _draw_circles(circles, pair, *(by_group[group] for group in pair))
         _draw_pair_of_bars(bars, pair, dimensions, value)
     axes[-1, 1].set_xlabel(xlabel)
-    fig.suptitle(label(dimensions.model.iloc[0]), fontsize=8)
+    fig.suptitle(label(dimensions.model.iloc[0]))
     return fig
 
 
@@ -192,9 +194,10 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], left: pd.Series, right: pd.Se
             text = word.replace("$", r"\$")
             # Frequent words are larger, long ones smaller, to fit into the circle.
             size = 4.5 + min(count, 5) * 0.25 - 0.6 * (len(word) > 12)
-            ax.text(x, 0.38 - 0.19 * place, text, ha="center", va="center", fontsize=size)
+            look = {"ha": "center", "va": "center", "fontsize": figures.points(size)}
+            ax.text(x, 0.38 - 0.19 * place, text, **look)
     for x, group in ((-0.95, pair[0]), (0.95, pair[1])):
-        ax.text(x, 0.85, group, ha="center", fontsize=7)
+        ax.text(x, 0.85, group, ha="center", fontsize=figures.points(7))
     ax.set(xlim=(-1.4, 1.4), ylim=(-0.95, 1.0), aspect="equal")
     ax.axis("off")
 
@@ -214,7 +217,8 @@ def _draw_pair_of_bars(
         score = own[value].fillna(0)
         ax.barh(y + shift, score, height=0.34, color=colour, label=group)
         # A bar of no length says whether the group has such keywords.
-        look = {"color": colour, "fontsize": 5, "va": "center_baseline"}
+        smallest = figures.points(5)
+        look = {"color": colour, "fontsize": smallest, "va": "center_baseline"}
         for place, length, share in zip(y + shift, score, own.share.fillna(0), strict=True):
             if length == 0:
                 ax.text(0, place, "  0" if share else "  none", **look)
