@@ -31,6 +31,7 @@ SHARED = [
     "data/sample/*",
     "data/stimuli/*.*",
     "data/published/*.*",
+    "data/judgements/*",
     "data/recordings/*.yaml",
     "data/recordings/*.csv",
     "data/models/*.*",

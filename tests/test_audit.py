@@ -354,6 +354,7 @@ def test_every_check_can_fail(findings, tmp_path):
     for change in (reverse, scale):
         folder = tmp_path / change.__name__
         shutil.copytree(paths.PUBLISHED, folder)
+        shutil.copy(paths.JUDGEMENTS / "claims.csv", folder)
         spoil(folder, change)
         if change is reverse:
             spoil_texts(folder)

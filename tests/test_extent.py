@@ -11,7 +11,7 @@ from toy import religion
 
 @pytest.fixture(scope="module")
 def printed():
-    table = pd.read_csv(paths.PUBLISHED / "claims.csv", dtype=str, keep_default_na=False)
+    table = pd.read_csv(paths.JUDGEMENTS / "claims.csv", dtype=str, keep_default_na=False)
     return table.set_index(["paper", "claim"]).printed
 
 

@@ -46,7 +46,7 @@ def test_a_family_that_is_wrong_says_where(tmp_path, text, message):
 
 
 def test_each_sentence_of_a_paper_has_words_for_what_it_says():
-    headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv")
+    headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv")
     of_studies = families.families()
 
     said = [of_studies[row.paper].words[row.way] for row in headlines.itertuples()]

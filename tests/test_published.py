@@ -400,7 +400,7 @@ def test_a_models_name_leads_to_the_name_that_a_paper_prints():
 
 
 def test_each_headline_lies_on_the_side_of_zero_of_most_printed_numbers():
-    headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv", dtype=str)
+    headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv", dtype=str)
     assert not headlines.duplicated(["paper", "claim"]).any()
     assert set(headlines.way) == {"above", "below", "no difference"}
 

@@ -95,7 +95,7 @@ def judge(
     return table[["printed", "recomputed", "tolerance", "verdict"]]
 
 
-def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
+def notes(name: str, paper: str, folder: Path = paths.JUDGEMENTS) -> pd.DataFrame:
     """Read what this repository notes about a paper: its claims or its slips.
 
     Parameters
@@ -105,14 +105,18 @@ def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame
     paper : str
         The name of the paper's study, e.g. ``"stereomap"``.
     folder : Path
-        The folder that holds ``<name>.csv``.
+        A folder that may hold ``<name>.csv``: another transcription may bring claims of its own.
+        Where it has none, the file is that of ``data/judgements``.
 
     Returns
     -------
     DataFrame
         The paper's rows, all cells as texts.
     """
-    table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+    file = folder / f"{name}.csv"
+    if not file.exists():
+        file = paths.JUDGEMENTS / f"{name}.csv"
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
 
 
@@ -174,7 +178,7 @@ class Findings:
     names : sequence of str
         Columns that name a row, where a table has them.
     folder : Path
-        The printed tables, ``claims.csv`` and ``slips.csv``.
+        The printed tables, and claims or slips of its own (see `notes`).
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ def of_paper(study: str, calls: Sequence[Call], printed: Mapping[str, str]) -> t
     calls : sequence of Call
         All calls of its whole design, for one model.
     printed : mapping
-        The numbers in the paper's text, by their names in ``data/published/claims.csv``.
+        The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
     Returns
     -------

@@ -177,7 +177,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
         reasons_of_studies.append(reasons(walked).assign(study=study))
     table = shares.merge(pd.concat(reasons_of_studies), on=["model", "study", "claim"])
 
-    headlines = pd.read_csv(paths.PUBLISHED / "headlines.csv", dtype=str)
+    headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv", dtype=str)
     headlines = headlines.rename(columns={"paper": "study"})
     # A claim without an entry in headlines.csv keeps its own name.
     table = table.merge(headlines, "left", on=["study", "claim"])

@@ -125,8 +125,8 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
 
 def _is_published(folder: str) -> None:
     """InputError where a folder of printed tables is not there; "" stands for our own."""
-    if folder and not os.path.isfile(os.path.join(folder, "claims.csv")):
-        raise InputError(f"{folder!r} is no folder like data/published, with a claims.csv")
+    if folder and not os.path.isfile(os.path.join(folder, "columns.csv")):
+        raise InputError(f"{folder!r} is no folder like data/published, with a columns.csv")
 
 
 @cache

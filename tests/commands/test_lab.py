@@ -342,7 +342,7 @@ def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
             "51_audit_empathy_gap",
             'FOLDER = ""',
             'FOLDER = "nowhere"',
-            "FOLDER: 'nowhere' is no folder like data/published, with a claims.csv",
+            "FOLDER: 'nowhere' is no folder like data/published, with a columns.csv",
         ),
         (
             "51_audit_empathy_gap",

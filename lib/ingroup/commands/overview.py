@@ -189,7 +189,7 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
         One row per notebook that ran, whose name is the index: "the paper's" prompts, those of each
         model, "the paper's items" and the items "here". The numbers are texts.
     """
-    printed = pd.read_csv(paths.PUBLISHED / "claims.csv", dtype=str, keep_default_na=False)
+    printed = pd.read_csv(paths.JUDGEMENTS / "claims.csv", dtype=str, keep_default_na=False)
     printed_of = printed.set_index(["paper", "claim"]).printed
 
     rows = []

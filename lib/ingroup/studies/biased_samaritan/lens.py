@@ -313,7 +313,7 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
     calls : sequence of Call
         All calls of the whole design, for one model.
     printed : mapping
-        The numbers in the paper's text, by their names in ``data/published/claims.csv``.
+        The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
     Returns
     -------

@@ -92,7 +92,7 @@ def clusters_with(table: pd.DataFrame, group: str) -> pd.DataFrame:
             "competence": competence,
             "warmth": warmth,
             "sign": sign,
-            "means": (competence, warmth),
+            "means": (float(competence), float(warmth)),
             "shown": f"{competence}{sign}{warmth}",
             "is_highest": competence + warmth == sums.max(),
         }
