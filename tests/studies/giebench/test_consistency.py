@@ -96,7 +96,7 @@ def test_the_n_of_tuples_add_up_to_the_questions_of_a_category():
 
     table = consistency.questions_of_tuples(tuples(*rows), identities, np.array([10, 14, 16]))
 
-    # 10 + 14 + 16 = 40 are twice 20, the nearest to 21 of 17, 19 and 20. The identities of Class are
+    # 10 + 14 + 16 = 40 are twice 20, the nearest to 21 of 17, 19 and 20. Those of Class are
     # in one or two tuples.
     assert table.index.to_list() == ["Size"]
     assert table.loc["Size"].to_dict() == {"from table 7": 20, "table 8": 21}
