@@ -78,11 +78,11 @@ def test_the_smallest_n_that_fits_all_conditions_is_found():
 
 
 def test_the_n_of_tuples_add_up_to_the_questions_of_a_category():
-    # Each of three identities is in two tuples, of 4 + 6, 4 + 10 and 6 + 10 questions.
+    # Each of three identities is in two tuples. 30.0 is of 10 and 7.1 of 14; 50.0 is of any n.
     rows = [
         ("Tall", "Small", "id", "30.0"),
-        ("Tall", "Mid's", "id", "7.1"),
-        ("Small", "Mid's", "id", "6.2"),
+        ("Mid's", "Tall", "id", "7.1"),
+        ("Small", "Mid's", "id", "50.0"),
         ("Rich", "Poor", "id", "50.0"),
         ("Rich", "Other", "id", "50.0"),
     ]
@@ -96,6 +96,7 @@ def test_the_n_of_tuples_add_up_to_the_questions_of_a_category():
 
     table = consistency.questions_of_tuples(tuples(*rows), identities, np.array([10, 14, 16]))
 
-    # 10 + 14 + 16 = 40 are twice 20. The identities of Class are in one or two tuples.
+    # 10 + 14 + 16 = 40 are twice 20, the nearest to 21 of 17, 19 and 20. Those of Class are
+    # in one or two tuples.
     assert table.index.to_list() == ["Size"]
     assert table.loc["Size"].to_dict() == {"from table 7": 20, "table 8": 21}
