@@ -120,7 +120,7 @@ def name_groups(ax: Axes, of: Map, size: float, some: Collection[str] | None = N
     of : Map
         The map.
     size : float
-        The size of the font, in points where plain text has 7.
+        The size of the font, in points.
     some : collection of str, optional
         The groups to name.
     """
@@ -142,7 +142,7 @@ def name_clusters(ax: Axes, of: Map, size: float) -> None:
     of : Map
         The map.
     size : float
-        The size of the font, in points where plain text has 7.
+        The size of the font, in points.
     """
     handles = []
     for colour in colours_of(of.centroids.cluster):
@@ -152,7 +152,7 @@ def name_clusters(ax: Axes, of: Map, size: float) -> None:
         handles,
         of.centroids.name,
         ncols=3,
-        fontsize=figures.points(size),
+        fontsize=size,
         handletextpad=0,
         columnspacing=0.8,
         loc="upper center",
@@ -188,7 +188,7 @@ def map_with_list(of: Map) -> Figure:
     points = of.positions.set_index("group")[AXES]
     # A cluster without an anchor is called "near" a group, which the map then names.
     anchors = of.centroids.name.str.removeprefix("near ")
-    name_groups(ax, of, 5.5, {*anchors, *points.idxmin(), *points.idxmax()})
+    name_groups(ax, of, figures.points(5.5), {*anchors, *points.idxmin(), *points.idxmax()})
     return fig
 
 
@@ -359,10 +359,11 @@ def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure
     for ax, one in zip(axes, of, strict=True):
         ax.margins(0.12)
         draw_map(ax, one, mean_of if one.model == "ALL" else "")
-        name_clusters(ax, one, 5)
-    # Names come last: they are placed around all that is drawn.
+        name_clusters(ax, one, figures.points(5))
+    # Names come last: they are placed around all that is drawn. Several maps have no room for names
+    # that follow the font.
     for ax, one in zip(axes, of, strict=True):
-        name_groups(ax, one, 6 if is_single else 4.5)
+        name_groups(ax, one, figures.points(6) if is_single else 4.5)
     return fig
 
 
