@@ -356,14 +356,16 @@ def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure
     is_single = len(of) == 1
     fig, axes = figures.panels(len(of), 4.6 if is_single else 3.05, columns=2, least=2.2)
     mean_of = f"ALL: mean of {', '.join(map(label, averaged))}"
+    # Several maps have no room for names that follow the font.
+    of_clusters = figures.points(5) if is_single else 5
+    of_groups = figures.points(6) if is_single else 4.5
     for ax, one in zip(axes, of, strict=True):
         ax.margins(0.12)
         draw_map(ax, one, mean_of if one.model == "ALL" else "")
-        name_clusters(ax, one, figures.points(5))
-    # Names come last: they are placed around all that is drawn. Several maps have no room for names
-    # that follow the font.
+        name_clusters(ax, one, of_clusters)
+    # Names come last: they are placed around all that is drawn.
     for ax, one in zip(axes, of, strict=True):
-        name_groups(ax, one, figures.points(6) if is_single else 4.5)
+        name_groups(ax, one, of_groups)
     return fig
 
 
