@@ -450,6 +450,7 @@ def type_and_height(n_claims):
 
 def test_curves_are_no_higher_than_a_page_and_their_options_follow_the_font(monkeypatch):
     """Eight options: rows of 1.25 + 8 * 0.085 in, and 0.3 in for the legend."""
+    figures.use_style()
     assert type_and_height(2) == (5, pytest.approx(4.16))
     assert type_and_height(6) == (5, 9.2)
 

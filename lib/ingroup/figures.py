@@ -973,7 +973,7 @@ def label_points(
     x: Sequence[float],
     y: Sequence[float],
     labels: Sequence[str],
-    size: float = 6,
+    size: float | None = None,
     keep_free: Sequence[tuple[float, float]] = (),
 ) -> None:
     """Name points so that no name covers another name, a point or a position to keep free.
@@ -986,8 +986,8 @@ def label_points(
         The points.
     labels : sequence of str
         Their names.
-    size : float
-        The size of the font, in points where plain text has `USUAL_FONT`.
+    size : float, optional
+        The size of the font, in points; by default 6 where plain text has `USUAL_FONT`.
     keep_free : sequence of tuple
         Further positions (x, y) to keep free.
 
@@ -1019,7 +1019,7 @@ def label_points(
         list(labels),
         x_scatter=taken[:, 0],
         y_scatter=taken[:, 1],
-        textsize=points(size),
+        textsize=size or points(6),
         va="bottom",
         linewidth=0.3,
         linecolor="#888888",

@@ -195,8 +195,8 @@ def agreement(table: pd.DataFrame) -> Figure:
         # All panels have the same lines, with NaN where a model lacks a pair.
         rows = pairs[["one", "other"]].merge(table[table.model == model], how="left")
         _draw_correlations(ax, rows, colour)
-        # The empty line is for a calibrant's own error.
-        ax.set_title(f"{label(model)}\n")
+        # A calibrant's own error stands between the panel and its title.
+        ax.set_title(label(model), pad=6 + figures.points(10))
     for ax in axes.flat[len(models) :]:
         ax.set_axis_off()
     y = np.arange(len(pairs))[::-1]

@@ -271,7 +271,7 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
     axes[1].set_xlabel("billions of parameters by the name, 8x7b as 56 (open: not in the name)")
     # Names are placed last, as they keep clear of what is drawn.
     for ax, gain in zip(axes, gains, strict=True):
-        figures.label_points(ax, x, landscape[gain], landscape.index, 5.5)
+        figures.label_points(ax, x, landscape[gain], landscape.index, figures.points(5.5))
     return fig
 
 

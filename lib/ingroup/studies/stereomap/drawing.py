@@ -157,7 +157,7 @@ def name_groups(ax: Axes, of: Map, size: float, some: Collection[str] | None = N
     of : Map
         The map.
     size : float
-        The size of the font, in points where plain text has 7.
+        The size of the font, in points.
     some : collection of str, optional
         The groups to name.
     """
@@ -179,7 +179,7 @@ def name_clusters(ax: Axes, of: Map, size: float) -> None:
     of : Map
         The map.
     size : float
-        The size of the font, in points where plain text has 7.
+        The size of the font, in points.
     """
     handles = []
     for colour in colours_of(of.centroids.cluster):
@@ -189,7 +189,7 @@ def name_clusters(ax: Axes, of: Map, size: float) -> None:
         handles,
         of.centroids.name,
         ncols=3,
-        fontsize=figures.points(size),
+        fontsize=size,
         handletextpad=0,
         columnspacing=0.8,
         loc="upper center",
@@ -225,7 +225,7 @@ def map_with_list(of: Map) -> Figure:
     points = of.positions.set_index("group")[AXES]
     # A cluster without an anchor is called "near" a group, which the map then names.
     anchors = of.centroids.name.str.removeprefix("near ")
-    name_groups(ax, of, 5.5, {*anchors, *points.idxmin(), *points.idxmax()})
+    name_groups(ax, of, figures.points(5.5), {*anchors, *points.idxmin(), *points.idxmax()})
     return fig
 
 
@@ -393,13 +393,16 @@ def maps_beside_each_other(of: Sequence[Map], averaged: Sequence[str]) -> Figure
     is_single = len(of) == 1
     fig, axes = figures.panels(len(of), 4.6 if is_single else 3.05, columns=2, least=2.2)
     mean_of = f"ALL: mean of {', '.join(map(label, averaged))}"
+    # Several maps have no room for names that follow the font.
+    of_clusters = figures.points(5) if is_single else 5
+    of_groups = figures.points(6) if is_single else 4.5
     for ax, one in zip(axes, of, strict=True):
         ax.margins(0.12)
         draw_map(ax, one, mean_of if one.model == "ALL" else "")
-        name_clusters(ax, one, 5)
+        name_clusters(ax, one, of_clusters)
     # Names come last: they are placed around all that is drawn.
     for ax, one in zip(axes, of, strict=True):
-        name_groups(ax, one, 6 if is_single else 4.5)
+        name_groups(ax, one, of_groups)
     return fig
 
 

@@ -192,9 +192,11 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], left: pd.Series, right: pd.Se
         for place, (word, count) in enumerate(part.head(5).items()):
             # Nothing that a model wrote is read as a formula.
             text = word.replace("$", r"\$")
-            # Frequent words are larger, long ones smaller, to fit into the circle.
-            size = 4.5 + min(count, 5) * 0.25 - 0.6 * (len(word) > 12)
-            look = {"ha": "center", "va": "center", "fontsize": figures.points(size)}
+            # Frequent words are larger.
+            size = 4.5 + min(count, 5) * 0.25
+            # Long ones are smaller whatever the font, to fit into the circle.
+            size = size - 0.6 if len(word) > 12 else figures.points(size)
+            look = {"ha": "center", "va": "center", "fontsize": size}
             ax.text(x, 0.38 - 0.19 * place, text, **look)
     for x, group in ((-0.95, pair[0]), (0.95, pair[1])):
         ax.text(x, 0.85, group, ha="center", fontsize=figures.points(7))
