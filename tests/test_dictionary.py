@@ -120,10 +120,13 @@ def test_the_sample_covers_ten_dimensions_both_ways():
 
 def test_the_words_that_the_prompts_rate_point_upwards():
     rated = {
-        "Sociability": "friendly sociable", "Morality": "trustworthy honest",
-        "Ability": "competent skilled", "Agency": "confident assertive",
-        "Status": "wealthy high-status", "Politics": "traditional conservative",
-    }  # fmt: skip
+        "Sociability": "friendly sociable",
+        "Morality": "trustworthy honest",
+        "Ability": "competent skilled",
+        "Agency": "confident assertive",
+        "Status": "wealthy high-status",
+        "Politics": "traditional conservative",
+    }
     for dimension, words in rated.items():
         assert (SAMPLE.directions.loc[words.split(), dimension] == 1).all()
 
@@ -232,20 +235,30 @@ def look(keywords, lexicon, mappings) -> list[tuple]:
 
 FOUND = {
     "exact": {
-        "caring": "caring", "**Caring:**": "caring", "RISK  taker": "risk taker", "me": "me",
-        "  Open\u2011Minded. ": "open-minded", "Me.": "Me.", "me,": "me",
+        "caring": "caring",
+        "**Caring:**": "caring",
+        "RISK  taker": "risk taker",
+        "me": "me",
+        "  Open\u2011Minded. ": "open-minded",
+        "Me.": "Me.",
+        "me,": "me",
     },
     "joined or split": {
-        "hard-working": "hardworking", "hard working": "hardworking", "openminded": "open-minded",
-        "Open minded": "open-minded", "bow-tie": "bow tie",  # two words fit, the first counts
+        "hard-working": "hardworking",
+        "hard working": "hardworking",
+        "openminded": "open-minded",
+        "Open minded": "open-minded",
+        "bow-tie": "bow tie",  # two words fit, the first counts
     },
     "lemma": {
-        "nurses": "nurse", "risk takers": "risk taker", "risk-takers": "risk taker",
+        "nurses": "nurse",
+        "risk takers": "risk taker",
+        "risk-takers": "risk taker",
         "Nurses\u2019": "nurse",  # the first lemma that is a word
     },
     "last word": {"very friendly": "friendly", "extremely caring!": "caring"},
     "by hand": {"low income": "poor", "Low-Income": "poor"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("step", FOUND)
@@ -257,12 +270,20 @@ def test_a_keyword_is_found_at_its_step(toy, step):
 def test_the_three_stages_of_the_paper_and_none_of_ours(toy):
     """Letter by letter, then the lemma of a keyword without a space, then by hand."""
     stages = {
-        "Caring": ("caring", "exact"), " RISK taker ": ("risk taker", "exact"),
-        "nurses": ("nurse", "lemma"), "risk-takers": None, "risk takers": None,
-        "head-nurses": None, "open-nurses": ("open-nurse", "lemma"), "hard-working": None,
-        "low income": ("poor", "by hand"), "**caring**": None, "very friendly": None,
-        "friendly-": None, "": None,
-    }  # fmt: skip
+        "Caring": ("caring", "exact"),
+        " RISK taker ": ("risk taker", "exact"),
+        "nurses": ("nurse", "lemma"),
+        "risk-takers": None,
+        "risk takers": None,
+        "head-nurses": None,
+        "open-nurses": ("open-nurse", "lemma"),
+        "hard-working": None,
+        "low income": ("poor", "by hand"),
+        "**caring**": None,
+        "very friendly": None,
+        "friendly-": None,
+        "": None,
+    }
     words = pd.Index([*toy.words, "open-nurse"], name="word")
     found = find([*stages], toy._replace(words=words), lemmas, {"low income": "poor"}, way="paper")
     rows = zip(found.word, found.step, strict=True)

@@ -414,8 +414,16 @@ def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
 
 PARAMETERS = ["MODELS", "ENGINE", "CORPUS", "ENGINE_WORKERS", "RAY_ADDRESS", "RECORDINGS", "GOALS"]
 COMMANDS = [
-    "STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX",
-]  # fmt: skip
+    "STUDY",
+    "RATE",
+    "SAMPLES",
+    "BUNDLE",
+    "FILE",
+    "RUN",
+    "PROFILE",
+    "DATA_MIRROR",
+    "TORCH_INDEX",
+]
 FIGURE = ["ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"]
 PROGRAMS = ["PYTHON", "PY", "READY", "VENV", "FOREIGN", "PYTHONPATH", "SINGLE", "NUMBERS"]
 # In each, {0} is a file that must not come to be.

@@ -23,9 +23,23 @@ from ingroup.parsing import (
 # value on 0 to 100, value on 0 to 10, replies; a status where there is no value
 SOUND = [
     # one number
-    (85, UNPARSABLE, ["85", "85.", "...85", "**85**", "_85_", "\\boxed{85}",
-        "<answer>85</answer>", "85\u200b", "85, 85", "I would say 85.",
-        "I'm sorry to hear that. 85"]),
+    (
+        85,
+        UNPARSABLE,
+        [
+            "85",
+            "85.",
+            "...85",
+            "**85**",
+            "_85_",
+            "\\boxed{85}",
+            "<answer>85</answer>",
+            "85\u200b",
+            "85, 85",
+            "I would say 85.",
+            "I'm sorry to hear that. 85",
+        ],
+    ),
     (8, 8, ["8"]),
     (8.5, 8.5, ["8.5"]),
     (0.5, 0.5, [".5"]),
@@ -41,9 +55,17 @@ SOUND = [
     (UNPARSABLE, 8, ["８／１０"]),
     (UNPARSABLE, UNPARSABLE, ["8²", "8½", "½", "⑧", "八十五"]),
     # the scale mentioned
-    (80, UNPARSABLE, ["on a scale of 0 to 100, 80",
-        "On a scale from 0 (not at all) to 100 (extremely), I'd say 80.", "from 0% to 100%, 80%",
-        "Out of 100, I'd say 80", "80 on a scale of 100"]),
+    (
+        80,
+        UNPARSABLE,
+        [
+            "on a scale of 0 to 100, 80",
+            "On a scale from 0 (not at all) to 100 (extremely), I'd say 80.",
+            "from 0% to 100%, 80%",
+            "Out of 100, I'd say 80",
+            "80 on a scale of 100",
+        ],
+    ),
     (50, UNPARSABLE, ["50 (0 to 100)"]),
     (85, UNPARSABLE, ["0 being not at all and 100 being extremely: 85"]),
     (UNPARSABLE, 7, ["0-10: 7"]),
@@ -56,23 +78,69 @@ SOUND = [
     (UNPARSABLE, UNPARSABLE, ["120/100"]),
     (8, UNPARSABLE, ["8 percent"]),
     # an answer on a line of its own, reasons beside it
-    (85, UNPARSABLE, ["Emotion intensity: 85", "85\nThe person lost 3 jobs in 2009.",
-        "**Rating:** 85/100\n\n1. Two of 5 were hurt", "2nd\nI would say 85"]),
+    (
+        85,
+        UNPARSABLE,
+        [
+            "Emotion intensity: 85",
+            "85\nThe person lost 3 jobs in 2009.",
+            "**Rating:** 85/100\n\n1. Two of 5 were hurt",
+            "2nd\nI would say 85",
+        ],
+    ),
     (80, UNPARSABLE, ["They were 3.\n\nMy answer is 80"]),
     (UNPARSABLE, UNPARSABLE, ["85\n70"]),
     # no number that is meant without doubt
-    (UNPARSABLE, UNPARSABLE, ["70-80", "50 to 100", "0 to 1000", "5.0 to 100", "70–80",
-        "Between 7 and 8", "They were 25 and I'd say 80", "8,5", "1,000", "80...85", "8.5.1",
-        "1e400", "2nd", "8.5x", "NaN", "inf", "eighty", "9" * 5000, "!!!!![]!!",
-        "Emotion intensity:", "I'm sorry to hear that.", "", " \n", None, math.nan]),
+    (
+        UNPARSABLE,
+        UNPARSABLE,
+        [
+            "70-80",
+            "50 to 100",
+            "0 to 1000",
+            "5.0 to 100",
+            "70–80",
+            "Between 7 and 8",
+            "They were 25 and I'd say 80",
+            "8,5",
+            "1,000",
+            "80...85",
+            "8.5.1",
+            "1e400",
+            "2nd",
+            "8.5x",
+            "NaN",
+            "inf",
+            "eighty",
+            "9" * 5000,
+            "!!!!![]!!",
+            "Emotion intensity:",
+            "I'm sorry to hear that.",
+            "",
+            " \n",
+            None,
+            math.nan,
+        ],
+    ),
     # refusals
-    (REFUSED, REFUSED, ["I can't answer that.", "I can’t answer that.",
-        "I cannot rate this on a scale from 0 to 100", "I cannot rate a person of 25",
-        "I'm sorry, but I can't rate a person of 25", "I'm sorry, but no.",
-        "I’m not rating this.", "I am unable to do this", "As an AI, I have no feelings.",
-        "It is not appropriate to rate this"]),
+    (
+        REFUSED,
+        REFUSED,
+        [
+            "I can't answer that.",
+            "I can’t answer that.",
+            "I cannot rate this on a scale from 0 to 100",
+            "I cannot rate a person of 25",
+            "I'm sorry, but I can't rate a person of 25",
+            "I'm sorry, but no.",
+            "I’m not rating this.",
+            "I am unable to do this",
+            "As an AI, I have no feelings.",
+            "It is not appropriate to rate this",
+        ],
+    ),
     (85, REFUSED, ["I cannot say for sure.\n85", "As an AI I'd say 85"]),
-]  # fmt: skip
+]
 
 # what the released code makes of replies on every scale
 AUTHORS = [
@@ -82,12 +150,29 @@ AUTHORS = [
     (80, ["80/100", "In 2009 I felt 80"]),
     (50, ["50 (0 to 100)"]),
     (0, ["on a scale of 0 to 100, 80"]),
-    (REFUSED, ["In 2009 I felt 800 and not 80", "150", "85分", "_85_", "1e400", "²", "9" * 5000,
-        "I cannot say: 85", "I can't say: 85", "I'm not rating 85", "!!!!![]!!", "eighty", "",
-        None, math.nan]),
+    (
+        REFUSED,
+        [
+            "In 2009 I felt 800 and not 80",
+            "150",
+            "85分",
+            "_85_",
+            "1e400",
+            "²",
+            "9" * 5000,
+            "I cannot say: 85",
+            "I can't say: 85",
+            "I'm not rating 85",
+            "!!!!![]!!",
+            "eighty",
+            "",
+            None,
+            math.nan,
+        ],
+    ),
     (100, ["100"]),
     (25, ["I'm sorry, but I cannot rate a person of 25"]),
-]  # fmt: skip
+]
 
 NUMBERS = st.one_of(
     st.integers(-200, 200).map(str),

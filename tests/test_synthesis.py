@@ -304,10 +304,13 @@ def test_the_decisive_choice_is_the_one_whose_options_lie_furthest_apart():
     claims = pd.MultiIndex.from_tuples([("m", "s", "x"), ("m", "s", "y")], names=names)
     shares = pd.DataFrame({"stands": [50.0, 100.0], "reversed": 0.0}, claims)
     rows = [
-        ("m", "s", "x", "unit", "item", 60.4, 0), ("m", "s", "x", "unit", "group", 40, 0),
-        ("m", "s", "x", "reading", "free", 90, 5), ("m", "s", "x", "reading", "drawn", 10, 0),
-        ("m", "s", "y", "reading", "free", 100, 0), ("m", "s", "y", "reading", "drawn", 100, 0),
-    ]  # fmt: skip
+        ("m", "s", "x", "unit", "item", 60.4, 0),
+        ("m", "s", "x", "unit", "group", 40, 0),
+        ("m", "s", "x", "reading", "free", 90, 5),
+        ("m", "s", "x", "reading", "drawn", 10, 0),
+        ("m", "s", "y", "reading", "free", 100, 0),
+        ("m", "s", "y", "reading", "drawn", 100, 0),
+    ]
     columns = [*names, "choice", "option", "stands", "reversed"]
     options = pd.DataFrame(rows, columns=columns).set_index(columns[:5])
     table = synthesis.decisive(shares, options)
@@ -323,12 +326,15 @@ def portrait_rows():
         {
             "model": ["own"] * 4 + ["control"] * 2,
             "measure": ["warmth", "warmth", "gap", "gap", "warmth", "warmth"],
-            "category": ["religion", "age"] * 3, "group": ["Hindus", "Older people"] * 3,
-            "effect": [0.5, -0.2, 0.1, np.nan, 0.0, 0.1], "low": [0.4, -0.3, 0.0, np.nan, 0, 0],
-            "high": [0.6, -0.1, 0.2, np.nan, 0.1, 0.2], "items": [9, 1, 9, np.nan, 9, 9],
+            "category": ["religion", "age"] * 3,
+            "group": ["Hindus", "Older people"] * 3,
+            "effect": [0.5, -0.2, 0.1, np.nan, 0.0, 0.1],
+            "low": [0.4, -0.3, 0.0, np.nan, 0, 0],
+            "high": [0.6, -0.1, 0.2, np.nan, 0.1, 0.2],
+            "items": [9, 1, 9, np.nan, 9, 9],
             "planted": [0.45, -0.4, np.nan, np.nan, np.nan, np.nan],
         }
-    )  # fmt: skip
+    )
     rows["model_error"] = rows.effect - rows.planted
     rows["verdict"] = ["as planted", "not as planted", None, None, None, None]
     return rows
@@ -354,24 +360,37 @@ def test_a_portrait_has_a_panel_per_measure_and_the_calibrants_own_error(closed)
     (legend,) = fig.legends
     assert legend.get_title().get_text() == "Portrait of own"
     assert [text.get_text() for text in legend.get_texts()] == [
-        "own", "control", "a single item", "not in the design", "planted",
-    ]  # fmt: skip
+        "own",
+        "control",
+        "a single item",
+        "not in the design",
+        "planted",
+    ]
 
 
 def test_a_pair_without_a_correlation_says_why(closed):
     table = pd.DataFrame(
         {
-            "model": ["a", "a", "a", "b"], "one": "gap", "other": ["x", "y", "z", "z"],
-            "n": [5, 3, 6, 6], "rho": [0.5, np.nan, np.nan, 0.2], "low": 0.1, "high": 0.9,
-            "p_holm": [0.01, np.nan, np.nan, 0.5], "planted_rho": np.nan,
-            "model_error": np.nan, "verdict": None,
+            "model": ["a", "a", "a", "b"],
+            "one": "gap",
+            "other": ["x", "y", "z", "z"],
+            "n": [5, 3, 6, 6],
+            "rho": [0.5, np.nan, np.nan, 0.2],
+            "low": 0.1,
+            "high": 0.9,
+            "p_holm": [0.01, np.nan, np.nan, 0.5],
+            "planted_rho": np.nan,
+            "model_error": np.nan,
+            "verdict": None,
         }
-    )  # fmt: skip
+    )
     fig = synthesis_figures.agreement(table)
     first, second = fig.axes
     assert [tick.get_text() for tick in first.get_yticklabels()] == [
-        "gap and x", "gap and y", "gap and z",
-    ]  # fmt: skip
+        "gap and x",
+        "gap and y",
+        "gap and z",
+    ]
     said = [text.get_text() for text in first.texts]
     assert said[:3] == ["5", "3 groups, too few", "no difference between groups"]
     assert [text.get_text() for text in second.texts][:2] == ["not asked", "not asked"]
@@ -394,12 +413,21 @@ def test_every_model_has_a_panel_however_many_there_are(closed):
 def test_curves_are_sorted_and_marks_stand_below_them(closed):
     rows = pd.DataFrame(
         {
-            "model": ["own", "own", "control"], "claim": "a_claim", "unit": ["x", "y", "x"],
-            "estimate": [0.5, -0.5, 0.1], "low": -1.0, "high": 1.0, "p": 0.01, "reason": "",
-            "least": 0.0, "p_corrected": 0.01, "could": True,
-            "stands": [True, False, False], "reversed": [False, True, False],
+            "model": ["own", "own", "control"],
+            "claim": "a_claim",
+            "unit": ["x", "y", "x"],
+            "estimate": [0.5, -0.5, 0.1],
+            "low": -1.0,
+            "high": 1.0,
+            "p": 0.01,
+            "reason": "",
+            "least": 0.0,
+            "p_corrected": 0.01,
+            "could": True,
+            "stands": [True, False, False],
+            "reversed": [False, True, False],
         }
-    )  # fmt: skip
+    )
     fig = synthesis_figures.specification_curves(rows, "own", "control", 1, "points")
     curve, marks = fig.axes
     assert curve.get_title() == "A Claim\nstands on 50 %,\nreversed on 50 %"
@@ -413,10 +441,13 @@ def test_curves_are_sorted_and_marks_stand_below_them(closed):
 def test_claims_at_a_glance_stand_right_and_are_reversed_left(closed):
     shares = pd.DataFrame(
         {
-            "model": ["own", "own", "control"], "study": "s", "claim": ["x", "y", "x"],
-            "stands": [80.0, 0.0, 0.0], "reversed": [0.0, 100.0, 0.0],
+            "model": ["own", "own", "control"],
+            "study": "s",
+            "claim": ["x", "y", "x"],
+            "stands": [80.0, 0.0, 0.0],
+            "reversed": [0.0, 100.0, 0.0],
         }
-    )  # fmt: skip
+    )
     fig = synthesis_figures.claims_at_a_glance(
         shares, ["own", "control"], "control", {"s": "it is"}
     )

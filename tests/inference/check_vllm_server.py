@@ -21,9 +21,12 @@ from toy import religion, run
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
 ENVIRONMENT = {
-    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR",
-    "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1",
-}  # fmt: skip
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_COMPILE_DISABLE": "1",
+    "OMP_NUM_THREADS": "1",
+}
 OPTIONS = (
     "--served-model-name calibrant --host 127.0.0.1 --dtype float32 --block-size 32 --enforce-eager"
 )

@@ -302,10 +302,12 @@ def test_max_tokens_has_another_name(serve):
 
 def test_one_of_two_that_exclude_each_other_and_a_seed_are_left_out(serve):
     both = "`temperature` and `top_p` cannot both be specified for this model."
-    server = rejecting([
-        (lambda request: "seed" in request, "seed: Extra inputs are not permitted"),
-        (lambda request: {"temperature", "top_p"} <= request.keys(), both),
-    ])  # fmt: skip
+    server = rejecting(
+        [
+            (lambda request: "seed" in request, "seed: Extra inputs are not permitted"),
+            (lambda request: {"temperature", "top_p"} <= request.keys(), both),
+        ]
+    )
     engine = InspectEngine(MODEL, serve(server))
     engine.prepare(chats(1)[0], DRAWN)
 

@@ -16,81 +16,126 @@ from ingroup.inference.inspect_engine import InspectEngine
 
 CHAT = [{"role": "system", "content": "S."}, {"role": "user", "content": "U?"}]
 REJECTED = {
-    "type": "invalid_request_error", "code": 400, "status": "INVALID_ARGUMENT",
+    "type": "invalid_request_error",
+    "code": 400,
+    "status": "INVALID_ARGUMENT",
     "message": "temperature: not supported for this model",
-}  # fmt: skip
+}
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "99? No."}]}
 TEXT = {"type": "text", "text": "72"}
 
 CHAT_API = {
-    "id": "c", "object": "chat.completion", "created": 0, "model": "dated",
-    "choices": [{
-        "index": 0, "finish_reason": "stop",
-        "message": {"role": "assistant", "content": "72", "reasoning_content": "99? No."},
-    }],
+    "id": "c",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "dated",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "72", "reasoning_content": "99? No."},
+        }
+    ],
     "usage": {
-        "prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80,
+        "prompt_tokens": 50,
+        "completion_tokens": 30,
+        "total_tokens": 80,
         "prompt_tokens_details": {"cached_tokens": 32},
         "completion_tokens_details": {"reasoning_tokens": 25},
     },
-}  # fmt: skip
+}
 RESPONSES_API = {
-    "id": "r", "object": "response", "created_at": 0, "model": "dated", "status": "completed",
+    "id": "r",
+    "object": "response",
+    "created_at": 0,
+    "model": "dated",
+    "status": "completed",
     "output": [
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "99?"}]},
-        {"type": "message", "id": "m", "role": "assistant", "status": "completed",
-         "content": [{"type": "output_text", "text": "72", "annotations": []}]},
+        {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "72", "annotations": []}],
+        },
     ],
-    "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
     "usage": {
-        "input_tokens": 50, "output_tokens": 30, "total_tokens": 80,
+        "input_tokens": 50,
+        "output_tokens": 30,
+        "total_tokens": 80,
         "input_tokens_details": {"cached_tokens": 32},
         "output_tokens_details": {"reasoning_tokens": 25},
     },
-}  # fmt: skip
+}
 ANTHROPIC = {
-    "id": "m", "type": "message", "role": "assistant", "model": "dated",
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "dated",
     "content": [{"type": "thinking", "thinking": "99? No.", "signature": "s"}, TEXT],
-    "stop_reason": "end_turn", "stop_sequence": None,
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
     "usage": {
-        "input_tokens": 18, "cache_read_input_tokens": 32, "cache_creation_input_tokens": 0,
+        "input_tokens": 18,
+        "cache_read_input_tokens": 32,
+        "cache_creation_input_tokens": 0,
         "output_tokens": 30,
     },
-}  # fmt: skip
+}
 GOOGLE = {
-    "candidates": [{
-        "content": {
-            "role": "model", "parts": [{"text": "99? No.", "thought": True}, {"text": "72"}],
-        },
-        "finishReason": "STOP",
-    }],
+    "candidates": [
+        {
+            "content": {
+                "role": "model",
+                "parts": [{"text": "99? No.", "thought": True}, {"text": "72"}],
+            },
+            "finishReason": "STOP",
+        }
+    ],
     "modelVersion": "dated",
     "usageMetadata": {
-        "promptTokenCount": 50, "candidatesTokenCount": 5, "thoughtsTokenCount": 25,
-        "totalTokenCount": 80, "cachedContentTokenCount": 32,
+        "promptTokenCount": 50,
+        "candidatesTokenCount": 5,
+        "thoughtsTokenCount": 25,
+        "totalTokenCount": 80,
+        "cachedContentTokenCount": 32,
     },
-}  # fmt: skip
+}
 STREAMED = [
     {"type": "message_start", "message": ANTHROPIC | {"content": [], "stop_reason": None}},
-    {"type": "content_block_start", "index": 0,
-     "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
-    {"type": "content_block_delta", "index": 0,
-     "delta": {"type": "thinking_delta", "thinking": "99? No."}},
+    {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "thinking_delta", "thinking": "99? No."},
+    },
     {"type": "content_block_stop", "index": 0},
     {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
     {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "72"}},
     {"type": "content_block_stop", "index": 1},
     {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 30}},
     {"type": "message_stop"},
-]  # fmt: skip
+]
 MISTRAL = {
     "conversation_id": "c",
     "usage": {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80},
     "outputs": [
-        {"type": "message.output", "model": "dated", "role": "assistant",
-         "content": [THOUGHT, TEXT]},
+        {
+            "type": "message.output",
+            "model": "dated",
+            "role": "assistant",
+            "content": [THOUGHT, TEXT],
+        },
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)

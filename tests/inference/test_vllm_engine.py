@@ -30,9 +30,10 @@ class Broken:
     [
         (ModuleNotFoundError("No module named 'vllm'"), "No module named 'vllm'"),
         (RuntimeError("operator nms\ndoes not exist"), "operator nms does not exist"),
-        (OSError("libcudart.so.13: cannot open"), "libcudart"), (ImportError(), "ImportError"),
+        (OSError("libcudart.so.13: cannot open"), "libcudart"),
+        (ImportError(), "ImportError"),
     ],
-)  # fmt: skip
+)
 def test_a_missing_or_broken_vllm_is_one_sentence(error, reason, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "vllm"]:
         monkeypatch.delitem(sys.modules, name)

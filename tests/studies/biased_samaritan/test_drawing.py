@@ -17,12 +17,15 @@ def closed():
 def test_helpfulness_has_a_panel_for_single_models_and_one_for_several():
     rows = pd.DataFrame(
         {
-            "shown": ["own", "own", "two models"], "category": "Age",
-            "group": ["senior", "teenager", "senior"], "models": [1, 1, 2],
-            "helpfulness": [60.0, 50.0, 70.0], "control": [55.0, 55.0, 66.0],
+            "shown": ["own", "own", "two models"],
+            "category": "Age",
+            "group": ["senior", "teenager", "senior"],
+            "models": [1, 1, 2],
+            "helpfulness": [60.0, 50.0, 70.0],
+            "control": [55.0, 55.0, 66.0],
             "share": [1.0, 0.0, 0.5],
         }
-    )  # fmt: skip
+    )
     fig = drawing.helpfulness(rows, 0.01)
     one, two = fig.axes
     assert [ax.get_title() for ax in fig.axes] == ["own", "two models"]
@@ -42,9 +45,11 @@ def test_a_bias_stands_before_the_brittleness_of_its_group():
     keys = {"model": "own", "run": [1, 1, 2], "category": ["Age", "Gender", "Age"]}
     about = pd.DataFrame(keys).assign(group=["senior", "male", "senior"])
     biases = about.assign(
-        bias=[2.0, -1.0, 9.0], low=[1.0, -3.0, 8.0], high=[3.0, 1.0, 9.5],
+        bias=[2.0, -1.0, 9.0],
+        low=[1.0, -3.0, 8.0],
+        high=[3.0, 1.0, 9.5],
         significant_holm=[True, False, True],
-    )  # fmt: skip
+    )
     fig = drawing.bias_overview(biases, about.assign(mean=[0.5, 4.0, 1.0]), 0.01)
     (ax,) = fig.axes
     assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [(-0.5, 1.0), (-4.0, 8.0)]

@@ -323,10 +323,14 @@ WHOLE = "expected a whole number from 1."
         (["1,,1,{person}."], "2, column 'title': found '', expected a value"),
         ([A, B, A], "4: found scenario '1', wording '1' again, expected it once; it is there alre"),
         ([A, "1,One,2,{person}  SINGS."], "3: found text '{person}  SINGS.' again, expected it o"),
-        ([A, B.replace("One", "Two")], "3, column 'title': found 'Two', expected 'One', the "
-         "first title of scenario 1."),
-        ([A, B, "2,Two,2,{person} rests."], "4, column 'wording': found scenario 2 in wording 2 "
-         "only, expected 1, 2 as in the"),
+        (
+            [A, B.replace("One", "Two")],
+            "3, column 'title': found 'Two', expected 'One', the first title of scenario 1.",
+        ),
+        (
+            [A, B, "2,Two,2,{person} rests."],
+            "4, column 'wording': found scenario 2 in wording 2 only, expected 1, 2 as in the",
+        ),
         (["1,One,1.0,{person}."], f"2, column 'wording': found '1.0', {WHOLE}"),
         (["1,One,0,{person}."], f"2, column 'wording': found '0', {WHOLE}"),
         (["one,One,1,{person}."], f"2, column 'scenario': found 'one', {WHOLE}"),
@@ -334,7 +338,7 @@ WHOLE = "expected a whole number from 1."
         (["9" * 30 + ",One,1,{person}."], "2, column 'scenario': found '999"),
         ([A, "", "1,One,2,Now, {person}."], "4: found 5 fields, expected 4; a text that holds"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_line_is_one_sentence(tmp_path, lines, sentence):
     file = write(tmp_path / "bad.csv", *lines)
 

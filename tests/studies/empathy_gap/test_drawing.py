@@ -15,10 +15,13 @@ def cells_of(category, setting):
     z = np.arange(len(names) ** 2, dtype=float)
     return pd.DataFrame(
         {
-            "model": "some/own", "setting": setting, "category": category,
-            "z": z, "shown_released": z % 2 == 0,
+            "model": "some/own",
+            "setting": setting,
+            "category": category,
+            "z": z,
+            "shown_released": z % 2 == 0,
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -74,11 +77,18 @@ def drawn_overview():
     """Two gaps of a run, one small and with a large p of whole groups, beside the paper's."""
     gaps = pd.DataFrame(
         {
-            "model": "some/own", "category": ["Religion", "Nationality"], "setting": "P0,S0,T0",
-            "delta": [0.5, 0.2], "low": 0.1, "high": 0.9, "null_low": -0.3, "null_high": 0.3,
-            "points": [3.0, 0.05], "p_groups": [0.01, 0.2],
+            "model": "some/own",
+            "category": ["Religion", "Nationality"],
+            "setting": "P0,S0,T0",
+            "delta": [0.5, 0.2],
+            "low": 0.1,
+            "high": 0.9,
+            "null_low": -0.3,
+            "null_high": 0.3,
+            "points": [3.0, 0.05],
+            "p_groups": [0.01, 0.2],
         }
-    )  # fmt: skip
+    )
     categories = ["Nationality", "Religion"]
     return drawing.gap_overview(gaps, printed.gaps_of_the_paper(), categories, ["P0,S0,T0"])
 
@@ -137,9 +147,11 @@ def test_mean_gaps_mark_the_mean_of_common_blocks():
         {
             "model": ["own", "own", "GPT (printed)"],
             "category": ["Religion", "Nationality", "Religion"],
-            "delta": [1.0, 3.0, 2.0], "points": [1.0, 0.01, None], "common": [True, False, True],
+            "delta": [1.0, 3.0, 2.0],
+            "points": [1.0, 0.01, None],
+            "common": [True, False, True],
         }
-    )  # fmt: skip
+    )
     (ax,) = drawing.mean_gaps(gaps, ["Religion", "Nationality"]).axes
     (bars,) = (line for line in ax.lines if line.get_marker() == "|")
     assert bars.get_xdata().tolist() == [1, 2]
@@ -150,11 +162,16 @@ def test_planted_cells_are_in_two_colours_with_the_models_own_error():
     cells["mean"] = cells.planted + 1
     recovered = pd.DataFrame(
         {
-            "model": "some/own", "setting": "P0,S0,T0", "category": ["Nationality", "Religion"],
-            "planted_delta": 0.5, "delta": 0.4, "model_error": -0.1, "cell_error": 1.0,
+            "model": "some/own",
+            "setting": "P0,S0,T0",
+            "category": ["Nationality", "Religion"],
+            "planted_delta": 0.5,
+            "delta": 0.4,
+            "model_error": -0.1,
+            "cell_error": 1.0,
             "verdict": "as planted",
         }
-    )  # fmt: skip
+    )
     (ax,) = drawing.planted_cells(cells, recovered, ["Religion"]).axes
     other, own = ax.lines[:2]
     n = len(stimuli.identities("Religion"))

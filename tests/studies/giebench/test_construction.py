@@ -132,11 +132,13 @@ LISTS = {
     "quoted in a line": ('1. Topic: "Is it, or not?" (law)\n', ["Is it, or not?"]),
     "bare": ("Topics:\nIs it?\nWas it?\nThat is all.", ["Is it?", "Was it?"]),
     "twice": ("1. Is it?\n2. IS IT?", ["Is it?"]),
-    "formula": ("1. =cmd|' /C calc'!A0 is it?\n2. -+@Is it?",
-                ["cmd|' /C calc'!A0 is it?", "Is it?"]),
+    "formula": (
+        "1. =cmd|' /C calc'!A0 is it?\n2. -+@Is it?",
+        ["cmd|' /C calc'!A0 is it?", "Is it?"],
+    ),
     "controls": ("1. Is\x00 it\ud800\u2028\n2. Was\x1b[0m\tit?", ["Was [0m it?"]),
     "years": ("Should the 1967 Act go?\n1967. Is it?", ["Should the 1967 Act go?", "1967. Is it?"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "topics"), LISTS.values(), ids=LISTS)
@@ -260,17 +262,21 @@ def test_other_columns_their_order_capitals_and_spaces_do_not_matter(tmp_path):
 HEADER = "category,identity,topic,annotator_1,annotator_2,discussed"
 BAD = {
     "mark": (["Age,i,a,pos,,"], "line 2, column 'annotator_1': found 'pos', expected blank, pos"),
-    "met": (["Age,i,a,,,", "Age,i,b,,,offensive"],
-            "line 3, column 'discussed': found 'offensive', expected blank, positive, negative."),
+    "met": (
+        ["Age,i,a,,,", "Age,i,b,,,offensive"],
+        "line 3, column 'discussed': found 'offensive', expected blank, positive, negative.",
+    ),
     "topic": (["Age,i, ,,,"], "line 2, column 'topic': found '', expected text"),
     "category": (["Height,i,a,,,"], "line 2, column 'category': found 'Height', expected Country"),
     "few": (["Age,i,a,,"], "line 2: found 5 fields, expected 6"),
     "twice": (["Age,i,a,,,", "Age,I,A,,,"], "line 3: found identity 'I', topic 'A' again, "),
-    "against": (["Age,i,a,positive,positive,negative"],
-                "line 2, column 'discussed': found 'negative', expected blank, as all .* positive"),
+    "against": (
+        ["Age,i,a,positive,positive,negative"],
+        "line 2, column 'discussed': found 'negative', expected blank, as all .* positive",
+    ),
     "early": (["Age,i,a,,,negative"], "line 2, .*expected blank, as .* say nothing yet"),
     "none": ([], "line 2: found the end of the file"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("lines", "sentence"), BAD.values(), ids=BAD)

@@ -36,10 +36,12 @@ def test_a_radar_is_closed_and_has_print_beside_it():
     categories = ["Gender", "Faith", "Economy"]
     rows = pd.DataFrame(
         {
-            "model": "some/own", "category": [*categories, statistics.OVERALL],
-            "accuracy": [10.0, 20.0, 30.0, 20.0], "in_print": np.nan,
+            "model": "some/own",
+            "category": [*categories, statistics.OVERALL],
+            "accuracy": [10.0, 20.0, 30.0, 20.0],
+            "in_print": np.nan,
         }
-    )  # fmt: skip
+    )
     printed = rows.assign(model="some/other", in_print=[40.0, 50.0, 60.0, 50.0])
     fig = drawing.radars(pd.concat([rows, printed]), categories)
     one, two = fig.axes
@@ -48,8 +50,10 @@ def test_a_radar_is_closed_and_has_print_beside_it():
     np.testing.assert_allclose(own.get_xdata(), [0, 2 * np.pi / 3, 4 * np.pi / 3, 2 * np.pi])
     assert set(guess.get_ydata()) == {100 * statistics.CHANCE}
     assert [text.get_text() for text in two.get_legend().get_texts()] == [
-        "other", "other, in print", "by chance",
-    ]  # fmt: skip
+        "other",
+        "other, in print",
+        "by chance",
+    ]
     assert two.lines[1].get_ydata().tolist() == [40, 50, 60, 40]
 
 

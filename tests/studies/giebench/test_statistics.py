@@ -611,19 +611,23 @@ def changed(column, value, answers=BY_HAND):
 
 
 REFUSED = [
-    (lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
-     r"item 0 \(prompt Raw\) was asked twice, expected once: take the rows of one shift"),
+    (
+        lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
+        r"item 0 \(prompt Raw\) was asked twice, expected once: take the rows of one shift",
+    ),
     (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw\) was asked twice"),
     (lambda: changes(BY_HAND, "Raw", "ID"), "item 0 was not asked with 'ID', expected both"),
     (lambda: changes(BY_HAND[:-1], "Raw", "COT"), "item 2 was not asked with 'COT', expected"),
     (lambda: changes(BY_HAND[1:], "Raw", "COT"), "item 0 was not asked with 'Raw'"),
-    (lambda: by_position(BY_HAND),
-     r"item 0 \(prompt Raw\) was asked with the shifts \[0\] .* at \['A'\], expected 0 to 3"),
+    (
+        lambda: by_position(BY_HAND),
+        r"item 0 \(prompt Raw\) was asked with the shifts \[0\] .* at \['A'\], expected 0 to 3",
+    ),
     (lambda: position_test(SOME[:-1]), r"item Age 2 .* the shifts \[0, 1, 2\]"),
     (lambda: consistency(changed("correct", "A", SOME)), r"at \['A', 'A', 'C', 'D'\]"),
     (lambda: consistency(changed("shift", 4, SOME)), r"the shifts \[0, 2, 3, 4\]"),
     (lambda: mismatch(GENDER[:-1], [("Male", "Female")]), "item f2 was not asked with 'other'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED)

@@ -647,16 +647,22 @@ def test_an_item_whose_prompts_all_cannot_be_taken_apart_has_no_identity(folder)
 
 DISAGREE = [
     (lambda r: r.pop("7"), "ID-Prompt.json, key '7': found no such key, expected it as in COT-"),
-    (lambda r: r.update({"90": r["7"]}),
-     "COT-Prompt.json, key '90': found no such key, expected it as in ID-Prompt.json."),
-    (lambda r: r["0"].update(correct="D"),
-     "ID-Prompt.json, key '0', field 'correct': found 'D', expected 'A' as in COT-Prompt"),
-    (lambda r: r["0"].update(category="Age"),
-     "ID-Prompt.json, key '0', field 'category': found 'Age', expected 'Orientation' as in"),
+    (
+        lambda r: r.update({"90": r["7"]}),
+        "COT-Prompt.json, key '90': found no such key, expected it as in ID-Prompt.json.",
+    ),
+    (
+        lambda r: r["0"].update(correct="D"),
+        "ID-Prompt.json, key '0', field 'correct': found 'D', expected 'A' as in COT-Prompt",
+    ),
+    (
+        lambda r: r["0"].update(category="Age"),
+        "ID-Prompt.json, key '0', field 'category': found 'Age', expected 'Orientation' as in",
+    ),
     (lambda r: r["0"].update(prompt=" "), "key '0', field 'prompt': found ' ', expected a text"),
     (lambda r: r["0"].pop("correct"), "key '0': found no field 'correct', expected the fields"),
     (lambda r: r["0"].update(correct="E"), "field 'correct': found 'E', expected one letter"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("edit", "sentence"), DISAGREE)

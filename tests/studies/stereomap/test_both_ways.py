@@ -70,5 +70,9 @@ def test_without_scored_answers_the_tables_have_no_row():
     both = both_ways.ratings(once, nothing)
     assert len(both) == len(both_ways.agreement_by_construct(both, once)) == 0
     assert both_ways.rating_distribution(both).columns.tolist() == [
-        "model", "way", "n", "rating", "share",
-    ]  # fmt: skip
+        "model",
+        "way",
+        "n",
+        "rating",
+        "share",
+    ]
