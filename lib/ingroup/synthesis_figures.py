@@ -320,8 +320,11 @@ def specification_curves(
     n_down = math.ceil(len(claims) / across)
     n_options = sum(map(len, choices.values()))
     fig, axes, size, inches = _curves_above_marks(n_down, across, n_options)
-    # Beside a flat curve its label takes two lines.
-    n_letters = int(160 * inches / figures.points(6))
+    # Beside a flat curve its label takes two lines; titles in large type make it flatter still.
+    larger = figures.points(6) / 6
+    n_letters = int(27 * inches / larger**3)
+    # Five titles side by side have no room for larger type.
+    of_title = figures.points(6) if across < 5 else 6
     ylabel = textwrap.fill(ylabel, n_letters)
 
     # In reading order: the panel of each curve, and the panel of its marks.
@@ -339,7 +342,7 @@ def specification_curves(
         beside = table[(table.model == control) & (table.claim == claim)]
         _draw_curve(upper, rows, beside, 0.75 * figures.TWO_COLUMNS / across)
         draw_marks(lower, rows, choices, is_first, size)
-        upper.set_title(f"{written(claim)}\n{outcome(rows)}", fontsize=figures.points(6))
+        upper.set_title(f"{written(claim)}\n{outcome(rows)}", fontsize=of_title)
         upper.tick_params(labelsize=smallest)
         upper.set_ylabel(ylabel if is_first else "", fontsize=figures.points(6))
         lower.set_xlabel("paths, by estimate" if is_last else "", fontsize=smallest)
