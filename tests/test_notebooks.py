@@ -69,6 +69,8 @@ def test_a_notebook_ends_with_something_to_try_and_an_exercise_whose_solution_is
     assert question.source.startswith("### Exercise")
     assert solution.metadata.tags == ["solution"]
     assert solution.metadata.jupyter.source_hidden
+    # After all cells have run, the answer would stand below the exercise.
+    assert solution.metadata.jupyter.outputs_hidden
 
     first_line, *_, last_line = solution.source.splitlines()
     assert first_line.startswith("# ")

@@ -150,10 +150,12 @@ def test_a_run_of_jupyterlab_can_be_read(own, capsys):
 
     cli.call("runs")
     lines = capsys.readouterr().out.splitlines()
-    assert "  10_study: in JupyterLab, as the notebook has it" in lines
+    assert "  10_study: started in JupyterLab, as the notebook has it" in lines
+    assert lines[-1].startswith("A run's tables and figures are in build/runs/<run>/")
     place = lines.index(f"{name}:")
     assert lines[place + 1] == (
-        "  10_study: in JupyterLab, N_EVENTS=6, SETTINGS=P0,S0,T0;P1,S0,T0;P2,S0,T0;P3,S0,T0"
+        "  10_study: started in JupyterLab, N_EVENTS=6, "
+        "SETTINGS=P0,S0,T0;P1,S0,T0;P2,S0,T0;P3,S0,T0"
     )
 
 
@@ -336,7 +338,7 @@ def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
             "00_map",
             '"default"',
             '"old"',
-            "RUN must be a run that is there, found 'old'; there are default mine",
+            "there is no run 'old' to read; RUN can be 'default', 'mine'",
         ),
         (
             "51_audit_empathy_gap",
@@ -356,7 +358,12 @@ def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
             "CLUSTER_SEEDS = 0",
             "CLUSTER_SEEDS must be a whole number, 1 to 10^9, found 0",
         ),
-        ("61_comparison", '"default"', "3", "RUN must be a run that is there, found 3; "),
+        (
+            "61_comparison",
+            '"default"',
+            "3",
+            "there is no run 3 to read; RUN can be 'default', 'mine'",
+        ),
     ],
 )
 def test_a_wrong_parameter_of_a_copy_that_reports_on_a_run_is_refused_in_one_sentence(

@@ -15,6 +15,10 @@ from typing import Any, NoReturn
 
 from ingroup.commands import processes, settings
 
+WHERE = (
+    "A run's tables and figures are in build/runs/<run>/; "
+    "those of the default run are in build/tables/ and figures/."
+)
 TWO = 2  # notebooks at a time; a model of your own may fill the machine alone
 # doit keeps its digests with ingroup.commands.decide.Kept.
 KEPT = {
@@ -286,7 +290,9 @@ def _show_runs() -> int:
         for notebook, start in settings.started_in_lab(name).items():
             changes = [f"{parameter}={value}" for parameter, value in start["changed"].items()]
             how = ", ".join(changes) or "as the notebook has it"
-            print(f"  {notebook}: in JupyterLab, {how}")
+            print(f"  {notebook}: started in JupyterLab, {how}")
+    if names:
+        print(WHERE)
     return 0
 
 

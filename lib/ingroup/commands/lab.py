@@ -162,7 +162,7 @@ def _checked_run(names: Mapping[str, Any]) -> str:
             runs.append(name)
     if run not in runs:
         raise InputError(
-            f"RUN must be a run that is there, found {run!r}; there are {' '.join(runs)}"
+            f"there is no run {run!r} to read; RUN can be {', '.join(map(repr, runs))}"
         )
     return run
 
