@@ -316,8 +316,28 @@ def test_the_decisive_choice_is_the_one_whose_options_lie_furthest_apart():
     table = synthesis.decisive(shares, options)
     assert table.index.tolist() == [("m", "s", "x", "stands", "reading")]
     assert table.apart.tolist() == [80]
-    assert table["share of the paths under each option (%)"].tolist() == ["free: 90, drawn: 10"]
+    assert table["share of the paths under each option (%)"].tolist() == ["free: 90; drawn: 10"]
     assert synthesis.decisive(shares.assign(stands=100.0), options).empty
+
+
+def test_an_option_that_could_not_show_a_claim_cannot_be_told():
+    """By hand: greedy answers do not vary, so that reading has no share."""
+    names = ["model", "study", "claim"]
+    claims = pd.MultiIndex.from_tuples([("m", "s", "x")], names=names)
+    shares = pd.DataFrame({"stands": [50.0], "reversed": 0.0}, claims)
+    rows = [
+        ("m", "s", "x", "reading", "greedy, turn", np.nan, np.nan),
+        ("m", "s", "x", "reading", "drawn, turn", 0, 0),
+        ("m", "s", "x", "reading", "expected, turn", 100, 0),
+    ]
+    columns = [*names, "choice", "option", "stands", "reversed"]
+    options = pd.DataFrame(rows, columns=columns).set_index(columns[:5])
+
+    table = synthesis.decisive(shares, options)
+
+    assert table.apart.tolist() == [100]
+    shown = table["share of the paths under each option (%)"].tolist()
+    assert shown == ["greedy, turn: cannot be told; drawn, turn: 0; expected, turn: 100"]
 
 
 def portrait_rows():

@@ -393,8 +393,9 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Index as `shares`. ``it`` (stands or reversed) differs most between the options of
-        ``choice``: by ``apart`` percent. A text has the share under each option. The claims that
-        depend most on a choice come first.
+        ``choice``: by ``apart`` percent. A text has the share under each option, or "cannot be
+        told" where no path could show the claim. The claims that depend most on a choice come
+        first.
     """
     ways = ["stands", "reversed"]
     claim = list(shares.index.names)
@@ -405,11 +406,14 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     # There is one row per claim, way (stands or reversed), choice and option.
     rows = options[ways].rename_axis(columns="it").stack().rename("share").reset_index()
     rows = rows[pd.MultiIndex.from_frame(rows[claim]).isin(contested)]
-    rows[under_each] = rows.option + rows.share.map(": {:.0f}".format).astype(str)
+    percent = rows.share.map("{:.0f}".format).astype(str)
+    # Under some options, no path could show the claim, so there is no share.
+    percent = percent.mask(rows.share.isna(), "cannot be told")
+    rows[under_each] = rows.option + ": " + percent
 
     # A row has the smallest and the largest share over the options of a choice, and all as a text.
     choices = rows.groupby([*claim, "it", "choice"], sort=False)
-    table = choices.agg({"share": ["min", "max"], under_each: ", ".join})
+    table = choices.agg({"share": ["min", "max"], under_each: "; ".join})
     table.columns = ["min", "max", under_each]
     table.insert(0, "apart", table.pop("max") - table.pop("min"))
     table = table.sort_values("apart", ascending=False, kind="stable").round()
