@@ -123,18 +123,18 @@ def match_tuples(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     accuracy = by_tuple.accuracy_pct
     keys = pd.MultiIndex.from_frame(table[TUPLE])
     is_same = keys.isin(accuracy.index)
-    same = accuracy.reindex(keys)
+    of_same = accuracy.reindex(keys)
 
     reversed_keys = keys.reorder_levels(["identity_j", "identity_i", "condition"])
     is_reversed = reversed_keys.isin(accuracy.index)
-    reversed_ = accuracy.reindex(reversed_keys)
+    of_reversed = accuracy.reindex(reversed_keys)
 
     # A tuple that stands there in both orders counts as the same.
     order = np.where(is_reversed, "reversed", "")
     order = np.where(is_same, "same", order)
     matches = {
         "order": order,
-        "accuracy_pct": np.where(is_same, same, reversed_),
+        "accuracy_pct": np.where(is_same, of_same, of_reversed),
     }
     return pd.DataFrame(matches, index=table.index)
 
