@@ -56,11 +56,15 @@ def table_names(folder: Path, words: Mapping[str, str]) -> dict[tuple[str, str],
     names = {}
     for file in folder.glob("*/table*.csv"):
         # The files are called tableNN_<what>.csv.
-        place = f"Table {int(file.stem[5:7])}"
-        name = file.stem[8:].replace("_", " ")
+        table, _, what = file.stem.partition("_")
+        number = int(table.removeprefix("table"))
+        name = what.replace("_", " ")
         for part, word in words.items():
             name = re.sub(rf"{part}\b", word, name)
-        names[file.parent.name, place] = name
+
+        study = file.parent.name
+        place = f"Table {number}"
+        names[study, place] = name
     return names
 
 
@@ -85,7 +89,8 @@ def printed_numbers(
     """
     lines, tops = _lines(numbers, names)
     bottom = lines[-1].y
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.108 * bottom + 0.4))
+    height = 0.108 * bottom + 0.4
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
     for line in lines:
         _draw_line(ax, line)
 
@@ -94,11 +99,17 @@ def printed_numbers(
     ax.text(_COUNT, 1.0, "numbers", ha="right", **_small())
     ax.text(_SLIPS, 0.2, "contradict", ha="right", color=_RED, **_small())
 
+    verdicts = numbers.verdict.unique()
     for verdict, (colour, _) in STYLE.items():
-        if (numbers["verdict"] == verdict).any():
+        if verdict in verdicts:
             # An empty line, which only the legend shows.
             ax.plot([], [], color=colour, linewidth=4, label=verdict)
-    ax.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 0.0), handlelength=1)
+    ax.legend(
+        ncols=5,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        handlelength=1,
+    )
     ax.set(xlim=(-95, _SLIPS), ylim=(bottom + 0.6, -0.4))
     ax.axis("off")
     return fig
@@ -124,31 +135,37 @@ def _lines(
         name = names.get((study, place), "phrases and numbers")
         label = f"{name}   {place}"
         # A table that is too wide for a line has one line per column.
-        is_wide = len(own) > WIDTH
-        by_line = own["column"] if is_wide else own["place"]
+        by_line = "column" if len(own) > WIDTH else "place"
+        is_first = True
         for column, part in own.groupby(by_line, sort=False):
             y += 1.0
             # Only the first line has the name and the counts of the place.
-            if part.index[0] == own.index[0]:
-                lines.append(_Line(y, label, part, own))
-            else:
-                lines.append(_Line(y, str(column), part, None))
+            shown = label if is_first else str(column)
+            counted = own if is_first else None
+            line = _Line(y, shown, part, counted)
+            lines.append(line)
+            is_first = False
+
     return lines, tops
 
 
 def _draw_line(ax: Axes, line: _Line) -> None:
     """The ticks of a line, its name on the left and its counts on the right."""
+    y = line.y
     for verdict, (colour, height) in STYLE.items():
-        is_verdict = line.numbers["verdict"] == verdict
+        is_verdict = line.numbers.verdict == verdict
         x = np.flatnonzero(is_verdict) + 0.5
-        low = line.y - height / 2
-        high = line.y + height / 2
-        ax.vlines(x, low, high, colour, linewidth=0.72)
-    ax.text(-4, line.y, line.label, ha="right", **_small())
+        half = height / 2
+        ax.vlines(x, y - half, y + half, colour, linewidth=0.72)
+    ax.text(-4, y, line.label, ha="right", **_small())
 
     if line.of_place is None:
         return
-    is_slip = line.of_place["verdict"] == "contradicts"
-    n_slips = is_slip.sum()
-    ax.text(_COUNT, line.y, len(line.of_place), ha="right", **_small())
-    ax.text(_SLIPS, line.y, n_slips or "", ha="right", color=_RED, fontweight="bold", **_small())
+
+    n_numbers = len(line.of_place)
+    ax.text(_COUNT, y, n_numbers, ha="right", **_small())
+
+    is_slip = line.of_place.verdict == "contradicts"
+    # A place without a slip shows nothing, not 0.
+    slips = is_slip.sum() or ""
+    ax.text(_SLIPS, y, slips, ha="right", color=_RED, fontweight="bold", **_small())

@@ -148,16 +148,21 @@ def store_of(call: Call) -> str:
     Returns
     -------
     str
-        For example ``"data/recordings/<model>/empathy_gap/sample-12/<model>@vllm/P0,S0,T0"``. No
-        name has the place of a model's folder, not even that of a folder from an earlier version.
+        For example ``"data/recordings/<model>/empathy_gap/sample-12/<model>@vllm/P0,S0,T0"``. A
+        model that is loaded from a folder stands there by its name, without the folder's path.
     """
     folder = call.folder
     name = folder.as_posix()
     roots = {"data/recordings": paths.RECORDINGS, "build/responses": paths.RESPONSES}
     for shown, root in roots.items():
         if root in folder.parents:
-            name = f"{shown}/{folder.relative_to(root).as_posix()}"
-    return name.replace(folder_name(call.loaded), folder_name(call.model))
+            inside = folder.relative_to(root)
+            name = f"{shown}/{inside.as_posix()}"
+
+    # Earlier versions put the whole path of the model's folder into the name of the store.
+    path_of_model = folder_name(call.loaded)
+    name_of_model = folder_name(call.model)
+    return name.replace(path_of_model, name_of_model)
 
 
 def _calls_of_run(study: str, run: str) -> tuple[list[Call], Rule]:

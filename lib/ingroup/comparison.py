@@ -131,7 +131,9 @@ def joined(tables: Mapping[tuple[str, str, str], pd.DataFrame]) -> pd.DataFrame:
     """
     if not tables:
         return pd.DataFrame(columns=[*PAIR, "effect", "difference", "p", "p_holm"])
-    return pd.concat(tables, names=PAIR).reset_index(PAIR).reset_index(drop=True)
+    table = pd.concat(tables, names=PAIR)
+    table = table.reset_index(PAIR)
+    return table.reset_index(drop=True)
 
 
 def counts(differences: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:

@@ -44,13 +44,16 @@ def unlike(call: Call) -> Iterator[tuple[Kind, int]]:
         The kind and number of a trial; a trial may be of two kinds. A status is a kind, and
         "missing" trials, which were not asked, are left out.
     """
-    read = notebook.read(call)
-    answers = zip(read.status, read.otherwise, strict=True)
-    for trial, (status, otherwise) in enumerate(answers):
+    answers = notebook.read(call)
+    by_released_rule = Kind(OTHERWISE, 'metadata.otherwise == "yes"')
+
+    for trial, answer in enumerate(answers.itertuples()):
+        status = answer.status
         if status not in ("ok", "missing"):
-            yield Kind(status, f'status == "{status}"'), trial
-        if otherwise == "yes":
-            yield Kind(OTHERWISE, 'metadata.otherwise == "yes"'), trial
+            kind = Kind(status, f'status == "{status}"')
+            yield kind, trial
+        if answer.otherwise == "yes":
+            yield by_released_rule, trial
 
 
 def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
@@ -75,10 +78,18 @@ def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
             is_own &= matrix[name] == value
 
     # The sort is stable, so that of equal cells the same two are named on every machine.
-    ordered = matrix[is_own & matrix.z.notna()].sort_values("z", kind="stable")
+    has_number = matrix.z.notna()
+    cells = matrix[is_own & has_number]
+    ordered = cells.sort_values("z", kind="stable")
     if ordered.empty:
         return []
-    return [("lowest", ordered.iloc[0]), ("highest", ordered.iloc[-1])]
+
+    lowest = ordered.iloc[0]
+    highest = ordered.iloc[-1]
+    return [
+        ("lowest", lowest),
+        ("highest", highest),
+    ]
 
 
 def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
@@ -99,16 +110,24 @@ def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
     (block,) = call.design.blocks
     keys = [name for name in block.factors if name in matrix]
     for which, cell in ends(matrix, call):
-        named = " of ".join(cell[keys])
-        shows = " and ".join(f'metadata.{key} == "{cell[key]}"' for key in keys)
-        kind = Kind(f"the {which} cell, {named}, mean {cell['mean']:.1f}", shows)
-
         levels = dict(block.factors)
+        tests = []
         for key in keys:
-            levels[key] = [cell[key]]
+            level = cell[key]
+            levels[key] = [level]
+            tests.append(f'metadata.{key} == "{level}"')
+
+        named = " of ".join(cell[keys])
+        mean = cell["mean"]
+        kind = Kind(
+            name=f"the {which} cell, {named}, mean {mean:.1f}",
+            filter=" and ".join(tests),
+        )
         # All combinations of the other factors were asked about this cell.
-        for condition in product(*levels.values()):
-            yield kind, block.index(dict(zip(levels, condition, strict=True)))
+        for combination in product(*levels.values()):
+            condition = dict(zip(levels, combination, strict=True))
+            trial = block.index(condition)
+            yield kind, trial
 
 
 def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
@@ -128,8 +147,12 @@ def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
     # The step is rounded up, so that at most SHOWN trials are taken.
     step = -(-len(trials) // SHOWN)
     for number, (call, trial) in enumerate(trials[::step], start=1):
-        row = stored(call).read(trial, trial + 1, ["text", "reasoning"]).iloc[0]
-        turns = [turn["content"] for turn in call.design[trial].messages]
+        store = stored(call)
+        rows = store.read(trial, trial + 1, ["text", "reasoning"])
+        row = rows.iloc[0]
+
+        messages = call.design[trial].messages
+        turns = [message["content"] for message in messages]
         yield {
             "call": call.title,
             "trial": trial,

@@ -1,4 +1,4 @@
-"""What a run found about the papers' claims: verdicts by model, and sentences about all claims."""
+"""What a run found about the papers' claims: verdicts by model, words by paper, and sentences."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -366,14 +366,17 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
 
     Notes
     -----
-    A keyword, in lower case, counts if it has no space and is a word letter by letter (a word with
-    a capital is never met). Then score_d = sum of the directions in d / N, where N counts all pairs
-    of a keyword and a dimension. In a dimension without directions each pair counts +1; a missing
-    direction makes the score missing. Share is pairs of the dimension / N. Only a membership that
-    is not 1 is left out as odd.
+    A keyword counts if, in lower case, it has no space and equals a word of the dictionary; so a
+    word with a capital is never found. A keyword makes a pair with each dimension of its word. With
+    N pairs in all dimensions together,
 
-    The released script also lemmatises by WordNet as nouns (its import is missing, so it fails);
-    this function does not.
+        share_d = pairs in d / N,  score_d = sum of the directions in d / N.
+
+    In a dimension without directions each pair counts +1. In the other dimensions a pair without a
+    direction makes the score missing. Unlike `scores`, odd pairs count, if their word is a member.
+
+    The released script calls WordNet to make nouns singular, but lacks its import and fails there.
+    This function leaves that step out.
     """
     keywords = found.keyword.str.strip().str.lower()
     has_space = keywords.str.contains(" ")

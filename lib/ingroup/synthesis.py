@@ -143,11 +143,11 @@ def measured(
     Parameters
     ----------
     views : mapping of tuple to sequence of View
-        The portrait of each model by each study.
+        The measures of each study for each model, by model and study.
     taught : mapping of tuple to sequence of View
-        The same portraits of what calibrants were taught; other models have none.
+        The same measures of what calibrants were taught; other models have none.
     seed : int
-        Gives each study, and each ``draw`` of its views, random numbers of its own.
+        Each study, and each ``draw`` of its views, has its own random numbers from this seed.
     n_resamples : int
         The number of draws.
 
@@ -171,8 +171,11 @@ def measured(
             rng = own_generator(seed, study, view.draw)
             of_view = standardised.measure(view.items, view.sd, rng, n_resamples, view.together)
             rows = of_view.effects.assign(model=model, study=study, measure=view.measure)
-            # Planted items are divided by the SD of the model's answers, not by their own.
-            rows["planted"] = np.nan if truth is None else truth.items.mean() / (view.sd or 1)
+            rows["planted"] = np.nan
+            if truth is not None:
+                # Planted items are divided by the SD of the model's answers, not by their own. A
+                # model that always gives one answer has the SD 0.
+                rows["planted"] = truth.items.mean() / (view.sd or 1)
             effects.append(rows.reset_index())
             draws.setdefault((model, view.measure), []).append(of_view.draws)
 

@@ -1,4 +1,4 @@
-"""A claim under every combination of the choices that a paper leaves open.
+"""Verdicts on a claim from every combination of the choices that a paper leaves open.
 
 A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
 is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. A path

@@ -237,12 +237,19 @@ def mean_distribution(calls: Sequence[Call]) -> pd.DataFrame:
     """
     by_model: dict[str, list[NDArray]] = {}
     for call in calls:
-        if call.over_choices:
-            responses = stored(call).read(columns=["probabilities"])
-            of_prompts = probabilities(responses, call.sampling.choices)[:, 0]
-            by_model.setdefault(call.model, []).append(np.nanmean(of_prompts, axis=0))
+        if not call.over_choices:
+            continue
+
+        responses = stored(call).read(columns=["probabilities"])
+        # A reply is one rating, so the second axis has the length 1.
+        of_prompts = probabilities(responses, call.sampling.choices)[:, 0]
+        of_category = np.nanmean(of_prompts, axis=0)
+        by_model.setdefault(call.model, []).append(of_category)
+
+    means = {}
+    for model, of_categories in by_model.items():
+        means[model] = np.mean(of_categories, axis=0)
 
     scale = stimuli.request()
     points = pd.RangeIndex(scale.low, scale.high + 1, name="answer")
-    means = {model: np.mean(categories, axis=0) for model, categories in by_model.items()}
     return pd.DataFrame(means, points)

@@ -25,8 +25,8 @@ def score_of(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     """
     by_keys = scores.set_index(KEYS)
     keys = pd.MultiIndex.from_frame(rows[KEYS])
-    found = by_keys["mean_score"].reindex(keys)
-    return found.to_numpy()
+    in_rows = by_keys.mean_score.reindex(keys)
+    return in_rows.to_numpy()
 
 
 def above_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
@@ -65,8 +65,13 @@ def largest_spread(mean: np.ndarray, n: int) -> np.ndarray:
         The deviation of scores that are all 1 or 100, with n - 1 in the denominator.
     """
     on_scale = mean.clip(1, 100)
-    variance = (on_scale - 1) * (100 - on_scale)
-    return np.sqrt(n / (n - 1) * variance)
+    from_low = on_scale - 1
+    from_high = 100 - on_scale
+    variance = from_low * from_high
+
+    # The variance above has n in its denominator.
+    ratio = n / (n - 1)
+    return np.sqrt(ratio * variance)
 
 
 def brittleness(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -84,14 +89,15 @@ def brittleness(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = pd.concat(tables, names=["category"])
     rows = rows.reset_index("category")
-    words = rows["model"].str.split("-")
-    return rows.assign(maker=words.str[0])
+    words = rows.model.str.split("-")
+    rows["maker"] = words.str[0]
+    return rows
 
 
 def against_range(
     rows: pd.DataFrame, makers: Sequence[str], low: float, high: float, names: pd.DataFrame
 ) -> tuple[str, bool, str]:
-    """Hold averages by model and category, and single cells, against a range of the text.
+    """Check whether averages by model and category, and single cells, are in a range of the text.
 
     Parameters
     ----------
@@ -113,40 +119,52 @@ def against_range(
     str
         Which averages, and how many cells, are outside.
     """
-    is_own = rows["maker"].isin(makers)
+    is_own = rows.maker.isin(makers)
     own = rows[is_own]
-    cells = own["mean_sd"]
+    cells = own.mean_sd
+    n_cells = len(cells)
     n_inside = cells.between(low, high).sum()
-    n_outside = len(cells) - n_inside
+    n_outside = n_cells - n_inside
 
-    levels = own.groupby(["maker", "model", "category"])["mean_sd"].mean()
-    is_inside = levels.between(low, high)
-    averages = _named(levels[~is_inside], names)
-    because = f"By model and category {averages}; "
-    because += f"{n_outside} of {len(cells)} cells are outside"
+    by_model = own.groupby(["maker", "model", "category"])
+    averages = by_model.mean_sd.mean()
+    is_inside = averages.between(low, high)
+    all_inside = bool(is_inside.all())
+    outside = averages[~is_inside]
 
-    # The text may mean the average over models: the kindest reading is named, too.
-    of_category = levels.groupby("category").mean()
-    if not is_inside.all() and of_category.between(low, high).all():
-        n_models = own["model"].nunique()
-        because += f"; only the mean of the {n_models} models is inside for each category"
+    why = f"By model and category {_named(outside, names)}; "
+    why += f"{n_outside} of {n_cells} cells are outside"
+    # The text may mean the average over models, so this kindest reading is named, too.
+    over_models = averages.groupby("category").mean()
+    is_kindest_inside = over_models.between(low, high).all()
+    if is_kindest_inside and not all_inside:
+        n_models = own.model.nunique()
+        why += f"; only the mean of the {n_models} models is inside for each category"
+    why += "."
 
-    shown = f"{levels.min():.2f} to {levels.max():.2f} by model and category, "
+    shown = f"{averages.min():.2f} to {averages.max():.2f} by model and category, "
     shown += f"{cells.min()} to {cells.max()} by cell"
-    return shown, bool(is_inside.all()), because + "."
+    return shown, all_inside, why
 
 
 def _named(averages: pd.Series, names: pd.DataFrame) -> str:
     """Averages by maker, model and category as a text, with the models' printed names."""
+    if averages.empty:
+        return "all are inside"
+
     once = names.drop_duplicates("model")
-    labels = once.set_index("model")["model_label"]
+    by_model = once.set_index("model")
+    labels = by_model.model_label
 
     parts = []
     for model, own in averages.groupby("model", sort=False):
         texts = []
         for (_, _, category), average in own.items():
-            texts.append(f"{average:.2f} ({category})")
-        joined = " and ".join(texts)
-        parts.append(f"{labels[model]} has {joined}")
+            text = f"{average:.2f} ({category})"
+            texts.append(text)
 
-    return ", ".join(parts) or "all are inside"
+        joined = " and ".join(texts)
+        part = f"{labels[model]} has {joined}"
+        parts.append(part)
+
+    return ", ".join(parts)

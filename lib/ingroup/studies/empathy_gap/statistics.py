@@ -336,14 +336,14 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
         ``one name``, ``two names`` and ``one name beyond two names``, which is their difference:
         t-tests over events of the effects in points. Where each group has one name, there is only
         ``one name``, and its difference is delta in points. Where a model answers all events
-        alike, these are not a sample. Statistic, interval, p and least are NaN then.
+        alike, the events are not a sample, so statistic, p, interval and ``least`` are NaN.
 
     Notes
     -----
-    delta takes "a Latina" with herself and with "a Latino" as one kind of pair. It also takes a
-    group of many names that all rate high as one that favours itself. Here each event k is
-    regressed by least squares on both kinds of pair, and on a level for each perceiver i and each
-    experiencer j::
+    delta counts "a Latina" with herself and with "a Latino" as one kind of pair. A group of many
+    names that rate everybody high also looks to delta like one that favours itself. Here each event
+    k is regressed by least squares on both kinds of pair, and on a level for each perceiver i and
+    each experiencer j::
 
         x_ijk = perceiver_ik + experiencer_jk + one_k [i = j] + two_k [same_ij, i != j] + rest
 

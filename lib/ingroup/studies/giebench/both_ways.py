@@ -63,12 +63,14 @@ def free_beside_choices(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataF
     rows = []
     for call in calls:
         if call.over_choices and call.key in in_text:
-            compared = _compared(in_text[call.key], call, rule)
-            rows.append({"model": call.model, "plan": call.labels["plan"], **compared})
+            row = {"model": call.model, "plan": call.labels["plan"]}
+            row |= _compared(in_text[call.key], call, rule)
+            rows.append(row)
 
-    # Without a row the table still has its index.
-    table = pd.DataFrame(rows, columns=None if rows else KEYS)
-    return table.set_index(KEYS)
+    if not rows:
+        # The table still has its index.
+        return pd.DataFrame(columns=KEYS).set_index(KEYS)
+    return pd.DataFrame(rows).set_index(KEYS)
 
 
 def _compared(in_text: Call, scored: Call, rule: Rule) -> dict[str, Any]:
@@ -77,13 +79,17 @@ def _compared(in_text: Call, scored: Call, rule: Rule) -> dict[str, Any]:
     chosen = load(scored, rule)[[*_PROMPT, "letter"]]
     # A reply's mass is a list, of one number here.
     chosen["mass"] = masses.list.flatten().astype(float)
-    both = load(in_text, rule).merge(chosen, on=_PROMPT, suffixes=("", "_chosen"))
+    written = load(in_text, rule)
+    both = written.merge(chosen, on=_PROMPT, suffixes=("", "_chosen"))
 
-    letters = []
+    # A verdict is a letter in brackets; a text that begins with none has None.
+    begun = []
     for verdict in beginnings(both.reply, scored.sampling.choices):
-        letters.append(verdict.strip("[]") if verdict else None)
+        letter = verdict.strip("[]") if verdict else None
+        begun.append(letter)
 
-    row = agreement(both.letter, both.letter_chosen, both["mass"], begun=letters)
+    row = agreement(both.letter, both.letter_chosen, both["mass"], begun=begun)
     for reason in REASONS:
-        row[reason] = int(both.status.eq(reason).sum())
+        has_reason = both.status == reason
+        row[reason] = int(has_reason.sum())
     return row

@@ -33,7 +33,8 @@ def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
     half = half[:, np.newaxis]
 
     k = percent * numbers / 100
-    nearest = 100 * k.round() / numbers
+    nearest_k = k.round()
+    nearest = 100 * nearest_k / numbers
     distance = np.abs(nearest - percent)
     return distance <= half + FLOAT_ERROR
 
@@ -55,7 +56,7 @@ def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
     """
     counts = {}
     for category, own in cells.groupby("category", sort=False):
-        is_whole = whole(own["accuracy_pct_printed"], numbers)
+        is_whole = whole(own.accuracy_pct_printed, numbers)
         counts[category] = is_whole.sum(axis=0)
     return pd.DataFrame(counts, index=numbers)
 
@@ -118,17 +119,22 @@ def match_tuples(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
         By row of `table`: ``order``, "same", "reversed" or "" (not there), and ``accuracy_pct``,
         the number that `other` prints for it.
     """
-    accuracy = other.set_index(TUPLE)["accuracy_pct"]
+    by_tuple = other.set_index(TUPLE)
+    accuracy = by_tuple.accuracy_pct
     keys = pd.MultiIndex.from_frame(table[TUPLE])
-    turned_keys = keys.reorder_levels(["identity_j", "identity_i", "condition"])
-
     is_same = keys.isin(accuracy.index)
-    is_turned = turned_keys.isin(accuracy.index)
-    same = accuracy.reindex(keys).to_numpy()
-    turned = accuracy.reindex(turned_keys).to_numpy()
+    of_same = accuracy.reindex(keys)
+
+    reversed_keys = keys.reorder_levels(["identity_j", "identity_i", "condition"])
+    is_reversed = reversed_keys.isin(accuracy.index)
+    of_reversed = accuracy.reindex(reversed_keys)
+
+    # A tuple that stands there in both orders counts as the same.
+    order = np.where(is_reversed, "reversed", "")
+    order = np.where(is_same, "same", order)
     matches = {
-        "order": np.select([is_same, is_turned], ["same", "reversed"], ""),
-        "accuracy_pct": np.where(is_same, same, turned),
+        "order": order,
+        "accuracy_pct": np.where(is_same, of_same, of_reversed),
     }
     return pd.DataFrame(matches, index=table.index)
 
@@ -150,11 +156,13 @@ def common_n(table: pd.DataFrame, numbers: np.ndarray) -> pd.Series:
     """
     smallest = {}
     for name, own in table.groupby("identity_tuple"):
-        is_whole = whole(own["accuracy_pct_printed"], numbers)
+        smallest[name] = 0
+        is_whole = whole(own.accuracy_pct_printed, numbers)
         fits_all = is_whole.all(axis=0)
         fitting = numbers[fits_all]
-        smallest[name] = fitting[0] if fitting.size else 0
-    return table["identity_tuple"].map(smallest)
+        if fitting.size:
+            smallest[name] = fitting[0]
+    return table.identity_tuple.map(smallest)
 
 
 def questions_of_tuples(
@@ -180,27 +188,35 @@ def questions_of_tuples(
         By category ``from table 7``, the possible sum that is nearest to table 8, and ``table 8``.
         Categories whose identities are in different numbers of tuples are left out.
     """
-    names = _plain(identities["identity"])
-    category_of = identities.set_index(names)["category"]
+    names = _plain(identities.identity)
+    by_name = identities.set_index(names)
     # The two identities of a tuple are of one category.
-    categories = _plain(tuples["identity_i"]).map(category_of)
+    first_names = _plain(tuples.identity_i)
+    categories = first_names.map(by_name.category)
 
     rows = {}
     for category, own in tuples.groupby(categories):
-        is_member = identities["category"] == category
+        is_member = identities.category == category
         members = identities[is_member]
         once = own.drop_duplicates("identity_tuple")
-        both = pd.concat([once["identity_i"], once["identity_j"]])
+        both = pd.concat([once.identity_i, once.identity_j])
         n_tuples = both.value_counts()
-        if n_tuples.nunique() > 1 or len(n_tuples) < len(members):
+
+        differ = n_tuples.nunique() > 1
+        lacks_some = len(n_tuples) < len(members)
+        if differ or lacks_some:
             continue
 
         sums = _possible_sums(own, numbers)
+        # All identities are in equally many tuples.
         questions = sums / n_tuples.iloc[0]
-        in_print = float(members["n_topics"].iloc[0])
-        distance = np.abs(questions - in_print)
+        printed = float(members.n_topics.iloc[0])
+        distance = np.abs(questions - printed)
         nearest = questions[distance.argmin()]
-        rows[category] = {"from table 7": nearest, "table 8": in_print}
+        rows[category] = {
+            "from table 7": nearest,
+            "table 8": printed,
+        }
 
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.convert_dtypes()
@@ -215,11 +231,15 @@ def _plain(names: pd.Series) -> pd.Series:
 def _possible_sums(tuples: pd.DataFrame, numbers: np.ndarray) -> np.ndarray:
     """All sums of one n per tuple, out of the n that fit most of its accuracies."""
     sums = {0}
-    for _, printed in tuples.groupby("identity_tuple")["accuracy_pct_printed"]:
-        is_whole = whole(printed, numbers)
+    for _, own in tuples.groupby("identity_tuple"):
+        is_whole = whole(own.accuracy_pct_printed, numbers)
         n_fits = is_whole.sum(axis=0)
         is_likely = n_fits == n_fits.max()
         likely = numbers[is_likely]
+
         # Two tuples with two n each have up to four sums.
-        sums = {total + n for total in sums for n in likely}
+        longer_sums = set()
+        for total in sums:
+            longer_sums.update(total + likely)
+        sums = longer_sums
     return np.array(sorted(sums))

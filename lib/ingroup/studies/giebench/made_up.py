@@ -58,11 +58,14 @@ def dialogs(topics: Sequence[str]) -> list[pd.DataFrame]:
     for topic in topics:
         item = item_of[topic]
         assert item.answers is not None  # only released prompts lack them
-        right = stimuli.LETTERS.index(item.correct)
         answers = list(item.answers)
-        answers.insert(0, answers.pop(right))
+        right = stimuli.LETTERS.index(item.correct)
+        right_answer = answers.pop(right)
+        answers.insert(0, right_answer)
         for draw, answer in zip(draws, answers, strict=True):
-            draw.append(f'"user": "{topic}", "assistant": "{answer}"')
+            dialog = f'"user": "{topic}", "assistant": "{answer}"'
+            draw.append(dialog)
+
     return [replies(draw) for draw in draws]
 
 
@@ -79,4 +82,8 @@ def replies(texts: Iterable[str]) -> pd.DataFrame:
     DataFrame
         ``text`` and ``finish_reason``, a row for each text.
     """
-    return pd.DataFrame({"text": list(texts), "finish_reason": "stop"})
+    columns = {
+        "text": list(texts),
+        "finish_reason": "stop",
+    }
+    return pd.DataFrame(columns)

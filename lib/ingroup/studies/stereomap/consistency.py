@@ -24,7 +24,7 @@ def one_spelling(table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The table; two groups of table 5 have the name that its other columns have.
     """
-    groups = table["group"].replace(SECOND_NAMES)
+    groups = table.group.replace(SECOND_NAMES)
     return table.assign(group=groups)
 
 
@@ -43,16 +43,17 @@ def cluster_means(table: pd.DataFrame) -> pd.DataFrame:
         The first row of each cluster. ``expected`` is the sign to which the two means point, and
         ``shown`` has the printed texts, e.g. "3.16<3.14".
     """
-    has_means = table["competence"].notna()
-    clusters = table[has_means].drop_duplicates(["source", "cluster_order"])
+    has_means = table.competence.notna()
+    with_means = table[has_means]
+    clusters = with_means.drop_duplicates(["source", "cluster_order"])
 
-    competence = clusters["competence"]
-    warmth = clusters["warmth"]
+    competence = clusters.competence
+    warmth = clusters.warmth
     expected = pd.Series("=", clusters.index)
     expected[competence > warmth] = ">"
     expected[competence < warmth] = "<"
 
-    shown = clusters["competence_printed"] + clusters["sign"] + clusters["warmth_printed"]
+    shown = clusters.competence_printed + clusters.sign + clusters.warmth_printed
     return clusters.assign(expected=expected, shown=shown)
 
 
@@ -76,19 +77,22 @@ def clusters_with(table: pd.DataFrame, group: str) -> pd.DataFrame:
     """
     rows = {}
     for source, own in table.groupby("source", sort=False):
-        is_group = own["group"] == group
+        is_group = own.group == group
         if not is_group.any():
             continue
 
-        order = own.loc[is_group, "cluster_order"].iloc[0]
-        cluster = own[own["cluster_order"] == order]
+        of_group = own[is_group].iloc[0]
+        is_same_cluster = own.cluster_order == of_group.cluster_order
+        cluster = own[is_same_cluster]
+
+        # A cluster's means and sign stand in the rows of all its groups.
         first = cluster.iloc[0]
-        competence = first["competence"]
-        warmth = first["warmth"]
-        sign = first["sign"]
-        sums = own["competence"] + own["warmth"]
+        competence = first.competence
+        warmth = first.warmth
+        sign = first.sign
+        sums = own.competence + own.warmth
         rows[source] = {
-            "groups": set(cluster["group"]),
+            "groups": set(cluster.group),
             "competence": competence,
             "warmth": warmth,
             "sign": sign,
@@ -126,9 +130,9 @@ def share_cluster(
             return False
 
         cluster = clusters.loc[source]
-        if not cluster["groups"].issuperset(groups):
+        if not cluster.groups.issuperset(groups):
             return False
-        if sign and cluster["sign"] != sign:
+        if sign and cluster.sign != sign:
             return False
 
     return True
@@ -148,14 +152,14 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
         The table with ``shown``, e.g. "0.19**"; ``n_stars``; ``least`` and ``most``, the smallest
         and the largest size, from 0 to 0.999 and without a sign.
     """
-    size = table["spearman_rho"].abs()
-    half = published.tolerance(table["spearman_rho_printed"])
+    size = table.spearman_rho.abs()
+    half = published.tolerance(table.spearman_rho_printed)
     least = size - half
     most = size + half
 
     return table.assign(
-        shown=table["spearman_rho_printed"] + table["significance"],
-        n_stars=table["significance"].str.len(),
+        shown=table.spearman_rho_printed + table.significance,
+        n_stars=table.significance.str.len(),
         # A correlation of 1 has no finite t-value.
         least=least.clip(0, 0.999),
         most=most.clip(0, 0.999),
@@ -209,18 +213,21 @@ def marks_against(table: pd.DataFrame) -> pd.Series:
     Series
         How many larger correlations have fewer stars, and smaller ones more, by row of `table`.
     """
-    rows = table[["source", "n_stars", "least", "most"]]
-    rows = rows.assign(row=table.index)
-    pairs = rows.merge(rows, on="source", suffixes=("", "_other"))
+    rows = table.assign(row=table.index)
+    columns = ["row", "source", "n_stars", "least", "most"]
+    one = rows[columns]
+    pairs = one.merge(one, on="source", suffixes=("", "_other"))
 
     # Rounding must not decide which of two correlations is the larger one.
-    is_larger = pairs["least"] >= pairs["most_other"] - FLOAT_ERROR
-    is_smaller = pairs["most"] <= pairs["least_other"] + FLOAT_ERROR
-    has_fewer = pairs["n_stars"] < pairs["n_stars_other"]
-    has_more = pairs["n_stars"] > pairs["n_stars_other"]
-    pairs["is_against"] = (is_larger & has_fewer) | (is_smaller & has_more)
+    is_larger = pairs.least >= pairs.most_other - FLOAT_ERROR
+    has_fewer = pairs.n_stars < pairs.n_stars_other
+    is_smaller = pairs.most <= pairs.least_other + FLOAT_ERROR
+    has_more = pairs.n_stars > pairs.n_stars_other
 
-    counts = pairs.groupby("row")["is_against"].sum()
+    is_larger_with_fewer = is_larger & has_fewer
+    is_smaller_with_more = is_smaller & has_more
+    is_against = is_larger_with_fewer | is_smaller_with_more
+    counts = is_against.groupby(pairs.row).sum()
     return counts.reindex(table.index)
 
 
@@ -243,15 +250,18 @@ def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
     """
     total = (n * mean).round()
     of_mean = total**2 / n
-    # The sum of squares that the variance wants, rounded to the next even or odd number.
+    # The sum of squares that gives this variance, not yet a whole number.
     squares = (n - 1) * variance + of_mean
+
+    # It is rounded to the nearest even number, or to the nearest odd one.
     odd = total % 2
     half = (squares - odd) / 2
     squares = 2 * half.round() + odd
+    around_mean = squares - of_mean
 
     nearest = {
         "mean": total / n,
-        "variance": (squares - of_mean) / (n - 1),
+        "variance": around_mean / (n - 1),
     }
     return pd.DataFrame(nearest)
 
@@ -276,9 +286,10 @@ def possible_n(table: pd.DataFrame, numbers: Iterable[int]) -> pd.DataFrame:
         nearest = nearest_whole(table["mean"], table["variance"], n)
         is_near = pd.Series(True, table.index)
         for column in ("mean", "variance"):
-            half = published.tolerance(table[f"{column}_printed"])
-            distance = (nearest[column] - table[column]).abs()
-            is_near &= distance <= half + FLOAT_ERROR
+            printed = table[f"{column}_printed"]
+            half = published.tolerance(printed)
+            distance = nearest[column] - table[column]
+            is_near &= distance.abs() <= half + FLOAT_ERROR
         fits[n] = is_near
     return pd.DataFrame(fits)
 
@@ -296,15 +307,18 @@ def order_of_lists(table: pd.DataFrame) -> pd.Series:
     Series
         The verdict on each row: whether its mean is beyond that of the row before.
     """
-    is_sound = table["text_flag"] == ""
+    is_sound = table.text_flag == ""
     sound = table[is_sound]
     lists = sound.groupby(["dimension", "model", "end"])
-    step = lists["mean"].diff().fillna(0)
+    step = lists["mean"].diff()
+    # The first row of a list has no row before it.
+    step = step.fillna(0)
     # The lists of the highest means go down.
-    step = step.mask(sound["end"] == "highest", -step)
+    goes_down = sound.end == "highest"
+    step = step.mask(goes_down, -step)
+    is_in_order = step >= 0
 
     verdict = pd.Series("cannot be checked", table.index)
-    is_in_order = step >= 0
     verdict[is_sound] = np.where(is_in_order, "holds", "contradicts")
     return verdict
 
@@ -329,7 +343,7 @@ def models_with(table: pd.DataFrame, phrases: Iterable[str], length: int = 9) ->
     counts = {}
     for phrase in phrases:
         stem = phrase[:length]
-        has_stem = table["keyword"].str.contains(stem, regex=False)
-        models = table.loc[has_stem, "model"]
-        counts[phrase] = models.nunique()
+        has_stem = table.keyword.str.contains(stem, regex=False)
+        rows = table[has_stem]
+        counts[phrase] = rows.model.nunique()
     return counts

@@ -61,13 +61,16 @@ def documents(
 
     texts = {}
     for model, own in reasons.groupby("model", sort=False):
-        whole = own.assign(all="all groups")
-        in_clusters = placed[placed.model == model]
-        for of, rows in (("all", whole), ("cluster", in_clusters)):
-            of_rows = keywords.documents(rows, of, names, way)
-            for name, text in of_rows.items():
+        # One document per value of a column: all reasons have the same value of "all".
+        rows_by_column = {
+            "all": own.assign(all="all groups"),
+            "cluster": placed[placed.model == model],
+        }
+        for column, rows in rows_by_column.items():
+            text_by_value = keywords.documents(rows, column, names, way)
+            for value, text in text_by_value.items():
                 if text:
-                    texts[str(model), of, str(name)] = text
+                    texts[str(model), column, str(value)] = text
     return texts
 
 
