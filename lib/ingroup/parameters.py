@@ -269,10 +269,12 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
         for name, engine in named:
             if engine in LOADING and not models.is_there(name):
+                near = difflib.get_close_matches(name.lower(), models.here(), 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
                 raise InputError(
                     f"{name!r} is neither a model in data/models ({', '.join(models.here())}), nor "
                     "in models.csv, nor a folder with a config.json, nor a hub name such as "
-                    "organisation/name"
+                    f"organisation/name{hint}"
                 )
             if engine in LOADING:
                 _check_weights(name)

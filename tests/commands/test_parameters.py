@@ -95,6 +95,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"N_EVENTS": "7000"}, "CORPUS 'sample', N_EVENTS 7000: .*72"),
         (GAP, {"SEED": "-1"}, r"SEED must be a whole number, 0 to 2\^32 - 1, found '-1'"),
         (GAP, {"MODELS": "no such model"}, "'no such model' is neither a model in data/models"),
+        (GAP, {"MODELS": "Smolm2-135m"}, "/name; did you mean smollm2-135m-instruct?"),
         (GAP, {"MODELS": ""}, "MODELS must be names of models, e.g. calibrant, found"),
         (GAP, {"MODELS": "calibrant;calibrant"}, "MODELS names 'calibrant' twice"),
         (GAP, {"MODELS": "calibrant@gpu"}, "MODELS: found 'calibrant@gpu', expected a name, or na"),

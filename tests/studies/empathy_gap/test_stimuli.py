@@ -319,7 +319,7 @@ def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
 def test_a_sample_size_out_of_range_is_refused(n_events):
-    with pytest.raises(InputError, match=f"n_events is {n_events!r}; .* from 1 to 72"):
+    with pytest.raises(InputError, match=f"found n_events {n_events!r}, .* from 1 to 72"):
         load_events(n_events=n_events)
 
 

@@ -391,8 +391,8 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 
     if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
         raise InputError(
-            f"n_events is {n_events!r}; corpus {corpus!r} gives a whole number from 1 to "
-            f"{len(events)} (N_EVENTS=0 takes all)."
+            f"found n_events {n_events!r}, expected a whole number from 1 to {len(events)}, which "
+            f"is how many the corpus {corpus!r} has (N_EVENTS=0 takes all)."
         )
     # How many events of its emotion come before each: all with 0 first, then all with 1.
     turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
