@@ -94,12 +94,12 @@ def test_labels_that_leave_no_room_for_the_panels_are_named_without_a_warning(pa
 
 def test_a_panel_that_is_too_flat_is_named():
     figures.use_style()
-    fig, ax = plt.subplots(figsize=(3, 0.3))
+    fig, ax = plt.subplots(figsize=(3, 0.25))
     ax.set(xticks=[], yticks=[])
 
     (problem,) = canvas.misfits(fig)
     plt.close(fig)
-    assert problem.startswith("a panel is only 0.2")
+    assert problem.startswith("a panel is only 0.1")
     assert problem.endswith(" in high")
 
 

@@ -16,7 +16,8 @@ from matplotlib.text import Text
 # The text of ACL's page of A4 is 9.7 inches high; a caption of two lines takes the rest.
 MOST_INCHES = 9.2
 SLACK_POINTS = 1.0  # a box has some air around the ink of its text
-LEAST_INCHES = 0.35  # how wide and how high a panel has to be
+LEAST_WIDTH = 0.35  # inches of a panel
+LEAST_HEIGHT = 0.25  # two rows of dots
 SHRINK = 0.7  # the share of a box's height that lower-case letters take
 
 
@@ -71,10 +72,12 @@ def _squeezed(fig: Figure) -> list[str]:
         # Colour bars, which have no place in the grid, may be narrow.
         if ax.get_subplotspec() is None:
             continue
-        for extent, way in ((ax.bbox.width, "wide"), (ax.bbox.height, "high")):
-            inches = extent / fig.dpi
-            if inches < LEAST_INCHES:
-                problems.append(f"a panel is only {inches:.2f} in {way}")
+        width = ax.bbox.width / fig.dpi
+        height = ax.bbox.height / fig.dpi
+        if width < LEAST_WIDTH:
+            problems.append(f"a panel is only {width:.2f} in wide")
+        if height < LEAST_HEIGHT:
+            problems.append(f"a panel is only {height:.2f} in high")
     return problems
 
 
