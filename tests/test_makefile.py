@@ -296,7 +296,7 @@ def test_one_notebook_runs_with_the_tables_of_earlier_runs(done):
     assert clone.names(done) == []
 
 
-@pytest.mark.parametrize("given", [[], ["FOLDER=data"]])
+@pytest.mark.parametrize("given", [[], ["FOLDER=data/published"]])
 def test_the_summary_of_audits_makes_the_four_audits_first(done, given):
     shutil.rmtree(done / "build")
     clone.make(done, "50", *given)

@@ -175,7 +175,9 @@ def test_a_document_about_a_run_of_jupyterlab_is_refused_in_one_sentence(own):
 def test_figures_of_a_run_of_jupyterlab_are_drawn_again(own, monkeypatch):
     name = run_of(OWN | {"N_EVENTS": 6})
     commands = []
-    monkeypatch.setattr(cli.processes, "start", lambda command: commands.append(command) or True)
+    monkeypatch.setattr(
+        cli.processes, "start", lambda command, variables: commands.append(command) or True
+    )
     monkeypatch.setenv("RUN", name)
     monkeypatch.setenv("MAKEFLAGS", f" -- RUN={name}")
 

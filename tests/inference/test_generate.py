@@ -46,7 +46,7 @@ def call_of(plan, model="org/Llama-8B", part="P0,S0,T0", **more):
 
 
 @pytest.mark.parametrize(
-    ("model", "name"), [("org/Llama-8B", "org--Llama-8B"), ("/home/me/m/", "home--me--m")]
+    ("model", "name"), [("org/Llama-8B", "org--Llama-8B"), ("/home/me/m/", "m-781e81864d")]
 )
 def test_a_folder_is_one_name_per_level(model, name, plan):
     folder = paths.RESPONSES / "empathy_gap" / "sample-12" / f"{name}@vllm" / "P0,S0,T0"

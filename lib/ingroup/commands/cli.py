@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -223,11 +224,12 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
         return 1
 
     figures = values.get("ONLY", "").split()
+    # The kernels of the notebooks inherit these variables.
+    variables = {}
     if figures:
-        # The kernels of the notebooks inherit these variables.
         for name in sorted(settings.OF_A_FIGURE | {"MODELS"}):
-            os.environ[f"FIGURE_{name}"] = values.get(name, "")
-        os.environ["FIGURE_OUT"] = values.get("OUT") or "paper"
+            variables[f"FIGURE_{name}"] = values.get(name, "")
+        variables["FIGURE_OUT"] = values.get("OUT") or "paper"
 
     studies = [figure.partition("/")[0] for figure in figures]
     commands = []
@@ -242,10 +244,11 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
         # `ingroup.figures.save` adds a line per file, and one per figure that cannot be drawn.
         record = Path(folder) / "record"
         record.touch()
-        os.environ["FIGURE_RECORD"] = str(record)
+        variables["FIGURE_RECORD"] = str(record)
+        start = partial(processes.start, variables=variables)
         pool = ThreadPoolExecutor(TWO)
         try:
-            ended_well = list(pool.map(processes.start, commands))
+            ended_well = list(pool.map(start, commands))
         finally:  # after a signal no further one is drawn
             pool.shutdown(wait=False, cancel_futures=True)
         lines = record.read_text(encoding="utf8").splitlines()

@@ -1,26 +1,29 @@
 """Programs that a command starts and waits for; none is left behind when it is stopped."""
 
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 RUNNING: set[subprocess.Popen] = set()
 PATIENCE = 60  # seconds in which a stopped program says what it kept
 
 
-def start(command: Sequence[str]) -> bool:
+def start(command: Sequence[str], variables: Mapping[str, str] | None = None) -> bool:
     """Run a program that writes to this terminal, and wait for it.
 
     Parameters
     ----------
     command : sequence of str
         The program and its arguments.
+    variables : mapping of str to str, optional
+        What it finds in its environment beside what this program found.
 
     Returns
     -------
     bool
         Whether its exit status was 0.
     """
-    program = subprocess.Popen(command)
+    program = subprocess.Popen(command, env={**os.environ, **(variables or {})})
     RUNNING.add(program)
     try:
         return program.wait() == 0
