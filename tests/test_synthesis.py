@@ -189,7 +189,8 @@ SHARED = pd.DataFrame(
 
 def test_effects_are_means_divided_by_the_sd_of_single_answers():
     planted = pd.DataFrame({"A": [4.0, 4.0], "B": 1.0, "C": 0.0})
-    taught = {("m", "first"): [synthesis.View("gap", planted, 99.0)]}
+    # Of the second study this calibrant has no planted view, as with questions of one's own.
+    taught = {("m", "first"): [synthesis.View("gap", planted, 99.0)], ("m", "second"): []}
 
     measured = synthesis.measured(two_views(), taught, seed=1, n_resamples=50)
 

@@ -22,6 +22,7 @@ ones. They raise StoreError if there are no stored answers.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -145,7 +146,8 @@ def measured(
     views : mapping of tuple to sequence of View
         The measures of each study for each model, by model and study.
     taught : mapping of tuple to sequence of View
-        The same measures of what calibrants were taught; other models have none.
+        The same measures of what calibrants were taught. Other models have none, and a calibrant
+        may have none of a study.
     seed : int
         Each study, and each ``draw`` of its views, has its own random numbers from this seed.
     n_resamples : int
@@ -162,8 +164,9 @@ def measured(
     effects = []
     draws: dict[tuple[str, str], list[pd.DataFrame]] = {}
     for (model, study), portrait_of_model in views.items():
-        truths = taught.get((model, study), [None] * len(portrait_of_model))
-        for view, truth in zip(portrait_of_model, truths, strict=True):
+        # A lens has no view of what was taught where a user asks questions of their own.
+        truths = taught.get((model, study), [])
+        for view, truth in zip_longest(portrait_of_model, truths):
             if view.items.columns.empty:
                 continue
 
