@@ -1020,32 +1020,36 @@ def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
 def test_the_name_of_a_table_leads_to_the_cell_that_makes_it(project):
     """Of the study of the last notebook before it; to the file where no cell names the table."""
     folder = project / "build" / "tables"
-    for study, name in [("s", "x"), ("s", "y"), ("other", "x")]:
+    for study, name in [("s", "x"), ("s", "y"), ("other", "x"), ("other", "mass")]:
         (folder / study).mkdir(parents=True, exist_ok=True)
         (folder / study / f"{name}.csv").write_text("a\n1\n")
     reading = new_code_cell('out.read("x")')
     writing = new_code_cell('out.write(t, "x")')
     execute(project, "10_s", "# S", reading, writing, new_code_cell('show("x")'))
-    execute(project, "20_other", "# Other", new_code_cell('out.write(t, "x")'))
+    # A function of ingroup.notebook writes the table of its name.
+    function = new_code_cell("notebook.mass(asked, out)")
+    execute(project, "20_other", "# Other", new_code_cell('out.write(t, "x")'), function)
     (project / "docs").mkdir()
     guide = (
         "# Guide\n\n`x.csv`\n\n## One\n\n"
         "[s](../notebooks/10_s.ipynb#S): `x.csv`, `y.csv`, `z.csv`\n"
-        "and [other](../notebooks/20_other.ipynb), `x.csv`\n\n## Two\n\n`x.csv`\n"
+        "and [other](../notebooks/20_other.ipynb), `x.csv`, `mass.csv`\n\n## Two\n\n`x.csv`\n"
     )
     (project / "docs" / "guide.md").write_text(guide)
 
     page = page_of("10_s")
     text = (paths.BUILD / "sources" / "docs" / "guide.md").read_text()
 
-    assert re.findall(r"`\w\.csv`(?:\]\([^)]*\))?", text) == [
+    assert re.findall(r"`\w+\.csv`(?:\]\([^)]*\))?", text) == [
         "`x.csv`",
         "`x.csv`](book:../10_s.html#csv-x)",
         "`y.csv`](copy:../tables/s/y.csv)",
         "`z.csv`",
         "`x.csv`](book:../20_other.html#csv-x)",
+        "`mass.csv`](book:../20_other.html#csv-mass)",
         "`x.csv`",
     ]
+    assert 'id="csv-mass"' in page_of("20_other")
     takes = re.findall(r'<p class="take">.*?</p>', page)
     assert [' id="csv-x"' in take for take in takes] == [False, True, False]
 

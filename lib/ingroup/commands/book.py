@@ -428,7 +428,7 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
 def _files_of(
     cell: nbformat.NotebookNode, page: Page, files: dict[str, list[tuple[str, str]]]
 ) -> list[tuple[str, str, str]]:
-    """List the files that a cell names, each with its kind and address.
+    """List the files that a cell names or writes, each with its kind and address.
 
     A figure of another model has its name behind that of the first one's.
     """
@@ -437,7 +437,10 @@ def _files_of(
         for name, formats in files.items():
             begun, _, model = name.rpartition("_")
             is_named = f'"{name}"' in cell.source
-            if is_named or (model in page.models and f'"{begun}"' in cell.source):
+            is_of_model = model in page.models and f'"{begun}"' in cell.source
+            # A function of `ingroup.notebook` writes a table whose name the cell does not have.
+            is_written = places.cell_of(page.notebook, name) is cell
+            if is_named or is_of_model or is_written:
                 links += [(name, kind, address) for kind, address in formats]
     return links
 
