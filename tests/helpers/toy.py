@@ -9,6 +9,23 @@ from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
 SAMPLING = Sampling()
+# Of the first study: two events, each about all pairs of religions.
+ABOUT_RELIGION = {
+    "MODELS": ["org/one"],
+    "ENGINE": "vllm",
+    "CORPUS": "sample",
+    "N_EVENTS": 2,
+    "SETTINGS": ["P0,S0,T0"],
+    "CATEGORIES": ["Religion"],
+    "REASONING": "",
+    "TEMPERATURE": 1.0,
+    "MAX_TOKENS": 128,
+    "SEED": 0,
+    "READING": "",
+    "ENDING": "turn",
+    "REWRITER": "",
+    "REWRITE_TOKENS": 300,
+}
 
 
 def religion(events=12, setting="P0,S0,T0"):

@@ -399,13 +399,11 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
     """Add to a page what was real, how its paper's claims fare, its files and its replies."""
     part = parts()
     files = contents.files.get(page.folder, {})
+    writers = {name: places.cell_of(page.notebook, name) for name in files}
     for cell in page.notebook.cells:
-        links = _files_of(cell, page, files)
+        own = [name for name, writer in writers.items() if writer is cell]
+        links = _files_of(cell, page, files, own)
         if links:
-            own = []
-            for name, _, _ in links:
-                if places.cell_of(page.notebook, name) is cell:
-                    own.append(name)
             cell.outputs.append(html_output(part.take(links, own)))
 
     replies = contents.replies.get(page.study)
@@ -426,9 +424,12 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
 
 
 def _files_of(
-    cell: nbformat.NotebookNode, page: Page, files: dict[str, list[tuple[str, str]]]
+    cell: nbformat.NotebookNode,
+    page: Page,
+    files: dict[str, list[tuple[str, str]]],
+    own: list[str],
 ) -> list[tuple[str, str, str]]:
-    """List the files that a cell names or writes, each with its kind and address.
+    """List the files that a cell names, or writes as its own, each with its kind and address.
 
     A figure of another model has its name behind that of the first one's.
     """
@@ -439,8 +440,7 @@ def _files_of(
             is_named = f'"{name}"' in cell.source
             is_of_model = model in page.models and f'"{begun}"' in cell.source
             # A function of `ingroup.notebook` writes a table whose name the cell does not have.
-            is_written = places.cell_of(page.notebook, name) is cell
-            if is_named or is_of_model or is_written:
+            if is_named or is_of_model or name in own:
                 links += [(name, kind, address) for kind, address in formats]
     return links
 

@@ -13,8 +13,8 @@ import nbformat
 import pandas as pd
 from IPython.display import HTML
 
+from ingroup import audit, examples, extent, found, models, notebook, paths, places
 from ingroup import claims as claims_file
-from ingroup import examples, extent, found, models, notebook, paths, places
 from ingroup.commands import parameters, report, settings
 from ingroup.figures import read_table
 from ingroup.inference import Call, there
@@ -189,14 +189,12 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
         One row per notebook that ran, whose name is the index: "the paper's" prompts, those of each
         model, "the paper's items" and the items "here". The numbers are texts.
     """
-    printed = pd.read_csv(paths.JUDGEMENTS / "claims.csv", dtype=str, keep_default_na=False)
-    printed_of = printed.set_index(["paper", "claim"]).printed
-
     rows = []
     for name in names:
         values = notebook.ran(name, run)
         if values:
-            of_paper = printed_of[parameters.folder_of(name)]
+            claims_of_paper = audit.notes("claims", parameters.folder_of(name))
+            of_paper = claims_of_paper.set_index("claim").printed
             rows.append(_prompts_of(name, values, of_paper))
     if not rows:
         return pd.DataFrame(index=pd.Index([], name="notebook"))

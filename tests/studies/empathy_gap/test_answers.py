@@ -29,25 +29,9 @@ from ingroup.studies.empathy_gap.answers import (
     read_by_both_rules,
 )
 from ingroup.studies.empathy_gap.design import calls, trials
-from toy import Toy
+from toy import ABOUT_RELIGION, Toy
 
 NAN = np.nan
-PARAMETERS = {
-    "MODELS": ["org/one"],
-    "ENGINE": "vllm",
-    "CORPUS": "sample",
-    "N_EVENTS": 2,
-    "SETTINGS": ["P0,S0,T0"],
-    "CATEGORIES": ["Religion"],
-    "REASONING": "",
-    "TEMPERATURE": 1.0,
-    "MAX_TOKENS": 128,
-    "SEED": 0,
-    "READING": "",
-    "ENDING": "turn",
-    "REWRITER": "",
-    "REWRITE_TOKENS": 300,
-}
 
 
 def table(texts, trial=None, failed=()):
@@ -98,13 +82,13 @@ def test_a_rating_is_the_mean_of_the_rounds_that_have_one():
 def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
     """From the parameters to a block: what each round said is in the mean."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    rounds = calls(PARAMETERS | {"ROUNDS": 3})
+    rounds = calls(ABOUT_RELIGION | {"ROUNDS": 3})
     replies = ["30", "60", "I cannot"]
 
     for number, (call_of_round, reply) in enumerate(zip(rounds, replies, strict=True), start=1):
         engine = Toy(lambda *_, reply=reply: reply, model="org/one")
         monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
-        ask([call_of_round], PARAMETERS)
+        ask([call_of_round], ABOUT_RELIGION)
         assert call_of_round.round == number
 
     ((key, block),) = by_block(rounds).items()
@@ -120,11 +104,11 @@ def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
 
 def test_texts_are_averaged_over_rounds_and_all_replies_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    rounds = calls(PARAMETERS | {"ROUNDS": 2})
+    rounds = calls(ABOUT_RELIGION | {"ROUNDS": 2})
     for call_of_round, reply in zip(rounds, ["30", "I cannot"], strict=True):
         engine = Toy(lambda *_, reply=reply: reply, model="org/one")
         monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
-        ask([call_of_round], PARAMETERS)
+        ask([call_of_round], ABOUT_RELIGION)
 
     texts, counts = load_texts(rounds)
     ratings = load_ratings(rounds, texts)

@@ -8,28 +8,12 @@ from ingroup import paths
 from ingroup.inference import ask, call
 from ingroup.studies.empathy_gap import answers, blocks, statistics, stimuli
 from ingroup.studies.empathy_gap.design import calls
-from toy import Toy
+from toy import ABOUT_RELIGION, Toy
 
 NAN = np.nan
 RELIGION = ("m", "P0,S0,T0", "Religion")
 PEOPLE = stimuli.identities("Religion").identity.tolist()
-PARAMETERS = {
-    "MODELS": ["org/one"],
-    "ENGINE": "vllm",
-    "CORPUS": "sample",
-    "N_EVENTS": 2,
-    "SETTINGS": ["P0,S0,T0"],
-    "CATEGORIES": ["Religion"],
-    "REASONING": "",
-    "TEMPERATURE": 1.0,
-    "MAX_TOKENS": 128,
-    "SEED": 0,
-    "READING": "",
-    "ENDING": "turn",
-    "REWRITER": "",
-    "REWRITE_TOKENS": 300,
-    "ROUNDS": 2,
-}
+PARAMETERS = ABOUT_RELIGION | {"ROUNDS": 2}
 
 
 def ratings_of(values):
