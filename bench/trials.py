@@ -56,8 +56,8 @@ from ingroup import latex, paths  # noqa: E402
 from ingroup.commands import settings  # noqa: E402
 from ingroup.commands.parameters import defaults, merged, study_of  # noqa: E402
 from ingroup.inference import (  # noqa: E402
-    Call,
     EngineError,
+    Job,
     Sampling,
     Store,
     StoreError,
@@ -624,7 +624,7 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
 def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
     """Kill `make record` three times at any moment, then let it end: all answers, one row of all.
 
-    The row counts the prompts of the call in the model's ``asked.csv``.
+    The row counts the prompts of the job in the model's ``asked.csv``.
     """
     right = toy.run(toy.numbers(24), folder / "right", Again(), SHARD)
     for number in range(n):
@@ -635,31 +635,31 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
             fire.died(record_and_die, place, draw.uniform(1e-6, 0.2))
             yield f"kill of record {number}", WELL
 
-        call = record_slowly(place)
+        job = record_slowly(place)
         counted = pd.read_csv(place / "asked.csv")
         is_counted = counted["prompts"].to_list() == [24]
-        is_whole = stored(call).read().equals(right)
+        is_whole = stored(job).read().equals(right)
         yield f"end of record {number}", WELL if is_counted and is_whole else "wrong"
 
 
 def record_and_die(place: Path, seconds: float) -> None:
-    """Record a call, and die after some seconds, wherever it is then."""
+    """Record a job, and die after some seconds, wherever it is then."""
     # Nothing catches the signal, so the process dies where it is.
     signal.setitimer(signal.ITIMER_REAL, seconds)
     record_slowly(place)
 
 
-def record_slowly(place: Path) -> Call:
-    """Record a call of 24 prompts below a place, and return it."""
+def record_slowly(place: Path) -> Job:
+    """Record a job of 24 prompts below a place, and return it."""
     record.ask = answer_slowly
     design = toy.numbers(24)
-    call = Call("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=place)
-    record.record(call, {}, place / "asked.csv")
-    return call
+    job = Job("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=place)
+    record.record(job, {}, place / "asked.csv")
+    return job
 
 
-def answer_slowly(calls: list[Call], parameters: dict[str, Any]) -> None:
-    """Answer one call, a hundredth of a second to a shard."""
+def answer_slowly(jobs: list[Job], parameters: dict[str, Any]) -> None:
+    """Answer one job, a hundredth of a second to a shard."""
     engine = Again()
     say = engine.say
 
@@ -668,9 +668,9 @@ def answer_slowly(calls: list[Call], parameters: dict[str, Any]) -> None:
         return say(chat, *asked)
 
     engine.say = say_slowly
-    (call,) = calls
-    store = open_store(call.folder, call.design, engine, toy.SAMPLING, SHARD)
-    fill(call.design, engine, store, toy.SAMPLING)
+    (job,) = jobs
+    store = open_store(job.folder, job.design, engine, toy.SAMPLING, SHARD)
+    fill(job.design, engine, store, toy.SAMPLING)
 
 
 def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:

@@ -13,7 +13,7 @@ import torch
 
 from ingroup import models, paths
 from ingroup.inference import find_model, make_engine, stored
-from ingroup.inference.call import there
+from ingroup.inference.job import there
 from ingroup.inference.weights import Weights
 from record import listed, recorded
 
@@ -29,37 +29,37 @@ def engine_of(model):
 
 
 def recordings(model):
-    """The recorded calls that this engine has to answer alike: draws are another engine's own.
+    """The recorded jobs that this engine has to answer alike: draws are another engine's own.
 
-    Of a real model's free text, one call of each study: a text takes up to 128 steps. Answers in 16
+    Of a real model's free text, one job of each study: a text takes up to 128 steps. Answers in 16
     bits are left out, because each device rounds them in its own way.
     """
-    in_full = [call for call, given in recorded(model) if given["DTYPE"] == "auto"]
-    calls = there(in_full)
+    in_full = [job for job, given in recorded(model) if given["DTYPE"] == "auto"]
+    jobs = there(in_full)
     is_transformers = ENGINE == "transformers"
     chosen = []
     with_text = set()
-    for call in calls:
-        if call.over_choices:
-            chosen.append(call)
+    for job in jobs:
+        if job.over_choices:
+            chosen.append(job)
             continue
 
-        is_same_engine = is_transformers and call.engine == ENGINE
-        is_alike = call.sampling.temperature == 0 or is_same_engine
-        is_further = call.study in with_text and not models.is_calibrant(model)
+        is_same_engine = is_transformers and job.engine == ENGINE
+        is_alike = job.sampling.temperature == 0 or is_same_engine
+        is_further = job.study in with_text and not models.is_calibrant(model)
         if is_alike and not is_further:
-            chosen.append(call)
-            with_text.add(call.study)
+            chosen.append(job)
+            with_text.add(job.study)
     return chosen
 
 
-def sample(calls):
-    """Trials of each call, spread over it, as many of each as make up `LEAST` together."""
-    each = -(-LEAST // len(calls))
-    for call in calls:
-        size = len(call.design)
+def sample(jobs):
+    """Trials of each job, spread over it, as many of each as make up `LEAST` together."""
+    each = -(-LEAST // len(jobs))
+    for job in jobs:
+        size = len(job.design)
         numbers = np.linspace(0, size - 1, min(each, size)).astype(int)
-        yield call, np.unique(numbers).tolist()
+        yield job, np.unique(numbers).tolist()
 
 
 @cache
@@ -68,12 +68,12 @@ def slow_model(model):
     return weights.causal_model(dtype=torch.float32).eval()
 
 
-def tie(call, trial, text, other_text):
+def tie(job, trial, text, other_text):
     """How far apart the logits of the two tokens are at which two greedy texts part; inf if none.
 
     By a full pass over the prompt and what both say, without a cache.
     """
-    engine = engine_of(call.model)
+    engine = engine_of(job.model)
     end = engine._end_tokens[0]
     ids = [*engine._spelt(text), end]
     other_ids = [*engine._spelt(other_text), end]
@@ -81,18 +81,18 @@ def tie(call, trial, text, other_text):
     while ids[parting] == other_ids[parting]:
         parting += 1
 
-    (prompt,) = engine.prompter.batch([call.design[trial].messages])
+    (prompt,) = engine.prompter.batch([job.design[trial].messages])
     before = torch.tensor([prompt + ids[:parting]])
     with torch.inference_mode():
-        logits = slow_model(call.model)(before).logits[0, -1]
+        logits = slow_model(job.model)(before).logits[0, -1]
     gap = logits[ids[parting]] - logits[other_ids[parting]]
     return float(gap.abs())
 
 
-def compare(call, trial, row, reply):
+def compare(job, trial, row, reply):
     """Assert that a reply is the recorded one; return a sentence about a tie, or none."""
-    where = f"{call.title}, trial {trial}"
-    if call.over_choices:
+    where = f"{job.title}, trial {trial}"
+    if job.over_choices:
         probabilities = np.array(row.probabilities)
         mass = np.array(row.mass)
         assert np.abs(probabilities - reply.probabilities).max() < 1e-3, where
@@ -101,8 +101,8 @@ def compare(call, trial, row, reply):
     if row.text == reply.text:
         return None
 
-    assert call.sampling.temperature == 0, f"{where}: {row.text!r} is {reply.text!r}"
-    gap = tie(call, trial, row.text, reply.text)
+    assert job.sampling.temperature == 0, f"{where}: {row.text!r} is {reply.text!r}"
+    gap = tie(job, trial, row.text, reply.text)
     assert gap < TIE, f"{where}: {row.text!r} became {reply.text!r}, {gap:.2g} apart"
     return f"{where}: a tie of two tokens, {gap:.1g} apart"
 
@@ -113,21 +113,21 @@ def test_live_answers_equal_the_recorded_ones(model):
     if large and not (paths.MADE / model).is_dir():
         pytest.skip(f"the weights of {model} take {large}: make model fetches them")
 
-    calls = recordings(model)
+    jobs = recordings(model)
     prompts = 0
     ties = []
-    for call, trials in sample(calls):
-        store = stored(call)
-        chats = [call.design[trial].messages for trial in trials]
-        replies = engine_of(call.model).answer(chats, call.sampling)
+    for job, trials in sample(jobs):
+        store = stored(job)
+        chats = [job.design[trial].messages for trial in trials]
+        replies = engine_of(job.model).answer(chats, job.sampling)
         prompts += len(trials)
         for trial, reply in zip(trials, replies, strict=True):
             row = store.read(trial, trial + 1).iloc[0]
-            sentence = compare(call, trial, row, reply)
+            sentence = compare(job, trial, row, reply)
             if sentence:
                 ties.append(sentence)
 
-    studies = ", ".join(dict.fromkeys(call.study for call in calls))
+    studies = ", ".join(dict.fromkeys(job.study for job in jobs))
     print(f"{model} on {ENGINE}: {prompts} prompts of {studies} asked again, {len(ties)} ties")
     print("\n".join(ties))
     assert prompts >= LEAST

@@ -19,7 +19,7 @@ def _close():
 class Lens:
     """Every model has two effects of three items; of the second effect an item lacks a value."""
 
-    design = SimpleNamespace(calls=lambda values: values["MODELS"])
+    design = SimpleNamespace(jobs=lambda values: values["MODELS"])
 
     @staticmethod
     def effects(values, model):
@@ -31,8 +31,8 @@ class Lens:
 @pytest.fixture
 def _lens(monkeypatch):
     monkeypatch.setattr(comparison, "import_module", lambda name: Lens)
-    call = SimpleNamespace(read_as="expected")
-    monkeypatch.setattr(comparison, "rated_by", lambda model, calls: [call])
+    job = SimpleNamespace(read_as="expected")
+    monkeypatch.setattr(comparison, "rated_by", lambda model, jobs: [job])
 
 
 @pytest.mark.usefixtures("_lens")

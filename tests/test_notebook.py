@@ -12,7 +12,7 @@ import pytest
 from ingroup import notebook, paths
 from ingroup.commands.parameters import defaults
 from ingroup.commands.report import counted
-from ingroup.inference import Call, Reply, Sampling
+from ingroup.inference import Job, Reply, Sampling
 from ingroup.notebook import Output
 from ingroup.parsing import parse_rating
 from ingroup.studies.empathy_gap.design import Parameters
@@ -107,34 +107,34 @@ SCALE = Sampling(choices=("0", "100"))
 
 
 @pytest.fixture
-def answered_call(tmp_path, monkeypatch):
-    """Answers of an engine to 72 trials, as a call."""
+def answered_job(tmp_path, monkeypatch):
+    """Answers of an engine to 72 trials, as a job."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
 
     def ask(engine, replies, sampling=FREE):
         plan = religion(2)
         labels = {"setting": "P0,S0,T0", "category": "Religion"}
-        call = Call("empathy_gap", "sample-2", "m", engine, "P0", plan, sampling, labels)
+        job = Job("empathy_gap", "sample-2", "m", engine, "P0", plan, sampling, labels)
 
         usual = Reply("50", "stop", 100, 0, 10)
         left = iter(replies)
         toy = Toy(lambda *_: next(left, usual), engine=engine, model="m")
-        run(plan, call.folder, toy, 50, sampling)
-        return call
+        run(plan, job.folder, toy, 50, sampling)
+        return job
 
     return ask
 
 
-def test_replies_show_reasoning_collapsed_and_everything_escaped(answered_call):
+def test_replies_show_reasoning_collapsed_and_everything_escaped(answered_job):
     hostile = Reply("<script>1</script>", "stop", reasoning="<img src=x onerror=alert(1)>" * 20)
-    call = answered_call(
+    job = answered_job(
         "inspect", [hostile, Reply("", "length", reasoning="72?"), Reply(None, "failed")]
     )
 
     def status_of(text):
         return parse_rating(text, 0, 100).status
 
-    page = notebook.replies(call, status_of, lambda trial: {"event": "<b>e</b>"}).data
+    page = notebook.replies(job, status_of, lambda trial: {"event": "<b>e</b>"}).data
 
     assert "<script>" not in page
     assert "<img" not in page
@@ -144,13 +144,13 @@ def test_replies_show_reasoning_collapsed_and_everything_escaped(answered_call):
     assert "<td>failed</td>" in page
 
 
-def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(answered_call, out):
+def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(answered_job, out):
     lost = [
         Reply("", "length", 100, 0, 300, reasoning="72?", price_share=0.5),
         Reply("", "filtered", 100, 0, 0),
         Reply(None, "failed", error="no net"),
     ]
-    served = answered_call("inspect", lost)
+    served = answered_job("inspect", lost)
     notebook.took([served], out, price_in=2, price_out=8)
 
     usage = out.read("usage").iloc[-1]
@@ -163,17 +163,17 @@ def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(a
     assert failed.reason[0].startswith("the reply ended before its answer: a larger MAX_TOKENS")
     assert failed.reason[2] == "no net"
 
-    local = answered_call("vllm", [])
+    local = answered_job("vllm", [])
     notebook.took([local], out, price_in=2, price_out=8)
     usage = out.read("usage").iloc[-1]
     assert usage.cost == 0
 
 
-def test_option_mass_is_counted_and_a_model_below_one_half_is_named(answered_call, out, capsys):
+def test_option_mass_is_counted_and_a_model_below_one_half_is_named(answered_job, out, capsys):
     unsure = Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.25,))
     sure = Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.75,))
-    scored = answered_call("vllm", [unsure] * 18 + [sure] * 54, SCALE)
-    free = answered_call("inspect", [])
+    scored = answered_job("vllm", [unsure] * 18 + [sure] * 54, SCALE)
+    free = answered_job("inspect", [])
 
     notebook.option_mass([scored, free], out)
 
@@ -202,17 +202,17 @@ def test_a_run_of_an_earlier_version_is_refused(tmp_path, monkeypatch):
     assert notebook.ran("10_empathy_gap", "old") == {"READING": ""}
 
 
-def test_a_box_names_the_models_that_lack_answers(answered_call):
-    complete = answered_call("vllm", [])
+def test_a_box_names_the_models_that_lack_answers(answered_job):
+    complete = answered_job("vllm", [])
 
-    def call(model, plan, sampling=SCALE):
+    def job(model, plan, sampling=SCALE):
         labels = {"plan": plan}
         design = complete.design
-        return Call("giebench", "sample-2", model, "stored", "P", design, sampling, labels)
+        return Job("giebench", "sample-2", model, "stored", "P", design, sampling, labels)
 
-    recorded = call("smollm2-135m-instruct", "ID")
-    hostile = call("<b>mine", "ID")
-    partial = call("m", "COT", FREE)
+    recorded = job("smollm2-135m-instruct", "ID")
+    hostile = job("<b>mine", "ID")
+    partial = job("m", "COT", FREE)
 
     box = notebook.left_out([complete, partial, recorded, hostile], [complete]).data
     assert "<b>m</b>: COT</li>" in box

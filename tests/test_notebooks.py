@@ -229,7 +229,7 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     assert counts.sum().sum() == 2 * 881 * 2
 
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    calls = empathy.calls(parameters.merged("10_empathy_gap", "demo", given))
+    jobs = empathy.jobs(parameters.merged("10_empathy_gap", "demo", given))
 
     # The address of a cell leads to its two answers.
     matrix = pd.read_csv(TABLES / "empathy_gap" / "matrix.csv")
@@ -237,14 +237,14 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     for model, own in of_religion.groupby("model"):
         cell = own.iloc[9]
         trials = (cell.first_trial, cell.first_trial + 1)
-        rows = replies_behind(calls, model=model, store=cell.store, trial=trials).rows
+        rows = replies_behind(jobs, model=model, store=cell.store, trial=trials).rows
         assert set(rows.perceiver) == {cell.perceiver}
         assert set(rows.experiencer) == {cell.experiencer}
         assert rows.value.mean() == pytest.approx(cell["mean"])
 
     # The exercise, without the library's statistics: two events, of which each is left out once.
-    call = calls[0]
-    values = empathy_answers.load(call).values
+    job = jobs[0]
+    values = empathy_answers.load(job).values
 
     def gap(cells):
         z = ((cells - cells.mean()) / cells.std())[1:, 1:]

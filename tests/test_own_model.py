@@ -7,8 +7,8 @@ import pytest
 
 from ingroup import figures, models, paths
 from ingroup.commands.parameters import merged
-from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, stored
-from ingroup.inference.call import rated_by
+from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, stored
+from ingroup.inference.job import rated_by
 from ingroup.tables import InputError
 from toy import Toy, numbers
 
@@ -57,7 +57,7 @@ def test_a_figure_of_some_models_finds_a_folder_in_a_table(net, tmp_path, monkey
     assert figures.read_table(tmp_path, "counts").n.tolist() == [1]
 
 
-def test_a_call_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp_path):
+def test_a_job_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp_path):
     """Its address has a checksum of the whole place, so two folders never share answers."""
     for name in ("RESPONSES", "RECORDINGS", "MADE"):
         monkeypatch.setattr(paths, name, tmp_path / name)
@@ -67,9 +67,9 @@ def test_a_call_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp
         asked.append(model)
         return Toy(lambda *_: Reply("1", "stop", 10, 4, 1), engine=name, model=net.name)
 
-    monkeypatch.setattr(call, "make_engine", engine)
-    one = Call("giebench", "sample", str(net), "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
-    other = Call("giebench", "sample", "org/name", "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
+    monkeypatch.setattr(job, "make_engine", engine)
+    one = Job("giebench", "sample", str(net), "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
+    other = Job("giebench", "sample", "org/name", "toy", "ID", numbers(4), TEXT, {"plan": "ID"})
     assert one.key == ("net_2", "ID")
     assert one.title == "net_2 ID"
     checksum = hashlib.sha256(str(net).encode()).hexdigest()[:10]

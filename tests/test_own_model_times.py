@@ -17,13 +17,13 @@ ON_A_GPU = {"qwen2.5-coder-1.5b-instruct": ("biased_samaritan/", "race-or-", "na
 
 
 def scored_on_two_cores(model, study):
-    """Seconds and prompts of the scored calls of a study."""
-    table = read_table(paths.RECORDINGS / model / "asked.csv", ["call", "prompts", "seconds"])
+    """Seconds and prompts of the scored jobs of a study."""
+    table = read_table(paths.RECORDINGS / model / "asked.csv", ["job", "prompts", "seconds"])
     seconds = 0
     prompts = 0
     for _, row in table.iterrows():
-        is_on_a_gpu = any(part in row.call for part in ON_A_GPU.get(model, ()))
-        if row.call.startswith(f"{study}/") and row.call.endswith("+choices") and not is_on_a_gpu:
+        is_on_a_gpu = any(part in row.job for part in ON_A_GPU.get(model, ()))
+        if row.job.startswith(f"{study}/") and row.job.endswith("+choices") and not is_on_a_gpu:
             seconds += int(row.seconds)
             prompts += int(row.prompts)
     return seconds, prompts
@@ -38,7 +38,7 @@ def test_the_card_says_what_a_gpu_scored():
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_the_seconds_of_a_study_are_those_of_its_calls(study):
+def test_the_seconds_of_a_study_are_those_of_its_jobs(study):
     row = re.search(rf"^\| \d, {study} \| (.+) \|$", PAGE, re.MULTILINE)
     for model, cell in zip(MODELS, row[1].split(" | "), strict=True):
         seconds, prompts = scored_on_two_cores(model, study)

@@ -8,8 +8,8 @@ import pytest
 
 import record
 from ingroup import models, paths
-from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import Call, fill, open_store, stored, there
+from ingroup.commands.parameters import jobs_of, merged
+from ingroup.inference import Job, fill, open_store, stored, there
 from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest
 from ingroup.studies.empathy_gap import answers
@@ -22,25 +22,25 @@ MODELS = list(listed())
 @pytest.mark.parametrize("model", MODELS)
 def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     folder = paths.RECORDINGS / model
-    calls = {call.address: call for call, _ in recorded(model)}
+    jobs = {job.address: job for job, _ in recorded(model)}
     addresses = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
     assert addresses
-    complete = {call.address for call in there(calls.values())}
+    complete = {job.address for job in there(jobs.values())}
     assert complete == addresses
 
     for address in addresses:
-        call = calls[address]
-        store = stored(call)
+        job = jobs[address]
+        store = stored(job)
         assert store.state() == ([], [], [], [])
         assert store.manifest["model"] == model
-        assert store.manifest["engine"] == call.engine
+        assert store.manifest["engine"] == job.engine
         if models.is_calibrant(model):  # the weights are here, too
             assert store.manifest["revision"] == models.revision(paths.MODELS / model)
 
         rows = store.read()
-        if call.over_choices:
+        if job.over_choices:
             totals = rows.probabilities.map(partial(np.sum, dtype=float))
-            leads = len(call.sampling.leads)
+            leads = len(job.sampling.leads)
             assert totals.between(leads - 0.02, leads + 0.02).all()  # to three digits each
 
 
@@ -49,8 +49,8 @@ def test_the_card_counts_what_is_there_and_it_is_small(model):
     folder = paths.RECORDINGS / model
     addresses = {str(file.parent.relative_to(folder)) for file in folder.rglob("manifest.json")}
     log = pd.read_csv(folder / "asked.csv")
-    assert set(log.call) == addresses
-    assert not log.call.duplicated().any()
+    assert set(log.job) == addresses
+    assert not log.job.duplicated().any()
     assert (log.seconds > 0).all()
 
     if not models.is_calibrant(model):
@@ -64,30 +64,30 @@ def test_the_recordings_answer_the_chats_that_are_rendered_today():
     """After new recordings, or new stimuli: python data/recordings/record.py --chats."""
     listed_chats = pd.read_csv(paths.RECORDINGS / "chats.csv", dtype=str)
     assert listed_chats.equals(chats())
-    listed_calls = set(listed_chats.call)
+    listed_jobs = set(listed_chats.job)
     for file in paths.RECORDINGS.rglob("manifest.json"):
         address = file.parent.relative_to(paths.RECORDINGS).as_posix()
-        assert address in listed_calls or "chats" in read_manifest(file), address
+        assert address in listed_jobs or "chats" in read_manifest(file), address
 
 
 @pytest.mark.parametrize(
     "notebook", ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
 )
-def test_every_call_of_a_run_has_the_reading_that_was_asked_for(notebook):
+def test_every_job_of_a_run_has_the_reading_that_was_asked_for(notebook):
     given = {"MODELS": "smollm2-135m-instruct", "READING": "greedy", "ENDING": "newline"}
-    calls = calls_of(notebook, merged(notebook, "demo", given))
-    readings = {call.reading for call in calls}
+    jobs = jobs_of(notebook, merged(notebook, "demo", given))
+    readings = {job.reading for job in jobs}
     assert readings == {Reading("greedy", "newline")}
-    assert any(call.over_choices for call in calls)
+    assert any(job.over_choices for job in jobs)
 
 
 def test_qwens_free_texts_without_a_verdict_are_empty_verdicts():
     """What docs/findings.md says of study 3, with its count."""
     texts = {"Raw": [], "ID": [], "COT": []}
-    for call, _ in recorded("qwen2.5-coder-1.5b-instruct"):
-        is_free = call.engine == "vllm" and call.labels.get("plan") in texts
-        if is_free and "giebench" in str(call.address):
-            texts[call.labels["plan"]] = stored(call).read(columns=["text"]).text.tolist()
+    for job, _ in recorded("qwen2.5-coder-1.5b-instruct"):
+        is_free = job.engine == "vllm" and job.labels.get("plan") in texts
+        if is_free and "giebench" in str(job.address):
+            texts[job.labels["plan"]] = stored(job).read(columns=["text"]).text.tolist()
 
     empty = {plan: replies.count("[[]]") for plan, replies in texts.items()}
     assert empty == {"Raw": 28, "ID": 24, "COT": 0}
@@ -96,13 +96,13 @@ def test_qwens_free_texts_without_a_verdict_are_empty_verdicts():
         assert set(replies) <= {"[[]]", "[[A]]", "[[B]]", "[[D]]"}
 
 
-def test_recorded_answers_are_read_as_their_call_says():
+def test_recorded_answers_are_read_as_their_job_says():
     """SmolLM2 on religion: few greedy numbers, means between them."""
     given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
     values = {}
     for reading in ("greedy", "expected"):
         parameters = merged("10_empathy_gap", "demo", given | {"READING": reading})
-        scored = [call for call in calls_of("10_empathy_gap", parameters) if call.over_choices]
+        scored = [job for job in jobs_of("10_empathy_gap", parameters) if job.over_choices]
         values[reading] = answers.load(scored[0]).values
 
         again = answers.load(scored[0], reading=Reading(reading)).values
@@ -126,11 +126,11 @@ def asking(trials):
             raise KilledError
         return "50"
 
-    def ask(calls, parameters):
-        (call,) = calls
+    def ask(jobs, parameters):
+        (job,) = jobs
         engine = Toy(say, model="m", engine="toy")
-        store = open_store(call.folder, call.design, engine, SAMPLING, 4)
-        fill(call.design, engine, store, SAMPLING)
+        store = open_store(job.folder, job.design, engine, SAMPLING, 4)
+        fill(job.design, engine, store, SAMPLING)
 
     return ask
 
@@ -145,26 +145,26 @@ def killed(*_):
     ids=["none", "before a shard", "behind a shard", "twice", "before the row"],
 )
 def test_a_killed_recording_has_one_row_with_all_its_prompts(tmp_path, monkeypatch, kills):
-    call = Call("study", "sample", "m", "toy", "part", numbers(12), SAMPLING, root=tmp_path)
+    job = Job("study", "sample", "m", "toy", "part", numbers(12), SAMPLING, root=tmp_path)
     log = tmp_path / "asked.csv"
-    log.write_text('call,prompts,seconds\n"a,b",7,8\n')
+    log.write_text('job,prompts,seconds\n"a,b",7,8\n')
     for trials in kills:
         with monkeypatch.context() as patch:
             patch.setattr(record, "ask", asking(trials))
             if trials == 99:
                 patch.setattr(record, "replace_file", killed)
             with pytest.raises(KilledError):
-                record.record(call, {}, log)
+                record.record(job, {}, log)
 
     monkeypatch.setattr(record, "ask", asking(99))
     for _ in range(2):
-        record.record(call, {}, log)
+        record.record(job, {}, log)
 
     header, other_row, row = log.read_text().splitlines()
-    assert header == "call,prompts,seconds"
+    assert header == "job,prompts,seconds"
     assert other_row == '"a,b",7,8'
     address, prompts, seconds = row.split(",")
-    assert address == str(call.address)
+    assert address == str(job.address)
     assert prompts == "12"
     assert 1 <= int(seconds) <= 60
-    assert len(stored(call).read()) == 12
+    assert len(stored(job).read()) == 12

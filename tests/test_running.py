@@ -159,7 +159,7 @@ def count_of(line, stand_ins):
     """How many prompts a line's run would ask of its models, by the study's own design."""
     notebook, profile, given = checked(line)
     values = parameters.merged(notebook, profile, given, instead=stand_ins)
-    return sum(len(call.design) for call in parameters.calls_of(notebook, values))
+    return sum(len(job.design) for job in parameters.jobs_of(notebook, values))
 
 
 COUNTS = dict(re.findall(r"^(make .*?) +# ([\d,]+) prompts", PAGE, re.MULTILINE))
@@ -179,8 +179,8 @@ def test_the_page_says_how_many_prompts_a_study_has(stand_ins):
     for number in ("10", "20", "30", "40"):
         notebook = NOTEBOOKS[number]
         values = parameters.merged(notebook, "demo", {"MODELS": "openai/some-model"})
-        calls = parameters.calls_of(notebook, values)
-        trials = sum(len(call.design) for call in calls)
+        jobs = parameters.jobs_of(notebook, values)
+        trials = sum(len(job.design) for job in jobs)
         counts.append(f"{trials:,}")
     assert numbers == counts
 

@@ -116,13 +116,13 @@ def test_answers_are_read_only_in_ways_that_all_stores_allow(monkeypatch):
         "mean": SimpleNamespace(manifest={}),
     }
 
-    def call(part, temperature=0.0, choices=("1", "10", "2")):
+    def job(part, temperature=0.0, choices=("1", "10", "2")):
         sampling = Sampling(temperature, choices=choices)
         return SimpleNamespace(part=part, over_choices=bool(choices), sampling=sampling)
 
-    monkeypatch.setattr(synthesis, "stored", lambda call: stores[call.part])
+    monkeypatch.setattr(synthesis, "stored", lambda job: stores[job.part])
 
-    of_digits = synthesis.ways_to_read([call("digits"), call("digits")])
+    of_digits = synthesis.ways_to_read([job("digits"), job("digits")])
     assert list(of_digits) == [
         "greedy, turn",
         "expected, turn",
@@ -132,13 +132,13 @@ def test_answers_are_read_only_in_ways_that_all_stores_allow(monkeypatch):
         "expected, any",
     ]
 
-    of_both = synthesis.ways_to_read([call("digits"), call("mean")])
+    of_both = synthesis.ways_to_read([job("digits"), job("mean")])
     assert list(of_both) == ["expected, turn"]
 
-    of_draws = synthesis.ways_to_read([call("digits", temperature=1.0)])
+    of_draws = synthesis.ways_to_read([job("digits", temperature=1.0)])
     assert len(of_draws) == 9
 
-    of_texts = synthesis.ways_to_read([call("no", choices=())])
+    of_texts = synthesis.ways_to_read([job("no", choices=())])
     assert list(of_texts) == ["free"]
 
 

@@ -2,7 +2,7 @@
 
 ``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
 Stored answers are not asked again: remove a store to make it anew, and its row of ``asked.csv``,
-which counts the prompts and seconds of each call. Calls of an engine that this environment lacks
+which counts the prompts and seconds of each job. Jobs of an engine that this environment lacks
 wait for the one that has it.
 
 ``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats stores
@@ -20,8 +20,8 @@ import pandas as pd
 import yaml
 
 from ingroup import paths
-from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import Call, EngineError, StoreError, ask
+from ingroup.commands.parameters import jobs_of, merged
+from ingroup.inference import EngineError, Job, StoreError, ask
 from ingroup.inference.shards import replace as replace_file
 from ingroup.inference.store import Store, read_manifest
 from ingroup.tables import InputError
@@ -32,8 +32,8 @@ def listed() -> dict[str, list[dict[str, Any]]]:
     return yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
 
 
-def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
-    """Yield the calls that are recorded of a model.
+def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Yield the jobs that are recorded of a model.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
 
     Yields
     ------
-    tuple of Call and dict
-        A call and its notebook's parameters.
+    tuple of Job and dict
+        A job and its notebook's parameters.
     """
     for entry in listed()[model]:
         notebook = entry["notebook"]
@@ -51,9 +51,9 @@ def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
         for name, value in entry["parameters"].items():
             given[name] = str(value)
         parameters = merged(notebook, "demo", given)
-        for call in calls_of(notebook, parameters):
-            if call.way in entry["ways"]:
-                yield replace(call, root=paths.RECORDINGS / model), parameters
+        for job in jobs_of(notebook, parameters):
+            if job.way in entry["ways"]:
+                yield replace(job, root=paths.RECORDINGS / model), parameters
 
 
 def chats() -> pd.DataFrame:
@@ -62,58 +62,58 @@ def chats() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per store: its ``call``, and the digest of the ``chats`` as they are rendered now.
+        One row per store: its ``job``, and the digest of the ``chats`` as they are rendered now.
     """
     rows = []
     for model in listed():
-        for call, _ in recorded(model):
-            folder = paths.RECORDINGS / model / call.address
+        for job, _ in recorded(model):
+            folder = paths.RECORDINGS / model / job.address
             file = folder / "manifest.json"
             if file.exists() and "chats" not in read_manifest(file):
                 address = folder.relative_to(paths.RECORDINGS).as_posix()
-                rows.append({"call": address, "chats": call.design.chats_digest})
-    return pd.DataFrame(rows, columns=["call", "chats"])
+                rows.append({"job": address, "chats": job.design.chats_digest})
+    return pd.DataFrame(rows, columns=["job", "chats"])
 
 
-def record(call: Call, parameters: dict[str, Any], log: Path) -> None:
-    """Ask one call, and count what it took in the log; a killed run's shards are counted first.
+def record(job: Job, parameters: dict[str, Any], log: Path) -> None:
+    """Ask one job, and count what it took in the log; a killed run's shards are counted first.
 
     Parameters
     ----------
-    call : Call
+    job : Job
         From `recorded`.
     parameters : dict
         Of its notebook.
     log : pathlib.Path
         The model's ``asked.csv``.
     """
-    count(call, log)
-    ask([call], parameters)
-    count(call, log)
+    count(job, log)
+    ask([job], parameters)
+    count(job, log)
 
 
-def count(call: Call, log: Path) -> None:
-    """Add to a call's row of the log the stored prompts that it lacks, and their seconds.
+def count(job: Job, log: Path) -> None:
+    """Add to a job's row of the log the stored prompts that it lacks, and their seconds.
 
     The seconds are those from the store's manifest, or from the last change of the log where that
     is later, to the last shard. So a pause between two runs does not count.
 
     Parameters
     ----------
-    call, log
+    job, log
         See `record`.
     """
-    manifest = call.folder / "manifest.json"
+    manifest = job.folder / "manifest.json"
     if not manifest.exists():
         return
 
     rows = pd.read_csv(log).to_dict("records") if log.exists() else []
-    row = {"call": str(call.address), "prompts": 0, "seconds": 0}
+    row = {"job": str(job.address), "prompts": 0, "seconds": 0}
     for counted in rows:
-        if counted["call"] == row["call"]:
+        if counted["job"] == row["job"]:
             row = counted
 
-    store = Store(call.folder, read_manifest(manifest))
+    store = Store(job.folder, read_manifest(manifest))
     shards = store.files()
     n_new = sum(len(range(*store.bounds(shard))) for shard in shards) - row["prompts"]
     if n_new <= 0:
@@ -130,12 +130,12 @@ def count(call: Call, log: Path) -> None:
 
 
 def main() -> int:
-    """Record, call by call; 1 where an engine or a store gives up, with its sentence."""
+    """Record, job by job; 1 where an engine or a store gives up, with its sentence."""
     try:
         for model in listed():
-            for call, parameters in recorded(model):
-                if find_spec(call.engine):
-                    record(call, parameters, paths.RECORDINGS / model / "asked.csv")
+            for job, parameters in recorded(model):
+                if find_spec(job.engine):
+                    record(job, parameters, paths.RECORDINGS / model / "asked.csv")
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -14,9 +14,9 @@ from ingroup import models, notebook, paths
 from ingroup.commands.parameters import defaults, study_of
 from ingroup.commands.settings import first_notebooks
 from ingroup.design import Block, Message, named_values
-from ingroup.inference import Call, StoreError, rated, stored
-from ingroup.inference.call import folder_name
+from ingroup.inference import Job, StoreError, rated, stored
 from ingroup.inference.choices import most_probable, numbers_of, probabilities
+from ingroup.inference.job import folder_name
 from ingroup.inference.prompts import fold_system
 from ingroup.parsing import Rule
 from ingroup.tables import InputError
@@ -71,7 +71,7 @@ class Behind:
 
 
 def replies_behind(
-    study: str | Sequence[Call],
+    study: str | Sequence[Job],
     run: str = paths.DEFAULT_RUN,
     /,
     *,
@@ -82,12 +82,12 @@ def replies_behind(
 
     Parameters
     ----------
-    study : str or sequence of Call
-        The study, e.g. ``"empathy_gap"``, or calls of one study.
+    study : str or sequence of Job
+        The study, e.g. ``"empathy_gap"``, or jobs of one study.
     run : str
-        The run whose calls are meant. The notebook's own parameters are taken if it has not run.
+        The run whose jobs are meant. The notebook's own parameters are taken if it has not run.
     parsing : {"sound", "released"}, optional
-        How free text is parsed; as the run did unless given, and "sound" for calls.
+        How free text is parsed; as the run did unless given, and "sound" for jobs.
     **labels
         What the number is of, as the tables name it: ``model``, ``setting``, ``perceiver``,
         ``group``, ``word``, ``trial`` and so on. A list stands for each of its values. Without
@@ -106,19 +106,19 @@ def replies_behind(
         For a study that does not exist.
     """
     if isinstance(study, str):
-        calls, rule = _calls_of_run(study, run)
+        jobs, rule = _jobs_of_run(study, run)
     else:
-        calls = list(study)
+        jobs = list(study)
         rule = "sound"
 
     wanted = {name: _texts(value) for name, value in labels.items()}
-    chosen, why_none = _matching(calls, wanted)
+    chosen, why_none = _matching(jobs, wanted)
     tables = []
-    for call in chosen:
+    for job in chosen:
         try:
-            tables.append(_rows_of(call, parsing or rule))
+            tables.append(_rows_of(job, parsing or rule))
         except StoreError as error:
-            why_none = _not_stored(call, error)
+            why_none = _not_stored(job, error)
     if not tables:
         return _nothing(why_none)
 
@@ -137,13 +137,13 @@ def replies_behind(
     return Behind(rows, examples, _summary(rows, chosen))
 
 
-def store_of(call: Call) -> str:
-    """Name the folder of a call's answers, from the folder of this repository on.
+def store_of(job: Job) -> str:
+    """Name the folder of a job's answers, from the folder of this repository on.
 
     Parameters
     ----------
-    call : Call
-        A call with stored answers.
+    job : Job
+        A job with stored answers.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def store_of(call: Call) -> str:
         For example ``"data/recordings/<model>/empathy_gap/sample-12/<model>@vllm/P0,S0,T0"``. A
         model that is loaded from a folder stands there by its name, without the folder's path.
     """
-    folder = call.folder
+    folder = job.folder
     name = folder.as_posix()
     roots = {"data/recordings": paths.RECORDINGS, "build/responses": paths.RESPONSES}
     for shown, root in roots.items():
@@ -160,13 +160,13 @@ def store_of(call: Call) -> str:
             name = f"{shown}/{inside.as_posix()}"
 
     # Earlier versions put the whole path of the model's folder into the name of the store.
-    path_of_model = folder_name(call.loaded)
-    name_of_model = folder_name(call.model)
+    path_of_model = folder_name(job.loaded)
+    name_of_model = folder_name(job.model)
     return name.replace(path_of_model, name_of_model)
 
 
-def _calls_of_run(study: str, run: str) -> tuple[list[Call], Rule]:
-    """The calls of a study as its first notebook made them in a run, and the run's parsing rule."""
+def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
+    """The jobs of a study as its first notebook made them in a run, and the run's parsing rule."""
     of_study = {study_of(name): name for name in first_notebooks()}
     if study not in of_study:
         raise InputError(f"there is no study {study!r}; there are {', '.join(map(str, of_study))}")
@@ -174,7 +174,7 @@ def _calls_of_run(study: str, run: str) -> tuple[list[Call], Rule]:
     name = of_study[study]
     parameters = notebook.ran(name, run) or defaults(name)
     design = import_module(f"ingroup.studies.{study}.design")
-    return design.calls(parameters), parameters["PARSING"]
+    return design.jobs(parameters), parameters["PARSING"]
 
 
 def _texts(value: Any) -> list[str]:
@@ -184,40 +184,40 @@ def _texts(value: Any) -> list[str]:
     return [str(one) for one in values]
 
 
-def _matching(calls: list[Call], wanted: dict[str, list[str]]) -> tuple[list[Call], str]:
-    """The calls with these labels, and why there are none."""
+def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> tuple[list[Job], str]:
+    """The jobs with these labels, and why there are none."""
     # A text that a model writes for the prompts of others has no value.
-    calls = [call for call in calls if call.labels.get("setting") != "rewrite"]
+    jobs = [job for job in jobs if job.labels.get("setting") != "rewrite"]
     if "asked" not in wanted and "store" not in wanted:
-        calls = rated(calls)
+        jobs = rated(jobs)
 
-    of_calls = pd.DataFrame([_labels_of(call) for call in calls])
-    fits = pd.Series(True, of_calls.index)
+    of_jobs = pd.DataFrame([_labels_of(job) for job in jobs])
+    fits = pd.Series(True, of_jobs.index)
     for name, values in wanted.items():
-        if name in of_calls:
-            is_one = of_calls[name].map(str).isin(values)
+        if name in of_jobs:
+            is_one = of_jobs[name].map(str).isin(values)
             if not is_one.any():
-                return [], _unknown(name, values, of_calls[name])
+                return [], _unknown(name, values, of_jobs[name])
             fits &= is_one
 
-    chosen = [call for call, is_chosen in zip(calls, fits, strict=True) if is_chosen]
+    chosen = [job for job, is_chosen in zip(jobs, fits, strict=True) if is_chosen]
     return chosen, "This run asks nothing that has all of these labels together."
 
 
-def _labels_of(call: Call) -> dict[str, Any]:
-    """What tells a call from others."""
-    return {"model": call.model, "asked": call.way, **call.labels, "store": store_of(call)}
+def _labels_of(job: Job) -> dict[str, Any]:
+    """What tells a job from others."""
+    return {"model": job.model, "asked": job.way, **job.labels, "store": store_of(job)}
 
 
-def _rows_of(call: Call, rule: Rule) -> pd.DataFrame:
-    """One row for each value of a call, with everything that names its trial."""
-    read = notebook.loaded(call, rule).reset_index(drop=True)
-    (block,) = call.design.blocks
+def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
+    """One row for each value of a job, with everything that names its trial."""
+    read = notebook.loaded(job, rule).reset_index(drop=True)
+    (block,) = job.design.blocks
     factors = _factors(block)
     further = factors[factors.columns.difference(read.columns, sort=False)]
     rows = pd.concat([further, read], axis=1)
 
-    labels = _labels_of(call)
+    labels = _labels_of(job)
     own = pd.DataFrame([labels] * len(rows), columns=list(labels))
     rows = rows.drop(columns=list(labels), errors="ignore")
     rows = pd.concat([own, rows], axis=1)
@@ -265,24 +265,24 @@ def _examples(rows: pd.DataFrame) -> pd.DataFrame:
     return ordered.iloc[positions]
 
 
-def _with_answers(examples: pd.DataFrame, calls: Iterable[Call]) -> pd.DataFrame:
+def _with_answers(examples: pd.DataFrame, jobs: Iterable[Job]) -> pd.DataFrame:
     """Examples with what was sent and what is stored."""
-    call_of = {store_of(call): call for call in calls}
+    job_of = {store_of(job): job for job in jobs}
     further = []
     for example in examples.itertuples():
-        call = call_of[example.store]
-        further.append(_answer(call, example.trial, example.prefix))
+        job = job_of[example.store]
+        further.append(_answer(job, example.trial, example.prefix))
     return pd.concat([examples, pd.DataFrame(further, examples.index)], axis=1)
 
 
-def _answer(call: Call, trial: int, prefix: int) -> dict[str, Any]:
+def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
     """What was sent in one trial, what is stored of one of its answers, and in which file."""
-    store = stored(call)
+    store = stored(job)
     shard = trial // store.shard_size
     files = [file.name for file in store.files()[shard]]
     replies = store.read(trial, trial + 1)
     reply = replies.iloc[0]
-    messages = call.design[trial].messages
+    messages = job.design[trial].messages
     if store.manifest.get("system") == "fold":
         messages = fold_system(messages)
 
@@ -293,15 +293,15 @@ def _answer(call: Call, trial: int, prefix: int) -> dict[str, Any]:
         "error": reply.error,
         "file": " and ".join(files),
     }
-    if call.over_choices:
-        about |= _distribution(call, replies, prefix)
+    if job.over_choices:
+        about |= _distribution(job, replies, prefix)
     return about
 
 
-def _distribution(call: Call, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
+def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
     """How one scored answer divides its probability; NaN where the call failed."""
-    choices = call.sampling.choices
-    prefixes = call.sampling.leads
+    choices = job.sampling.choices
+    prefixes = job.sampling.leads
     weights = probabilities(reply, choices, len(prefixes))[0, prefix]
     option_mass = numbers_of(reply.mass, len(prefixes))[0, prefix]
     points = pd.to_numeric(pd.Series(choices), errors="coerce").to_numpy()
@@ -322,13 +322,13 @@ def _nothing(why: str) -> Behind:
     return Behind(empty, empty, why)
 
 
-def _summary(rows: pd.DataFrame, calls: Sequence[Call]) -> str:
+def _summary(rows: pd.DataFrame, jobs: Sequence[Job]) -> str:
     """How many values there are, their mean, and why others are missing."""
     values = rows.value.dropna()
     if "letter" in rows:
         summary = f"{len(rows):,} verdicts (100 for a right one, 0 for any other reply)"
     else:
-        read_as = dict.fromkeys(call.read_as for call in calls)
+        read_as = dict.fromkeys(job.read_as for job in jobs)
         summary = f"{len(rows):,} values (read as: {'; '.join(read_as)})"
     if len(values):
         summary += f", mean {values.mean():.4f}"
@@ -340,14 +340,14 @@ def _summary(rows: pd.DataFrame, calls: Sequence[Call]) -> str:
     return f"{summary}."
 
 
-def _not_stored(call: Call, error: StoreError) -> str:
-    """Why the answers to a call cannot be shown, and how to ask for them."""
-    if not (call.folder / "manifest.json").exists():
-        sentence = f"Nothing is stored of {call.title}: it was neither recorded nor asked"
+def _not_stored(job: Job, error: StoreError) -> str:
+    """Why the answers to a job cannot be shown, and how to ask for them."""
+    if not (job.folder / "manifest.json").exists():
+        sentence = f"Nothing is stored of {job.title}: it was neither recorded nor asked"
     else:
-        text = str(error).replace(str(call.folder), store_of(call))
-        sentence = f"The answers of {call.title} cannot be read: {text}"
-    remedy = models.how_to_ask(call.model)
+        text = str(error).replace(str(job.folder), store_of(job))
+        sentence = f"The answers of {job.title} cannot be read: {text}"
+    remedy = models.how_to_ask(job.model)
     if remedy:
         sentence += f" ({remedy} asks it now)"
     return f"{sentence}."

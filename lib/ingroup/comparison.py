@@ -68,12 +68,12 @@ def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> 
                 continue
 
             effects[study, named] = table
-            first_call, *_ = rated_by(model, lens.design.calls(of_model))
+            first_job, *_ = rated_by(model, lens.design.jobs(of_model))
             for effect, number in table.count().items():
                 row = {
                     "study": study,
                     "model": named,
-                    "reading": first_call.read_as,
+                    "reading": first_job.read_as,
                     "effect": effect,
                     "items": number,
                 }

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ingroup import figures, notebook
-from ingroup.inference import Call, stored, there
+from ingroup.inference import Job, stored, there
 
-LARGEST = 20_000  # trials of a call that is looked through
+LARGEST = 20_000  # trials of a job that is looked through
 SHOWN = 3  # trials of an excerpt
 OTHERWISE = "read otherwise by the released rule"
 
@@ -30,13 +30,13 @@ class Kind(NamedTuple):
     filter: str
 
 
-def unlike(call: Call) -> Iterator[tuple[Kind, int]]:
+def unlike(job: Job) -> Iterator[tuple[Kind, int]]:
     """Find trials whose reply has no answer, or another by the released parsing rule.
 
     Parameters
     ----------
-    call : Call
-        A call with stored answers.
+    job : Job
+        A job with stored answers.
 
     Yields
     ------
@@ -44,7 +44,7 @@ def unlike(call: Call) -> Iterator[tuple[Kind, int]]:
         The kind and number of a trial; a trial may be of two kinds. A status is a kind, and
         "missing" trials, which were not asked, are left out.
     """
-    answers = notebook.read(call)
+    answers = notebook.read(job)
     by_released_rule = Kind(OTHERWISE, 'metadata.otherwise == "yes"')
 
     for trial, answer in enumerate(answers.itertuples()):
@@ -56,14 +56,14 @@ def unlike(call: Call) -> Iterator[tuple[Kind, int]]:
             yield by_released_rule, trial
 
 
-def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
-    """Find the lowest and the highest cell of a call in a study's matrix.
+def ends(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]:
+    """Find the lowest and the highest cell of a job in a study's matrix.
 
     Parameters
     ----------
     matrix : DataFrame
-        ``model``, labels of calls, and ``z``, one row per cell.
-    call : Call
+        ``model``, labels of jobs, and ``z``, one row per cell.
+    job : Job
         Its model and labels say which cells are its own.
 
     Returns
@@ -71,9 +71,9 @@ def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
     list of tuple
         "lowest" and "highest" with the row of each cell. Empty where no cell has a number.
     """
-    is_own = matrix.model == call.model
-    for name, value in call.labels.items():
-        # A matrix has only those labels of calls that tell its cells apart.
+    is_own = matrix.model == job.model
+    for name, value in job.labels.items():
+        # A matrix has only those labels of jobs that tell its cells apart.
         if name in matrix:
             is_own &= matrix[name] == value
 
@@ -92,13 +92,13 @@ def ends(matrix: pd.DataFrame, call: Call) -> list[tuple[str, pd.Series]]:
     ]
 
 
-def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
+def extremes(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
     """Find the trials of the lowest and the highest cell of a study's matrix.
 
     Parameters
     ----------
-    call : Call
-        A call of one block.
+    job : Job
+        A job of one block.
     matrix : DataFrame
         That of `ends`, with ``mean`` and the factors that name a cell.
 
@@ -107,9 +107,9 @@ def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
     Kind, int
         The kind and number of a trial.
     """
-    (block,) = call.design.blocks
+    (block,) = job.design.blocks
     keys = [name for name in block.factors if name in matrix]
-    for which, cell in ends(matrix, call):
+    for which, cell in ends(matrix, job):
         levels = dict(block.factors)
         tests = []
         for key in keys:
@@ -130,31 +130,31 @@ def extremes(call: Call, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
             yield kind, trial
 
 
-def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
+def excerpt(trials: Sequence[tuple[Job, int]]) -> Iterator[dict[str, Any]]:
     """Show what was asked and said in some trials of one kind.
 
     Parameters
     ----------
     trials : sequence of tuple
-        Calls with stored answers, each with the number of a trial.
+        Jobs with stored answers, each with the number of a trial.
 
     Yields
     ------
     dict
-        ``call``, ``trial``, ``excerpt`` (from 1), ``prompt``, ``reasoning`` and ``reply``, for at
+        ``job``, ``trial``, ``excerpt`` (from 1), ``prompt``, ``reasoning`` and ``reply``, for at
         most `SHOWN` trials, evenly through all.
     """
     # The step is rounded up, so that at most SHOWN trials are taken.
     step = -(-len(trials) // SHOWN)
-    for number, (call, trial) in enumerate(trials[::step], start=1):
-        store = stored(call)
+    for number, (job, trial) in enumerate(trials[::step], start=1):
+        store = stored(job)
         rows = store.read(trial, trial + 1, ["text", "reasoning"])
         row = rows.iloc[0]
 
-        messages = call.design[trial].messages
+        messages = job.design[trial].messages
         turns = [message["content"] for message in messages]
         yield {
-            "call": call.title,
+            "job": job.title,
             "trial": trial,
             "excerpt": number,
             "prompt": "\n\n".join(turns),
@@ -163,13 +163,13 @@ def excerpt(trials: Sequence[tuple[Call, int]]) -> Iterator[dict[str, Any]]:
         }
 
 
-def of_study(calls: Sequence[Call], tables: Path) -> Iterator[dict[str, Any]]:
+def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
     """Choose examples of each kind of trials of a study.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls of one study. Those without stored answers, with more than `LARGEST` trials or with
+    jobs : sequence of Job
+        Jobs of one study. Those without stored answers, with more than `LARGEST` trials or with
         scored answers, which have no reply, are left out.
     tables : Path
         The study's tables, which may have a ``matrix.csv``.
@@ -180,10 +180,10 @@ def of_study(calls: Sequence[Call], tables: Path) -> Iterator[dict[str, Any]]:
         ``model``, ``kind``, ``filter``, the number of ``trials`` of this kind, and what `excerpt`
         says of a trial.
     """
-    trials_by_kind: dict[tuple[str, Kind], list[tuple[Call, int]]] = {}
-    for call, kind, trial in _kinds(calls, tables):
-        key = (call.model, kind)
-        trials_by_kind.setdefault(key, []).append((call, trial))
+    trials_by_kind: dict[tuple[str, Kind], list[tuple[Job, int]]] = {}
+    for job, kind, trial in _kinds(jobs, tables):
+        key = (job.model, kind)
+        trials_by_kind.setdefault(key, []).append((job, trial))
 
     for (model, kind), trials in trials_by_kind.items():
         about = {
@@ -196,29 +196,29 @@ def of_study(calls: Sequence[Call], tables: Path) -> Iterator[dict[str, Any]]:
             yield {**about, **example}
 
 
-def _kinds(calls: Sequence[Call], tables: Path) -> Iterator[tuple[Call, Kind, int]]:
-    """Each trial of a kind, in every call and then in the matrix of one call of each model."""
+def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]:
+    """Each trial of a kind, in every job and then in the matrix of one job of each model."""
     in_text = []
-    for call in calls:
-        if call.settled and not call.over_choices and len(call.design) <= LARGEST:
-            in_text.append(call)
+    for job in jobs:
+        if job.settled and not job.over_choices and len(job.design) <= LARGEST:
+            in_text.append(job)
 
     answered = there(in_text)
-    for call in answered:
-        for kind, trial in unlike(call):
-            yield call, kind, trial
+    for job in answered:
+        for kind, trial in unlike(job):
+            yield job, kind, trial
 
     if not (tables / "matrix.csv").exists():
         return
 
     matrix = figures.read_table(tables, "matrix")
     # The cells of a model whose answers are scored are no replies.
-    scored_models = {call.model for call in calls if call.over_choices}
-    first_calls = {}
-    for call in reversed(answered):
-        # The calls come backwards, so a model's first one replaces its others.
-        if call.model not in scored_models:
-            first_calls[call.model] = call
-    for call in first_calls.values():
-        for kind, trial in extremes(call, matrix):
-            yield call, kind, trial
+    scored_models = {job.model for job in jobs if job.over_choices}
+    first_jobs = {}
+    for job in reversed(answered):
+        # The jobs come backwards, so a model's first one replaces its others.
+        if job.model not in scored_models:
+            first_jobs[job.model] = job
+    for job in first_jobs.values():
+        for kind, trial in extremes(job, matrix):
+            yield job, kind, trial

@@ -4,55 +4,55 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from ingroup.inference import Call
+from ingroup.inference import Job
 
 
-def n_prompts(calls: Sequence[Call]) -> int:
-    """Count the prompts of calls.
+def n_prompts(jobs: Sequence[Job]) -> int:
+    """Count the prompts of jobs.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls of a study.
+    jobs : sequence of Job
+        Jobs of a study.
 
     Returns
     -------
     int
         All repetitions count.
     """
-    return sum(len(call.design) for call in calls)
+    return sum(len(job.design) for job in jobs)
 
 
-def n_items(calls: Sequence[Call]) -> int:
-    """Count the items that calls of a study ask about.
+def n_items(jobs: Sequence[Job]) -> int:
+    """Count the items that jobs of a study ask about.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls of a study, whose ``lens.items`` says what an item is.
+    jobs : sequence of Job
+        Jobs of a study, whose ``lens.items`` says what an item is.
 
     Returns
     -------
     int
-        An item that several calls ask about counts once.
+        An item that several jobs ask about counts once.
     """
     items: set[Any] = set()
-    for call in calls:
-        lens = import_module(f"ingroup.studies.{call.study}.lens")
-        for block in call.design.blocks:
+    for job in jobs:
+        lens = import_module(f"ingroup.studies.{job.study}.lens")
+        for block in job.design.blocks:
             items.update(lens.items(block))
     return len(items)
 
 
-def of_paper(study: str, calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     """Count the prompts of a paper for one of its models, and its items.
 
     Parameters
     ----------
     study : str
         The study, whose ``lens.extent`` counts.
-    calls : sequence of Call
-        All calls of its whole design, for one model.
+    jobs : sequence of Job
+        All jobs of its whole design, for one model.
     printed : mapping
         The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
@@ -62,4 +62,4 @@ def of_paper(study: str, calls: Sequence[Call], printed: Mapping[str, str]) -> t
         The prompts and the items.
     """
     lens = import_module(f"ingroup.studies.{study}.lens")
-    return lens.extent(calls, printed)
+    return lens.extent(jobs, printed)

@@ -981,7 +981,7 @@ def label_points(
     Parameters
     ----------
     ax : Axes
-        The panel, with the points drawn. Call this last: the limits of the axes are fixed here.
+        The panel, with the points drawn. Job this last: the limits of the axes are fixed here.
     x, y : sequence of float
         The points.
     labels : sequence of str

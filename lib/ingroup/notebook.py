@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from ingroup import figures, latex, models, paths, published
-from ingroup.inference import Call, parts, rated, stored, usage
+from ingroup.inference import Job, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parameters import Parameters, checked
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
@@ -347,14 +347,14 @@ def by_key(rows: Mapping[tuple[str, ...], Mapping[str, Any]], names: Sequence[st
     return table.reset_index()
 
 
-def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:
+def left_out(planned: Sequence[Job], asked: Sequence[Job]) -> HTML:
     """Show in a box of which models a run has no answers, and how to get them.
 
     Parameters
     ----------
-    planned : sequence of Call
+    planned : sequence of Job
         What the run wanted to read or ask.
-    asked : sequence of Call
+    asked : sequence of Job
         What :func:`ingroup.inference.ask` returned of these.
 
     Returns
@@ -364,9 +364,9 @@ def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:
     """
     wanted = rated(planned)
     lines = []
-    for model in dict.fromkeys(call.model for call in wanted):
-        of_model = [call for call in wanted if call.model == model]
-        lacking = [call for call in of_model if call not in asked]
+    for model in dict.fromkeys(job.model for job in wanted):
+        of_model = [job for job in wanted if job.model == model]
+        lacking = [job for job in of_model if job not in asked]
         if lacking:
             lines.append(_lacking_line(model, lacking, len(of_model)))
     if not lines:
@@ -376,9 +376,9 @@ def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:
     return HTML(f"<blockquote>{head}<ul>{''.join(lines)}</ul></blockquote>")
 
 
-def _lacking_line(model: str, lacking: Sequence[Call], n_wanted: int) -> str:
+def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
     """Name a model and the parts that it lacks, as an item of a list in HTML."""
-    parts = list(dict.fromkeys(" ".join(map(str, call.labels.values())) for call in lacking))
+    parts = list(dict.fromkeys(" ".join(map(str, job.labels.values())) for job in lacking))
     what = "; ".join(parts[:SHOWN_PARTS])
     if len(lacking) == n_wanted:
         what = "all parts"
@@ -393,17 +393,17 @@ def _lacking_line(model: str, lacking: Sequence[Call], n_wanted: int) -> str:
 
 
 def took(
-    calls: Sequence[Call],
+    jobs: Sequence[Job],
     out: Output,
     price_in: float = 0.0,
     price_out: float = 0.0,
 ) -> Styler:
-    """Sum up what calls took (``usage.csv``), and list trials without an answer (``failed.csv``).
+    """Sum up what jobs took (``usage.csv``), and list trials without an answer (``failed.csv``).
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls with stored answers.
+    jobs : sequence of Job
+        Jobs with stored answers.
     out : Output
         Where the tables go.
     price_in, price_out : float
@@ -413,7 +413,7 @@ def took(
     Returns
     -------
     Styler
-        The usage of each call, and the sum over all.
+        The usage of each job, and the sum over all.
 
     Notes
     -----
@@ -424,19 +424,19 @@ def took(
     failed = []
     columns = [*TOKENS, "text", "reasoning", "error", "model", "price_share"]
 
-    for call in calls:
-        store = stored(call)
+    for job in jobs:
+        store = stored(job)
         is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
-        keys = {"model": call.model, "asked": call.way, **call.labels}
+        keys = {"model": job.model, "asked": job.way, **job.labels}
         # The store is read in parts, because it may have millions of replies.
         for part in parts(store, columns):
-            of_part = usage(part, *prices, call.model)
+            of_part = usage(part, *prices, job.model)
             used.append(of_part.assign(**keys))
-            failed.extend(_without_answer(part, call))
+            failed.extend(_without_answer(part, job))
 
     used_by_part = pd.concat(used)
-    labels = calls[-1].labels
+    labels = jobs[-1].labels
     spent = used_by_part.groupby(["model", "asked", *labels], sort=False).sum()
     blanks = [""] * (len(labels) + 1)
     spent.loc[("all", *blanks), :] = spent.sum()
@@ -451,7 +451,7 @@ def took(
     return style.format("{:,.0f}").format("{:,.2f}", subset="cost")
 
 
-def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
+def _without_answer(part: pd.DataFrame, job: Job) -> list[dict[str, Any]]:
     """A row for each stored reply that holds no answer, with the reason."""
     # Texts are not parsed here: each counts as an answer unless the reply's ending tells otherwise.
     status = final_status(part, [OK] * len(part))
@@ -460,11 +460,11 @@ def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
     rows = []
 
     for reply in unanswered.itertuples():
-        trial = call.design[reply.trial]
+        trial = job.design[reply.trial]
         ended = ENDED[reply.status]
         row = {
-            "model": call.model,
-            **call.labels,
+            "model": job.model,
+            **job.labels,
             **trial.condition,
             "status": reply.status,
             "reason": reply.error or f"{ended} ({reply.output_tokens:,} tokens)",
@@ -474,13 +474,13 @@ def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
     return rows
 
 
-def option_mass(calls: Sequence[Call], out: Output) -> Styler | HTML:
+def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
     """Measure how much of a model's probability its scored answers hold (``option_mass.csv``).
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls with stored answers; those in free text are left out.
+    jobs : sequence of Job
+        Jobs with stored answers; those in free text are left out.
     out : Output
         Where the table goes.
 
@@ -493,18 +493,18 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler | HTML:
         no answer was scored.
     """
     rows = []
-    for call in calls:
-        if not call.over_choices:
+    for job in jobs:
+        if not job.over_choices:
             continue
 
         masses = []
-        for part in parts(stored(call), columns=["mass"]):
+        for part in parts(stored(job), columns=["mass"]):
             # A reply may consist of several answers, so it has a list of masses.
             masses.append(part.mass.list.flatten())
         mass = pd.concat(masses).astype(float)
         row = {
-            "model": call.model,
-            **call.labels,
+            "model": job.model,
+            **job.labels,
             "answers": len(mass),
             "mean": mass.mean(),
             "least": mass.min(),
@@ -550,17 +550,17 @@ def one_line(reply: Any) -> str:
 
 
 def replies(
-    call: Call,
+    job: Job,
     status_of: Callable[[str | None], str],
     about: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     number: int = 4,
 ) -> HTML:
-    """Show raw replies of one call, escaped: some without an answer, then some with one.
+    """Show raw replies of one job, escaped: some without an answer, then some with one.
 
     Parameters
     ----------
-    call : Call
-        A call with stored answers.
+    job : Job
+        A job with stored answers.
     status_of : callable
         Gives a reply's status, "ok" if it holds an answer.
     about : callable
@@ -575,7 +575,7 @@ def replies(
     """
     # A store may be large, so only some replies of each part are kept.
     chosen = []
-    for part in parts(stored(call), columns=["text", "reasoning"]):
+    for part in parts(stored(job), columns=["text", "reasoning"]):
         texts = part.text.astype(object)
         # A missing text has a status, too.
         parsed = texts.map(status_of, na_action=None)
@@ -585,7 +585,7 @@ def replies(
     rows = []
     for reply in _some(pd.concat(chosen), number).itertuples():
         row = {
-            **about(call.design[reply.trial].condition),
+            **about(job.design[reply.trial].condition),
             "reasoning": reply.reasoning,
             "reply": reply.text,
             "status": reply.status,
@@ -632,13 +632,13 @@ def collapsed(reasoning: str) -> str:
     return f"<details><summary>{len(reasoning):,} characters</summary>{inside}</details>"
 
 
-def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """Read a call's replies with the study's ``load``.
+def read(job: Job, rule: Rule = "sound") -> pd.DataFrame:
+    """Read a job's replies with the study's ``load``.
 
     Parameters
     ----------
-    call : Call
-        A call with stored answers.
+    job : Job
+        A job with stored answers.
     rule : str
         How a reply is parsed.
 
@@ -653,8 +653,8 @@ def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     StoreError
         If there are no answers.
     """
-    chosen = loaded(call, rule)
-    released = loaded(call, "released")
+    chosen = loaded(job, rule)
+    released = loaded(job, "released")
     chosen_values = chosen.drop(columns="status")
     released_values = released.drop(columns="status")
     # Values are compared as texts, in which a missing value equals a missing value.
@@ -663,13 +663,13 @@ def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     return chosen.assign(otherwise=np.where(is_other, "yes", "no"))
 
 
-def loaded(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """Load the rows of a call with the study's ``load``, which may return other tables with them.
+def loaded(job: Job, rule: Rule = "sound") -> pd.DataFrame:
+    """Load the rows of a job with the study's ``load``, which may return other tables with them.
 
     Parameters
     ----------
-    call : Call
-        A call with stored answers.
+    job : Job
+        A job with stored answers.
     rule : str
         How a reply is parsed.
 
@@ -683,6 +683,6 @@ def loaded(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     StoreError
         If there are no answers.
     """
-    answers = import_module(f"ingroup.studies.{call.study}.answers")
-    loaded = answers.load(call, rule)
+    answers = import_module(f"ingroup.studies.{job.study}.answers")
+    loaded = answers.load(job, rule)
     return loaded if isinstance(loaded, pd.DataFrame) else loaded.rows

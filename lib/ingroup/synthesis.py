@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import paths
-from ingroup.inference import Call, stored
+from ingroup.inference import Job, stored
 from ingroup.inference.reading import FREE, Reading, readings
 from ingroup.stats import effects as standardised
 from ingroup.stats import multiverse
@@ -427,31 +427,31 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(claim, sort=False).head(1)
 
 
-def rules(calls: Sequence[Call]) -> tuple[str, ...]:
+def rules(jobs: Sequence[Job]) -> tuple[str, ...]:
     """List the rules by which replies are parsed.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls of one model, at least one, all scored or none.
+    jobs : sequence of Job
+        Jobs of one model, at least one, all scored or none.
 
     Returns
     -------
     tuple of str
         One rule for scored answers, which have no text, and two for free text.
     """
-    if calls[0].over_choices:
+    if jobs[0].over_choices:
         return ("sound",)
     return ("sound", "released")
 
 
-def ways_to_read(calls: Sequence[Call]) -> dict[str, Reading]:
-    """List the readings that all calls of one model allow.
+def ways_to_read(jobs: Sequence[Job]) -> dict[str, Reading]:
+    """List the readings that all jobs of one model allow.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls of one model, with stored answers.
+    jobs : sequence of Job
+        Jobs of one model, with stored answers.
 
     Returns
     -------
@@ -464,10 +464,10 @@ def ways_to_read(calls: Sequence[Call]) -> dict[str, Reading]:
     StoreError
         If there are no stored answers.
     """
-    if not calls[0].over_choices:
+    if not jobs[0].over_choices:
         return {str(FREE): FREE}
 
-    first, *others = [readings(stored(call), call.sampling) for call in calls]
+    first, *others = [readings(stored(job), job.sampling) for job in jobs]
     shared = {}
     for reading in first:
         if all(reading in other for other in others):

@@ -470,12 +470,12 @@ def harmless(visitor):
 # ---- two studies whose model wrote hostile replies -----------------------------------------------
 
 
-def write_replies(file, calls, reply):
-    """Recorded replies to all trials of these calls."""
+def write_replies(file, jobs, reply):
+    """Recorded replies to all trials of these jobs."""
     with file.open("w", newline="", encoding="utf8") as stream:
         rows = csv.writer(stream)
         rows.writerow(("category", "system", "prompt", "response"))
-        for design in {id(call.design): call.design for call in calls}.values():
+        for design in {id(job.design): job.design for job in jobs}.values():
             for number, trial in enumerate(design):
                 turns = {turn["role"]: turn["content"] for turn in trial.messages}
                 category = trial.condition.get("category", "")
@@ -483,10 +483,10 @@ def write_replies(file, calls, reply):
                 rows.writerow((category, turns.get("system", ""), turns["user"], text))
 
 
-def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factory, **given):
-    """Execute notebooks on recorded replies to these calls; the text of their pages."""
+def replayed(notebooks, run_name, jobs, reply, folder, browser, tmp_path_factory, **given):
+    """Execute notebooks on recorded replies to these jobs; the text of their pages."""
     file = folder / "replies.csv"
-    write_replies(file, calls, reply)
+    write_replies(file, jobs, reply)
     given |= {"MODELS": PICTURE, "ENGINE": "replay", "RECORDINGS": str(file)}
     remove(run_name)
     try:
@@ -516,7 +516,7 @@ def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_pat
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200", "CORPUS": "sample"}
     notebook = "10_empathy_gap"
     values = parameters.merged(notebook, "demo", given | {"MODELS": "calibrant"})
-    calls = empathy_gap.calls(values)
+    jobs = empathy_gap.jobs(values)
 
     def reply(number, condition):
         return f"{17 * number % 101} {ALL}"
@@ -524,7 +524,7 @@ def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_pat
     (text,) = replayed(
         [notebook],
         "test-report-10",
-        calls,
+        jobs,
         reply,
         tmp_path,
         browser,
@@ -571,10 +571,10 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
     given = {"GROUPS": ";".join(groups), "ROUNDS": "2", "ABLATION_ROUNDS": "1", "N_RESAMPLES": "5"}
     names = ["40_stereomap", "41_stereomap_keywords"]
     values = parameters.merged(names[0], "demo", given | {"MODELS": "calibrant"})
-    calls = stereomap.calls(values)
+    jobs = stereomap.jobs(values)
 
     texts = replayed(
-        names, "test-report-40", calls, reply, tmp_path, browser, tmp_path_factory, **given
+        names, "test-report-40", jobs, reply, tmp_path, browser, tmp_path_factory, **given
     )
 
     text = "\n".join(texts)

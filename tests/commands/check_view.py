@@ -20,8 +20,8 @@ from playwright.sync_api import expect, sync_playwright
 
 from ingroup import paths
 from ingroup.commands import view
-from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import Call, EngineError, Reply, Sampling, stored
+from ingroup.commands.parameters import jobs_of, merged
+from ingroup.inference import EngineError, Job, Reply, Sampling, stored
 from ingroup.inference.replay_engine import NO_RECORDING, ReplayEngine
 from ingroup.studies.empathy_gap.answers import STATUSES, load
 from ingroup.tables import InputError
@@ -44,15 +44,15 @@ NUMBERS = Sampling(choices=("0", "50", "100"))
 
 
 def answered(folder, engine, turn=1, sampling=SAMPLING):
-    """A call that was answered: one category of the first study, two events."""
+    """A job that was answered: one category of the first study, two events."""
     labels = {"setting": "P0,S0,T0", "category": "Religion", "run": turn}
     part = f"P0-{turn}"
     plan = religion(2)
-    call = Call(
+    job = Job(
         "empathy_gap", "sample-2", "toy", "transformers", part, plan, sampling, labels, root=folder
     )
-    run(call.design, call.folder, engine, sampling=sampling)
-    return call
+    run(job.design, job.folder, engine, sampling=sampling)
+    return job
 
 
 @pytest.fixture(scope="module")
@@ -61,24 +61,24 @@ def rounds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
     logs = tmp_path_factory.mktemp("logs")
     replies = cycle(REPLIES)
-    calls = [
+    jobs = [
         answered(folder, Toy(lambda *_: next(replies), model="toy")),
         answered(folder, Toy(lambda *_: "12"), turn=2),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
-        files = [view.write(call, "sound", 0, logs) for call in calls]
-    return calls, files
+        files = [view.write(job, "sound", 0, logs) for job in jobs]
+    return jobs, files
 
 
 def test_logs_that_were_written_are_replayed_word_for_word(rounds):
-    calls, files = rounds
+    jobs, files = rounds
     engine = ReplayEngine(files[0].parent, "toy")
-    for number, call in enumerate(calls, start=1):
+    for number, job in enumerate(jobs, start=1):
         assert engine.turn_to(number)
-        replies = engine.answer([trial.messages for trial in call.design], SAMPLING)
+        replies = engine.answer([trial.messages for trial in job.design], SAMPLING)
 
-        rows = stored(call).read()
+        rows = stored(job).read()
         assert len(replies) == len(rows)
         texts = rows.text.astype(object).replace({np.nan: None})
         for reply, text, finish_reason in zip(replies, texts, rows.finish_reason, strict=True):
@@ -92,16 +92,16 @@ def test_logs_that_were_written_are_replayed_word_for_word(rounds):
 
 
 def test_a_sample_is_a_trial_with_what_parsing_made_of_it(rounds):
-    (call, _), (file, _) = rounds
+    (job, _), (file, _) = rounds
     log = read_eval_log(file)
     assert log.eval.task == "empathy_gap"
     assert log.eval.model == "toy"
     assert [sample.id for sample in log.samples] == list(range(72))
 
-    answers = load(call)
+    answers = load(job)
     parsed = zip(log.samples, answers.values.flat, answers.status.flat, strict=True)
     for sample, value, status in parsed:
-        trial = call.design[sample.id]
+        trial = job.design[sample.id]
         turns = [{"role": turn.role, "content": turn.text} for turn in sample.input]
         assert turns == trial.messages
         assert sample.metadata["perceiver"] == trial.condition["perceiver"]
@@ -119,20 +119,20 @@ def test_a_sample_is_a_trial_with_what_parsing_made_of_it(rounds):
 
 
 def test_a_log_holds_no_key_and_no_path(rounds):
-    (call, _), files = rounds
+    (job, _), files = rounds
     for file in files:
         with zipfile.ZipFile(file) as archive:
             content = b"".join(archive.read(name) for name in archive.namelist())
 
         assert b"perceiver" in content
-        for secret in (KEY, str(call.root), str(file.parent)):
+        for secret in (KEY, str(job.root), str(file.parent)):
             assert secret.encode() not in content
 
 
-def test_a_log_of_a_large_call_says_that_it_is_a_sample(rounds, tmp_path):
-    (call, _), _ = rounds
-    log = read_eval_log(view.write(call, "sound", 20, tmp_path))
-    again = read_eval_log(view.write(call, "sound", 20, tmp_path))
+def test_a_log_of_a_large_job_says_that_it_is_a_sample(rounds, tmp_path):
+    (job, _), _ = rounds
+    log = read_eval_log(view.write(job, "sound", 20, tmp_path))
+    again = read_eval_log(view.write(job, "sound", 20, tmp_path))
 
     numbers = [sample.id for sample in log.samples]
     assert numbers == [sample.id for sample in again.samples]
@@ -143,7 +143,7 @@ def test_a_log_of_a_large_call_says_that_it_is_a_sample(rounds, tmp_path):
     assert log.eval.metadata["drawn"] == 20
     assert log.eval.metadata["trials"] == 72
 
-    whole = {sample.id: sample for sample in view.samples(call, "sound", 0)}
+    whole = {sample.id: sample for sample in view.samples(job, "sound", 0)}
     for sample in log.samples:  # the right reply and score to the trial
         assert sample.output.completion == whole[sample.id].output.completion
         assert sample.scores == whole[sample.id].scores
@@ -153,9 +153,9 @@ def test_a_scored_reply_is_shown_as_a_distribution_and_not_replayed(tmp_path):
     scored = Reply("50", "stop", probabilities=(0.3, 0.6, 0.1), mass=(0.25,))
     failed = Reply(None, "failed", error="too long")
     replies = cycle([scored, failed])
-    call = answered(tmp_path, Toy(lambda *_: next(replies)), sampling=NUMBERS)
+    job = answered(tmp_path, Toy(lambda *_: next(replies)), sampling=NUMBERS)
 
-    file = view.write(call, "sound", 0, tmp_path)
+    file = view.write(job, "sound", 0, tmp_path)
 
     first, second, *_ = read_eval_log(file).samples
     assert first.output.completion == "50 (60.0%), 0 (30.0%), 100 (10.0%); mass 25.0%"
@@ -178,11 +178,11 @@ def test_every_study_has_its_factors_and_its_reading(
     notebook, reply, factors, scores, tmp_path, only_real_recordings
 ):
     small = {"MODELS": "calibrant", "RUNS": "1", "ROUNDS": "1", "MISMATCH": "false"}
-    call = calls_of(notebook, merged(notebook, "demo", small, shared=True))[0]
-    call = replace(call, root=tmp_path)
-    run(call.design, call.folder, Toy(lambda *_: reply), 4096, call.sampling)
+    job = jobs_of(notebook, merged(notebook, "demo", small, shared=True))[0]
+    job = replace(job, root=tmp_path)
+    run(job.design, job.folder, Toy(lambda *_: reply), 4096, job.sampling)
 
-    samples = list(view.samples(call, "sound", 3))
+    samples = list(view.samples(job, "sound", 3))
 
     assert len(samples) == 3
     for sample in samples:
@@ -277,7 +277,7 @@ def opened(page, address, file, part=""):
 
 
 def test_the_viewer_lists_logs_and_samples_and_filters_by_perceiver(rounds, served, page):
-    (call, _), files = rounds
+    (job, _), files = rounds
     page.goto(served)
     expect(page.get_by_text("2 rows")).to_be_visible()
 
@@ -286,7 +286,7 @@ def test_the_viewer_lists_logs_and_samples_and_filters_by_perceiver(rounds, serv
 
     page.locator(".cm-content").click()
     page.keyboard.insert_text('metadata.perceiver == "a Christian"')
-    perceivers = [trial.condition["perceiver"] for trial in call.design]
+    perceivers = [trial.condition["perceiver"] for trial in job.design]
     christians = perceivers.count("a Christian")
     expect(page.get_by_text(f"{christians} rows")).to_be_visible()
     expect(page.get_by_text("You are a Christian.").first).to_be_visible()
@@ -327,7 +327,7 @@ def test_a_bundle_is_a_folder_of_files_that_is_never_written_over(rounds, tmp_pa
 def test_the_stored_answers_of_a_run_are_written_and_shown(
     tmp_path, only_real_recordings, monkeypatch, capsys
 ):
-    """Of one call that is stored; the other two are left out, and said so."""
+    """Of one job that is stored; the other two are left out, and said so."""
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     shown = []
@@ -339,10 +339,10 @@ def test_the_stored_answers_of_a_run_are_written_and_shown(
         line += ["--set", f"{name}={value}"]
 
     assert view.main(line) == 2
-    assert "nothing is stored of the 3 calls" in capsys.readouterr().err
+    assert "nothing is stored of the 3 jobs" in capsys.readouterr().err
 
-    call = calls_of("10_empathy_gap", merged("10_empathy_gap", "demo", given))[0]
-    run(call.design, call.folder, Toy(lambda *_: "7"), 4096, call.sampling)
+    job = jobs_of("10_empathy_gap", merged("10_empathy_gap", "demo", given))[0]
+    run(job.design, job.folder, Toy(lambda *_: "7"), 4096, job.sampling)
     assert view.main(line) == 0
     folder = tmp_path / "runs" / "small" / "view"
     assert shown == [(folder, None)]
@@ -350,7 +350,7 @@ def test_the_stored_answers_of_a_run_are_written_and_shown(
     assert len(read_eval_log(file).samples) == 5
     written = capsys.readouterr().out
     assert "1 logs" in written
-    assert "2 calls have no answers yet" in written
+    assert "2 jobs have no answers yet" in written
 
     assert view.main([*line, "--bundle", str(tmp_path)]) == 2
     assert "BUNDLE is a new folder, found" in capsys.readouterr().err

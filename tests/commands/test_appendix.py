@@ -292,7 +292,7 @@ def test_missing_tables_and_figures_are_named(empty):
     text = words(page)
     for sentence in (
         "No manifest of stored answers was found for this study.",
-        "no stored answers to 1 of the calls",
+        "no stored answers to 1 of the jobs",
         "no table of tokens and cost (usage.csv)",
         "no counts of replies (responses.csv)",
         "Tables 3, 7: this run has no rows for it (table03_table07_spread.csv).",
@@ -481,11 +481,11 @@ def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
     """Stores of earlier versions have the whole path, with two hyphens for each slash."""
     model = empty / "my nets" / "net_2"
     model.mkdir(parents=True)
-    call = types.SimpleNamespace(model="net_2", loaded=str(model))
+    job = types.SimpleNamespace(model="net_2", loaded=str(model))
     name = str(model).strip("/").replace("/", "--")
     folder = empty / "responses" / "giebench" / "sample" / f"{name}@vllm" / "Raw"
 
-    stored = Stored(call, folder, {}, is_recorded=False, written="")
+    stored = Stored(job, folder, {}, is_recorded=False, written="")
     assert stored.address == "giebench/sample/net_2@vllm/Raw"
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import run
-from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import EngineError, Reply, call, kept, there
+from ingroup.commands.parameters import jobs_of, merged
+from ingroup.inference import EngineError, Reply, job, kept, there
 from ingroup.inference.cost import shared_budget
 from ingroup.tables import InputError
 from toy import Server, Toy
@@ -24,7 +24,7 @@ def engines(tmp_path, only_real_recordings, monkeypatch):
         return Toy(lambda *_: "[[A]]")
 
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(call, "make_engine", make)
+    monkeypatch.setattr(job, "make_engine", make)
     return arguments
 
 
@@ -41,7 +41,7 @@ def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
 
 def test_failed_prompts_are_not_counted_as_answered(engines, capsys, monkeypatch):
     toy = Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: toy)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: toy)
 
     assert run.main(GIVEN) == 0
 
@@ -57,7 +57,7 @@ def server(engines, monkeypatch):
     """Each reply took 200 prompt tokens and 100 reply tokens."""
     reply = Reply("[[A]]", "stop", 200, 0, 100)
     engine = Server(lambda *_: reply, asks_again=True, engine="inspect")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: engine)
     return engine
 
 
@@ -99,13 +99,13 @@ def test_without_prices_the_line_says_so(server):
     )
 
 
-def test_a_limit_stops_a_run_over_all_its_calls_and_a_higher_one_goes_on(server):
+def test_a_limit_stops_a_run_over_all_its_jobs_and_a_higher_one_goes_on(server):
     """Of 1.3272 that the whole run costs; stored replies of the first are not counted again."""
     first = given(COST_LIMIT=1.0)
     with pytest.raises(EngineError) as caught:
         run.answer("30_giebench", first)
 
-    stored = kept(calls_of("30_giebench", first))
+    stored = kept(jobs_of("30_giebench", first))
     assert sum(server.batches) == stored
     assert server.asked["all"] == stored
     cost = stored * 0.0014

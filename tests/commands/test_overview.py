@@ -161,7 +161,7 @@ def test_prompts_are_counted_beside_those_of_the_paper():
 
 
 def test_of_a_recorded_model_only_stored_prompts_count(monkeypatch):
-    monkeypatch.setattr(overview, "there", lambda calls: [])
+    monkeypatch.setattr(overview, "there", lambda jobs: [])
     execute("30_giebench", MODELS="calibrant;gemma-3-270m")
     table = overview.prompts(["30_giebench"], RUN)
     assert list(table) == ["the paper's", "calibrant", "the paper's items", "here"]
@@ -237,9 +237,9 @@ def test_replies_have_their_study_and_notebook(monkeypatch):
     execute("30_giebench", MODELS="gemma-3-270m")
     folders = []
 
-    def of_study(calls, tables):
+    def of_study(jobs, tables):
         folders.append(tables)
-        assert {call.model for call in calls} == {"gemma-3-270m"}
+        assert {job.model for job in jobs} == {"gemma-3-270m"}
         yield {"model": "gemma-3-270m", "kind": "refused", "trials": 2, "reply": "No."}
 
     monkeypatch.setattr(overview.examples, "of_study", of_study)

@@ -16,10 +16,10 @@ from transformers import AutoTokenizer
 from events import paper_size_events
 from ingroup import corpora, paths
 from ingroup.commands import plan
-from ingroup.commands.parameters import calls_of, merged
+from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import Reply, open_store
-from ingroup.inference.call import there
 from ingroup.inference.cost import Characters
+from ingroup.inference.job import there
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.studies.biased_samaritan import lens as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -57,8 +57,8 @@ def parameters(notebook=NOTEBOOK, **given):
 
 
 def lines_of(notebook, values):
-    """The calls of each line of a plan."""
-    return plan.asked(notebook, calls_of(notebook, values))
+    """The jobs of each line of a plan."""
+    return plan.asked(notebook, jobs_of(notebook, values))
 
 
 def chats_of(trials):
@@ -123,13 +123,13 @@ def test_every_line_draws_its_own_trials():
 
 
 @pytest.fixture
-def call(prompter, monkeypatch):
-    """A call of 5,808 trials in shards of 1,000, three of which are stored."""
+def job(prompter, monkeypatch):
+    """A job of 5,808 trials in shards of 1,000, three of which are stored."""
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
-    ((call,),) = lines_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
+    ((job,),) = lines_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
     pinned = Toy(None, engine="transformers", dtype="float32", **prompter.identity())
 
-    store = open_store(call.folder, call.design, pinned, call.sampling, 1000)
+    store = open_store(job.folder, job.design, pinned, job.sampling, 1000)
     with store.writing():
         for shard in (0, 3, 5):
             first, stop = store.bounds(shard)
@@ -141,24 +141,24 @@ def call(prompter, monkeypatch):
         "part-00003.again-1.parquet",
         "part-00099.parquet",
     ):
-        (call.folder / name).touch()
-    return call
+        (job.folder / name).touch()
+    return job
 
 
-def change(call, **known):
-    """Other answers in the folder of a call, by its manifest."""
-    file = call.folder / "manifest.json"
+def change(job, **known):
+    """Other answers in the folder of a job, by its manifest."""
+    file = job.folder / "manifest.json"
     manifest = json.loads(file.read_text())
     file.write_text(json.dumps(manifest | known))
 
 
-def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
+def test_a_half_done_store_is_counted_and_not_touched(job, prompter):
     def listing():
-        return {file: file.stat().st_mtime_ns for file in call.folder.parent.rglob("*")}
+        return {file: file.stat().st_mtime_ns for file in job.folder.parent.rglob("*")}
 
     before = listing()
     for known in (prompter, "no tokenizer"):
-        shards, problem = plan.stored(call, known)
+        shards, problem = plan.stored(job, known)
         assert sorted(shards) == [808, 1000, 1000]
         assert problem == ""
     assert listing() == before
@@ -175,34 +175,34 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
         ({"format": 2}, "holds answers with format 2, this run asks with format"),
     ],
 )
-def test_a_store_of_something_else_is_reported(call, prompter, known, message):
-    change(call, **known)
+def test_a_store_of_something_else_is_reported(job, prompter, known, message):
+    change(job, **known)
 
-    shards, problem = plan.stored(call, prompter)
+    shards, problem = plan.stored(job, prompter)
 
     assert shards == []
     assert re.search(message, problem)
-    assert str(call.folder) in problem
+    assert str(job.folder) in problem
     assert "\n" not in problem
 
 
-def test_unsettled_prompts_are_not_compared(call, prompter):
-    change(call, prompts="abc")
+def test_unsettled_prompts_are_not_compared(job, prompter):
+    change(job, prompts="abc")
 
-    shards, _ = plan.stored(replace(call, settled=False), prompter)
+    shards, _ = plan.stored(replace(job, settled=False), prompter)
 
     assert sum(shards) == 2808
 
 
-def test_a_store_without_a_readable_manifest_is_reported(call, prompter):
-    file = call.folder / "manifest.json"
+def test_a_store_without_a_readable_manifest_is_reported(job, prompter):
+    file = job.folder / "manifest.json"
     file.write_text("{")
     unreadable = f"{file} cannot be read as JSON; move its folder away."
-    assert plan.stored(call, prompter) == ([], unreadable)
+    assert plan.stored(job, prompter) == ([], unreadable)
 
     file.unlink()
-    missing = f"{call.folder} holds shards but no manifest.json; move it away."
-    assert plan.stored(call, prompter) == ([], missing)
+    missing = f"{job.folder} holds shards but no manifest.json; move it away."
+    assert plan.stored(job, prompter) == ([], missing)
 
 
 # ---- what is asked -----------------------------------------------------------------------------
@@ -222,11 +222,11 @@ def test_every_study_is_planned(notebook, lines, prompts):
     planned = lines_of(notebook, merged(notebook, "demo", {}))
     assert len(planned) == lines
 
-    calls = list(chain(*planned.values()))
-    sizes = [len(call.design) for call in calls]
-    folders = {call.folder for call in calls}
+    jobs = list(chain(*planned.values()))
+    sizes = [len(job.design) for job in jobs]
+    folders = {job.folder for job in jobs}
     assert sum(sizes) == prompts
-    assert len(folders) == len(calls)
+    assert len(folders) == len(jobs)
 
 
 def test_several_studies_have_one_total(monkeypatch):
@@ -263,17 +263,17 @@ def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, li
     planned = lines_of(NOTEBOOK, parameters(CORPUS=str(corpus), **changed))
 
     assert len(planned) == lines
-    unsettled = [name for name, (call,) in planned.items() if not call.settled]
+    unsettled = [name for name, (job,) in planned.items() if not job.settled]
     assert unsettled == (["10 calibrant P0,S0,T2 Nationality"] if "REWRITER" in changed else [])
 
 
-def test_the_calls_of_a_notebook_are_made_once(monkeypatch):
+def test_the_jobs_of_a_notebook_are_made_once(monkeypatch):
     """Also where some models are asked, and others are not recorded."""
     notebooks = []
 
     def counted(notebook, values):
         notebooks.append(notebook)
-        return calls_of(notebook, values)
+        return jobs_of(notebook, values)
 
     monkeypatch.setattr(plan, "calls_of", counted)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
@@ -354,9 +354,9 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
     """A word is a token here, and every trial is counted."""
     monkeypatch.setattr(plan, "load_counter", lambda model: Words())
     monkeypatch.setattr(plan, "SAMPLE", 10_000)
-    (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
-    words = Words().count(call.design)
-    replies = 5_808 * call.sampling.max_tokens
+    (job,) = jobs_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
+    words = Words().count(job.design)
+    replies = 5_808 * job.sampling.max_tokens
     price = (words * 250 + replies * 1000) / 1e6
     in_batches = (price + price / 5_808) / 2
 
@@ -380,9 +380,9 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
 
 def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):
     monkeypatch.setattr(plan, "SAMPLE", 10_000)
-    (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
+    (job,) = jobs_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
     tokens = 0
-    for trial in call.design:
+    for trial in job.design:
         characters = sum(len(turn["content"]) for turn in trial.messages)
         tokens += math.ceil(characters / 4)
 
@@ -423,7 +423,7 @@ def test_a_servers_tokenizer_is_used_where_it_is_installed(prompter, monkeypatch
 def test_several_servers_have_one_total_and_what_is_stored_costs_nothing(monkeypatch):
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
     given = {"MODELS": "m@inspect;n@inspect;calibrant", "PRICE_IN": "2", "PRICE_OUT": "10"}
-    first, *_ = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", **given))
+    first, *_ = jobs_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", **given))
     engine = Toy(None, engine="inspect")
     store = open_store(first.folder, first.design, engine, first.sampling, 1000)
     with store.writing():
@@ -516,18 +516,18 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert "5,808 prompts are to be asked: 3:13:36 at 0.5 prompts a second.\n" in text
 
 
-def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
+def test_what_is_stored_is_not_asked(job, capsys, monkeypatch):
     assert plan.main([*ONE, "--rate", "1000"]) == 0
     assert "\n3,000 of 5,808 prompts are to be asked: 0:00:03 at" in capsys.readouterr().out
 
     for shard in range(6):
-        (call.folder / f"part-{shard:05d}.parquet").touch()
+        (job.folder / f"part-{shard:05d}.parquet").touch()
     assert plan.main(ONE) == 0
     assert "\nNothing is left to ask: all 6 shards are stored.\n" in capsys.readouterr().out
 
-    (call.folder / "manifest.json").unlink()
+    (job.folder / "manifest.json").unlink()
     assert plan.main(ONE) == 0
-    assert f"\n{call.folder} holds shards but no manifest.json" in capsys.readouterr().out
+    assert f"\n{job.folder} holds shards but no manifest.json" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -600,9 +600,9 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     given = recorded("20_biased_samaritan")
     (planned,) = biased_samaritan.power(given, given, "smollm2-135m-instruct")
     variances = []
-    scored = [call for call in calls_of("20_biased_samaritan", given) if call.over_choices]
-    for call in there(scored):
-        cells = cubes(load(call))
+    scored = [job for job in jobs_of("20_biased_samaritan", given) if job.over_choices]
+    for job in there(scored):
+        cells = cubes(load(job))
         control = cells.pop("control")
         for cell in cells.values():
             test = bias(cell, control)
@@ -651,7 +651,7 @@ def test_a_plan_says_what_cannot_be_found():
 def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     """Half of the events are recorded, and planned as stored; twice as many are not."""
     more = merged(NOTEBOOK, "demo", {"N_EVENTS": "24"})
-    sentence, *_ = plan.not_recorded(NOTEBOOK, calls_of(NOTEBOOK, more))
+    sentence, *_ = plan.not_recorded(NOTEBOOK, jobs_of(NOTEBOOK, more))
     assert sentence == (
         "SmolLM2-135M: 21 of 21 parts of 10_empathy_gap are not recorded, and will be left out "
         "(make model, then MODELS=smollm2-135m-instruct@transformers asks them)."
@@ -664,6 +664,6 @@ def test_a_plan_names_the_models_that_are_not_recorded(capsys):
         "CATEGORIES": "Religion",
     }
     fewer = merged(NOTEBOOK, "demo", given)
-    assert plan.not_recorded(NOTEBOOK, calls_of(NOTEBOOK, fewer)) == []
+    assert plan.not_recorded(NOTEBOOK, jobs_of(NOTEBOOK, fewer)) == []
     text = plan.plan({NOTEBOOK: fewer})
     assert text == "Nothing is asked: stored answers of these models are read."

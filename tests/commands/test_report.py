@@ -368,7 +368,7 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
             "filter": 'status == "refused"',
             "notebook": "10_s_one",
             "trials": 2715,
-            "call": "m A",
+            "job": "m A",
             "trial": [7, 9],
             "excerpt": [1, 2],
             "prompt": ["How much?", "And now?"],
@@ -697,7 +697,7 @@ def test_a_failure_of_sphinx_fails_the_book(tmp_path):
 TO_A_FUNCTION = re.compile(r'<a class="sphinx-codeautolink-a" href="([^"]*)"[^>]*>(.*?)</a>')
 
 
-def test_a_call_leads_to_its_function(site):
+def test_a_job_leads_to_its_function(site):
     page = article(site, "10_a.html")
     addresses = {plain(text): address for address, text in TO_A_FUNCTION.findall(page)}
     address = addresses["effects . relative"]

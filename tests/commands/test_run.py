@@ -19,7 +19,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from ingroup import paths
 from ingroup.commands import digests, kernel, parameters, run, settings
-from ingroup.commands.parameters import calls_of
+from ingroup.commands.parameters import jobs_of
 from ingroup.inference import Reply, kept, make_engine, open_store
 from ingroup.inference.engine import EngineError
 from ingroup.models import answers_of
@@ -242,7 +242,7 @@ def test_what_is_stored_is_counted_when_a_run_is_stopped(
     models = "calibrant;smollm2-135m-instruct"
     given = parameters.merged("30_giebench", "demo", {"MODELS": models})
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    first = calls_of("30_giebench", given)[0]
+    first = jobs_of("30_giebench", given)[0]
     toy = Toy(lambda *_: "[[A]]", engine="transformers", model="calibrant")
     store = open_store(first.folder, first.design, toy, first.sampling, 50)
 
@@ -250,7 +250,7 @@ def test_what_is_stored_is_counted_when_a_run_is_stopped(
         store.write(1, toy.answer(range(50), None))
     store.journal().add(3, Reply("[[B]]", "stop"))
 
-    assert kept(calls_of("30_giebench", given)) == 51
+    assert kept(jobs_of("30_giebench", given)) == 51
 
 
 def test_tests_leave_the_build_of_the_user_alone():

@@ -6,7 +6,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands.view import samples
-from ingroup.inference import Call, EngineError, Reply, Sampling
+from ingroup.inference import EngineError, Job, Reply, Sampling
 from ingroup.inference.replay_engine import ReplayEngine
 from toy import Toy, religion, run
 
@@ -22,11 +22,11 @@ def test_reasoning_stands_apart_from_the_answer_in_a_log(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     plan = religion(2)
     labels = {"setting": "P0,S0,T0", "category": "Religion"}
-    call = Call("empathy_gap", "sample-2", "m", "inspect", "P0", plan, Sampling(), labels)
+    job = Job("empathy_gap", "sample-2", "m", "inspect", "P0", plan, Sampling(), labels)
     engine = Toy(lambda *_: Reply("65", "stop", reasoning="perhaps 72?"), engine="inspect")
-    run(plan, call.folder, engine)
+    run(plan, job.folder, engine)
 
-    sample = next(samples(call, "sound"))
+    sample = next(samples(job, "sound"))
 
     reasoning, answer = sample.messages[-1].content
     assert reasoning.type == "reasoning"

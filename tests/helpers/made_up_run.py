@@ -12,7 +12,7 @@ from PIL import Image
 
 from ingroup import latex, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import calls_of, merged
+from ingroup.commands.parameters import jobs_of, merged
 
 NAME = "mine"
 NOTEBOOK = "10_empathy_gap"
@@ -47,8 +47,8 @@ def write(run=NAME):
     """Write notebook, manifests, tables and a figure of the run; return its folder."""
     folder = paths.run_folder(run)
     _notebook(folder / "notebooks", run)
-    for call in calls_of(NOTEBOOK, parameters(run)):
-        _manifest(call)
+    for job in jobs_of(NOTEBOOK, parameters(run)):
+        _manifest(job)
     _tables(folder / "tables")
 
     figures = paths.figure_folder(run) / "empathy_gap"
@@ -73,7 +73,7 @@ def _notebook(folder, run):
     (folder / f"{NOTEBOOK}.txt").write_text(f"{NOTEBOOK}: 38 s, MODELS=calibrant\n")
 
 
-def _manifest(call):
+def _manifest(job):
     manifest = {
         "model": "calibrant",
         "engine": "transformers",
@@ -84,16 +84,16 @@ def _manifest(call):
         "sampling_top_p": 1.0,
         "sampling_max_tokens": 128,
         "sampling_seed": 41,
-        "prompts": call.design.fingerprint,
+        "prompts": job.design.fingerprint,
         "chats": "18408f7e336f5a70",
-        "trials": len(call.design),
+        "trials": len(job.design),
         "shard_size": 4096,
         "sent_reasoning": HOSTILE[0],
     }
 
-    call.folder.mkdir(parents=True)
-    (call.folder / "manifest.json").write_text(json.dumps(manifest), "utf8")
-    (call.folder / "part-00000.parquet").write_bytes(b"")
+    job.folder.mkdir(parents=True)
+    (job.folder / "manifest.json").write_text(json.dumps(manifest), "utf8")
+    (job.folder / "part-00000.parquet").write_bytes(b"")
 
 
 def _tables(folder):

@@ -3,7 +3,7 @@
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Call, Reply, Sampling, StoreError, ask
+from ingroup.inference import Job, Reply, Sampling, StoreError, ask
 from toy import Toy, numbers, run
 
 SCORED = Sampling(choices=("0", "1"))
@@ -18,44 +18,44 @@ def roots(tmp_path, monkeypatch):
         monkeypatch.setattr(paths, name, tmp_path / name)
 
 
-def stored_call(model, sampling, prompt):
-    """A call that only reads, about one prompt of the third study."""
+def stored_job(model, sampling, prompt):
+    """A job that only reads, about one prompt of the third study."""
     labels = {"prompt": prompt}
-    return Call("giebench", "sample", model, "stored", prompt, numbers(4), sampling, labels)
+    return Job("giebench", "sample", model, "stored", prompt, numbers(4), sampling, labels)
 
 
 def test_free_text_that_is_not_stored_is_called_so(capsys):
     """The model is named as in figures, and what is stored of it is read."""
-    scored = stored_call("smollm2-135m-instruct", SCORED, "ID")
+    scored = stored_job("smollm2-135m-instruct", SCORED, "ID")
     chosen = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
     toy = Toy(lambda *_: chosen, engine="stored", model="smollm2-135m-instruct")
     run(scored.design, scored.folder, toy, sampling=SCORED)
     capsys.readouterr()
 
-    free = stored_call("smollm2-135m-instruct", FREE, "ID")
+    free = stored_job("smollm2-135m-instruct", FREE, "ID")
     assert ask([scored, free], {}) == [scored]
     said = capsys.readouterr().err
     assert said.startswith(f"SmolLM2-135M: free text (ID) is not stored, {ONLY_READS}")
 
 
 def test_scored_answers_and_free_text_have_parts_of_their_own():
-    calls = [stored_call("m", SCORED, prompt) for prompt in ("Raw", "ID", "COT", "mismatch")]
-    calls.append(stored_call("m", FREE, "Raw"))
+    jobs = [stored_job("m", SCORED, prompt) for prompt in ("Raw", "ID", "COT", "mismatch")]
+    jobs.append(stored_job("m", FREE, "Raw"))
     kinds = r"scored answers \(Raw; ID; COT and 1 more part\) and free text \(Raw\)"
     with pytest.raises(StoreError, match=f"^m: {kinds} are not stored, {ONLY_READS}"):
-        ask(calls, {})
+        ask(jobs, {})
 
 
 def test_a_model_that_lacks_everything_is_named_with_the_command_that_asks_it():
     """No notebook goes on after this sentence, so the box above its results cannot say it."""
-    lacking = [stored_call("qwen2.5-coder-1.5b-instruct", SCORED, "ID")]
+    lacking = [stored_job("qwen2.5-coder-1.5b-instruct", SCORED, "ID")]
     with pytest.raises(StoreError) as error:
         ask(lacking, {})
     remedy = "make model, then MODELS=qwen2.5-coder-1.5b-instruct@transformers asks it now"
     told = f"Qwen2.5-Coder-1.5B: scored answers (ID) are not stored, {ONLY_READS} ({remedy})"
     assert str(error.value) == told
 
-    lacking.append(stored_call("m", SCORED, "ID"))
+    lacking.append(stored_job("m", SCORED, "ID"))
     with pytest.raises(StoreError) as error:
         ask(lacking, {})
     assert str(error.value) == f"{told}\nm: scored answers (ID) are not stored, {ONLY_READS}"

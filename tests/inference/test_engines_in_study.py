@@ -10,9 +10,9 @@ from ingroup.inference import ask, make_engine, parts, stored
 from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.inference.transformers_engine import TransformersEngine
-from ingroup.studies.biased_samaritan.design import calls as biased_samaritan
+from ingroup.studies.biased_samaritan.design import jobs as biased_samaritan
 from ingroup.studies.empathy_gap import answers, stimuli
-from ingroup.studies.empathy_gap.design import calls
+from ingroup.studies.empathy_gap.design import jobs
 
 KEY = "sk-planted-0123456789abcdefghij"
 EXISTING_PLACE = str(paths.DATA)
@@ -20,30 +20,30 @@ FIRST_EVENT = stimuli.load_events("sample", 2).generated_text[0]
 FAILURES = 6
 
 
-def is_failing(call):
+def is_failing(job):
     """The server fails for one experiencer in the first of the two events."""
-    return "a Jew" in call.prompt and FIRST_EVENT in call.prompt
+    return "a Jew" in job.prompt and FIRST_EVENT in job.prompt
 
 
-def fail_with_key(call, _):
+def fail_with_key(job, _):
     """An error that repeats the key."""
-    if is_failing(call):
+    if is_failing(job):
         return fault(400, f"Incorrect API key provided: {KEY}")
     return None
 
 
 def ask_study(**given):
-    """The calls of a small study, one per category, answered."""
+    """The jobs of a small study, one per category, answered."""
     small = {"MODELS": "some-model", "N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CORPUS": "sample"}
     values = merged("10_empathy_gap", "demo", given | small)
-    return ask(calls(values), values)
+    return ask(jobs(values), values)
 
 
-def read_all(calls):
-    """The stored replies of all calls in one table."""
+def read_all(jobs):
+    """The stored replies of all jobs in one table."""
     tables = []
-    for call in calls:
-        tables.extend(parts(stored(call)))
+    for job in jobs:
+        tables.extend(parts(stored(job)))
 
     return pd.concat(tables)
 
@@ -64,7 +64,7 @@ def served(tmp_path_factory):
 def test_a_server_answers_the_study_and_failures_have_their_name(served):
     server, done = served
 
-    counts = pd.DataFrame({call.labels["category"]: answers.load(call).counts for call in done})
+    counts = pd.DataFrame({job.labels["category"]: answers.load(job).counts for job in done})
 
     authorizations = {request.authorization for request in server.calls}
     assert authorizations == {f"Bearer {KEY}"}
@@ -128,7 +128,7 @@ def test_recorded_answers_give_the_same_responses(served, tmp_path):
     """The texts of the other engine in a table; what had failed there is not recorded."""
     _, done = served
     original = read_all(done)
-    trials = [trial for call in done for trial in call.design]
+    trials = [trial for job in done for trial in job.design]
     rows = []
     for trial, text in zip(trials, original.text, strict=True):
         if isinstance(text, str):
@@ -154,8 +154,8 @@ def test_a_round_without_recordings_is_left_out(tmp_path, monkeypatch, capsys):
 
     done = ask(planned, values | {"RECORDINGS": str(file)})
 
-    assert {call.round for call in planned} == {1, 2}
-    assert {call.round for call in done} == {1}
+    assert {job.round for job in planned} == {1, 2}
+    assert {job.round for job in done} == {1}
     assert "m: free text (2 Race; " in capsys.readouterr().err
     assert set(stored(done[0]).read().text) == {"7"}
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 import pytest
 
 from ingroup import paths
-from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import Call, Reply, Sampling, StoreError, ask, excerpts, kept, stored, there
-from ingroup.inference import call as calling
+from ingroup.commands.parameters import jobs_of, merged
+from ingroup.inference import Job, Reply, Sampling, StoreError, ask, excerpts, kept, stored, there
+from ingroup.inference import job as calling
 from ingroup.inference.excerpts import SOURCE
 from toy import Toy, religion, run
 
 SCORED = Sampling(choices=("0", "100"))
 
 
-def call_of(events, design=None, sampling=SCORED, **more):
-    """A call to stored answers, to the prompts of so many events."""
-    return Call(
+def job_of(events, design=None, sampling=SCORED, **more):
+    """A job to stored answers, to the prompts of so many events."""
+    return Job(
         "empathy_gap",
         f"sample-{events}",
         "m",
@@ -44,7 +44,7 @@ def score_0(*_):
 
 
 def answer(scored, folder, say):
-    """Answer a call's prompts into a folder."""
+    """Answer a job's prompts into a folder."""
     engine = Toy(say, engine="vllm", model="m")
     run(scored.design, folder, engine, 50, SCORED)
 
@@ -59,7 +59,7 @@ def recorded(tmp_path, monkeypatch):
     """Recorded answers to the prompts of four events."""
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    wide = call_of(4)
+    wide = job_of(4)
     source = replace(wide, engine="vllm", root=paths.RECORDINGS / "m")
     answer(wide, source.folder, score_chat)
     return wide
@@ -67,8 +67,8 @@ def recorded(tmp_path, monkeypatch):
 
 @pytest.fixture
 def few(recorded):
-    """A call to the answers to two of the four events."""
-    return call_of(2, wider=recorded)
+    """A job to the answers to two of the four events."""
+    return job_of(2, wider=recorded)
 
 
 def test_fewer_events_have_the_answers_to_their_prompts(few):
@@ -128,10 +128,10 @@ def test_an_excerpt_that_was_killed_half_way_is_copied_anew(few):
 
 
 def test_nothing_is_copied_where_a_prompt_was_not_recorded(recorded):
-    more_events = call_of(6, wider=recorded)
-    other_prompts = call_of(2, wider=recorded, design=religion(2, "P0,S0,T1"))
+    more_events = job_of(6, wider=recorded)
+    other_prompts = job_of(2, wider=recorded, design=religion(2, "P0,S0,T1"))
     other_choices = replace(SCORED, choices=("0", "50", "100"))
-    other_scale = call_of(2, wider=recorded, sampling=other_choices)
+    other_scale = job_of(2, wider=recorded, sampling=other_choices)
 
     assert there([more_events]) == []
     assert there([other_prompts]) == []
@@ -162,24 +162,24 @@ SUBSETS = [
 ]
 
 
-def demo_calls(notebook, **given):
-    """The calls of a study's default run, with some parameters changed."""
-    return calls_of(notebook, merged(notebook, "demo", given))
+def demo_jobs(notebook, **given):
+    """The jobs of a study's default run, with some parameters changed."""
+    return jobs_of(notebook, merged(notebook, "demo", given))
 
 
-def is_wider(call, few):
-    """Whether a call asks the same model in the same way."""
-    same_prompts = call.key == few.key and call.way == few.way
-    return same_prompts and call.sampling.leads == few.sampling.leads
+def is_wider(job, few):
+    """Whether a job asks the same model in the same way."""
+    same_prompts = job.key == few.key and job.way == few.way
+    return same_prompts and job.sampling.leads == few.sampling.leads
 
 
 @pytest.mark.parametrize("model", ["smollm2-135m-instruct", "calibrant"])
 @pytest.mark.parametrize(("notebook", "given"), SUBSETS)
 def test_each_study_reads_part_of_what_is_recorded(notebook, given, model, tmp_path, monkeypatch):
-    """The first call of the first real model, and of the calibrant: the recorded answers."""
+    """The first job of the first real model, and of the calibrant: the recorded answers."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    few = next(call for call in demo_calls(notebook, **given) if call.model == model and call.wider)
-    wider = [call for call in demo_calls(notebook) if is_wider(call, few)]
+    few = next(job for job in demo_jobs(notebook, **given) if job.model == model and job.wider)
+    wider = [job for job in demo_jobs(notebook) if is_wider(job, few)]
     assert len(wider) == 1
 
     assert there([few]) == [few]
@@ -194,13 +194,13 @@ def test_each_study_reads_part_of_what_is_recorded(notebook, given, model, tmp_p
 @pytest.mark.parametrize("notebook", [notebook for notebook, _ in SUBSETS])
 def test_the_stimuli_of_the_recordings_are_those_of_the_default_run(notebook):
     """What `excerpts_of` names in each design is what the demo profile and the notebooks say."""
-    wider = [call.wider for call in demo_calls(notebook)]
+    wider = [job.wider for job in demo_jobs(notebook)]
 
     assert wider == [None] * len(wider)
 
 
 def test_more_events_are_not_asked_of_a_model_that_is_only_recorded(recorded):
-    more_events = call_of(6, wider=recorded)
+    more_events = job_of(6, wider=recorded)
 
     with pytest.raises(StoreError, match="are not stored, and this run only reads"):
         ask([more_events], {})

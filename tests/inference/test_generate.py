@@ -8,8 +8,8 @@ import pytest
 from few import Few
 from ingroup import paths
 from ingroup.inference import (
-    Call,
     EngineError,
+    Job,
     Reply,
     Sampling,
     Store,
@@ -33,7 +33,7 @@ def plan():
 
 
 def call_of(plan, model="org/Llama-8B", part="P0,S0,T0", **more):
-    return Call(
+    return Job(
         study="empathy_gap",
         source="sample-12",
         model=model,

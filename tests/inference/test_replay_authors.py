@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands.parameters import calls_of, merged
+from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import EngineError, ask, stored
 from ingroup.studies.biased_samaritan import answers as helpfulness
 from ingroup.studies.biased_samaritan import stimuli as scenarios
@@ -27,7 +27,7 @@ def replayed(tmp_path, monkeypatch):
         given["ENGINE"] = "replay"
         given["RECORDINGS"] = str(recordings)
         values = merged(notebook, "demo", given)
-        return ask(calls_of(notebook, values), values)
+        return ask(jobs_of(notebook, values), values)
 
     return ask_recordings
 
@@ -114,12 +114,12 @@ def test_every_cell_of_the_authors_folder_is_that_of_its_file(tmp_path, corpus, 
     assert len(list(folder.iterdir())) == 2 * (7 + 9 + 1)
 
     settings = ";".join(VARIATIONS.values())
-    calls = replayed("10_empathy_gap", folder, CORPUS=corpus, N_EVENTS="0", SETTINGS=settings)
+    jobs = replayed("10_empathy_gap", folder, CORPUS=corpus, N_EVENTS="0", SETTINGS=settings)
 
     values = {}
-    for call in calls:
-        key = (call.labels["setting"], call.labels["category"])
-        values[key] = answers.load(call).values
+    for job in jobs:
+        key = (job.labels["setting"], job.labels["category"])
+        values[key] = answers.load(job).values
     assert len(values) == 6
     for (option, category), (variation, name) in product(OPTIONS.items(), VARIATIONS.items()):
         expected = cells_of(folder, option, variation)
@@ -197,15 +197,15 @@ def test_every_control_is_that_of_its_category(by, folder, replayed):
     else:
         write_by_category(folder, table)
 
-    calls = replayed("20_biased_samaritan", folder, RUNS="2")
+    jobs = replayed("20_biased_samaritan", folder, RUNS="2")
 
-    assert len(calls) == 6
+    assert len(jobs) == 6
     controls = set()
-    for call in calls:
-        is_of_call = (table.category == call.labels["category"]) & (table.run == call.round)
-        recorded = table[is_of_call]
+    for job in jobs:
+        is_of_job = (table.category == job.labels["category"]) & (table.run == job.round)
+        recorded = table[is_of_job]
         expected = recorded.set_index(KEY).response.astype(float)
-        ratings = helpfulness.load(call).set_index(KEY).rating
+        ratings = helpfulness.load(job).set_index(KEY).rating
         assert len(ratings) == len(expected)
         pd.testing.assert_series_equal(ratings, expected[ratings.index], check_names=False)
 
@@ -232,9 +232,9 @@ def test_a_category_without_the_control_borrows_none_of_another(first_run, folde
     race = first_run[is_race & (first_run.group != scenarios.CONTROL)]
     race.drop(columns="category").to_csv(folder / "ethnic2.csv", index=False)
 
-    calls = replayed("20_biased_samaritan", folder, RUNS="1")
+    jobs = replayed("20_biased_samaritan", folder, RUNS="1")
 
-    answers_by_category = {call.labels["category"]: helpfulness.load(call) for call in calls}
+    answers_by_category = {job.labels["category"]: helpfulness.load(job) for job in jobs}
     gender_answers = answers_by_category["Gender"]
     race_answers = answers_by_category["Race"]
     is_control_of_race = race_answers.group == scenarios.CONTROL
@@ -247,10 +247,10 @@ def test_a_category_without_the_control_borrows_none_of_another(first_run, folde
 def test_a_file_of_one_category_answers_no_other_and_it_is_said_how_to_name_files(
     folder, replayed, capsys
 ):
-    calls = replayed("20_biased_samaritan", folder, RUNS="1")
+    jobs = replayed("20_biased_samaritan", folder, RUNS="1")
 
     said = capsys.readouterr().err
-    assert [call.labels["category"] for call in calls] == ["Gender"]
+    assert [job.labels["category"] for job in jobs] == ["Gender"]
     absent = "somebody: free text (1 Race; 1 Age) is not stored, as no recording is of that round"
     assert absent in said
     assert "files with a word of their category in the name" in said
@@ -291,7 +291,7 @@ def test_the_file_of_a_run_is_a_round(folder, replayed, capsys):
         write_run(folder / f"gpt35_run{run}.csv", run)
     assert (folder / "gpt35_run1.csv").read_text("utf8").startswith(",Group,Construct,")
 
-    calls = replayed(
+    jobs = replayed(
         "40_stereomap",
         folder,
         GROUPS=";".join(GROUPS),
@@ -300,15 +300,15 @@ def test_the_file_of_a_run_is_a_round(folder, replayed, capsys):
         ABLATION_ROUNDS="0",
     )
 
-    extended = [call for call in calls if call.labels["version"] == "EXTENDED"]
-    assert [call.round for call in extended] == [1, 2, 3]
+    extended = [job for job in jobs if job.labels["version"] == "EXTENDED"]
+    assert [job.round for job in extended] == [1, 2, 3]
     assert "somebody: free text (EXTENDED" in capsys.readouterr().err
-    for call in extended:
-        texts = stored(call).read().text
+    for job in extended:
+        texts = stored(job).read().text
         assert len(texts) == 35
-        for trial, text in zip(call.design, texts, strict=True):
+        for trial, text in zip(job.design, texts, strict=True):
             inquiry = trial.condition["inquiry"]
-            expected = answer_of(call.round, inquiry.group, inquiry.prompt)
+            expected = answer_of(job.round, inquiry.group, inquiry.prompt)
             if expected is None:
                 assert pd.isna(text)
             else:
@@ -368,12 +368,12 @@ def test_each_of_two_models_has_its_files_of_one_folder(two_models, replayed):
     qwen = f"Qwen/Qwen1.5-110B-Chat={two_models}/Qwen*"
     gpt = f"gpt-4-turbo={two_models}/GPT-4-*"
 
-    calls = replayed("30_giebench", f"{qwen};{gpt}", "gpt-4-turbo;qwen-1.5-110b", **GIEBENCH)
+    jobs = replayed("30_giebench", f"{qwen};{gpt}", "gpt-4-turbo;qwen-1.5-110b", **GIEBENCH)
 
-    assert len(calls) == 6
-    for call in calls:
-        model = names[call.model]
-        prompt = call.labels["plan"]
-        keys = [trial.condition["asked"].question.key for trial in call.design]
+    assert len(jobs) == 6
+    for job in jobs:
+        model = names[job.model]
+        prompt = job.labels["plan"]
+        keys = [trial.condition["asked"].question.key for trial in job.design]
         expected = [result_text(model, prompt, key) for key in keys]
-        assert stored(call).read().text.tolist() == expected
+        assert stored(job).read().text.tolist() == expected

@@ -427,7 +427,7 @@ def test_what_is_not_recorded_is_not_invented(tmp_path):
     assert replies == [MISSING, Reply("2", "stop"), MISSING]
 
 
-def test_after_a_match_a_call_without_any_recording_is_no_misfit(tmp_path):
+def test_after_a_match_a_job_without_any_recording_is_no_misfit(tmp_path):
     file = write_table(tmp_path / "a.csv", [("one", "1"), ("two", "2")])
     engine = ReplayEngine(file, "m")
     engine.answer([chat("two")], SAMPLING)

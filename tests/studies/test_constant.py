@@ -9,7 +9,7 @@ import pytest
 from cells import run
 from ingroup import models, notebook, paths
 from ingroup.commands.parameters import merged
-from ingroup.inference import Engine, Reply, ask, call
+from ingroup.inference import Engine, Reply, ask, job
 from ingroup.studies.empathy_gap import design as gap_design
 from ingroup.studies.empathy_gap import lens as gap_lens
 from ingroup.studies.giebench import design as giebench_design
@@ -52,7 +52,7 @@ def run_constant(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
 
     def run_notebook(name, text, model="my/own", **small):
-        monkeypatch.setattr(call, "make_engine", lambda *_, **__: Constant(text))
+        monkeypatch.setattr(job, "make_engine", lambda *_, **__: Constant(text))
         parameters = merged(name, "demo", small) | {
             "MODELS": [model],
             "ENGINE": "openai",
@@ -136,7 +136,7 @@ def test_a_map_of_one_position_is_one_sentence(run_constant):
 
 @pytest.fixture
 def asked_studies(tmp_path, monkeypatch):
-    """Parameters of two studies whose calls a model of one answer was asked."""
+    """Parameters of two studies whose jobs a model of one answer was asked."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     own_model = {"MODELS": ["my/own"], "ENGINE": "openai", "READING": "free"}
@@ -144,10 +144,10 @@ def asked_studies(tmp_path, monkeypatch):
     gap_parameters = merged("10_empathy_gap", "demo", small_gap) | own_model
     giebench_parameters = merged("30_giebench", "demo", {"ORDER": "given"}) | own_model
 
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Constant("50"))
-    ask(gap_design.calls(gap_parameters), gap_parameters)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Constant("[[A]]"))
-    ask(giebench_design.calls(giebench_parameters), giebench_parameters)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: Constant("50"))
+    ask(gap_design.jobs(gap_parameters), gap_parameters)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: Constant("[[A]]"))
+    ask(giebench_design.jobs(giebench_parameters), giebench_parameters)
     return {"10_empathy_gap": gap_parameters, "30_giebench": giebench_parameters}
 
 

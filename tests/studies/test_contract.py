@@ -1,4 +1,4 @@
-"""What every study keeps: calls that are counted without being written out, a load that never
+"""What every study keeps: jobs that are counted without being written out, a load that never
 raises, planted answers for the whole design, printed tables that load."""
 
 from importlib import import_module
@@ -11,7 +11,7 @@ from ingroup import paths, published
 from ingroup.commands import settings
 from ingroup.commands.parameters import merged
 from ingroup.design import Design
-from ingroup.inference import Engine, Reply, ask, call, stored
+from ingroup.inference import Engine, Reply, ask, job, stored
 from ingroup.models import calibrants
 from ingroup.studies.stereomap import stimuli as stereomap
 
@@ -110,41 +110,41 @@ def test_every_study_is_here():
 
 
 @pytest.mark.parametrize("notebook", SMALL)
-def test_calls_are_counted_and_indexed_without_being_written_out(notebook):
+def test_jobs_are_counted_and_indexed_without_being_written_out(notebook):
     """Of the default run: every address once, a trial for every number, the same prompts again."""
     _, design, *_ = modules(notebook)
     parameters = merged(notebook, "demo", {})
-    calls = design.calls(parameters)
-    calls_again = design.calls(parameters)
+    jobs = design.jobs(parameters)
+    jobs_again = design.jobs(parameters)
     models = {name.split("@")[0] for name in parameters["MODELS"]}
 
-    assert len({one_call.address for one_call in calls}) == len(calls)
-    assert {one_call.model for one_call in calls} == models
-    for one_call in calls:
-        assert list(one_call.labels) == list(calls[0].labels)
+    assert len({one_job.address for one_job in jobs}) == len(jobs)
+    assert {one_job.model for one_job in jobs} == models
+    for one_job in jobs:
+        assert list(one_job.labels) == list(jobs[0].labels)
 
-    for one_call, again in zip(calls, calls_again, strict=True):
-        assert isinstance(one_call.design, Design)
-        assert one_call.settled
-        assert one_call.design.fingerprint == again.design.fingerprint
+    for one_job, again in zip(jobs, jobs_again, strict=True):
+        assert isinstance(one_job.design, Design)
+        assert one_job.settled
+        assert one_job.design.fingerprint == again.design.fingerprint
 
-        number = len(one_call.design) // 2
-        trial = one_call.design[number]
-        assert one_call.design[len(one_call.design) - 1] == one_call.design[-1]
+        number = len(one_job.design) // 2
+        trial = one_job.design[number]
+        assert one_job.design[len(one_job.design) - 1] == one_job.design[-1]
         assert trial.index == number
-        assert one_call.design.index(trial.condition) == number
+        assert one_job.design.index(trial.condition) == number
         assert trial.messages[-1]["role"] == "user"
 
 
 def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
     _, design, answers, _, parameters = study
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Hostile())
-    calls = design.calls(parameters | {"MODELS": ["calibrant"]})
-    ask(calls, parameters)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: Hostile())
+    jobs = design.jobs(parameters | {"MODELS": ["calibrant"]})
+    ask(jobs, parameters)
 
-    for one_call in calls:
-        loaded = answers.load(one_call)
+    for one_job in jobs:
+        loaded = answers.load(one_job)
         parts = loaded.values() if isinstance(loaded, dict) else [loaded]
 
         for part in parts:
@@ -153,7 +153,7 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
                 assert (np.isnan(part.values) == (part.status != 0)).all()
                 assert set(part.counts.index) <= STATUSES
             else:
-                assert len(part) == len(one_call.design) == stored(one_call).trials
+                assert len(part) == len(one_job.design) == stored(one_job).trials
                 assert set(part.status) <= STATUSES
 
 
@@ -178,8 +178,8 @@ def test_what_is_planted_covers_the_design(study, model):
     name, design, _, planted, parameters = study
     answers = planted.Planted(paths.MODELS / model / "planted.yaml")
 
-    for one_call in design.calls(parameters):
-        for block in one_call.design.blocks:
+    for one_job in design.jobs(parameters):
+        for block in one_job.design.blocks:
             check_planted(name, answers, block)
 
 

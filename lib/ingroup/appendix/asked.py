@@ -206,7 +206,7 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
         manifest = stored.manifest
         # Seeds are no part of the key: rounds, which differ in their seeds, may share a row.
         key = (
-            models.label(stored.call.model),
+            models.label(stored.job.model),
             _sampling(manifest),
             stored.engine,
             _digest(manifest.get("revision")),
@@ -288,8 +288,8 @@ def _usage(run: Run, study: str, title: str) -> list[Block]:
     rows = []
     # The row "all" is the sum of the others, so it may not be summed with them.
     total = table[table["model"] == "all"]
-    calls = table[table["model"] != "all"]
-    for (model, way), own in calls.groupby(["model", "asked"], sort=False):
+    jobs = table[table["model"] != "all"]
+    for (model, way), own in jobs.groupby(["model", "asked"], sort=False):
         rows.append({"Model": models.label(model), "Answer": WAYS.get(way, way), **_sums(own)})
     if not total.empty:
         rows.append({"Model": "all", "Answer": "", **_sums(total)})
@@ -385,15 +385,15 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
     has_pair = False
     blocks: list[Block] = []
     for stored in stores:
-        design = stored.call.design
+        design = stored.job.design
         templates = str([block.templates for block in design.blocks])
         # Models and rounds share the wordings, and each is shown once.
         if templates in wordings or len(design) == 0:
             continue
 
         wordings.add(templates)
-        labels = " ".join(map(str, stored.call.labels.values()))
-        about = f"({labels}; answered as {WAYS[stored.call.way]})"
+        labels = " ".join(map(str, stored.job.labels.values()))
+        about = f"({labels}; answered as {WAYS[stored.job.way]})"
         blocks.append(Prompt(f"An example prompt {about}", _turns(design[0])))
 
         pair = in_group_pair(design.blocks[0])

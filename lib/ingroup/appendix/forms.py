@@ -199,12 +199,12 @@ def _statistics(run: Run) -> str:
 
 def _compute(run: Run) -> str:
     """Prompts, tokens, cost and seconds, over all studies."""
-    calls = []
+    jobs = []
     for study in run.studies:
         usage = run.table(study, "usage")
         if usage is not None:
-            calls.append(usage[usage["model"] != "all"])
-    if not calls:
+            jobs.append(usage[usage["model"] != "all"])
+    if not jobs:
         return ""
 
     seconds = 0
@@ -215,7 +215,7 @@ def _compute(run: Run) -> str:
         seconds += int(took[1]) if took else 0
 
     # The row "all" of each table was left out above, so nothing is counted twice.
-    sums = pd.concat(calls).sum(numeric_only=True)
+    sums = pd.concat(jobs).sum(numeric_only=True)
     tokens = sums["prompt_tokens"] + sums["output_tokens"]
     return (
         f"{sums['prompts']:,.0f} prompts with {tokens:,.0f} tokens, at a cost of "
@@ -278,7 +278,7 @@ def cards(run: Run) -> list[Block]:
 
     for model in run.models:
         # A model's folder is compared as it was given: two folders may have one label.
-        own = [stored for stored in stores if stored.call.loaded == model]
+        own = [stored for stored in stores if stored.job.loaded == model]
         # What is known of this model replaces what is said of the whole run.
         facts = general | card_of(run, model, own)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
@@ -334,8 +334,8 @@ def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
     for stored in stores:
         rows.append(
             {
-                "study": run.title(run.studies[stored.call.study]),
-                "way": WAYS[stored.call.way],
+                "study": run.title(run.studies[stored.job.study]),
+                "way": WAYS[stored.job.way],
                 "engine": stored.engine,
                 "revision": str(stored.manifest.get("revision", DASH)),
                 "prompts": int(stored.manifest.get("trials", 0)),

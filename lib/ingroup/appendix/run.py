@@ -16,9 +16,9 @@ import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 
 from ingroup import figures, models, paths
-from ingroup.commands.parameters import calls_of, folder_of, study_of
-from ingroup.inference import Call, EngineError, StoreError
-from ingroup.inference.call import chats_digest, folder_name, is_recorded
+from ingroup.commands.parameters import folder_of, jobs_of, study_of
+from ingroup.inference import EngineError, Job, StoreError
+from ingroup.inference.job import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
 from ingroup.tables import InputError
@@ -39,17 +39,17 @@ UNREADABLE = (
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
 
-# How a call asked, by its name in usage.csv, in the words of a reader.
+# How a job asked, by its name in usage.csv, in the words of a reader.
 WAYS = {"freely": "text", "over choices": "scored"}
 
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored answers to one call.
+    """The stored answers to one job.
 
     Attributes
     ----------
-    call : Call
+    job : Job
         What was asked of whom.
     folder : Path
         Where the answers are.
@@ -62,7 +62,7 @@ class Stored:
         files have the time of their checkout.
     """
 
-    call: Call
+    job: Job
     folder: Path
     manifest: dict[str, Any]
     is_recorded: bool
@@ -80,7 +80,7 @@ class Stored:
         address = "/".join(self.folder.parts[-4:])
         # Earlier versions put the whole path of a user's own model into the address, which is
         # nobody else's business.
-        return address.replace(folder_name(self.call.loaded), folder_name(self.call.model))
+        return address.replace(folder_name(self.job.loaded), folder_name(self.job.model))
 
     @property
     def root(self) -> str:
@@ -102,7 +102,7 @@ class Stored:
         Returns
         -------
         str
-            As :func:`ingroup.inference.call.chats_digest`.
+            As :func:`ingroup.inference.job.chats_digest`.
         """
         return chats_digest(self.folder, self.manifest)
 
@@ -412,7 +412,7 @@ class Run:
 
     @cached_property
     def stores(self) -> dict[str, tuple[list[Stored], list[str]]]:
-        """Find the stored answers to each study's calls.
+        """Find the stored answers to each study's jobs.
 
         Returns
         -------
@@ -422,21 +422,21 @@ class Run:
         return {study: self._stores_of(study) for study in self.studies}
 
     def _stores_of(self, study: str) -> tuple[list[Stored], list[str]]:
-        """The stored answers to one study's calls, and sentences on what is not stored."""
+        """The stored answers to one study's jobs, and sentences on what is not stored."""
         notebook = self.studies[study]
         try:
-            calls = calls_of(notebook, self.parameters(notebook))
+            jobs = jobs_of(notebook, self.parameters(notebook))
         except UNREADABLE as error:
             return [], [f"What {notebook} asked cannot be read: {short(error)}"]
 
         stores = []
         absent = []
-        for call in calls:
+        for job in jobs:
             try:
-                # One call without answers, or with unreadable ones, costs no other call its place.
-                stores.append(_stored(call))
+                # One job without answers, or with unreadable ones, costs no other job its place.
+                stores.append(_stored(job))
             except UNREADABLE:
-                absent.append(call)
+                absent.append(job)
         return stores, _absent(absent)
 
     def captions(self, study: str) -> dict[str, str]:
@@ -480,13 +480,13 @@ def short(error: object) -> str:
     return re.sub(r"/\S*/(?=(build|data|notebooks)/)", "", first)
 
 
-def _stored(call: Call) -> Stored:
-    """The stored answers to a call; StoreError or OSError where there are none."""
-    folder = call.folder
+def _stored(job: Job) -> Stored:
+    """The stored answers to a job; StoreError or OSError where there are none."""
+    folder = job.folder
     manifest = read_manifest(folder / "manifest.json")
     from_repository = is_recorded(folder)
     written = "" if from_repository else _days(folder)
-    return Stored(call, folder, manifest, from_repository, written)
+    return Stored(job, folder, manifest, from_repository, written)
 
 
 def _days(folder: Path) -> str:
@@ -500,11 +500,11 @@ def _days(folder: Path) -> str:
     return " to ".join(dict.fromkeys([*ordered[:1], *ordered[-1:]]))
 
 
-def _absent(calls: list[Call]) -> list[str]:
-    """A sentence for each model on the calls without stored answers."""
-    by_model: dict[str, list[Call]] = {}
-    for call in calls:
-        by_model.setdefault(call.model, []).append(call)
+def _absent(jobs: list[Job]) -> list[str]:
+    """A sentence for each model on the jobs without stored answers."""
+    by_model: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_model.setdefault(job.model, []).append(job)
 
     sentences = []
     for model, absent in by_model.items():
@@ -513,7 +513,7 @@ def _absent(calls: list[Call]) -> list[str]:
         n = len(absent)
         more = f", and {n - 1} more" if n > 1 else ""
         sentences.append(
-            f"{models.label(model)}: no stored answers to {n} of the calls "
+            f"{models.label(model)}: no stored answers to {n} of the jobs "
             f"({labels}, {WAYS[first.way]}{more})."
         )
     return sentences

@@ -44,7 +44,7 @@ MODULES = {
     "Asking and reading": [
         "design",
         "models",
-        "inference/call",
+        "inference/job",
         "inference/choices",
         "inference/engine",
         "inference/prompts",

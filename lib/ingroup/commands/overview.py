@@ -17,7 +17,7 @@ from ingroup import audit, examples, extent, found, models, notebook, paths, pla
 from ingroup import claims as claims_file
 from ingroup.commands import parameters, report, settings
 from ingroup.figures import read_table
-from ingroup.inference import Call, there
+from ingroup.inference import Job, there
 from ingroup.studies.empathy_gap.stimuli import setting
 
 # The readings of scored answers that the first picture shows, in its words.
@@ -31,7 +31,7 @@ REPLIES = [
     "filter",
     "notebook",
     "trials",
-    "call",
+    "job",
     "trial",
     "excerpt",
     "prompt",
@@ -214,22 +214,22 @@ def _prompts_of(
     study = parameters.folder_of(name)
     n_prompts, n_items = extent.of_paper(study, whole, printed)
 
-    calls = _stored_or_live(name, values)
+    jobs = _stored_or_live(name, values)
     row: dict[str, Any] = {"notebook": name, "the paper's": n_prompts}
-    for call in calls:
-        model = models.label(call.model)
-        row[model] = row.get(model, 0) + len(call.design)
+    for job in jobs:
+        model = models.label(job.model)
+        row[model] = row.get(model, 0) + len(job.design)
     row["the paper's items"] = n_items
-    row["here"] = extent.n_items(calls)
+    row["here"] = extent.n_items(jobs)
     return row
 
 
-def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Call]:
-    """The calls of a notebook; of a model that cannot be asked, only those with stored answers."""
+def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
+    """The jobs of a notebook; of a model that cannot be asked, only those with stored answers."""
     kept = []
-    for call in parameters.calls_of(name, values):
-        if call.engine != models.STORED or there([call]):
-            kept.append(call)
+    for job in parameters.jobs_of(name, values):
+        if job.engine != models.STORED or there([job]):
+            kept.append(job)
     return kept
 
 
@@ -403,8 +403,8 @@ def replies(names: Iterable[str], run: str) -> pd.DataFrame:
             continue
 
         study = parameters.folder_of(name)
-        calls = parameters.calls_of(name, values)
-        for example in examples.of_study(calls, _tables(run) / study):
+        jobs = parameters.jobs_of(name, values)
+        for example in examples.of_study(jobs, _tables(run) / study):
             rows.append({"study": study, "notebook": name, **example})
     return pd.DataFrame(rows, columns=REPLIES)
 

@@ -20,7 +20,7 @@ from ingroup.commands.settings import (
     renamed,
     study_names,
 )
-from ingroup.inference import Call
+from ingroup.inference import Job
 from ingroup.tables import InputError, wrong
 
 
@@ -206,7 +206,7 @@ def folder_of(notebook: str) -> str:
     return "audit" if name.startswith("audit_") else name
 
 
-def calls_of(notebook: str, parameters: Mapping[str, Any]) -> list[Call]:
+def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     """Return what a study's notebook asks with these parameters.
 
     Parameters
@@ -218,8 +218,8 @@ def calls_of(notebook: str, parameters: Mapping[str, Any]) -> list[Call]:
 
     Returns
     -------
-    list of Call
-        The ``calls`` of the study's design.
+    list of Job
+        The ``jobs`` of the study's design.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def calls_of(notebook: str, parameters: Mapping[str, Any]) -> list[Call]:
     """
     study = study_of(notebook)
     design = import_module(f"ingroup.studies.{study}.design")
-    return design.calls(parameters)
+    return design.jobs(parameters)
 
 
 def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:

@@ -23,17 +23,16 @@ from huggingface_hub import try_to_load_from_cache
 
 from ingroup import corpora, models, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
+from ingroup.commands.parameters import command_line, jobs_of, merged, parameters_of, study_of
 from ingroup.inference import (
-    Call,
     EngineError,
+    Job,
     Store,
     StoreError,
     find_model,
     rated,
     there,
 )
-from ingroup.inference.call import provide
 from ingroup.inference.cost import (
     BATCHED,
     CHARACTERS,
@@ -46,6 +45,7 @@ from ingroup.inference.cost import (
 )
 from ingroup.inference.engine import Bos, SystemRole
 from ingroup.inference.generate import SHARD_SIZE, pinned
+from ingroup.inference.job import provide
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
 from ingroup.stats.power import POWER
@@ -100,30 +100,30 @@ def _repeated(items: pd.DataFrame, size: int) -> pd.DataFrame:
     return items.take(positions).reset_index(drop=True)
 
 
-def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
-    """Group the calls of a notebook into the lines of a plan.
+def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
+    """Group the jobs of a notebook into the lines of a plan.
 
     Parameters
     ----------
     notebook : str
         The name of a study's first notebook.
-    calls : list of Call
-        Its calls.
+    jobs : list of Job
+        Its jobs.
 
     Returns
     -------
-    dict of str to list of Call
-        The calls of each line by the line's name. They share model, way of asking and design.
-        Calls that only read stored answers are left out.
+    dict of str to list of Job
+        The jobs of each line by the line's name. They share model, way of asking and design.
+        Jobs that only read stored answers are left out.
     """
     alike = defaultdict(list)
-    for call in calls:
-        if call.engine != models.STORED:
+    for job in jobs:
+        if job.engine != models.STORED:
             # Answers that are copied from recorded ones count as stored.
-            provide(call)
-            # Calls of a model with the same prompts share one design, so its identity is enough.
-            key = (call.model, call.way, id(call.design))
-            alike[key].append(call)
+            provide(job)
+            # Jobs of a model with the same prompts share one design, so its identity is enough.
+            key = (job.model, job.way, id(job.design))
+            alike[key].append(job)
 
     lines = {}
     for of_line in alike.values():
@@ -135,15 +135,15 @@ def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
     return lines
 
 
-def not_recorded(notebook: str, calls: list[Call]) -> list[str]:
+def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
     """Name the models of which a run would read answers that are not recorded.
 
     Parameters
     ----------
     notebook : str
         The name of a study's first notebook.
-    calls : list of Call
-        Its calls.
+    jobs : list of Job
+        Its jobs.
 
     Returns
     -------
@@ -151,9 +151,9 @@ def not_recorded(notebook: str, calls: list[Call]) -> list[str]:
         A sentence for each model. It says how to ask the model, if a package carries its weights.
     """
     wanted = defaultdict(list)
-    for call in rated(calls):
-        if call.engine == models.STORED:
-            wanted[call.model].append(call)
+    for job in rated(jobs):
+        if job.engine == models.STORED:
+            wanted[job.model].append(job)
 
     sentences = []
     for model, of_model in wanted.items():
@@ -172,18 +172,18 @@ def not_recorded(notebook: str, calls: list[Call]) -> list[str]:
     return sentences
 
 
-def _line_name(notebook: str, calls: list[Call]) -> str:
-    """Name a line by its notebook, its model, and the labels that all of its calls share."""
-    first = calls[0]
+def _line_name(notebook: str, jobs: list[Job]) -> str:
+    """Name a line by its notebook, its model, and the labels that all of its jobs share."""
+    first = jobs[0]
     words = [notebook[:2], first.model]
     for label in first.labels.items():
-        if all(label in call.labels.items() for call in calls):
+        if all(label in job.labels.items() for job in jobs):
             words.append(str(label[1]))
 
     if first.over_choices:
         words.append("over choices")
-    if len(calls) > 1:
-        words.append(f"x {len(calls)}")
+    if len(jobs) > 1:
+        words.append(f"x {len(jobs)}")
     return " ".join(words)
 
 
@@ -267,15 +267,15 @@ def load_counter(model: str) -> Prompter | Characters:
         return Characters()
 
 
-def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int], str]:
-    """Count the trials that a call has stored.
+def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], str]:
+    """Count the trials that a job has stored.
 
     Only names and manifest.json are read: a damaged shard counts as done. What only a started
     engine knows (versions, dtype, hash of weights) is not compared.
 
     Parameters
     ----------
-    call : Call
+    job : Job
         What is asked, and where its answers are.
     prompter : Prompter, Characters or str
         From `load_prompter` or `load_counter`. The identity of a `Prompter` is compared with the
@@ -288,18 +288,18 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     refusal : str
         A sentence that says why a run cannot go on with the stored answers; "" where it can.
     """
-    expected = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
-    if isinstance(prompter, Prompter) and call.engine not in models.SERVERS:
+    expected = {"engine": job.engine, **pinned(job.design, job.sampling, SHARD_SIZE)}
+    if isinstance(prompter, Prompter) and job.engine not in models.SERVERS:
         expected |= prompter.identity()
     # Its prompts still hold stand-ins, whose fingerprint says nothing.
-    if not call.settled:
+    if not job.settled:
         del expected["prompts"]
 
-    file = call.folder / "manifest.json"
+    file = job.folder / "manifest.json"
     try:
         manifest = read_manifest(file) if file.exists() else {}
         # What is not known without the engine is taken from the manifest, and so never differs.
-        store = Store(call.folder, manifest | expected)
+        store = Store(job.folder, manifest | expected)
     except StoreError as error:
         return [], f"{error}."
 
@@ -426,21 +426,19 @@ def _aligned(text: pd.DataFrame) -> str:
     return text.to_string(col_space=widths.tolist())
 
 
-def bill(
-    call: Call, row: Mapping[str, float], its_prices: Prices, new_stores: int
-) -> dict[str, Any]:
+def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int) -> dict[str, Any]:
     """Estimate what is left to ask of a server in one line of a plan, and the most it can cost.
 
     Parameters
     ----------
-    call : Call
-        One of the line's calls, which are alike.
+    job : Job
+        One of the line's jobs, which are alike.
     row : mapping
-        ``trials``, ``answered`` and prompt ``tokens`` of all calls of the line.
+        ``trials``, ``answered`` and prompt ``tokens`` of all jobs of the line.
     its_prices : Prices
         Prices per million tokens.
     new_stores : int
-        Calls that have no answers yet. The first prompt of each new store goes alone, at the whole
+        Jobs that have no answers yet. The first prompt of each new store goes alone, at the whole
         price.
 
     Returns
@@ -453,14 +451,14 @@ def bill(
     left = row["trials"] - row["answered"]
     # Prompts that are left are taken to be as long as the others.
     prompt_tokens = row["tokens"] * left / row["trials"]
-    reply_tokens = most_output(call.sampling) * left
+    reply_tokens = most_output(job.sampling) * left
     price = math.nan
     if its_prices.are_given:
         price = its_prices.cost(prompt_tokens, reply_tokens)
     alone = price * new_stores / max(left, 1)
 
     return {
-        "model": call.model,
+        "model": job.model,
         "prompts": left,
         "prompt tokens": prompt_tokens,
         "reply tokens": reply_tokens,
@@ -517,14 +515,14 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         The lines and their total (`table`), how many prompts are left and how long they take, the
         price where a server is asked (`_bill_table`), and notes.
     """
-    calls_by_line = {}
+    jobs_by_line = {}
     lacking = []
     for name, parameters in notebooks.items():
-        calls = calls_of(name, parameters)
-        calls_by_line[name] = asked(name, calls)
-        lacking += not_recorded(name, calls)
+        jobs = jobs_of(name, parameters)
+        jobs_by_line[name] = asked(name, jobs)
+        lacking += not_recorded(name, jobs)
 
-    n_lines = sum(map(len, calls_by_line.values()))
+    n_lines = sum(map(len, jobs_by_line.values()))
     if n_lines == 0:
         return "\n".join(["Nothing is asked: stored answers of these models are read.", *lacking])
 
@@ -537,8 +535,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     notes = []
     refusals = []
     for notebook, parameters in notebooks.items():
-        for name, calls in calls_by_line[notebook].items():
-            line = _plan_line(calls, parameters, sample_size, rng)
+        for name, jobs in jobs_by_line[notebook].items():
+            line = _plan_line(jobs, parameters, sample_size, rng)
             rows[name] = line.numbers
             notes += line.notes
             refusals += line.refusals
@@ -560,10 +558,10 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
 
 
 def _plan_line(
-    calls: list[Call], parameters: Mapping[str, Any], sample_size: int, rng: np.random.Generator
+    jobs: list[Job], parameters: Mapping[str, Any], sample_size: int, rng: np.random.Generator
 ) -> _Line:
-    """Count what calls that are alike would ask, and what of it is stored."""
-    first = calls[0]
+    """Count what jobs that are alike would ask, and what of it is stored."""
+    first = jobs[0]
     prompter = _prompter(first, parameters)
     estimate, notes = _estimate(first, prompter, sample_size, rng)
     if not first.settled:
@@ -571,13 +569,13 @@ def _plan_line(
 
     n_trials = len(first.design)
     estimate |= {"trials": n_trials, "shards": math.ceil(n_trials / SHARD_SIZE)}
-    # The calls of a line have one design, so one estimate serves all of them.
-    numbers = {name: value * len(calls) for name, value in estimate.items()}
+    # The jobs of a line have one design, so one estimate serves all of them.
+    numbers = {name: value * len(jobs) for name, value in estimate.items()}
     numbers |= {"answered": 0, "done": 0}
     refusals = []
     new_stores = 0
-    for call in calls:
-        trials_done, refusal = stored(call, prompter)
+    for job in jobs:
+        trials_done, refusal = stored(job, prompter)
         numbers["answered"] += sum(trials_done)
         numbers["done"] += len(trials_done)
         new_stores += not trials_done
@@ -590,33 +588,33 @@ def _plan_line(
     return _Line(numbers, notes, refusals, price)
 
 
-def _prompter(call: Call, parameters: Mapping[str, Any]) -> Prompter | Characters | str:
-    """Load what counts the prompt tokens of a call, by `load_counter` or `load_prompter`."""
-    if call.engine in models.SERVERS:
-        return load_counter(call.loaded)
+def _prompter(job: Job, parameters: Mapping[str, Any]) -> Prompter | Characters | str:
+    """Load what counts the prompt tokens of a job, by `load_counter` or `load_prompter`."""
+    if job.engine in models.SERVERS:
+        return load_counter(job.loaded)
     # A study that fixes how a system turn is rendered overrides the run.
-    system = call.options.get("system", parameters.get("SYSTEM"))
-    return load_prompter(call.loaded, call.engine, system, parameters["BOS"])
+    system = job.options.get("system", parameters.get("SYSTEM"))
+    return load_prompter(job.loaded, job.engine, system, parameters["BOS"])
 
 
 def _estimate(
-    call: Call,
+    job: Job,
     prompter: Prompter | Characters | str,
     sample_size: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, float], list[str]]:
-    """Estimate the prompt tokens of one call and their standard error; add sentences on how."""
+    """Estimate the prompt tokens of one job and their standard error; add sentences on how."""
     if isinstance(prompter, str):
         unknown = {"tokens": math.nan, "error": math.nan}
         return unknown, [f"Prompt tokens are unknown: {prompter}."]
 
-    estimate = tokens(call.design, prompter, sample_size, rng)
+    estimate = tokens(job.design, prompter, sample_size, rng)
     notes = [
         f"Tokens are counted on up to {sample_size:,} random trials a line, ± one standard error."
     ]
     if isinstance(prompter, Characters):
         notes.append(
-            f"Prompt tokens of {call.model} are estimated from {CHARACTERS} characters a "
+            f"Prompt tokens of {job.model} are estimated from {CHARACTERS} characters a "
             "token: its tokenizer is not here."
         )
     return estimate, notes

@@ -25,16 +25,16 @@ from ingroup import models, paths
 from ingroup.commands import digests, kernel, settings
 from ingroup.commands.executed import as_typed, introduce, leave_calibrants_out, tidy
 from ingroup.commands.parameters import (
-    calls_of,
     command_line,
     defaults,
     folder_of,
+    jobs_of,
     parameters_of,
     study_of,
 )
-from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
-from ingroup.inference.call import cost_stored
+from ingroup.inference import EngineError, Job, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.cost import budget_of, money
+from ingroup.inference.job import cost_stored
 from ingroup.tables import InputError, writing
 
 # How papermill starts a notebook.
@@ -167,21 +167,21 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     Returns
     -------
     set of str
-        One pattern per call and address, also where nothing is stored yet; none for a notebook that
+        One pattern per job and address, also where nothing is stored yet; none for a notebook that
         asks nothing. For the engine "stored" the pattern has the answers of any engine.
     """
     try:
-        calls = calls_of(notebook, parameters)
+        jobs = jobs_of(notebook, parameters)
     except (ImportError, KeyError):  # no study, or none of its parameters
         return set()
 
     patterns = set()
-    for call in calls:
-        # `call.folder` may be a recording's, which doit knows as a file of git.
-        for address in call.addresses:
-            folder = (call.root or paths.RESPONSES) / address
+    for job in jobs:
+        # `job.folder` may be a recording's, which doit knows as a file of git.
+        for address in job.addresses:
+            folder = (job.root or paths.RESPONSES) / address
             pattern = escape(digests.name_of(folder))
-            if call.engine == models.STORED:
+            if job.engine == models.STORED:
                 pattern = pattern.replace(f"@{models.STORED}/", "@*/")
             patterns.add(f"{pattern}/*")
     return patterns
@@ -345,26 +345,26 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     str
         A line on the number of answers, and one on their cost.
     """
-    calls = calls_of(notebook, parameters)
-    settled = [call for call in calls if call.settled]
-    # The answers to some calls are texts that the prompts of others need.
-    if len(settled) < len(calls):
+    jobs = jobs_of(notebook, parameters)
+    settled = [job for job in jobs if job.settled]
+    # The answers to some jobs are texts that the prompts of others need.
+    if len(settled) < len(jobs):
         ask(settled, parameters)
-        calls = calls_of(notebook, parameters)
-    done = ask(calls, parameters)
+        jobs = jobs_of(notebook, parameters)
+    done = ask(jobs, parameters)
 
     trials = 0
     failed = 0
-    for call in done:
-        trials += len(call.design)
-        failed += len(stored(call).state().failed)
+    for job in done:
+        trials += len(job.design)
+        failed += len(stored(job).state().failed)
     answered = (
         f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
     )
     return f"{answered}\n{_cost_line(done, parameters)}"
 
 
-def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
+def _cost_line(jobs: list[Job], parameters: dict[str, Any]) -> str:
     """Say what this run's replies took, in tokens and, where a server gave some, in money."""
     budget = budget_of(parameters)
     took = (
@@ -372,13 +372,13 @@ def _cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
         "reply tokens"
     )
     # A model on this machine costs no money.
-    if not any(call.engine in models.SERVERS for call in calls):
+    if not any(job.engine in models.SERVERS for job in jobs):
         return took
 
     if not budget.prices.are_given:
         return f"{took}; prices not given: set PRICE_IN and PRICE_OUT (per million tokens)"
 
-    stored_cost = money(cost_stored(calls, parameters))
+    stored_cost = money(cost_stored(jobs, parameters))
     return f"{took}, and cost {budget.bill()}; all that is stored cost {stored_cost}"
 
 
@@ -472,9 +472,9 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
-    # The calls are unknown where the notebook is no study's, or before its parameters are known.
+    # The jobs are unknown where the notebook is no study's, or before its parameters are known.
     with suppress(ImportError, KeyError):
-        return f"{kept(calls_of(notebook, parameters)):,} answers kept; "
+        return f"{kept(jobs_of(notebook, parameters)):,} answers kept; "
     return ""
 
 

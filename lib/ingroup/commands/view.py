@@ -20,9 +20,9 @@ from tqdm import tqdm
 
 from ingroup import figures, notebook, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import calls_of, command_line, parameters_of
+from ingroup.commands.parameters import command_line, jobs_of, parameters_of
 from ingroup.design import named_values
-from ingroup.inference import Call, StoreError, parts, stored, there
+from ingroup.inference import Job, StoreError, parts, stored, there
 from ingroup.inference.choices import most_probable, probabilities
 from ingroup.inference.engine import LENGTH
 from ingroup.parsing import Rule
@@ -34,14 +34,14 @@ READ = ("status", "rating", "letter", "values", "keywords", "reasons", "list", "
 
 
 def samples(
-    call: Call, rule: Rule, size: int = SAMPLES, linked: Collection[int] = ()
+    job: Job, rule: Rule, size: int = SAMPLES, linked: Collection[int] = ()
 ) -> Iterator[EvalSample]:
-    """Turn trials of a call into samples of inspect_ai.
+    """Turn trials of a job into samples of inspect_ai.
 
     Parameters
     ----------
-    call : Call
-        A call with stored answers.
+    job : Job
+        A job with stored answers.
     rule : str
         The parsing rule, ``"sound"`` or ``"released"``.
     size : int
@@ -62,8 +62,8 @@ def samples(
     StoreError
         If there are no stored answers.
     """
-    table = notebook.read(call, rule)
-    n_trials = len(call.design)
+    table = notebook.read(job, rule)
+    n_trials = len(job.design)
     chosen = np.arange(n_trials)
     if 0 < size < n_trials:
         rng = np.random.default_rng(0)
@@ -75,16 +75,16 @@ def samples(
     text = table.iloc[chosen].to_json(orient="records")
     # JSON gives plain values, and None for NaN.
     readings = iter(json.loads(text))
-    for part in parts(stored(call)):
+    for part in parts(stored(job)):
         rows = part[part.trial.isin(chosen)]
-        replies = _most_probable(call, rows) if call.over_choices else rows.text.astype(object)
+        replies = _most_probable(job, rows) if job.over_choices else rows.text.astype(object)
         for row, reply in zip(rows.itertuples(), replies, strict=True):
-            yield _sample(call, row, reply, next(readings))
+            yield _sample(job, row, reply, next(readings))
 
 
-def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSample:
+def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSample:
     """Make a sample of a trial: its row of the store, its reply, and what the study read in it."""
-    trial = call.design[row.trial]
+    trial = job.design[row.trial]
     messages = []
     choices = []
     if isinstance(reply, str):
@@ -110,25 +110,25 @@ def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSa
 
     sample = dict(
         id=row.trial,
-        epoch=call.round,
+        epoch=job.round,
         input=trial.messages,
         target=reading.get("correct", ""),
         messages=[*trial.messages, *messages],
         output={
-            "model": row.model or call.model,
+            "model": row.model or job.model,
             "choices": choices,
             "error": row.error or None,
         },
         scores=scores,
-        metadata={"asked": call.way, **call.labels, **factors, **reading},
+        metadata={"asked": job.way, **job.labels, **factors, **reading},
     )
     return EvalSample.model_validate(sample)
 
 
-def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
+def _most_probable(job: Job, rows: pd.DataFrame) -> Iterator[str | None]:
     """Yield for each row one line per answer prefix: the most probable answers, and their mass."""
-    prefixes = call.sampling.leads
-    answers = call.sampling.choices
+    prefixes = job.sampling.leads
+    answers = job.sampling.choices
 
     weights_of_rows = probabilities(rows, answers, len(prefixes))
     for weights_of_row, masses in zip(weights_of_rows, rows.mass, strict=True):
@@ -140,19 +140,19 @@ def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
         yield "\n".join(lines) or None
 
 
-def write(call: Call, rule: Rule, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
-    """Write the log of one call.
+def write(job: Job, rule: Rule, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
+    """Write the log of one job.
 
     Parameters
     ----------
-    call : Call
+    job : Job
         As in `samples`.
     rule : str
         As in `samples`.
     size : int
         As in `samples`.
     folder : Path
-        Where the log is written, under the name of the call's address.
+        Where the log is written, under the name of the job's address.
     linked : collection of int
         As in `samples`.
 
@@ -161,19 +161,19 @@ def write(call: Call, rule: Rule, size: int, folder: Path, linked: Collection[in
     Path
         The log.
     """
-    chosen = list(samples(call, rule, size, linked))
-    n_trials = len(call.design)
-    manifest = call.folder / "manifest.json"
+    chosen = list(samples(job, rule, size, linked))
+    n_trials = len(job.design)
+    manifest = job.folder / "manifest.json"
     created = datetime.fromtimestamp(manifest.stat().st_mtime, UTC).isoformat()
     content = dict(
         status="success",
         eval={
             "created": created,
-            "task": call.study,
-            "model": call.model,
+            "task": job.study,
+            "model": job.model,
             "config": {},
-            "task_args": {**call.labels, "asked": call.way},
-            "dataset": {"name": f"{call.source} {call.part}", "samples": n_trials},
+            "task_args": {**job.labels, "asked": job.way},
+            "dataset": {"name": f"{job.source} {job.part}", "samples": n_trials},
             "metadata": {"parsing": rule, "trials": n_trials, "drawn": len(chosen)},
             "viewer": {"trust_content": False},
         },
@@ -183,7 +183,7 @@ def write(call: Call, rule: Rule, size: int, folder: Path, linked: Collection[in
     )
     log = EvalLog.model_validate(content)
 
-    name = "--".join(call.address.parts)
+    name = "--".join(job.address.parts)
     file = folder / f"{name}.eval"
     write_eval_log(log, file)
     return file
@@ -200,13 +200,13 @@ def linked(run: str) -> dict[tuple[str, str], list[int]]:
     Returns
     -------
     dict of (str, str) to list of int
-        The numbers of the trials by study and title of their call.
+        The numbers of the trials by study and title of their job.
     """
     folder = paths.run_folder(run) / "tables" / "map"
     if not (folder / "replies.csv").exists():
         return {}
     replies = figures.read_table(folder, "replies")
-    trials = replies.groupby(["study", "call"]).trial
+    trials = replies.groupby(["study", "job"]).trial
     return trials.agg(list).to_dict()
 
 
@@ -235,26 +235,26 @@ def show(logs: Path, bundle: str | None) -> int:
     return os.execl(sys.executable, *command)
 
 
-def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, Rule]:
-    """Return the parsing rule of each call of some notebooks, as they ran; as set, with `--set`."""
+def _rules(names: list[str], options: argparse.Namespace) -> dict[Job, Rule]:
+    """Return the parsing rule of each job of some notebooks, as they ran; as set, with `--set`."""
     rule_of = {}
     for name in names:
         last = None if options.set else notebook.ran(name, options.run)
         parameters = last or parameters_of(name, options)
-        for call in calls_of(name, parameters):
-            rule_of[call] = parameters["PARSING"]
+        for job in jobs_of(name, parameters):
+            rule_of[job] = parameters["PARSING"]
     return rule_of
 
 
-def _write_logs(calls: list[Call], rule_of: dict[Call, Rule], options: argparse.Namespace) -> Path:
-    """Write the logs of some calls; return their folder."""
+def _write_logs(jobs: list[Job], rule_of: dict[Job, Rule], options: argparse.Namespace) -> Path:
+    """Write the logs of some jobs; return their folder."""
     trials_of = linked(options.run)
     logs = paths.run_folder(options.run) / "view"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    for call in tqdm(calls, unit=" logs"):
-        trials = trials_of.get((call.study, call.title), ())
-        write(call, rule_of[call], options.samples, logs, trials)
+    for job in tqdm(jobs, unit=" logs"):
+        trials = trials_of.get((job.study, job.title), ())
+        write(job, rule_of[job], options.samples, logs, trials)
     return logs
 
 
@@ -283,11 +283,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.bundle and os.path.exists(options.bundle):
             raise InputError(f"BUNDLE is a new folder, found {options.bundle}: give another name")
         rule_of = _rules(names, options)
-        # Calls that write texts for others have no study's reading.
-        answered = [call for call in there(rule_of) if call.labels.get("setting") != "rewrite"]
+        # Jobs that write texts for others have no study's reading.
+        answered = [job for job in there(rule_of) if job.labels.get("setting") != "rewrite"]
         if not answered:
             studies = ", ".join(names)
-            raise InputError(f"nothing is stored of the {len(rule_of)} calls of {studies}")
+            raise InputError(f"nothing is stored of the {len(rule_of)} jobs of {studies}")
         logs = _write_logs(answered, rule_of, options)
     except (InputError, StoreError) as error:
         print(error, file=sys.stderr)
@@ -299,7 +299,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(answered)} logs in {logs}, each a model in one setting{drawn}")
     left = len(rule_of) - len(answered)
     if left:
-        print(f"{left} calls have no answers yet, or not all of them, and are left out")
+        print(f"{left} jobs have no answers yet, or not all of them, and are left out")
     return show(logs, options.bundle)
 
 

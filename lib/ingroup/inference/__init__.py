@@ -1,7 +1,7 @@
 """Asking models: engines, the store of responses, and the loop between them."""
 
 # ruff: noqa: F401 (what is imported here is meant for others)
-from ingroup.inference.call import Call, ask, excerpts_of, kept, rated, rated_by, stored, there
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling, find_model, make_engine
 from ingroup.inference.generate import fill, open_store, usage
+from ingroup.inference.job import Job, ask, excerpts_of, kept, rated, rated_by, stored, there
 from ingroup.inference.store import Store, StoreError, parts

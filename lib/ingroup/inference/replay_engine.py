@@ -346,7 +346,7 @@ class ReplayEngine(Engine):
             The recordings stand in several files, or more or fewer trials ask than are recorded; it
             names two of them.
         """
-        # `ingroup.inference.call.ask` comes here twice for each call: to refuse, then to answer.
+        # `ingroup.inference.job.ask` comes here twice for each call: to refuse, then to answer.
         turn = (self.round, self.category, design.fingerprint)
         if turn not in self._settled:
             asking = self._asking(design)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Reply, StoreError, ask, call, rated, stored, there
+from ingroup.inference import Reply, StoreError, ask, job, rated, stored, there
 from ingroup.inference.choices import agreement
 from ingroup.studies.biased_samaritan import design, lens, stimuli
 from ingroup.studies.biased_samaritan.answers import (
@@ -53,7 +53,7 @@ def parameters(tmp_path, monkeypatch):
     pd.DataFrame(rows, columns=stimuli.COLUMNS).to_csv(file, index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     chooser = Chooser(say=None, engine="transformers", model=MODEL)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: chooser)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: chooser)
     return {
         "MODELS": [f"{MODEL}@transformers"],
         "ENGINE": "",
@@ -75,10 +75,8 @@ def parameters(tmp_path, monkeypatch):
 
 
 def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
-    asked_calls = ask(design.calls(parameters), parameters)
-    (of_age,) = [
-        one_call for one_call in rated(asked_calls) if one_call.labels["category"] == "Age"
-    ]
+    asked_jobs = ask(design.jobs(parameters), parameters)
+    (of_age,) = [one_job for one_job in rated(asked_jobs) if one_job.labels["category"] == "Age"]
 
     prompts = load(of_age)
 
@@ -95,9 +93,9 @@ def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
 
 
 def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
-    asked_calls = ask(design.calls(parameters), parameters)
+    asked_jobs = ask(design.jobs(parameters), parameters)
     over_choices, freely = [
-        one_call for one_call in asked_calls if one_call.labels["category"] == "Gender"
+        one_job for one_job in asked_jobs if one_job.labels["category"] == "Gender"
     ]
     mass = stored(over_choices).read(columns=["mass"])["mass"].list[0]
     texts = load(freely)
@@ -119,9 +117,9 @@ def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
 def test_free_text_is_compared_with_the_choices_in_one_row(parameters):
     """Texts say 30, the most probable number; those about a woman have no number."""
     over_choices, freely = [
-        one_call
-        for one_call in ask(design.calls(parameters), parameters)
-        if one_call.labels["category"] == "Gender"
+        one_job
+        for one_job in ask(design.jobs(parameters), parameters)
+        if one_job.labels["category"] == "Gender"
     ]
     texts = load(freely)
 
@@ -138,9 +136,9 @@ def test_free_text_is_compared_with_the_choices_in_one_row(parameters):
 def test_scored_answers_are_read_in_every_way_behind_the_texts(parameters):
     """These answers are stored without steps, so only their mean can be read."""
     over_choices, freely = [
-        one_call
-        for one_call in ask(design.calls(parameters), parameters)
-        if one_call.labels["category"] == "Gender"
+        one_job
+        for one_job in ask(design.jobs(parameters), parameters)
+        if one_job.labels["category"] == "Gender"
     ]
     texts = load(freely)
 
@@ -153,13 +151,13 @@ def test_scored_answers_are_read_in_every_way_behind_the_texts(parameters):
 
 def test_a_mean_distribution_counts_every_category_the_same(parameters):
     """Only age has prompts about a senior citizen, with a probability of 1/2 in place of 3/4."""
-    asked_calls = ask(design.calls(parameters), parameters)
-    (of_age,) = [call for call in rated(asked_calls) if call.labels["category"] == "Age"]
+    asked_jobs = ask(design.jobs(parameters), parameters)
+    (of_age,) = [job for job in rated(asked_jobs) if job.labels["category"] == "Age"]
     prompts = load(of_age)
     is_senior_citizen = prompts.phrasing == "Senior citizen"
     share = is_senior_citizen[prompts.status == "ok"].mean()
 
-    table = mean_distribution(asked_calls)
+    table = mean_distribution(asked_jobs)
 
     assert table.index.tolist() == list(range(1, 101))
     assert table.columns.tolist() == [MODEL]
@@ -169,27 +167,27 @@ def test_a_mean_distribution_counts_every_category_the_same(parameters):
 
 
 def test_a_model_without_answers_is_named(parameters):
-    assert there(design.calls(parameters)) == []
+    assert there(design.jobs(parameters)) == []
     with pytest.raises(StoreError, match="holds no answers"):
         lens.portrait(parameters, MODEL, {})
 
 
 @pytest.fixture
-def calls(parameters):
-    """All calls; those about race and age are asked."""
-    calls = design.calls(parameters)
-    race, _, age = rated(calls)
+def jobs(parameters):
+    """All jobs; those about race and age are asked."""
+    jobs = design.jobs(parameters)
+    race, _, age = rated(jobs)
     ask([race, age], parameters)
-    return calls
+    return jobs
 
 
-def test_what_is_not_stored_is_left_out(parameters, calls):
-    race, _, age = rated(calls)
+def test_what_is_not_stored_is_left_out(parameters, jobs):
+    race, _, age = rated(jobs)
     of_race, of_age = lens.portrait(parameters, MODEL, {"a senior citizen": "Older"})
     table = lens.paths(parameters, MODEL, {})
 
     groups = {*load(race).group, *load(age).group}
-    assert there(calls) == [race, age]
+    assert there(jobs) == [race, age]
     assert of_race.items.empty
     np.testing.assert_allclose(of_age.items.Older, 10)
     assert set(table.claim) == groups - {stimuli.CONTROL}
@@ -197,7 +195,7 @@ def test_what_is_not_stored_is_left_out(parameters, calls):
     assert set(table.run) == {1}
 
 
-@pytest.mark.usefixtures("calls")
+@pytest.mark.usefixtures("jobs")
 def test_effects_are_the_biases_of_groups(parameters):
     """One of the phrasings of "senior" is rated 50, the others 40 as the control."""
     n_phrasings = stimuli.phrasings("Age").group.eq("senior").sum()
@@ -207,11 +205,11 @@ def test_effects_are_the_biases_of_groups(parameters):
     np.testing.assert_allclose(biases.senior, 10 / n_phrasings)
 
 
-def test_the_engine_stored_reads_what_another_engine_asked(parameters, calls):
-    _, _, age = rated(calls)
+def test_the_engine_stored_reads_what_another_engine_asked(parameters, jobs):
+    _, _, age = rated(jobs)
     stored_only = parameters | {"MODELS": [f"{MODEL}@stored"]}
 
-    of_race, of_age = ask(design.calls(stored_only), stored_only)
+    of_race, of_age = ask(design.jobs(stored_only), stored_only)
 
     assert of_race.labels["category"] == "Race"
     assert of_age.labels["category"] == "Age"
@@ -219,7 +217,7 @@ def test_the_engine_stored_reads_what_another_engine_asked(parameters, calls):
 
 
 def test_a_store_that_is_not_whole_is_not_there(parameters):
-    first = design.calls(parameters)[0]
+    first = design.jobs(parameters)[0]
     ask([first], parameters)
     part = first.folder / stored(first).path(0).name
 

@@ -1,4 +1,4 @@
-"""The design of the Biased Samaritan, its calls, and their answers as arrays."""
+"""The design of the Biased Samaritan, its jobs, and their answers as arrays."""
 
 import math
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ingroup.design import Design, tenth
 from ingroup.inference import Sampling, fill, open_store, rated, stored
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
-from ingroup.studies.biased_samaritan.design import calls, sampling_of, scenarios, trials
+from ingroup.studies.biased_samaritan.design import jobs, sampling_of, scenarios, trials
 from toy import Toy
 
 PARAMETERS = {
@@ -69,20 +69,20 @@ def test_the_papers_crossing_asks_a_phrasing_once_per_scenario_and_deals_wording
 def test_answers_of_the_crossing_under_its_former_name_are_read(request_, tmp_path, monkeypatch):
     """Stores of CROSSING=paper: its name is in their prompts' fingerprint and in their place."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    all_calls = calls(PARAMETERS | {"CROSSING": "totals", "REQUEST": request_})
-    (call,) = [call for call in all_calls if call.key == ("calibrant", 2, "Age")]
+    all_jobs = jobs(PARAMETERS | {"CROSSING": "totals", "REQUEST": request_})
+    (job,) = [job for job in all_jobs if job.key == ("calibrant", 2, "Age")]
     (block,) = trials(SCENARIOS, "Age", "totals", asking=request_).blocks
     former = Design([replace(block, labels={"category": "Age", "crossing": "paper"})])
     end = "" if request_ == "sample" else f"+{former.fingerprint[:12]}"
     model_folder = tmp_path / "biased_samaritan" / "sample-103" / "calibrant@transformers"
 
-    assert call.design.fingerprint == former.fingerprint
-    assert call.folder == model_folder / f"Age-paper{end}-run2"
+    assert job.design.fingerprint == former.fingerprint
+    assert job.folder == model_folder / f"Age-paper{end}-run2"
 
     engine = Toy(lambda *_: "85")
-    store = open_store(call.folder, former, engine, call.sampling)
-    fill(former, engine, store, call.sampling)
-    texts = stored(call).read().text.tolist()
+    store = open_store(job.folder, former, engine, job.sampling)
+    fill(former, engine, store, job.sampling)
+    texts = stored(job).read().text.tolist()
     assert texts == ["85"] * len(former)
 
 
@@ -101,10 +101,10 @@ def test_latino_adds_two_phrasings():
     assert len(trials(SCENARIOS, "Race", latino=True)) == 412 * 13
 
 
-def test_every_call_has_its_own_seed_and_folder():
-    all_calls = calls(PARAMETERS)
+def test_every_job_has_its_own_seed_and_folder():
+    all_jobs = jobs(PARAMETERS)
 
-    assert [call.key for call in all_calls] == [
+    assert [job.key for job in all_jobs] == [
         ("calibrant", 1, "Race"),
         ("calibrant", 1, "Gender"),
         ("calibrant", 1, "Age"),
@@ -115,51 +115,51 @@ def test_every_call_has_its_own_seed_and_folder():
         ("calibrant-null", 1, "Gender"),
         ("calibrant-null", 1, "Age"),
     ]
-    lengths = [len(call.design) for call in all_calls[6:]]
+    lengths = [len(job.design) for job in all_jobs[6:]]
     assert lengths == [412 * 11, 412 * 8, 412 * 8]
-    seeds = [call.sampling.seed for call in all_calls[:6]]
+    seeds = [job.sampling.seed for job in all_jobs[:6]]
     assert seeds == [3007, 4007, 5007, 6007, 7007, 8007]
-    folders = {call.folder for call in all_calls}
+    folders = {job.folder for job in all_jobs}
     assert len(folders) == 9
-    assert all_calls[5].folder.parts[-3:] == (
+    assert all_jobs[5].folder.parts[-3:] == (
         "sample-103",
         "calibrant@transformers",
         "Age-full-run2",
     )
-    for call in all_calls:
-        assert call.options == {"system": "fold"}
+    for job in all_jobs:
+        assert job.options == {"system": "fold"}
 
 
-def test_one_run_of_one_model_is_one_call_per_category():
-    assert len(calls(PARAMETERS | {"MODELS": ["calibrant"], "RUNS": 1})) == 3
+def test_one_run_of_one_model_is_one_job_per_category():
+    assert len(jobs(PARAMETERS | {"MODELS": ["calibrant"], "RUNS": 1})) == 3
 
 
 def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily():
     models = ["calibrant", "somebody/else"]
-    all_calls = calls(PARAMETERS | {"MODELS": models, "READING": "expected"})
-    of_model = all_calls[6:]
+    all_jobs = jobs(PARAMETERS | {"MODELS": models, "READING": "expected"})
+    of_model = all_jobs[6:]
     over_choices = of_model[:3]
     free = of_model[3:]
 
     keys = [("somebody/else", 1, category) for category in CATEGORIES]
     assert rated(of_model) == over_choices
-    assert [call.key for call in over_choices] == keys
-    assert [call.key for call in free] == keys
-    assert [len(call.design) for call in over_choices] == [412 * 11, 412 * 8, 412 * 8]
-    assert [len(call.design) for call in free] == [44 * 11, 44 * 8, 44 * 8]
+    assert [job.key for job in over_choices] == keys
+    assert [job.key for job in free] == keys
+    assert [len(job.design) for job in over_choices] == [412 * 11, 412 * 8, 412 * 8]
+    assert [len(job.design) for job in free] == [44 * 11, 44 * 8, 44 * 8]
 
     scale = tuple(str(number) for number in range(1, 101))
-    for call in over_choices:
-        assert call.sampling.choices == scale
-    for call in free:
-        assert call.source == "sample-103-tenth"
-        assert call.sampling.choices == ()
-        assert call.sampling.temperature == 0
+    for job in over_choices:
+        assert job.sampling.choices == scale
+    for job in free:
+        assert job.source == "sample-103-tenth"
+        assert job.sampling.choices == ()
+        assert job.sampling.temperature == 0
 
 
 def test_the_tenth_that_is_asked_freely_has_the_prompts_of_its_scenarios():
     parameters = PARAMETERS | {"MODELS": ["somebody/else"], "READING": "expected"}
-    over_choices, _, _, free, _, _ = calls(parameters)
+    over_choices, _, _, free, _, _ = jobs(parameters)
     all_prompts = {trial.condition["prompt"] for trial in over_choices.design}
     free_prompts = {trial.condition["prompt"] for trial in free.design}
 
@@ -173,9 +173,9 @@ def test_the_tenth_that_is_asked_freely_has_the_prompts_of_its_scenarios():
 def test_a_users_prompts_run_as_they_are_and_apart_from_those_with_the_request():
     """Another end of the prompts is another text, another design and another place."""
     parameters = PARAMETERS | {"MODELS": ["m@openai"]}
-    usual = calls(parameters)[0]
-    without_request = calls(parameters | {"REQUEST": "none"})[0]
-    own_request = calls(parameters | {"REQUEST": "How sure are you {of it}?"})[0]
+    usual = jobs(parameters)[0]
+    without_request = jobs(parameters | {"REQUEST": "none"})[0]
+    own_request = jobs(parameters | {"REQUEST": "How sure are you {of it}?"})[0]
     prompt = usual.design[1].condition["prompt"]
     scenario = stimuli.render(prompt.text, prompt.phrase)
     usual_request = stimuli.request().text.replace(stimuli.SLOT, prompt.phrase)
@@ -186,10 +186,10 @@ def test_a_users_prompts_run_as_they_are_and_apart_from_those_with_the_request()
         own_request: scenario + "\nHow sure are you {of it}?",
     }
 
-    for call, content in content_of.items():
-        assert call.design[1].messages == [{"role": "user", "content": content}]
-    assert len({call.address for call in content_of}) == 3
-    assert len({call.design.fingerprint for call in content_of}) == 3
+    for job, content in content_of.items():
+        assert job.design[1].messages == [{"role": "user", "content": content}]
+    assert len({job.address for job in content_of}) == 3
+    assert len({job.design.fingerprint for job in content_of}) == 3
 
 
 @pytest.mark.parametrize("text", ["sample", "none", "Any?"])
@@ -215,8 +215,8 @@ def test_each_model_of_a_run_has_its_own_sampling():
     models = ["mistral-nemo@openai", "claude-3.5-haiku"]
 
     sampled = set()
-    for call in calls(PARAMETERS | {"MODELS": models}):
-        sampled.add((call.model, call.sampling.temperature, call.sampling.top_p))
+    for job in jobs(PARAMETERS | {"MODELS": models}):
+        sampled.add((job.model, job.sampling.temperature, job.sampling.top_p))
 
     assert sampled == {
         ("mistral-nemo", 0.7, 1),

@@ -172,10 +172,10 @@ def test_the_control_has_the_same_base_and_words_and_no_groups():
 def test_prompts_get_the_ratings_that_a_calibrant_was_taught():
     design = trials(SCENARIOS.iloc[12:20], "Gender")
     (block,) = design.blocks
-    call = SimpleNamespace(model="calibrant", design=design)
+    job = SimpleNamespace(model="calibrant", design=design)
     said = pd.DataFrame(block.factors["prompt"]).assign(rating=1.0, status="ok")
 
-    prompts = taught(call, said)
+    prompts = taught(job, said)
 
     np.testing.assert_array_equal(prompts.rating, PLANTED.answers(block))
     assert (said.rating == 1).all()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths, published
-from ingroup.inference import ask, call
+from ingroup.inference import ask, job
 from ingroup.studies.biased_samaritan import design, printed, statistics, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from reprint import reprint
@@ -44,7 +44,7 @@ def rated(request, tmp_path, monkeypatch):
     file = tmp_path / "twelve.csv"
     scenarios[scenarios.scenario <= 12].to_csv(file, index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: rater())
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: rater())
     parameters = {
         "MODELS": [MODEL],
         "ENGINE": "openai",
@@ -62,8 +62,8 @@ def rated(request, tmp_path, monkeypatch):
         "REQUEST": "sample",
     }
 
-    asked_calls = ask(design.calls(parameters), parameters)
-    return request.param, {one_call.key[1:]: load(one_call) for one_call in asked_calls}
+    asked_jobs = ask(design.jobs(parameters), parameters)
+    return request.param, {one_job.key[1:]: load(one_job) for one_job in asked_jobs}
 
 
 def by_scenario(prompts, group):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths
-from ingroup.inference import Call, Reply, Sampling, ask, call, there
+from ingroup.inference import Job, Reply, Sampling, ask, job, there
 from ingroup.parsing import parse_rating
 from ingroup.studies.empathy_gap import answers, stimuli
 from ingroup.studies.empathy_gap.answers import (
@@ -28,7 +28,7 @@ from ingroup.studies.empathy_gap.answers import (
     mean_of_rounds,
     read_by_both_rules,
 )
-from ingroup.studies.empathy_gap.design import calls, trials
+from ingroup.studies.empathy_gap.design import jobs, trials
 from toy import ABOUT_RELIGION, Toy
 
 NAN = np.nan
@@ -82,14 +82,14 @@ def test_a_rating_is_the_mean_of_the_rounds_that_have_one():
 def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
     """From the parameters to a block: what each round said is in the mean."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    rounds = calls(ABOUT_RELIGION | {"ROUNDS": 3})
+    rounds = jobs(ABOUT_RELIGION | {"ROUNDS": 3})
     replies = ["30", "60", "I cannot"]
 
-    for number, (call_of_round, reply) in enumerate(zip(rounds, replies, strict=True), start=1):
+    for number, (job_of_round, reply) in enumerate(zip(rounds, replies, strict=True), start=1):
         engine = Toy(lambda *_, reply=reply: reply, model="org/one")
-        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
-        ask([call_of_round], ABOUT_RELIGION)
-        assert call_of_round.round == number
+        monkeypatch.setattr(job, "make_engine", lambda *_, engine=engine, **__: engine)
+        ask([job_of_round], ABOUT_RELIGION)
+        assert job_of_round.round == number
 
     ((key, block),) = by_block(rounds).items()
     ratings = load_rounds(block)
@@ -104,11 +104,11 @@ def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
 
 def test_texts_are_averaged_over_rounds_and_all_replies_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    rounds = calls(ABOUT_RELIGION | {"ROUNDS": 2})
-    for call_of_round, reply in zip(rounds, ["30", "I cannot"], strict=True):
+    rounds = jobs(ABOUT_RELIGION | {"ROUNDS": 2})
+    for job_of_round, reply in zip(rounds, ["30", "I cannot"], strict=True):
         engine = Toy(lambda *_, reply=reply: reply, model="org/one")
-        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
-        ask([call_of_round], ABOUT_RELIGION)
+        monkeypatch.setattr(job, "make_engine", lambda *_, engine=engine, **__: engine)
+        ask([job_of_round], ABOUT_RELIGION)
 
     texts, counts = load_texts(rounds)
     ratings = load_ratings(rounds, texts)
@@ -201,7 +201,7 @@ def over_choices(distributions):
 
 
 @pytest.fixture
-def call_over_choices(tmp_path, monkeypatch):
+def job_over_choices(tmp_path, monkeypatch):
     """A call whose answers are distributions: halves and quarters, and a failed one."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
@@ -209,19 +209,19 @@ def call_over_choices(tmp_path, monkeypatch):
     first_three = [{0: 0.5, 10: 0.5}, {7: 0.75, 3: 0.25}, None]
     others = [{4: 1.0}] * (len(design) - 3)
     engine = over_choices(first_three + others)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: engine)
 
     sampling = Sampling(choices=tuple(str(number) for number in range(11)))
     labels = {"setting": "P0,S1,T0", "category": "Religion"}
-    return Call("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)
+    return Job("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)
 
 
 @pytest.mark.parametrize("rule", ["sound", "released"])
-def test_ratings_over_choices_are_means_of_the_stored_distributions(call_over_choices, rule):
+def test_ratings_over_choices_are_means_of_the_stored_distributions(job_over_choices, rule):
     """Halves and quarters, which the store keeps exactly; a failed call has no rating."""
-    ask([call_over_choices], {})
+    ask([job_over_choices], {})
 
-    ratings = load(call_over_choices, rule)  # nothing is parsed
+    ratings = load(job_over_choices, rule)  # nothing is parsed
 
     assert ratings.values.shape == (6, 6, 2)
     np.testing.assert_array_equal(ratings.values.ravel()[:5], [5, 6, NAN, 4, 4])
@@ -235,20 +235,20 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(call_over_ch
     }
 
 
-def test_a_call_is_stored_once_it_was_asked_and_while_its_store_is_whole(call_over_choices):
-    assert there([call_over_choices]) == []
+def test_a_job_is_stored_once_it_was_asked_and_while_its_store_is_whole(job_over_choices):
+    assert there([job_over_choices]) == []
 
-    ask([call_over_choices], {})
-    assert there([call_over_choices]) == [call_over_choices]
+    ask([job_over_choices], {})
+    assert there([job_over_choices]) == [job_over_choices]
 
-    (call_over_choices.folder / "part-00000.parquet").unlink()
-    assert there([call_over_choices]) == []
+    (job_over_choices.folder / "part-00000.parquet").unlink()
+    assert there([job_over_choices]) == []
 
 
-def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(call_over_choices):
-    ask([call_over_choices], {})
+def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(job_over_choices):
+    ask([job_over_choices], {})
 
-    distribution = mean_distribution(call_over_choices).set_index("rating").probability
+    distribution = mean_distribution(job_over_choices).set_index("rating").probability
 
     assert distribution.sum() == pytest.approx(1)
     assert distribution[0] == pytest.approx(0.5 / 71)
@@ -259,13 +259,13 @@ def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(call_ove
 # --- over choices and freely
 
 
-def answered_call(monkeypatch, engine, part, events, choices):
-    """A call about Religion that this engine has answered."""
+def answered_job(monkeypatch, engine, part, events, choices):
+    """A job about Religion that this engine has answered."""
     design = trials(events, ["P0,S1,T0"], ["Religion"])
     sampling = Sampling(choices=choices)
     labels = {"setting": "P0,S1,T0", "category": "Religion"}
-    one = Call("empathy_gap", "s", "m", "vllm", part, design, sampling, labels)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+    one = Job("empathy_gap", "s", "m", "vllm", part, design, sampling, labels)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: engine)
     ask([one], {})
     return one
 
@@ -281,8 +281,8 @@ def scored_and_free(tmp_path, monkeypatch):
     texts = ["4", "4 of 10", "I rate it 5", "no"]
     free_engine = Toy(lambda chat, again, number: texts[number % 4])
 
-    scored = answered_call(monkeypatch, scored_engine, "scored", events, choices)
-    free = answered_call(monkeypatch, free_engine, "free", events.iloc[1:], ())
+    scored = answered_job(monkeypatch, scored_engine, "scored", events, choices)
+    free = answered_job(monkeypatch, free_engine, "free", events.iloc[1:], ())
     return scored, free
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.inference import ask, call
+from ingroup.inference import ask, job
 from ingroup.studies.empathy_gap import answers, blocks, statistics, stimuli
-from ingroup.studies.empathy_gap.design import calls
+from ingroup.studies.empathy_gap.design import jobs
 from toy import ABOUT_RELIGION, Toy
 
 NAN = np.nan
@@ -114,10 +114,10 @@ def rounds(tmp_path, monkeypatch):
     """Two rounds about Religion: the first has a gap, the second has the opposite one."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
-    rounds = calls(PARAMETERS)
+    rounds = jobs(PARAMETERS)
     for of_round, points in zip(rounds, [20, -20], strict=True):
         engine = higher_within(points)
-        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
+        monkeypatch.setattr(job, "make_engine", lambda *_, engine=engine, **__: engine)
         ask([of_round], PARAMETERS)
     return rounds
 

@@ -1,4 +1,4 @@
-"""The first paper's design: its size and order, what its calls are, and rewriting (A.2)."""
+"""The first paper's design: its size and order, what its jobs are, and rewriting (A.2)."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from events import paper_size_events
 from ingroup import models, paths
 from ingroup.inference import EngineError, Sampling, rated
 from ingroup.studies.empathy_gap import design, stimuli
-from ingroup.studies.empathy_gap.design import calls, rewriting, trials, with_rewrites
+from ingroup.studies.empathy_gap.design import jobs, rewriting, trials, with_rewrites
 from ingroup.tables import InputError
 
 
@@ -157,7 +157,7 @@ def test_without_the_first_person_what_was_written_is_rewritten(events):
     assert events.generated_text[7] in plan[7].messages[0]["content"]
 
 
-# --- calls
+# --- jobs
 
 CONTROL = "calibrant-null"
 SETTINGS = list(stimuli.prompts()["settings"])
@@ -192,20 +192,20 @@ def own_corpus(events, tmp_path):
     return PARAMETERS | {"CORPUS": str(file), "N_EVENTS": 0}
 
 
-def test_a_call_is_one_setting_and_category_and_a_control_is_asked_in_the_first_setting():
-    all_calls = calls(PARAMETERS | {"MODELS": ["org/one", CONTROL]})
+def test_a_job_is_one_setting_and_category_and_a_control_is_asked_in_the_first_setting():
+    all_jobs = jobs(PARAMETERS | {"MODELS": ["org/one", CONTROL]})
 
-    keys = [call.key for call in all_calls]
+    keys = [job.key for job in all_jobs]
     of_control = [(CONTROL, "P0,S0,T0", category) for category in CATEGORIES]
     assert keys[:-3] == list(product(["org/one"], SETTINGS, CATEGORIES))
     assert keys[-3:] == of_control
-    for call in all_calls:
-        assert call.settled
-        assert not call.over_choices
+    for job in all_jobs:
+        assert job.settled
+        assert not job.over_choices
 
 
-def test_a_call_has_the_design_and_the_folder_of_its_setting_and_category():
-    race, nationality, religion, *_ = calls(PARAMETERS)
+def test_a_job_has_the_design_and_the_folder_of_its_setting_and_category():
+    race, nationality, religion, *_ = jobs(PARAMETERS)
 
     assert len(race.design) == 19**2 * 12
     assert len(nationality.design) == 22**2 * 12
@@ -224,15 +224,15 @@ OF_RELIGION = PARAMETERS | {
 
 
 def test_rounds_ask_the_same_design_again_with_a_seed_and_a_folder_of_their_own():
-    first, second, third = calls(OF_RELIGION | {"ROUNDS": 3, "SEED": 5})
+    first, second, third = jobs(OF_RELIGION | {"ROUNDS": 3, "SEED": 5})
 
     assert first.key == ("org/one", "P0,S0,T0", "Religion", 1)
     assert second.key == ("org/one", "P0,S0,T0", "Religion", 2)
     assert third.key == ("org/one", "P0,S0,T0", "Religion", 3)
     rounds = [first, second, third]
-    assert [call.round for call in rounds] == [1, 2, 3]
-    assert [call.sampling.seed for call in rounds] == [5, 1005, 2005]
-    assert [call.folder.name for call in rounds] == [
+    assert [job.round for job in rounds] == [1, 2, 3]
+    assert [job.sampling.seed for job in rounds] == [5, 1005, 2005]
+    assert [job.folder.name for job in rounds] == [
         "P0,S0,T0-religion",
         "P0,S0,T0-religion-round2",
         "P0,S0,T0-religion-round3",
@@ -241,7 +241,7 @@ def test_rounds_ask_the_same_design_again_with_a_seed_and_a_folder_of_their_own(
 
 
 def test_a_control_is_asked_once_whatever_the_rounds():
-    *of_model, of_control = calls(
+    *of_model, of_control = jobs(
         OF_RELIGION | {"MODELS": ["org/one", CONTROL], "ROUNDS": 3, "SEED": 5}
     )
 
@@ -252,30 +252,30 @@ def test_a_control_is_asked_once_whatever_the_rounds():
 
 
 def test_what_was_asked_once_is_the_first_of_several_rounds():
-    (once,) = calls(OF_RELIGION | {"ROUNDS": 1})
-    first, *_ = calls(OF_RELIGION | {"ROUNDS": 3})
+    (once,) = jobs(OF_RELIGION | {"ROUNDS": 1})
+    first, *_ = jobs(OF_RELIGION | {"ROUNDS": 3})
 
     assert once.key == ("org/one", "P0,S0,T0", "Religion")
     assert first.folder == once.folder
 
 
 def test_over_choices_nothing_is_drawn_in_rounds():
-    all_calls = calls(OF_RELIGION | {"ROUNDS": 3, "READING": "expected"})
-    assert [call.way for call in all_calls] == ["over choices", "freely"]
-    assert [call.round for call in all_calls] == [1, 1]
+    all_jobs = jobs(OF_RELIGION | {"ROUNDS": 3, "READING": "expected"})
+    assert [job.way for job in all_jobs] == ["over choices", "freely"]
+    assert [job.round for job in all_jobs] == [1, 1]
 
 
 def test_only_the_categories_that_are_named_are_asked():
     settings = ["P1,S0,T0", "P0,S0,T0"]
 
-    all_calls = calls(PARAMETERS | {"CATEGORIES": ["Religion"], "SETTINGS": settings})
+    all_jobs = jobs(PARAMETERS | {"CATEGORIES": ["Religion"], "SETTINGS": settings})
 
-    assert [call.key for call in all_calls] == [
+    assert [job.key for job in all_jobs] == [
         ("org/one", "P1,S0,T0", "Religion"),
         ("org/one", "P0,S0,T0", "Religion"),
     ]
-    for call in all_calls:
-        assert call.design.blocks[0].labels["category"] == "Religion"
+    for job in all_jobs:
+        assert job.design.blocks[0].labels["category"] == "Religion"
 
 
 OVER_CHOICES = PARAMETERS | {
@@ -286,26 +286,26 @@ OVER_CHOICES = PARAMETERS | {
 
 
 def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
-    all_calls = calls(OVER_CHOICES)
+    all_jobs = jobs(OVER_CHOICES)
 
-    assert [(call.labels["setting"], call.way) for call in all_calls] == [
+    assert [(job.labels["setting"], job.way) for job in all_jobs] == [
         ("P0,S0,T0", "over choices"),
         ("P0,S0,T0", "freely"),
         ("P0,S1,T0", "over choices"),
     ]
-    assert [call.way for call in rated(all_calls)] == ["over choices", "over choices"]
-    assert len({call.folder for call in all_calls}) == 3
-    assert all_calls[0].folder.name == "P0,S0,T0-religion+choices"
+    assert [job.way for job in rated(all_jobs)] == ["over choices", "over choices"]
+    assert len({job.folder for job in all_jobs}) == 3
+    assert all_jobs[0].folder.name == "P0,S0,T0-religion+choices"
 
 
 def test_choices_are_the_whole_numbers_of_the_scale():
-    to_100, _, to_10 = calls(OVER_CHOICES)
+    to_100, _, to_10 = jobs(OVER_CHOICES)
     assert to_100.sampling.choices == tuple(str(number) for number in range(101))
     assert to_10.sampling.choices == tuple(str(number) for number in range(11))
 
 
 def test_freely_a_model_is_asked_about_two_of_the_events():
-    over_choices, freely, _ = calls(OVER_CHOICES)
+    over_choices, freely, _ = jobs(OVER_CHOICES)
     all_events = over_choices.design.blocks[0].factors["event"]
     some_events = freely.design.blocks[0].factors["event"]
 
@@ -315,20 +315,20 @@ def test_freely_a_model_is_asked_about_two_of_the_events():
 
 
 def test_a_control_over_choices_is_asked_in_the_first_setting_only():
-    all_calls = calls(OVER_CHOICES | {"MODELS": [CONTROL]})
+    all_jobs = jobs(OVER_CHOICES | {"MODELS": [CONTROL]})
 
-    assert [(call.labels["setting"], call.way) for call in all_calls] == [
+    assert [(job.labels["setting"], job.way) for job in all_jobs] == [
         ("P0,S0,T0", "over choices"),
         ("P0,S0,T0", "freely"),
     ]
 
 
 def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own_corpus):
-    settings = dict.fromkeys(call.labels["setting"] for call in calls(own_corpus))
+    settings = dict.fromkeys(job.labels["setting"] for job in jobs(own_corpus))
 
     assert list(settings) == [name for name in SETTINGS if not name.endswith("T2")]
     with pytest.raises(InputError, match=r"lacks the form that SETTINGS show \(third_person_text"):
-        calls(own_corpus | {"SETTINGS": ["P0,S0,T2"]})
+        jobs(own_corpus | {"SETTINGS": ["P0,S0,T2"]})
 
 
 REWRITER = {
@@ -341,9 +341,9 @@ REWRITER = {
 def test_nothing_is_rewritten_for_settings_that_do_not_show_it(own_corpus, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
 
-    all_calls = calls(own_corpus | REWRITER | {"SETTINGS": ["P0,S0,T0"]})
+    all_jobs = jobs(own_corpus | REWRITER | {"SETTINGS": ["P0,S0,T0"]})
 
-    assert [call.model for call in all_calls] == ["org/one"]
+    assert [job.model for job in all_jobs] == ["org/one"]
 
 
 @pytest.fixture
@@ -353,15 +353,15 @@ def store_rewrites(monkeypatch, tmp_path):
 
     def store(table, whole=True):
         stored = SimpleNamespace(read=lambda: table)
-        monkeypatch.setattr(design, "there", lambda calls: calls if whole else [])
-        monkeypatch.setattr(design, "stored", lambda call: stored)
+        monkeypatch.setattr(design, "there", lambda jobs: jobs if whole else [])
+        monkeypatch.setattr(design, "stored", lambda job: stored)
 
     return store
 
 
 def listed(parameters):
-    """Model, part and whether its texts are known, of each call."""
-    return [(call.model, call.part, call.settled) for call in calls(parameters)]
+    """Model, part and whether its texts are known, of each job."""
+    return [(job.model, job.part, job.settled) for job in jobs(parameters)]
 
 
 BEFORE_REWRITING = [
@@ -372,10 +372,10 @@ BEFORE_REWRITING = [
 
 
 @pytest.mark.usefixtures("store_rewrites")
-def test_rewritten_texts_are_asked_for_before_the_calls_that_show_them(own_corpus):
+def test_rewritten_texts_are_asked_for_before_the_jobs_that_show_them(own_corpus):
     parameters = own_corpus | REWRITER
     assert listed(parameters) == BEFORE_REWRITING
-    assert calls(parameters)[0].sampling.max_tokens == 300
+    assert jobs(parameters)[0].sampling.max_tokens == 300
 
 
 def test_texts_that_are_not_all_stored_are_asked_for_again(own_corpus, events, store_rewrites):
@@ -396,11 +396,11 @@ def test_stored_texts_are_shown(own_corpus, events, store_rewrites):
         ("org/one", "P0,S0,T2-religion", True),
         ("org/one", "P0,S0,T0-religion", True),
     ]
-    first_trial = calls(parameters)[0].design[0]
+    first_trial = jobs(parameters)[0].design[0]
     assert "The person felt anger when" in first_trial.messages[1]["content"]
 
 
 def test_a_stored_text_that_is_empty_names_its_event(own_corpus, events, store_rewrites):
     store_rewrites(replies(events).assign(text="}"))
     with pytest.raises(EngineError, match="event anger 1"):
-        calls(own_corpus | REWRITER)
+        jobs(own_corpus | REWRITER)

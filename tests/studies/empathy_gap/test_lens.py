@@ -234,33 +234,33 @@ STORED = [*FIRST_SETTING, ("P1,S0,T0", "Religion")]
 
 
 @pytest.fixture
-def calls_read(monkeypatch):
-    """Calls whose answers were read; there are none to P1,S0,T0 of two categories."""
+def jobs_read(monkeypatch):
+    """Jobs whose answers were read; there are none to P1,S0,T0 of two categories."""
     read = []
 
-    def load(call, rule="sound", reading=None):
-        read.append((*call.labels.values(), call.way, rule))
-        rng = np.random.default_rng(len(call.design))
-        values = rng.normal(50, 10, call.design.blocks[0].shape)
+    def load(job, rule="sound", reading=None):
+        read.append((*job.labels.values(), job.way, rule))
+        rng = np.random.default_rng(len(job.design))
+        values = rng.normal(50, 10, job.design.blocks[0].shape)
         statuses = np.zeros(values.shape, dtype=np.int8)
         return answers.Ratings(values, statuses)
 
-    def stored(calls):
-        return [call for call in calls if call.key[1:] in STORED]
+    def stored(jobs):
+        return [job for job in jobs if job.key[1:] in STORED]
 
     monkeypatch.setattr(answers, "load", load)
-    monkeypatch.setattr("ingroup.inference.call.there", stored)
+    monkeypatch.setattr("ingroup.inference.job.there", stored)
     without_steps = SimpleNamespace(manifest={})
-    monkeypatch.setattr("ingroup.synthesis.stored", lambda call: without_steps)
+    monkeypatch.setattr("ingroup.synthesis.stored", lambda job: without_steps)
     return read
 
 
-def test_a_portrait_reads_every_category_of_the_first_setting(calls_read):
+def test_a_portrait_reads_every_category_of_the_first_setting(jobs_read):
     first_names = [stimuli.identities(category).identity[1] for category in CATEGORIES]
 
     views = lens.portrait(PARAMETERS, "org/one", dict.fromkeys(first_names, "shared"))
 
-    assert calls_read == [(*key, "freely", "sound") for key in FIRST_SETTING]
+    assert jobs_read == [(*key, "freely", "sound") for key in FIRST_SETTING]
     views_of = [(view.measure, view.draw) for view in views]
     assert views_of == [(measure, name) for name in CATEGORIES for measure in lens.MEASURES]
     shapes = [view.items.shape for view in views[::2]]
@@ -291,11 +291,11 @@ def test_effects_are_those_of_events_in_the_first_setting():
     ],
 )
 def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts(
-    calls_read, reading, way, name, rules
+    jobs_read, reading, way, name, rules
 ):
     table = lens.paths(PARAMETERS | {"READING": reading}, "org/one", OPTIONS)
 
-    assert set(calls_read) == {(*key, way, rule) for key in STORED for rule in rules}
+    assert set(jobs_read) == {(*key, way, rule) for key in STORED for rule in rules}
     assert set(zip(table.setting, table.claim, strict=True)) == set(STORED)
     assert table.parsing.unique().tolist() == rules
     assert set(table.reading) == {name}
@@ -308,9 +308,9 @@ def test_a_reading_that_one_category_lacks_leaves_the_others_theirs(monkeypatch)
     parameters = merged("10_empathy_gap", "demo", {"SETTINGS": "P0,S0,T0"})
     ways_to_read = lens.ways_to_read
 
-    def without_steps(calls):
-        ways = ways_to_read(calls)
-        if calls[0].labels["category"] == "Religion":
+    def without_steps(jobs):
+        ways = ways_to_read(jobs)
+        if jobs[0].labels["category"] == "Religion":
             return ways
         return {name: way for name, way in ways.items() if name == "expected, turn"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.design import Design
-from ingroup.inference import Call, Sampling, ask, call, find_model
+from ingroup.inference import Job, Sampling, ask, find_model, job
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
@@ -249,8 +249,8 @@ def test_delta_is_counted_from_the_stored_texts_of_all_rounds(tmp_path, monkeypa
     rounds = []
     for part, texts in (("one", ["90", "10", "50", "40", "70"]), ("two", ["20", "60", "30"])):
         engine = Toy(lambda chat, again, number, texts=texts: texts[number % len(texts)])
-        monkeypatch.setattr(call, "make_engine", lambda *_, engine=engine, **__: engine)
-        of_round = Call("empathy_gap", "s", "m", "vllm", part, design, Sampling(), labels)
+        monkeypatch.setattr(job, "make_engine", lambda *_, engine=engine, **__: engine)
+        of_round = Job("empathy_gap", "s", "m", "vllm", part, design, Sampling(), labels)
         ask([of_round], {})
         rounds.append(of_round)
     found = answers.load_rounds(rounds)

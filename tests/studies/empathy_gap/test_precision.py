@@ -39,14 +39,12 @@ def test_a_change_by_hand():
 
 def test_the_file_has_the_recorded_answers_in_float32():
     ratings = pd.read_csv(paths.RECORDINGS / MODEL / "bfloat16.csv")
-    (call,) = [
-        call for call, _ in recorded(MODEL) if call.address.name == "P1,S0,T0-religion+choices"
-    ]
+    (job,) = [job for job, _ in recorded(MODEL) if job.address.name == "P1,S0,T0-religion+choices"]
 
-    responses = stored(call).read()
+    responses = stored(job).read()
 
-    means = expected(responses, call.sampling.choices).iloc[:, 0]
+    means = expected(responses, job.sampling.choices).iloc[:, 0]
     assert ratings.mean_float32.to_numpy() == pytest.approx(means.to_numpy(), abs=6e-4)
     assert ratings.greedy_float32.astype(str).tolist() == responses.text.tolist()
-    condition = call.design[431].condition
+    condition = job.design[431].condition
     assert ratings.iloc[431, :2].tolist() == [condition["perceiver"], condition["experiencer"]]

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths
-from ingroup.inference import Reply, ask, call, rated
+from ingroup.inference import Reply, ask, job, rated
 from ingroup.studies.giebench import answers, design, statistics, stimuli
 from ingroup.studies.giebench.answers import (
     NO_VERDICT,
@@ -497,8 +497,8 @@ def judged(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
 
     def ask_judge(judge, **changes):
-        monkeypatch.setattr(call, "make_engine", lambda *_, **__: judge)
-        return ask(design.calls(PARAMETERS | changes), PARAMETERS)
+        monkeypatch.setattr(job, "make_engine", lambda *_, **__: judge)
+        return ask(design.jobs(PARAMETERS | changes), PARAMETERS)
 
     return ask_judge
 
@@ -531,7 +531,7 @@ def test_a_mismatch_tells_another_identity(judged):
     assert table.told.ne(table.identity).all()
 
 
-def test_calls_are_read_into_one_table_with_their_plans(judged):
+def test_jobs_are_read_into_one_table_with_their_plans(judged):
     raw, *_, mismatch = judged(Toy(freely), ORDER="given")
 
     table = answers.load_all([raw, mismatch])
@@ -582,7 +582,7 @@ def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judg
     assert right_at_c.iloc[0][answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
 
 
-def test_a_failed_call_over_choices_has_no_probability(judged):
+def test_a_failed_job_over_choices_has_no_probability(judged):
     raw, *_ = rated(judged(Judge(freely), READING="expected"))
 
     table = answers.load(raw)

@@ -60,8 +60,8 @@ def answered(monkeypatch):
         ),
     }
     store = SimpleNamespace(read=lambda columns: stored[columns])
-    monkeypatch.setattr(both_ways, "stored", lambda call: store)
-    monkeypatch.setattr(both_ways, "load", lambda call, rule: tables[call.over_choices])
+    monkeypatch.setattr(both_ways, "stored", lambda job: store)
+    monkeypatch.setattr(both_ways, "load", lambda job, rule: tables[job.over_choices])
 
 
 def test_the_mean_of_each_letter_is_over_scored_prompts(answered):

@@ -50,9 +50,9 @@ def sheet(*rows: tuple[str, ...]) -> pd.DataFrame:
 def test_a_prompt_is_one_user_turn_with_its_slots_filled():
     values = [{"identity": "a {example}", "example": "{identity}"}]
 
-    (call,) = construction.calls(PARAMETERS, "topic_generation", values)
+    (job,) = construction.jobs(PARAMETERS, "topic_generation", values)
 
-    (trial,) = call.design
+    (trial,) = job.design
     (turn,) = trial.messages
     assert turn["role"] == "user"
     assert 'about "a {example}":\n' in turn["content"]
@@ -63,19 +63,19 @@ def test_every_draw_has_a_seed_and_a_store_of_its_own():
     negative = [{"question": "Is it?", "attitude": N}]
     positive = [{"question": "Is it?", "attitude": P}]
 
-    drawn = construction.calls(PARAMETERS, "dialog_construction", negative, 3)
-    other_seed = construction.calls(PARAMETERS | {"SEED": 6}, "dialog_construction", negative, 3)
-    other_text = construction.calls(PARAMETERS, "dialog_construction", positive)
+    drawn = construction.jobs(PARAMETERS, "dialog_construction", negative, 3)
+    other_seed = construction.jobs(PARAMETERS | {"SEED": 6}, "dialog_construction", negative, 3)
+    other_text = construction.jobs(PARAMETERS, "dialog_construction", positive)
 
-    assert [call.sampling.seed for call in drawn] == [15, 16, 17]
-    folders = {call.folder for call in drawn + other_seed + other_text}
+    assert [job.sampling.seed for job in drawn] == [15, 16, 17]
+    folders = {job.folder for job in drawn + other_seed + other_text}
     assert len(folders) == 7
 
 
 def test_greedy_draws_are_refused():
     values = [{"question": "Is it?", "attitude": N}]
     with pytest.raises(InputError, match="TEMPERATURE must be above 0"):
-        construction.calls(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
+        construction.jobs(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
 
 
 @pytest.mark.parametrize(
@@ -91,23 +91,23 @@ def test_the_first_model_that_can_be_asked_writes(models, writer):
     assert construction.writer(PARAMETERS | {"MODELS": models}) == writer
 
 
-def test_a_call_is_of_the_model_that_writes():
+def test_a_job_is_of_the_model_that_writes():
     values = [{"identity": "a", "example": "b"}]
 
-    (call,) = construction.calls(PARAMETERS, "topic_generation", values)
+    (job,) = construction.jobs(PARAMETERS, "topic_generation", values)
 
-    assert call.model == "m"
-    assert call.engine == "inspect"
-    assert call.options == {"system": "fold"}
+    assert job.model == "m"
+    assert job.engine == "inspect"
+    assert job.options == {"system": "fold"}
 
 
 def test_prompts_can_be_shown_without_a_model_that_writes():
     values = [{"identity": "a", "example": "b"}]
     no_writer = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
 
-    (call,) = construction.calls(no_writer, "topic_generation", values)
+    (job,) = construction.jobs(no_writer, "topic_generation", values)
 
-    assert call.design
+    assert job.design
 
 
 def test_the_example_of_the_dialog_prompt_is_a_dialog():
@@ -319,9 +319,9 @@ def test_parameters_of_the_construction_are_checked_before_a_kernel_starts(value
 def test_an_example_is_asked_with_the_identity_as_prompts_have_it():
     examples = pd.DataFrame({"identity": ["Masters", "Poets"], "topic": ["One?", "Two?"]})
 
-    (call,) = construction.topic_calls(PARAMETERS, examples)
+    (job,) = construction.topic_jobs(PARAMETERS, examples)
 
-    first, second = [trial.messages[0]["content"] for trial in call.design]
+    first, second = [trial.messages[0]["content"] for trial in job.design]
     assert 'about "master\'s":' in first
     assert first.endswith('"One?"')
     assert 'about "Poets":' in second
@@ -329,11 +329,11 @@ def test_an_example_is_asked_with_the_identity_as_prompts_have_it():
 
 def test_a_dialog_is_asked_for_with_its_attitude():
     topics = pd.Series(["One?", "Two?"])
-    calls = construction.dialog_calls(PARAMETERS, topics, pd.Series([P, N]), draws=2)
+    jobs = construction.dialog_jobs(PARAMETERS, topics, pd.Series([P, N]), draws=2)
 
-    assert len(calls) == 2
-    for call in calls:
-        first, second = [trial.messages[0]["content"] for trial in call.design]
+    assert len(jobs) == 2
+    for job in jobs:
+        first, second = [trial.messages[0]["content"] for trial in job.design]
         assert "One?" in first
         assert P in first
         assert "Two?" in second

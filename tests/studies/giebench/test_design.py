@@ -1,4 +1,4 @@
-"""Designs of GIEBench: orders, the two Raw-Prompts, other identities; and the calls of a run."""
+"""Designs of GIEBench: orders, the two Raw-Prompts, other identities; and the jobs of a run."""
 
 from collections import defaultdict
 from itertools import product
@@ -120,23 +120,23 @@ def test_pairs_are_those_of_both_tables_with_items_on_both_sides():
 def test_a_run_asks_both_models_the_same_and_knows_its_folders():
     prompts = ["Raw", "ID", "COT", "COT mismatch", "ID mismatch"]
 
-    calls = design.calls(PARAMETERS)
+    jobs = design.jobs(PARAMETERS)
 
-    assert [call.key for call in calls] == list(product(("some/model", "other"), prompts))
-    lengths = [len(call.design) for call in calls[:3]]
+    assert [job.key for job in jobs] == list(product(("some/model", "other"), prompts))
+    lengths = [len(job.design) for job in jobs[:3]]
     assert lengths == [4 * 79, 4 * 79, 4 * 79]
     folder = ("giebench", "sample-79", "some--model@vllm", "Raw-rotate")
-    assert calls[0].folder.parts[-4:] == folder
-    assert not any(call.over_choices for call in calls)
+    assert jobs[0].folder.parts[-4:] == folder
+    assert not any(job.over_choices for job in jobs)
 
 
 def test_without_mismatch_and_rotation_a_run_asks_each_item_once():
     changes = {"MODELS": ["m"], "MISMATCH": False, "ORDER": "given", "WORDING": "uncued"}
 
-    calls = design.calls(PARAMETERS | changes)
+    jobs = design.jobs(PARAMETERS | changes)
 
-    assert [call.part for call in calls] == ["Raw-given+uncued", "ID-given", "COT-given"]
-    assert [len(call.design) for call in calls] == [79, 79, 79]
+    assert [job.part for job in jobs] == ["Raw-given+uncued", "ID-given", "COT-given"]
+    assert [len(job.design) for job in jobs] == [79, 79, 79]
 
 
 PARTS = ["Raw-given", "ID-given", "COT-given", "COT-mismatch", "ID-mismatch"]
@@ -155,10 +155,10 @@ PARTS_OF_WORDINGS = {
 def test_another_wording_or_template_has_folders_of_its_own(wording, template, system, end):
     changes = {"MODELS": ["m"], "ORDER": "given", "WORDING": wording, "TEMPLATE": template}
 
-    calls = design.calls(PARAMETERS | changes)
+    jobs = design.jobs(PARAMETERS | changes)
 
-    assert [call.part for call in calls] == [part + end for part in PARTS_OF_WORDINGS[wording]]
-    assert {call.options["system"] for call in calls} == {system}
+    assert [job.part for job in jobs] == [part + end for part in PARTS_OF_WORDINGS[wording]]
+    assert {job.options["system"] for job in jobs} == {system}
 
 
 def test_a_folder_has_one_text_and_a_text_one_folder():
@@ -166,9 +166,9 @@ def test_a_folder_has_one_text_and_a_text_one_folder():
     texts = defaultdict(set)
     for wording, template in product(PARTS_OF_WORDINGS, ("chat", "none")):
         changes = {"MODELS": ["m"], "ORDER": "given", "WORDING": wording, "TEMPLATE": template}
-        for call in design.calls(PARAMETERS | changes):
-            part = call.part.removesuffix("+plain")
-            texts[part].add(call.design.fingerprint)
+        for job in design.jobs(PARAMETERS | changes):
+            part = job.part.removesuffix("+plain")
+            texts[part].add(job.design.fingerprint)
 
     for fingerprints in texts.values():
         assert len(fingerprints) == 1
@@ -177,14 +177,14 @@ def test_a_folder_has_one_text_and_a_text_one_folder():
 
 
 @pytest.fixture
-def calls_over_choices():
+def jobs_over_choices():
     """The calls of two models whose verdicts are read as probabilities."""
-    return design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
+    return design.jobs(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
 
 
-def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(calls_over_choices):
-    over_choices = calls_over_choices[:5]
-    freely = calls_over_choices[5:10]
+def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(jobs_over_choices):
+    over_choices = jobs_over_choices[:5]
+    freely = jobs_over_choices[5:10]
 
     for chosen, free in zip(over_choices, freely, strict=True):
         all_asked = chosen.design.blocks[0].factors["asked"]
@@ -198,16 +198,16 @@ def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(calls_over_choice
         assert free.sampling.leads == ("",)
 
 
-def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(calls_over_choices):
-    ways = [call.way for call in calls_over_choices]
+def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(jobs_over_choices):
+    ways = [job.way for job in jobs_over_choices]
     of_one_model = ["over choices"] * 5 + ["freely"] * 5
     assert ways == of_one_model * 2
 
     verdicts = ("[[A]]", "[[B]]", "[[C]]", "[[D]]")
-    assert {call.sampling.choices for call in calls_over_choices} == {verdicts, ()}
-    assert {call.engine for call in calls_over_choices[10:]} == {"inspect"}
-    for call in calls_over_choices:
-        assert call.options == {"system": "fold"}
+    assert {job.sampling.choices for job in jobs_over_choices} == {verdicts, ()}
+    assert {job.engine for job in jobs_over_choices[10:]} == {"inspect"}
+    for job in jobs_over_choices:
+        assert job.options == {"system": "fold"}
 
 
 def test_a_condition_is_laid_out_as_it_was_asked():
@@ -234,10 +234,10 @@ def test_models_lack_plans():
     """The second model lacks Raw; a third has none of the plans, so it is not compared at all."""
     asked = [("b", "Raw"), ("b", "ID"), ("b", "COT"), ("a", "COT"), ("a", "ID")]
     asked += [("b", "ID mismatch"), ("c", "COT mismatch")]
-    calls = [SimpleNamespace(model=model, labels={"plan": plan}) for model, plan in asked]
+    jobs = [SimpleNamespace(model=model, labels={"plan": plan}) for model, plan in asked]
 
-    assert design.lacking(calls) == {"b": [], "a": ["Raw"]}
-    assert design.with_all(calls) == ["b"]
+    assert design.lacking(jobs) == {"b": [], "a": ["Raw"]}
+    assert design.with_all(jobs) == ["b"]
     lacking = {"b": ["COT mismatch"], "c": ["ID mismatch"]}
-    assert design.lacking(calls, design.MISMATCHES) == lacking
-    assert design.with_all(calls, design.MISMATCHES) == []
+    assert design.lacking(jobs, design.MISMATCHES) == lacking
+    assert design.with_all(jobs, design.MISMATCHES) == []

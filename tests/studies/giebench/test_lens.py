@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from ingroup import paths
-from ingroup.inference import Reply, StoreError, ask, call
+from ingroup.inference import Reply, StoreError, ask, job
 from ingroup.stats import multiverse
 from ingroup.studies.giebench import design, lens, stimuli
 from ingroup.studies.giebench import statistics as accuracy
@@ -272,21 +272,21 @@ PARAMETERS = {
 
 
 @pytest.fixture
-def ask_calls(tmp_path, monkeypatch):
+def ask_jobs(tmp_path, monkeypatch):
     """A function that asks the calls of `PARAMETERS` with these numbers."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: AlwaysTheSame(say=None))
-    calls = design.calls(PARAMETERS)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: AlwaysTheSame(say=None))
+    jobs = design.jobs(PARAMETERS)
 
     def ask_some(*numbers):
-        ask([calls[number] for number in numbers], PARAMETERS)
+        ask([jobs[number] for number in numbers], PARAMETERS)
 
     return ask_some
 
 
-def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_calls):
+def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_jobs):
     """Always C: an item gains nothing; freely it would be B, which the released rule reads as A."""
-    ask_calls(0, 1, 2, 3, 4, 5)
+    ask_jobs(0, 1, 2, 3, 4, 5)
     is_right = np.array([item.correct == "C" for item in ITEMS])
     keys = [item.key for item in ITEMS]
 
@@ -303,26 +303,26 @@ def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_calls)
     assert (effects["COT over Raw"] == 0).all()
 
 
-def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_calls):
-    ask_calls(0, 1, 2, 3, 4, 5)
+def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_jobs):
+    ask_jobs(0, 1, 2, 3, 4, 5)
     freely = PARAMETERS | {"READING": "free"}
-    ask(design.calls(freely), freely)
+    ask(design.jobs(freely), freely)
 
     table = lens.paths(freely, "m", {})
 
     assert set(table.parsing) == {"sound", "released"}
 
 
-def test_texts_are_looked_at_where_nothing_else_is_stored(ask_calls):
-    ask_calls(3, 4, 5)
+def test_texts_are_looked_at_where_nothing_else_is_stored(ask_jobs):
+    ask_jobs(3, 4, 5)
 
     table = lens.paths(PARAMETERS, "m", {})
 
     assert set(table.parsing) == {"sound", "released"}
 
 
-def test_a_model_without_all_three_prompts_is_named(ask_calls):
-    ask_calls(0, 2)
+def test_a_model_without_all_three_prompts_is_named(ask_jobs):
+    ask_jobs(0, 2)
 
     with pytest.raises(StoreError, match="m has no stored answers under ID; run the study again"):
         lens.portrait(PARAMETERS, "m", {})

@@ -44,15 +44,15 @@ def test_an_undecided_item_has_no_letter():
     assert planted.reply(undecided, "Raw") == "Each of the four answers has a point."
 
 
-def test_planted_letters_follow_the_prompts_of_the_calls():
+def test_planted_letters_follow_the_prompts_of_the_jobs():
     """One item, rotated: known under ID, so its letter moves; A under Raw whatever the order."""
     (item,) = [item for item in planted_in("calibrant").items if item.key == "2"]
-    calls = []
+    jobs = []
     for prompt in ("ID", "Raw"):
         asked = trials([item], prompt, "rotate")
-        calls.append(SimpleNamespace(model="calibrant", design=asked))
+        jobs.append(SimpleNamespace(model="calibrant", design=asked))
 
-    assert planted_letters(calls) == ["B", "C", "D", "A", "A", "A", "A", "A"]
+    assert planted_letters(jobs) == ["B", "C", "D", "A", "A", "A", "A", "A"]
 
 
 @pytest.mark.parametrize("prompt", ["Raw", "ID", "COT"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths, published
-from ingroup.inference import ask, call
+from ingroup.inference import ask, job
 from ingroup.studies.giebench import answers, design, printed, statistics, stimuli
 from reprint import reprint
 from toy import Toy
@@ -62,11 +62,9 @@ def guessed(tmp_path, monkeypatch):
     letter_of_prompt = {}
     engine = guesser(letter_of_prompt)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
-    asked_calls = ask(design.calls(PARAMETERS), PARAMETERS)
-    tables = {
-        one_call.labels["plan"]: answers.load(one_call, "released") for one_call in asked_calls
-    }
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: engine)
+    asked_jobs = ask(design.jobs(PARAMETERS), PARAMETERS)
+    tables = {one_job.labels["plan"]: answers.load(one_job, "released") for one_job in asked_jobs}
 
     def is_right(item, prompt, identity=None):
         (turn,) = stimuli.messages(item, prompt, identity=identity)

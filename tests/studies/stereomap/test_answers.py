@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Engine, Reply, StoreError, ask, call, rated, there
+from ingroup.inference import Engine, Reply, StoreError, ask, job, rated, there
 from ingroup.studies.stereomap import answers, design, lens, stimuli
 
 PARAMETERS = {
@@ -61,14 +61,14 @@ class Scale(Engine):
 
 
 @pytest.fixture
-def asked_calls(tmp_path, monkeypatch):
+def asked_jobs(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Scale())
-    return ask(design.calls(PARAMETERS), PARAMETERS)
+    monkeypatch.setattr(job, "make_engine", lambda *_, **__: Scale())
+    return ask(design.jobs(PARAMETERS), PARAMETERS)
 
 
-def test_a_words_value_is_the_mean_of_its_distribution(asked_calls):
-    first = asked_calls[0]
+def test_a_words_value_is_the_mean_of_its_distribution(asked_jobs):
+    first = asked_jobs[0]
 
     table = answers.load(first)
 
@@ -85,8 +85,8 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked_calls):
             assert ratings[word] == 1 + number
 
 
-def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_calls):
-    table = answers.weighed(asked_calls[0])
+def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_jobs):
+    table = answers.weighed(asked_jobs[0])
 
     of_men = [("Men", "Warmth-Competence", word) for word in WORDS]
     of_nurses = [("Nurses", "Warmth-Competence", word) for word in WORDS]
@@ -109,7 +109,7 @@ def test_a_failed_call_has_no_number(monkeypatch):
         return reply(self, number, sampling)
 
     monkeypatch.setattr(Scale, "reply", second_fails)
-    first = design.calls(PARAMETERS | {"FORM": "grammatical"})[0]
+    first = design.jobs(PARAMETERS | {"FORM": "grammatical"})[0]
     ask([first], PARAMETERS)
 
     weighed = answers.weighed(first)
@@ -122,18 +122,18 @@ def test_a_failed_call_has_no_number(monkeypatch):
     assert np.isnan(ratings_of_nurses).all()
 
 
-def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked_calls):
+def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked_jobs):
     table = lens._ratings(PARAMETERS, "small")
 
-    for one_call in rated(asked_calls):
-        if one_call.labels["version"] == "EXTENDED":
-            assert one_call.over_choices
+    for one_job in rated(asked_jobs):
+        if one_job.labels["version"] == "EXTENDED":
+            assert one_job.over_choices
     assert table["round"].tolist() == [1, 1]
     assert table.group.tolist() == ["Men", "Nurses"]
     assert table.Sociable.tolist() == [1, 2]
     assert table.Overall.tolist() == [1, 2]
 
-    freely = [one_call for one_call in asked_calls if not one_call.over_choices]
+    freely = [one_job for one_job in asked_jobs if not one_job.over_choices]
     ratings = answers.load(freely[0])["values"][0]
     assert ratings["Friendly"] == 4
 
@@ -142,12 +142,12 @@ def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text
 def test_what_is_not_stored_is_left_out():
     """The engine "stored" reads what another one asked, and nothing else."""
     stored = PARAMETERS | {"MODELS": ["small@stored"]}
-    calls = design.calls(stored)
-    assert there(calls) == calls
+    jobs = design.jobs(stored)
+    assert there(jobs) == jobs
 
-    over_choices = [one_call for one_call in calls if one_call.over_choices]
+    over_choices = [one_job for one_job in jobs if one_job.over_choices]
     (over_choices[0].folder / "manifest.json").unlink()
-    assert len(there(design.calls(stored))) == len(calls) - 1
+    assert len(there(design.jobs(stored))) == len(jobs) - 1
 
 
 @pytest.mark.usefixtures("asked_calls")
@@ -192,9 +192,9 @@ def test_no_replies_have_no_examples():
     assert answers.examples(no_replies).empty
 
 
-def test_replies_of_all_calls_are_one_table_that_says_which_ratings_count(asked_calls):
+def test_replies_of_all_jobs_are_one_table_that_says_which_ratings_count(asked_jobs):
     """Each word of EXTENDED is scored once, and asked freely in two rounds."""
-    table = answers.load_calls(asked_calls)
+    table = answers.load_jobs(asked_jobs)
 
     assert table.index.is_unique
     first = table[(table.prompt == "Warmth-Competence") & (table.group == "Men")]
@@ -246,11 +246,11 @@ def test_ratings_of_each_map_are_a_table_and_two_rows_of_each_are_shown():
 
 def test_only_a_calibrant_that_is_loaded_can_be_asked_again():
     entries = ["calibrant@replay", "calibrant@transformers", "small@transformers"]
-    calls = design.calls(PARAMETERS | {"MODELS": entries})
+    jobs = design.jobs(PARAMETERS | {"MODELS": entries})
 
-    loaded = answers.loaded_calibrants(calls)
+    loaded = answers.loaded_calibrants(jobs)
 
-    assert {(one_call.model, one_call.engine) for one_call in loaded} == {
+    assert {(one_job.model, one_job.engine) for one_job in loaded} == {
         ("calibrant", "transformers")
     }
 

@@ -1,10 +1,10 @@
-"""Designs and calls of StereoMap: which prompts, in which order, with which seeds."""
+"""Designs and jobs of StereoMap: which prompts, in which order, with which seeds."""
 
 import pytest
 
 from ingroup.inference import Sampling
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, calls, over_choices, overview, trials
+from ingroup.studies.stereomap.design import FIRST, jobs, over_choices, overview, trials
 
 PARAMETERS = {
     "MODELS": ["calibrant"],
@@ -26,9 +26,9 @@ PARAMETERS = {
 }
 
 
-def calls_over_choices(parameters):
-    """The calls of READING=expected that read probabilities of the choices."""
-    return [call for call in calls(parameters | {"READING": "expected"}) if call.over_choices]
+def jobs_over_choices(parameters):
+    """The jobs of READING=expected that read probabilities of the choices."""
+    return [job for job in jobs(parameters | {"READING": "expected"}) if job.over_choices]
 
 
 def test_every_group_is_asked_under_every_prompt():
@@ -85,26 +85,26 @@ def test_designs_with_other_texts_have_other_fingerprints():
     assert len(fingerprints) == 5
 
 
-def test_calls_are_versions_ablations_and_rounds_with_seeds_of_their_own():
-    all_calls = calls(PARAMETERS)
+def test_jobs_are_versions_ablations_and_rounds_with_seeds_of_their_own():
+    all_jobs = jobs(PARAMETERS)
 
     extended = [2 * 7] * 3
     original = [1 * 21] * 3
     reduced_prompts = [2] * 3 * 2
-    lengths = [len(call.design) for call in all_calls]
+    lengths = [len(job.design) for job in all_jobs]
     assert lengths == extended + original + reduced_prompts
-    folders = {call.folder for call in all_calls}
-    assert len(folders) == len(all_calls) == 12
-    seeds = [call.sampling.seed for call in all_calls[:4]]
+    folders = {job.folder for job in all_jobs}
+    assert len(folders) == len(all_jobs) == 12
+    seeds = [job.sampling.seed for job in all_jobs[:4]]
     assert seeds == [1007, 2007, 3007, 1008]
 
-    assert all_calls[3].labels == {
+    assert all_jobs[3].labels == {
         "version": "ORIGINAL",
         "ablation": "Prompt (paper)",
         "round": 1,
     }
-    assert all_calls[-1].labels["ablation"] == "w/o CoT+Instructions"
-    assert all_calls[0].folder.parts[-3:] == (
+    assert all_jobs[-1].labels["ablation"] == "w/o CoT+Instructions"
+    assert all_jobs[0].folder.parts[-3:] == (
         "2-groups",
         "calibrant@transformers",
         "EXTENDED-Prompt-(paper)-released-together-round1",
@@ -112,21 +112,21 @@ def test_calls_are_versions_ablations_and_rounds_with_seeds_of_their_own():
 
 
 def test_another_wording_has_folders_and_messages_of_its_own():
-    as_paper = calls(PARAMETERS)
-    as_sent = calls(PARAMETERS | {"WORDING": "released"})
+    as_paper = jobs(PARAMETERS)
+    as_sent = jobs(PARAMETERS | {"WORDING": "released"})
 
     first = as_sent[0]
     assert first.folder.name == "EXTENDED-Prompt-(paper)-released-together-as-sent-round1"
     assert first.design[0].messages == stimuli.chats("Men", FIRST, wording="released")[""]
-    folders = {call.folder for call in [*as_paper, *as_sent]}
+    folders = {job.folder for job in [*as_paper, *as_sent]}
     assert len(folders) == 2 * len(as_paper)
 
 
 def test_without_a_choice_of_groups_all_are_asked():
-    everybody = calls(PARAMETERS | {"GROUPS": [], "ORIGINAL_GROUPS": "released"})
+    everybody = jobs(PARAMETERS | {"GROUPS": [], "ORIGINAL_GROUPS": "released"})
 
-    assert {call.source for call in everybody} == {"groups"}
-    assert {len(call.design) for call in everybody} == {98 * 7, 37 * 21, 98}
+    assert {job.source for job in everybody} == {"groups"}
+    assert {len(job.design) for job in everybody} == {98 * 7, 37 * 21, 98}
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_without_a_choice_of_groups_all_are_asked():
         ({"GROUPS": ["Rich"]}, 9),
     ],
 )
-def test_how_many_calls_there_are(change, number):
-    assert len(calls(PARAMETERS | change)) == number
+def test_how_many_jobs_there_are(change, number):
+    assert len(jobs(PARAMETERS | change)) == number
 
 
 @pytest.mark.parametrize(
@@ -149,43 +149,43 @@ def test_how_many_calls_there_are(change, number):
     ],
 )
 def test_davinci_is_asked_at_its_own_temperature(model, temperature):
-    all_calls = calls(PARAMETERS | {"MODELS": [model]})
-    assert {call.sampling.temperature for call in all_calls} == {temperature}
+    all_jobs = jobs(PARAMETERS | {"MODELS": [model]})
+    assert {job.sampling.temperature for job in all_jobs} == {temperature}
 
 
-def test_over_choices_prompts_that_rate_the_same_words_are_one_call_of_one_round():
+def test_over_choices_prompts_that_rate_the_same_words_are_one_job_of_one_round():
     """Of EXTENDED the axes, the four of status and competition, emotions, behaviours; of ORIGINAL
-    all 21; a call for each reduced prompt."""
-    all_calls = calls(PARAMETERS | {"READING": "expected"})
-    over_the_scale = [call for call in all_calls if call.over_choices]
+    all 21; a job for each reduced prompt."""
+    all_jobs = jobs(PARAMETERS | {"READING": "expected"})
+    over_the_scale = [job for job in all_jobs if job.over_choices]
 
-    lengths = [len(call.design) for call in over_the_scale]
+    lengths = [len(job.design) for job in over_the_scale]
     assert lengths == [2, 2 * 4, 2, 2, 21, 2, 2, 2]
 
     prompts = set()
-    for call in over_the_scale[:5]:
-        inquiries = call.design.blocks[0].factors["inquiry"]
+    for job in over_the_scale[:5]:
+        inquiries = job.design.blocks[0].factors["inquiry"]
         prompts.update(inquiry.prompt for inquiry in inquiries)
     assert prompts == {*stimuli.prompts("EXTENDED"), *stimuli.prompts("ORIGINAL")}
 
-    assert {call.labels["round"] for call in over_the_scale} == {1}
-    folders = {call.folder for call in all_calls}
-    assert len(folders) == len(all_calls) == 8 + 12
+    assert {job.labels["round"] for job in over_the_scale} == {1}
+    folders = {job.folder for job in all_jobs}
+    assert len(folders) == len(all_jobs) == 8 + 12
 
 
 def test_what_is_asked_freely_stays_the_same_beside_choices():
-    all_calls = calls(PARAMETERS | {"READING": "expected"})
-    free_keys = [call.key for call in all_calls if not call.over_choices]
+    all_jobs = jobs(PARAMETERS | {"READING": "expected"})
+    free_keys = [job.key for job in all_jobs if not job.over_choices]
 
-    assert free_keys == [call.key for call in calls(PARAMETERS)]
+    assert free_keys == [job.key for job in jobs(PARAMETERS)]
 
 
-def test_without_rounds_of_ablations_five_calls_are_over_choices():
-    assert len(calls_over_choices(PARAMETERS | {"ABLATION_ROUNDS": 0})) == 5
+def test_without_rounds_of_ablations_five_jobs_are_over_choices():
+    assert len(jobs_over_choices(PARAMETERS | {"ABLATION_ROUNDS": 0})) == 5
 
 
 def test_leads_are_the_words_in_their_order_and_choices_the_scale():
-    axes, status, *_ = calls_over_choices(PARAMETERS)
+    axes, status, *_ = jobs_over_choices(PARAMETERS)
     leads = axes.sampling.leads
 
     words = tuple(lead.strip("\n -:") for lead in leads)
@@ -200,7 +200,7 @@ def test_leads_are_the_words_in_their_order_and_choices_the_scale():
 
 def test_rounds_and_prompts_of_each_part_are_counted():
     """Two groups: 7 prompts in three rounds of the paper's form, one in two of a reduced one."""
-    table = overview(calls(PARAMETERS)).sort_index()
+    table = overview(jobs(PARAMETERS)).sort_index()
 
     paper, *reduced = stimuli.ablations()
     of_extended = table.xs(("calibrant", "freely", "EXTENDED"))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call, stored
+from ingroup.inference import Job, stored
 from ingroup.inference.choices import agreement, beginnings, probabilities
 from ingroup.inference.reading import Reading, numbers, summaries
 from ingroup.parsing import (
@@ -31,17 +31,17 @@ SILENT = (REFUSED, UNPARSABLE, CUT, FAILED)  # statuses of a reply without a num
 PROMPT = list(Prompt._fields)  # the columns that tell one prompt from all others
 
 
-def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
-    """Load the prompts of one call that was asked, with their ratings.
+def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
+    """Load the prompts of one job that was asked, with their ratings.
 
     Parameters
     ----------
-    call : Call
-        One of those of :func:`~.design.calls`.
+    job : Job
+        One of those of :func:`~.design.jobs`.
     rule : {"sound", "released"}
         How free text is parsed, see :func:`ingroup.parsing.parse_rating`.
     reading : Reading, optional
-        How scored answers are read; as the call says unless given.
+        How scored answers are read; as the job says unless given.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     StoreError
         Where there are no answers to these prompts, or the reading needs more than is stored.
     """
-    (block,) = call.design.blocks
-    store = stored(call)
+    (block,) = job.design.blocks
+    store = stored(job)
     responses = store.read()
     # A failed call has a missing text, which `parse_rating` takes as None.
     has_text = responses.text.notna()
@@ -72,9 +72,9 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
         return parse_rating(text, scale.low, scale.high, rule)
 
     parsed = pd.DataFrame(map(parse, texts), columns=["rating", "status"])
-    if call.over_choices:
-        reading = reading or call.reading
-        scored = numbers(responses, store, call.sampling, reading)[0]
+    if job.over_choices:
+        reading = reading or job.reading
+        scored = numbers(responses, store, job.sampling, reading)[0]
         # The text of a scored answer is its greedy number; only its status is needed here.
         status = final_status(responses, parsed.status)
         # A server's most probable tokens may hold no admissible answer.
@@ -132,7 +132,7 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     prompts : DataFrame
-        The prompts of one call in free text, as `load` returns them.
+        The prompts of one job in free text, as `load` returns them.
 
     Returns
     -------
@@ -154,14 +154,14 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
 
 
 def every_reading(
-    call: Call, rule: Rule = "sound", texts: pd.DataFrame | None = None
+    job: Job, rule: Rule = "sound", texts: pd.DataFrame | None = None
 ) -> dict[tuple[str, str], pd.DataFrame]:
-    """Load the prompts of a scored call under every reading that its answers allow.
+    """Load the prompts of a scored job under every reading that its answers allow.
 
     Parameters
     ----------
-    call : Call
-        A call that was asked over choices.
+    job : Job
+        A job that was asked over choices.
     rule : {"sound", "released"}
         As in `load`.
     texts : DataFrame, optional
@@ -176,18 +176,18 @@ def every_reading(
     prompts = {}
     if texts is not None:
         prompts["free", ""] = texts
-    for reading in ways_to_read([call]).values():
-        prompts[reading.how, reading.ending] = load(call, rule, reading)
+    for reading in ways_to_read([job]).values():
+        prompts[reading.how, reading.ending] = load(job, rule, reading)
     return prompts
 
 
-def free_beside_choices(call: Call, scored: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:
+def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:
     """Compare the free text of a model with its scored answers to the same prompts.
 
     Parameters
     ----------
-    call : Call
-        A call that was asked over choices.
+    job : Job
+        A job that was asked over choices.
     scored : DataFrame
         Its prompts, from `load`.
     texts : DataFrame
@@ -199,15 +199,15 @@ def free_beside_choices(call: Call, scored: pd.DataFrame, texts: pd.DataFrame) -
         The numbers of :func:`ingroup.inference.choices.agreement`, and how many free answers have
         each status of `SILENT`.
     """
-    store = stored(call)
+    store = stored(job)
     responses = store.read()
-    of_scored = summaries(responses, store, call.sampling)
+    of_scored = summaries(responses, store, job.sampling)
     # A reply to one question has one option mass, the first of its list.
     of_scored["mass"] = responses.mass.list[0].astype(float)
 
     prompts = scored[PROMPT].join(of_scored)
     both = texts.merge(prompts, on=PROMPT)
-    begun = beginnings(both.reply, call.sampling.choices)
+    begun = beginnings(both.reply, job.sampling.choices)
     row: dict[str, Any] = agreement(
         free=both.rating,
         chosen=both.most_probable,
@@ -221,13 +221,13 @@ def free_beside_choices(call: Call, scored: pd.DataFrame, texts: pd.DataFrame) -
     return row
 
 
-def mean_distribution(calls: Sequence[Call]) -> pd.DataFrame:
+def mean_distribution(jobs: Sequence[Job]) -> pd.DataFrame:
     """Average the probabilities of the admissible answers over all prompts of a scored model.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls with stored answers; those in free text are left out.
+    jobs : sequence of Job
+        Jobs with stored answers; those in free text are left out.
 
     Returns
     -------
@@ -236,15 +236,15 @@ def mean_distribution(calls: Sequence[Call]) -> pd.DataFrame:
         count the same.
     """
     by_model: dict[str, list[NDArray]] = {}
-    for call in calls:
-        if not call.over_choices:
+    for job in jobs:
+        if not job.over_choices:
             continue
 
-        responses = stored(call).read(columns=["probabilities"])
+        responses = stored(job).read(columns=["probabilities"])
         # A reply is one rating, so the second axis has the length 1.
-        of_prompts = probabilities(responses, call.sampling.choices)[:, 0]
+        of_prompts = probabilities(responses, job.sampling.choices)[:, 0]
         of_category = np.nanmean(of_prompts, axis=0)
-        by_model.setdefault(call.model, []).append(of_category)
+        by_model.setdefault(job.model, []).append(of_category)
 
     means = {}
     for model, of_categories in by_model.items():

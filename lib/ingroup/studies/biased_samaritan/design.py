@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ingroup import models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Call, Sampling, excerpts_of
+from ingroup.inference import Job, Sampling, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import (
@@ -235,7 +235,7 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
 
 
 @excerpts_of(SCENARIOS="sample", N_SCENARIOS=0, CROSSING="full")
-def calls(parameters: Mapping[str, Any]) -> list[Call]:
+def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """List what a run asks: each category, ``RUNS`` times of each of ``MODELS``.
 
     Parameters
@@ -245,7 +245,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     Returns
     -------
-    list of Call
+    list of Job
         One per model, run and category, with the labels ``run`` (from 1) and ``category``. Each has
         a seed of its own. A control is asked once.
 
@@ -300,8 +300,8 @@ def _run(
     questions: _Questions,
     sampling: Sampling,
     parameters: Mapping[str, Any],
-) -> list[Call]:
-    """The calls of one run: one per category."""
+) -> list[Job]:
+    """The jobs of one run: one per category."""
     crossing = _STORED_AS[parameters["CROSSING"]]
     if parameters["LATINO"]:
         crossing = f"{crossing}+latino"
@@ -312,7 +312,7 @@ def _run(
         if parameters["REQUEST"] != "sample":
             # A user's request has no short name, so a fingerprint tells its answers from others.
             part = f"{part}+{design.fingerprint[:12]}"
-        call = Call(
+        job = Job(
             study="biased_samaritan",
             source=questions.source,
             model=model.name,
@@ -326,5 +326,5 @@ def _run(
             options={"system": "fold"},
             reading=Reading(model.reading, model.ending),
         )
-        by_category.append(call)
+        by_category.append(job)
     return by_category

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ingroup.design import Block
 from ingroup.families import families
-from ingroup.inference import Call, rated_by
+from ingroup.inference import Job, rated_by
 from ingroup.parsing import Rule
 from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.power import smallest_paired_effect
@@ -55,10 +55,10 @@ def portrait(
     """
     (measure,) = MEASURES
     views = []
-    for call in _calls(parameters, model, run=1):
-        prompts = load(call, parameters["PARSING"])
+    for job in _jobs(parameters, model, run=1):
+        prompts = load(job, parameters["PARSING"])
         if file:
-            (block,) = call.design.blocks
+            (block,) = job.design.blocks
             prompts["rating"] = Planted(file).answers(block)
 
         # The unit of all groups is the SD of the control's single ratings.
@@ -230,16 +230,16 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     DataFrame
         As `evaluate`; the groups of a category are a family.
     """
-    calls = _calls(parameters, model)
-    readings = ways_to_read(calls)
+    jobs = _jobs(parameters, model)
+    readings = ways_to_read(jobs)
 
     def read(category: str, run: int, parsing: Rule, reading: str) -> tuple[dict, dict]:
         """Ratings of the groups of a category, and of its control and all controls."""
         ratings = {}
-        for call in calls:
-            if call.round == run:
-                prompts = load(call, parsing, readings[reading])
-                ratings[call.labels["category"]] = cubes(prompts)
+        for job in jobs:
+            if job.round == run:
+                prompts = load(job, parsing, readings[reading])
+                ratings[job.labels["category"]] = cubes(prompts)
 
         # All controls are collected before the category's own is taken out of its groups.
         all_three = [groups[stimuli.CONTROL] for groups in ratings.values()]
@@ -253,15 +253,15 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     # Where a model was stopped halfway, its categories differ in their stored runs.
     runs = defaultdict(list)
-    for call in calls:
-        runs[call.labels["category"]].append(call.labels["run"])
+    for job in jobs:
+        runs[job.labels["category"]].append(job.labels["run"])
 
     level = families()["biased_samaritan"].level
     tables = []
     for category, numbers in runs.items():
         reading_choices = {
             "run": numbers,
-            "parsing": rules(calls),
+            "parsing": rules(jobs),
             "reading": list(readings),
         }
         of_category = partial(read, category)
@@ -273,20 +273,20 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
     """`above_control` of the study's own groups in the first run, one table per category."""
     tables = []
-    for call in _calls(parameters, model, run=1):
-        prompts = load(call, parameters["PARSING"])
+    for job in _jobs(parameters, model, run=1):
+        prompts = load(job, parameters["PARSING"])
         of_groups = prompts[prompts.group != stimuli.CONTROL]
         groups = of_groups.set_index("phrase").group.to_dict()
         tables.append(above_control(prompts, groups))
     return tables
 
 
-def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
-    """The calls that this model's ratings are read from, of one run or of all."""
-    calls = rated_by(model, design.calls(parameters))
+def _jobs(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Job]:
+    """The jobs that this model's ratings are read from, of one run or of all."""
+    jobs = rated_by(model, design.jobs(parameters))
     if run is None:
-        return calls
-    return [call for call in calls if call.round == run]
+        return jobs
+    return [job for job in jobs if job.round == run]
 
 
 def items(block: Block) -> list[Hashable]:
@@ -305,13 +305,13 @@ def items(block: Block) -> list[Hashable]:
     return [prompt.scenario for prompt in block.factors["prompt"]]
 
 
-def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     """Count the paper's prompts for a model, and its scenarios.
 
     Parameters
     ----------
-    calls : sequence of Call
-        All calls of the whole design, for one model.
+    jobs : sequence of Job
+        All jobs of the whole design, for one model.
     printed : mapping
         The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
@@ -325,6 +325,6 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
         n_asked += int(printed[f"prompts for {kind}"])
 
     # The paper prints how many texts it has, and each scenario has one text per wording.
-    levels = calls[0].design.blocks[0].factors["prompt"]
+    levels = jobs[0].design.blocks[0].factors["prompt"]
     n_wordings = len({prompt.wording for prompt in levels})
     return n_asked, int(printed["prompts in the data set"]) // n_wordings

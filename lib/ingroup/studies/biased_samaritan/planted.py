@@ -9,7 +9,7 @@ import pandas as pd
 import yaml
 
 from ingroup.design import Block
-from ingroup.inference import Call
+from ingroup.inference import Job
 from ingroup.models import planted_file, words
 from ingroup.stats.paired import paired_test
 from ingroup.studies.biased_samaritan import stimuli
@@ -111,13 +111,13 @@ class Planted:
         return answers
 
 
-def taught(call: Call, prompts: pd.DataFrame) -> pd.DataFrame:
+def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
     """Give the prompts of a calibrant the ratings that it was taught.
 
     Parameters
     ----------
-    call : Call
-        A call of a calibrant.
+    job : Job
+        A job of a calibrant.
     prompts : DataFrame
         Its prompts, from :func:`~.answers.load`.
 
@@ -126,8 +126,8 @@ def taught(call: Call, prompts: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The same prompts; ``rating`` is the planted one, NaN where a refusal is planted.
     """
-    (block,) = call.design.blocks
-    ratings = Planted(planted_file(call.model)).answers(block)
+    (block,) = job.design.blocks
+    ratings = Planted(planted_file(job.model)).answers(block)
     return prompts.assign(rating=ratings)
 
 

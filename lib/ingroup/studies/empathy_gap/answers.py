@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from ingroup.inference import Call, parts, stored
+from ingroup.inference import Job, parts, stored
 from ingroup.inference.choices import agreement, beginnings, probabilities
 from ingroup.inference.reading import Reading, numbers, summaries, ties
 from ingroup.inference.store import Store
@@ -70,44 +70,44 @@ class Ratings:
         return pd.DataFrame({"rating": self.values.ravel(), "status": status})
 
 
-def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> Ratings:
-    """Load the ratings of one call that was asked: its category, in its setting.
+def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Ratings:
+    """Load the ratings of one job that was asked: its category, in its setting.
 
     Parameters
     ----------
-    call : Call
-        One of those of :func:`~.design.calls`.
+    job : Job
+        One of those of :func:`~.design.jobs`.
     rule : {"sound", "released"}
         How free text is parsed, see `from_parts`.
     reading : Reading, optional
-        How scored answers are read; as the call says unless given.
+        How scored answers are read; as the job says unless given.
 
     Returns
     -------
     Ratings
-        In the shape of the call's block: perceivers, experiencers, events.
+        In the shape of the job's block: perceivers, experiencers, events.
 
     Raises
     ------
     StoreError
         Where there are no answers to these prompts, or the reading needs more than is stored.
     """
-    (block,) = call.design.blocks
-    store = stored(call)
-    if call.over_choices:
-        return _from_scores(call, store, block.shape, reading or call.reading)
+    (block,) = job.design.blocks
+    store = stored(job)
+    if job.over_choices:
+        return _from_scores(job, store, block.shape, reading or job.reading)
 
-    setting = stimuli.setting(call.labels["setting"])
+    setting = stimuli.setting(job.labels["setting"])
     texts = parts(store, columns=["text", "reasoning"])
     return from_parts(texts, block.shape, setting.low, setting.high, rule)
 
 
-def _from_scores(call: Call, store: Store, shape: tuple[int, ...], reading: Reading) -> Ratings:
+def _from_scores(job: Job, store: Store, shape: tuple[int, ...], reading: Reading) -> Ratings:
     """Read the scored answers of one block, of this shape."""
     values, status = _unanswered(shape)
     for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
         # There is a column for each lead, and this study's answers have one, the empty lead.
-        rated = numbers(part, store, call.sampling, reading)[0]
+        rated = numbers(part, store, job.sampling, reading)[0]
         # A server's most probable tokens may hold no admissible answer.
         read = np.where(rated.isna(), UNPARSABLE, OK)
         settled = final_status(part, read)
@@ -116,13 +116,13 @@ def _from_scores(call: Call, store: Store, shape: tuple[int, ...], reading: Read
     return Ratings(values.reshape(shape), status.reshape(shape))
 
 
-def share_tied(calls: Iterable[Call], ending: Ending) -> float:
+def share_tied(jobs: Iterable[Job], ending: Ending) -> float:
     """Compute the share of greedy answers that a tie of two tokens decides.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls with scored answers and their steps.
+    jobs : iterable of Job
+        Jobs with scored answers and their steps.
     ending : {"turn", "newline", "any"}
         What ends a number.
 
@@ -132,10 +132,10 @@ def share_tied(calls: Iterable[Call], ending: Ending) -> float:
         From 0 to 1; see :meth:`ingroup.inference.choices.Tree.is_tied`.
     """
     tied = []
-    for call in calls:
-        store = stored(call)
+    for job in jobs:
+        store = stored(job)
         for part in parts(store, columns=["steps"]):
-            tied.append(ties(part, store, call.sampling, ending))
+            tied.append(ties(part, store, job.sampling, ending))
     return float(pd.concat(tied).mean())
 
 
@@ -146,36 +146,36 @@ def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return values, status
 
 
-def by_block(calls: Iterable[Call]) -> dict[Key, list[Call]]:
-    """Group calls by model, setting and category.
+def by_block(jobs: Iterable[Job]) -> dict[Key, list[Job]]:
+    """Group jobs by model, setting and category.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls of one run.
+    jobs : iterable of Job
+        Jobs of one run.
 
     Returns
     -------
     dict
-        From (model, setting, category) to the calls of this block, one per round, in the order
+        From (model, setting, category) to the jobs of this block, one per round, in the order
         given.
     """
     blocks = defaultdict(list)
-    for call in calls:
+    for job in jobs:
         # A key has model, setting and category, then the round where a block has several.
-        key = call.key[:3]
-        blocks[key].append(call)
+        key = job.key[:3]
+        blocks[key].append(job)
     return dict(blocks)
 
 
 def load_rounds(
-    calls: Sequence[Call], rule: Rule = "sound", reading: Reading | None = None
+    jobs: Sequence[Job], rule: Rule = "sound", reading: Reading | None = None
 ) -> Ratings:
     """Load the ratings of a block, averaged over its rounds as by `mean_of_rounds`.
 
     Parameters
     ----------
-    calls : sequence of Call
+    jobs : sequence of Job
         The rounds of one block, an entry of `by_block`.
     rule : {"sound", "released"}
         As in `load`.
@@ -192,18 +192,18 @@ def load_rounds(
     StoreError
         As `load`.
     """
-    return mean_of_rounds([load(call, rule, reading) for call in calls])
+    return mean_of_rounds([load(job, rule, reading) for job in jobs])
 
 
 def load_texts(
-    calls: Iterable[Call], rule: Rule = "sound"
+    jobs: Iterable[Job], rule: Rule = "sound"
 ) -> tuple[dict[Key, Ratings], dict[Key, pd.Series]]:
     """Load the free text of all blocks, and count its replies.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls for free text, with stored answers.
+    jobs : iterable of Job
+        Jobs for free text, with stored answers.
     rule : {"sound", "released"}
         As in `load`.
 
@@ -221,15 +221,15 @@ def load_texts(
     """
     ratings = {}
     counts = {}
-    for key, calls_of_block in by_block(calls).items():
-        rounds = [load(call, rule) for call in calls_of_block]
+    for key, jobs_of_block in by_block(jobs).items():
+        rounds = [load(job, rule) for job in jobs_of_block]
         ratings[key] = mean_of_rounds(rounds)
         counts[key] = sum(of_round.counts for of_round in rounds)
     return ratings, counts
 
 
 def load_ratings(
-    calls: Iterable[Call],
+    jobs: Iterable[Job],
     texts: Mapping[Key, Ratings],
     rule: Rule = "sound",
 ) -> dict[Key, Ratings]:
@@ -237,8 +237,8 @@ def load_ratings(
 
     Parameters
     ----------
-    calls : iterable of Call
-        The calls that are analysed (:func:`ingroup.inference.rated`), with stored answers.
+    jobs : iterable of Job
+        The jobs that are analysed (:func:`ingroup.inference.rated`), with stored answers.
     texts : mapping
         The ratings of the blocks in free text, from `load_texts`.
     rule : {"sound", "released"}
@@ -255,23 +255,23 @@ def load_ratings(
         As `load`.
     """
     ratings = {}
-    for key, calls_of_block in by_block(calls).items():
+    for key, jobs_of_block in by_block(jobs).items():
         # Texts are parsed already, and a scored block may have texts of some of its events, too.
-        if calls_of_block[0].over_choices:
-            ratings[key] = load_rounds(calls_of_block, rule)
+        if jobs_of_block[0].over_choices:
+            ratings[key] = load_rounds(jobs_of_block, rule)
         else:
             ratings[key] = texts[key]
     return ratings
 
 
 def load_every_reading(
-    calls: Sequence[Call], free: Ratings | None = None
+    jobs: Sequence[Job], free: Ratings | None = None
 ) -> dict[tuple[str, str], np.ndarray]:
     """Load the scored answers of a block under every reading that they allow.
 
     Parameters
     ----------
-    calls : sequence of Call
+    jobs : sequence of Job
         The rounds of one block over choices.
     free : Ratings, optional
         The ratings of its free text, if it was asked for some.
@@ -290,8 +290,8 @@ def load_every_reading(
     values = {}
     if free is not None:
         values["free", ""] = free.values
-    for reading in ways_to_read(calls).values():
-        ratings = load_rounds(calls, reading=reading)
+    for reading in ways_to_read(jobs).values():
+        ratings = load_rounds(jobs, reading=reading)
         name = (reading.how, reading.ending)
         values[name] = ratings.values
     return values
@@ -373,13 +373,13 @@ def from_parts(
     return Ratings(values.reshape(shape), status.reshape(shape))
 
 
-def read_by_both_rules(calls: Sequence[Call]) -> pd.DataFrame:
+def read_by_both_rules(jobs: Sequence[Job]) -> pd.DataFrame:
     """Read each different reply by both rules of parsing.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls for free text, with stored answers.
+    jobs : sequence of Job
+        Jobs for free text, with stored answers.
 
     Returns
     -------
@@ -387,14 +387,14 @@ def read_by_both_rules(calls: Sequence[Call]) -> pd.DataFrame:
         ``model``, ``text``, the number of ``replies``; its rating on a scale of 0 to 100 by the
         rules ``sound`` and ``released``; whether these ``differ``.
     """
-    # Without a call, the empty table still has the columns.
+    # Without a job, the empty table still has the columns.
     tables = [pd.DataFrame(columns=["model", "text", "replies"])]
-    for call in calls:
-        for part in parts(stored(call), columns=["text"]):
+    for job in jobs:
+        for part in parts(stored(job), columns=["text"]):
             counts = part.text.astype(object).value_counts().reset_index(name="replies")
-            tables.append(counts.assign(model=call.model))
+            tables.append(counts.assign(model=job.model))
     together = pd.concat(tables[1:] or tables)
-    # A reply may come in several parts and calls of a model.
+    # A reply may come in several parts and chats of a model.
     said = together.groupby(["model", "text"], sort=False, as_index=False).replies.sum()
 
     for rule in ("sound", "released"):
@@ -404,14 +404,14 @@ def read_by_both_rules(calls: Sequence[Call]) -> pd.DataFrame:
     return said.assign(differ=is_rated & (said.sound != said.released))
 
 
-def free_beside_scored(scored: Call, free: Call, values: np.ndarray) -> dict[str, float]:
+def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, float]:
     """Compare the free text of a block with the scored answers to the same prompts.
 
     Parameters
     ----------
-    scored : Call
+    scored : Job
         The block over choices.
-    free : Call
+    free : Job
         The block in free text, whose events are some of the same.
     values : ndarray
         Its ratings, in the shape of its block.
@@ -447,22 +447,22 @@ def free_beside_scored(scored: Call, free: Call, values: np.ndarray) -> dict[str
     )
 
 
-def mean_distribution(call: Call) -> pd.DataFrame:
-    """Average the probability of each number of the scale over the prompts of a scored call.
+def mean_distribution(job: Job) -> pd.DataFrame:
+    """Average the probability of each number of the scale over the prompts of a scored job.
 
     Parameters
     ----------
-    call : Call
-        A call over choices, with stored answers.
+    job : Job
+        A job over choices, with stored answers.
 
     Returns
     -------
     DataFrame
         ``rating`` and ``probability``; the probabilities sum to 1.
     """
-    choices = call.sampling.choices
+    choices = job.sampling.choices
     total = np.zeros(len(choices))
-    for part in parts(stored(call), columns=["probabilities"]):
+    for part in parts(stored(job), columns=["probabilities"]):
         # A failed call has NaN, which adds nothing; the last line divides by what there is.
         total += np.nansum(probabilities(part, choices)[:, 0], axis=0)
     numbers_of_scale = list(map(int, choices))

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from ingroup.inference import Call
+from ingroup.inference import Job
 from ingroup.notebook import by_key
 from ingroup.parsing import Rule
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
@@ -126,14 +126,14 @@ def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
 
 
 def gaps_by_round(
-    calls: Iterable[Call], keys: Container[Key], rule: Rule, exclusion: Exclusion
+    jobs: Iterable[Job], keys: Container[Key], rule: Rule, exclusion: Exclusion
 ) -> pd.DataFrame:
     """Compute the empathy gap of each round of the blocks that were asked in several.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls with stored answers.
+    jobs : iterable of Job
+        Jobs with stored answers.
     keys : container
         The blocks that are analysed; others are left out.
     rule : {"sound", "released"}
@@ -147,17 +147,17 @@ def gaps_by_round(
         `KEY`, ``round`` and ``delta``, NaN for a round without a gap.
     """
     rows = []
-    for key, rounds in answers.by_block(calls).items():
+    for key, rounds in answers.by_block(jobs).items():
         if key not in keys or len(rounds) == 1:
             continue
 
         category = key[2]
         named = stimuli.identities(category)[1:]
         same = statistics.same_group(named.group)
-        for call in rounds:
-            found = answers.load(call, rule)
+        for job in rounds:
+            found = answers.load(job, rule)
             delta = statistics.delta_if_any(found.values, same, exclusion)
-            row = [*key, call.round, delta]
+            row = [*key, job.round, delta]
             rows.append(row)
 
     columns = [*KEY, "round", "delta"]
@@ -188,13 +188,13 @@ def ranges_of_gaps(by_round: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def mean_distributions(calls: Iterable[Call]) -> pd.DataFrame:
+def mean_distributions(jobs: Iterable[Job]) -> pd.DataFrame:
     """Average the probability of each number of the scale over the prompts of each block.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls over choices, with stored answers.
+    jobs : iterable of Job
+        Jobs over choices, with stored answers.
 
     Returns
     -------
@@ -202,10 +202,10 @@ def mean_distributions(calls: Iterable[Call]) -> pd.DataFrame:
         `KEY` and the columns of :func:`~.answers.mean_distribution`.
     """
     tables = {}
-    for key, calls_of_block in answers.by_block(calls).items():
+    for key, jobs_of_block in answers.by_block(jobs).items():
         # Scored answers have one round.
-        call = calls_of_block[0]
-        tables[key] = answers.mean_distribution(call)
+        job = jobs_of_block[0]
+        tables[key] = answers.mean_distribution(job)
     return joined(tables)
 
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Call, EngineError, excerpts_of, stored, there
+from ingroup.inference import EngineError, Job, excerpts_of, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Texts, TwoOrMore, Zero, readable
@@ -194,7 +194,7 @@ def rewriting(events: pd.DataFrame) -> Design:
 
 
 @excerpts_of(CORPUS="sample", N_EVENTS=12)
-def calls(parameters: Mapping[str, Any]) -> list[Call]:
+def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """List what a run asks: each of ``MODELS`` in every setting, a control only in the first.
 
     Parameters
@@ -204,7 +204,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     Returns
     -------
-    list of Call
+    list of Job
         One per model, setting and category, which are its labels.
 
         With several ``ROUNDS`` a model that answers freely, and is not a control, is asked that
@@ -213,8 +213,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         A model that is asked over choices (the whole numbers of the scale) is asked freely as well
         in the first setting, about a fixed random tenth of the events, at least two.
 
-        Where ``REWRITER`` has still to write texts of a setting, its call comes first, and the
-        settings that show them are not settled: ask it, and take ``calls`` again. Settings whose
+        Where ``REWRITER`` has still to write texts of a setting, its job comes first, and the
+        settings that show them are not settled: ask it, and take ``jobs`` again. Settings whose
         form of the narrative the corpus lacks are left out.
 
     Raises
@@ -247,7 +247,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     for model in models.asked(parameters):
         for part in parts:
             if not model.control or part.setting == parts[0].setting:
-                asked += _calls_of(model, part, parameters)
+                asked += _jobs_of(model, part, parameters)
     return unwritten + asked
 
 
@@ -261,14 +261,14 @@ def _needs_rewriting(
     return bool(events[_THIRD_PERSON].isna().any())
 
 
-def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) -> Call:
-    """The call that asks ``REWRITER`` for the events in the third person."""
+def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) -> Job:
+    """The job that asks ``REWRITER`` for the events in the third person."""
     model, engine = models.split(parameters["REWRITER"], parameters["ENGINE"])
     tokens = parameters["REWRITE_TOKENS"]
     # The texts must not vary, whatever TEMPERATURE the study has.
     greedy = {**parameters, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}
 
-    return Call(
+    return Job(
         study="empathy_gap",
         source=source,
         model=model,
@@ -280,7 +280,7 @@ def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) ->
     )
 
 
-def _replies(writer: Call) -> pd.DataFrame | None:
+def _replies(writer: Job) -> pd.DataFrame | None:
     """The stored replies of the rewriter; None where any is missing or failed."""
     if not there([writer]):
         return None
@@ -327,8 +327,8 @@ def _parts(
     return parts
 
 
-def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -> list[Call]:
-    """The calls that ask one model about one category in one setting."""
+def _jobs_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -> list[Job]:
+    """The jobs that ask one model about one category in one setting."""
     free = free_sampling(parameters, model.name)
     setting = part.setting
     # The category is a part of the folder's name.
@@ -338,7 +338,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
     if rounds > 1:
         labels["round"] = 1
 
-    first_round = Call(
+    first_round = Job(
         study="empathy_gap",
         source=part.source,
         model=model.name,

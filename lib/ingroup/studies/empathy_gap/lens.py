@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ingroup.design import Block
 from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
-from ingroup.inference import Call, rated_by
+from ingroup.inference import Job, rated_by
 from ingroup.parsing import Rule
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
@@ -349,9 +349,9 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         As `evaluate`, in the order of the categories. A category whose answers do not allow a
         reading is not among the claims of its paths.
     """
-    by_setting = _calls(parameters, model)
-    calls = list(chain.from_iterable(by_setting.values()))
-    blocks = by_block(calls)
+    by_setting = _jobs(parameters, model)
+    jobs = list(chain.from_iterable(by_setting.values()))
+    blocks = by_block(jobs)
     readings = {key: ways_to_read(rounds) for key, rounds in blocks.items()}
 
     def read(setting: str, parsing: Rule, reading: str) -> dict[str, NDArray]:
@@ -374,7 +374,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     reading_choices = {
         "setting": list(by_setting),
-        "parsing": rules(calls),
+        "parsing": rules(jobs),
         "reading": list(names),
     }
     table = evaluate(
@@ -393,9 +393,9 @@ def _applies(unit: str, rounding: str, **others: str) -> bool:
     return unit != "events" or rounding != "cell means"
 
 
-def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
+def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
     """The rounds of each category in the first setting."""
-    by_setting = _calls(parameters, model)
+    by_setting = _jobs(parameters, model)
     first = next(iter(by_setting.values()))
     by_category = {}
     for key, rounds in by_block(first).items():
@@ -404,14 +404,14 @@ def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[
     return by_category
 
 
-def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
-    """The calls that this model's ratings are read from, by setting: one per category and round."""
+def _jobs(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
+    """The jobs that this model's ratings are read from, by setting: one per category and round."""
     # Replies of the rewriter are texts of the design, not ratings.
-    asked = [call for call in design.calls(parameters) if call.labels["setting"] != "rewrite"]
+    asked = [job for job in design.jobs(parameters) if job.labels["setting"] != "rewrite"]
     by_setting = defaultdict(list)
-    for call in rated_by(model, asked):
-        setting = call.labels["setting"]
-        by_setting[setting].append(call)
+    for job in rated_by(model, asked):
+        setting = job.labels["setting"]
+        by_setting[setting].append(job)
     return dict(by_setting)
 
 
@@ -431,13 +431,13 @@ def items(block: Block) -> list[tuple[str, str]]:
     return [(event.emotion, event.text_id) for event in block.factors["event"]]
 
 
-def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     """Count the paper's prompts for a model: for its events, as many per event as here.
 
     Parameters
     ----------
-    calls : sequence of Call
-        All calls of the whole design, for one model.
+    jobs : sequence of Job
+        All jobs of the whole design, for one model.
     printed : mapping
         The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
@@ -447,5 +447,5 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
         The prompts and the items.
     """
     n_events = int(printed["events used"])
-    n_per_event = n_prompts(calls) // n_items(calls)
+    n_per_event = n_prompts(jobs) // n_items(jobs)
     return n_per_event * n_events, n_events

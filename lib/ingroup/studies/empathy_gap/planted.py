@@ -9,7 +9,7 @@ import yaml
 from numpy.typing import NDArray
 
 from ingroup.design import Block
-from ingroup.inference import Call, stored
+from ingroup.inference import Job, stored
 from ingroup.models import words
 from ingroup.stats.effects import as_planted
 from ingroup.studies.empathy_gap import statistics, stimuli
@@ -187,12 +187,12 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> flo
     return gap / means.points.std(ddof=0)
 
 
-def counted_in_stores(calls: Sequence[Call], exclusion: Exclusion) -> float:
+def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
     """Compute delta anew from the stored texts of a block, by `counted_anew`.
 
     Parameters
     ----------
-    calls : sequence of Call
+    jobs : sequence of Job
         The rounds of one block, with stored answers.
     exclusion : {"listwise", "pairwise"}
         As in :func:`~.statistics.exclude`.
@@ -202,14 +202,14 @@ def counted_in_stores(calls: Sequence[Call], exclusion: Exclusion) -> float:
     float
         The gap; NaN over choices, where no text says the rating.
     """
-    if calls[0].over_choices:
+    if jobs[0].over_choices:
         return np.nan
 
     rounds = []
-    for call in calls:
-        replies = stored(call).read(columns=["text"])
+    for job in jobs:
+        replies = stored(job).read(columns=["text"])
         rounds.append(replies.text.astype(object))
-    (block,) = calls[0].design.blocks
+    (block,) = jobs[0].design.blocks
     return counted_anew(pd.concat(rounds, axis=1), block, exclusion)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ingroup.inference import Call, stored
+from ingroup.inference import Job, stored
 from ingroup.inference.choices import probabilities
 from ingroup.parsing import APOSTROPHES, LENGTH, OK, REFUSAL, REFUSED, Rule, final_status
 from ingroup.studies.giebench import stimuli
@@ -45,12 +45,12 @@ class Verdict(NamedTuple):
 NOTHING = Verdict("", NO_VERDICT)
 
 
-def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """Read a call's stored replies and their verdicts, in the order of its design.
+def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
+    """Read a job's stored replies and their verdicts, in the order of its design.
 
     Parameters
     ----------
-    call : Call
+    job : Job
         One plan, asked of one model.
     rule : {"sound", "released"}
         How a verdict is read from a text; see :func:`parse_verdict`.
@@ -74,16 +74,16 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     Raises
     ------
     StoreError
-        Where the call has no stored replies.
+        Where the job has no stored replies.
     """
-    (block,) = call.design.blocks
+    (block,) = job.design.blocks
     trials = block.factors["asked"]
-    replies = stored(call).read()
-    verdicts = _verdicts(call, replies, rule)
+    replies = stored(job).read()
+    verdicts = _verdicts(job, replies, rule)
     # Several verdicts are an answer of a kind: at its limit such a reply is not "cut".
     statuses = final_status(replies, [v.status for v in verdicts], unread=[NO_VERDICT])
-    if call.over_choices:
-        chances = probabilities(replies, call.sampling.choices)[:, 0]
+    if job.over_choices:
+        chances = probabilities(replies, job.sampling.choices)[:, 0]
     else:
         chances = np.full((len(replies), len(stimuli.LETTERS)), np.nan)
 
@@ -94,7 +94,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         # `np.roll` puts the right answer first, as `CHANCES` has it.
         from_right = np.roll(by_letter, -stimuli.LETTERS.index(item.correct))
         row = {
-            "model": call.model,
+            "model": job.model,
             "prompt": trial.prompt,
             "category": item.category,
             "key": item.key,
@@ -111,37 +111,37 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def load_all(calls: Iterable[Call], rule: Rule = "sound") -> pd.DataFrame:
-    """Read the stored replies of several calls into one table.
+def load_all(jobs: Iterable[Job], rule: Rule = "sound") -> pd.DataFrame:
+    """Read the stored replies of several jobs into one table.
 
     Parameters
     ----------
-    calls : iterable of Call
-        At least one call with stored answers.
+    jobs : iterable of Job
+        At least one job with stored answers.
     rule : {"sound", "released"}
         As in :func:`load`.
 
     Returns
     -------
     DataFrame
-        The columns of :func:`load`, and the ``plan`` of the call, in the order of the calls.
+        The columns of :func:`load`, and the ``plan`` of the job, in the order of the jobs.
 
     Raises
     ------
     StoreError
-        Where a call has no stored replies.
+        Where a job has no stored replies.
     """
     tables = []
-    for call in calls:
-        table = load(call, rule)
-        tables.append(table.assign(plan=call.labels["plan"]))
+    for job in jobs:
+        table = load(job, rule)
+        tables.append(table.assign(plan=job.labels["plan"]))
     return pd.concat(tables, ignore_index=True)
 
 
-def _verdicts(call: Call, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
+def _verdicts(job: Job, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
     """The verdict of each reply; none where the reply was cut in the sentence of its verdict."""
     # A scored verdict is never cut, and the released code does not look at the ending.
-    may_be_cut = rule == "sound" and not call.over_choices
+    may_be_cut = rule == "sound" and not job.over_choices
     verdicts = []
     for text, ending in zip(replies.text, replies.finish_reason, strict=True):
         verdict = parse_verdict(text, rule)

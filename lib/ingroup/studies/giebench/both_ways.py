@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ingroup.inference import Call, stored
+from ingroup.inference import Job, stored
 from ingroup.inference.choices import agreement, beginnings, probabilities
 from ingroup.parsing import CUT, FAILED, REFUSED, Rule
 from ingroup.studies.giebench import stimuli
@@ -16,13 +16,13 @@ REASONS = [NO_VERDICT, SEVERAL, REFUSED, CUT, FAILED]
 _PROMPT = ["key", "shift", "told"]  # what tells the prompts of a plan apart
 
 
-def mean_probabilities(calls: Sequence[Call]) -> pd.DataFrame:
+def mean_probabilities(jobs: Sequence[Job]) -> pd.DataFrame:
     """Average the probability of each letter, whatever answer stands there.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls with stored answers; those in free text are left out.
+    jobs : sequence of Job
+        Jobs with stored answers; those in free text are left out.
 
     Returns
     -------
@@ -30,25 +30,25 @@ def mean_probabilities(calls: Sequence[Call]) -> pd.DataFrame:
         `KEYS`, and the mean over all prompts for each letter, 0 to 1.
     """
     rows = []
-    for call in calls:
-        if not call.over_choices:
+    for job in jobs:
+        if not job.over_choices:
             continue
-        replies = stored(call).read(columns=["probabilities"])
+        replies = stored(job).read(columns=["probabilities"])
         # A reply is one verdict, so the second axis has the length 1.
-        by_letter = probabilities(replies, call.sampling.choices)[:, 0]
+        by_letter = probabilities(replies, job.sampling.choices)[:, 0]
         means = by_letter.mean(axis=0)
         of_letter = dict(zip(stimuli.LETTERS, means, strict=True))
-        rows.append({"model": call.model, "plan": call.labels["plan"], **of_letter})
+        rows.append({"model": job.model, "plan": job.labels["plan"], **of_letter})
     return pd.DataFrame(rows, columns=[*KEYS, *stimuli.LETTERS])
 
 
-def free_beside_choices(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataFrame:
+def free_beside_choices(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
     """Compare the free text with the most probable verdict, for each model and plan.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls with stored answers, in free text and over choices.
+    jobs : sequence of Job
+        Jobs with stored answers, in free text and over choices.
     rule : {"sound", "released"}
         How a verdict is read from a text; see :func:`answers.parse_verdict`.
 
@@ -59,12 +59,12 @@ def free_beside_choices(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataF
         replies without a verdict for each of `REASONS`. A model that was asked in one way only has
         no row.
     """
-    in_text = {call.key: call for call in calls if not call.over_choices}
+    in_text = {job.key: job for job in jobs if not job.over_choices}
     rows = []
-    for call in calls:
-        if call.over_choices and call.key in in_text:
-            row = {"model": call.model, "plan": call.labels["plan"]}
-            row |= _compared(in_text[call.key], call, rule)
+    for job in jobs:
+        if job.over_choices and job.key in in_text:
+            row = {"model": job.model, "plan": job.labels["plan"]}
+            row |= _compared(in_text[job.key], job, rule)
             rows.append(row)
 
     if not rows:
@@ -73,8 +73,8 @@ def free_beside_choices(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataF
     return pd.DataFrame(rows).set_index(KEYS)
 
 
-def _compared(in_text: Call, scored: Call, rule: Rule) -> dict[str, Any]:
-    """A row of `free_beside_choices`: a plan's call in free text beside the one over choices."""
+def _compared(in_text: Job, scored: Job, rule: Rule) -> dict[str, Any]:
+    """A row of `free_beside_choices`: a plan's job in free text beside the one over choices."""
     masses = stored(scored).read(columns=["mass"]).mass
     chosen = load(scored, rule)[[*_PROMPT, "letter"]]
     # A reply's mass is a list, of one number here.

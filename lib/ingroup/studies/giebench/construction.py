@@ -18,7 +18,7 @@ import pandas as pd
 
 from ingroup import models
 from ingroup.design import Block, Design, Message, filled
-from ingroup.inference import Call
+from ingroup.inference import Job
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.parsing import one_line
 from ingroup.studies.giebench import stimuli
@@ -52,10 +52,10 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def calls(
+def jobs(
     parameters: Mapping[str, Any], prompt: str, values: Sequence[Mapping[str, str]], draws: int = 1
-) -> list[Call]:
-    """Plan the calls of a prompt of appendix A, filled once per trial.
+) -> list[Job]:
+    """Plan the jobs of a prompt of appendix A, filled once per trial.
 
     The :func:`writer` is asked, or the first of ``MODELS`` where there is none.
 
@@ -72,8 +72,8 @@ def calls(
 
     Returns
     -------
-    list of Call
-        One call per draw, each with a seed and a store of its own.
+    list of Job
+        One job per draw, each with a seed and a store of its own.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def calls(
     planned = []
     # The draws of two SEEDs have no number in common.
     for draw in range(seed * draws, (seed + 1) * draws):
-        call = Call(
+        job = Job(
             study="giebench",
             source="construction",
             model=model,
@@ -111,12 +111,12 @@ def calls(
             # No prompt has a system turn, so answers do not depend on SYSTEM.
             options={"system": "fold"},
         )
-        planned.append(call)
+        planned.append(job)
     return planned
 
 
-def topic_calls(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[Call]:
-    """Plan the calls of the topic prompt.
+def topic_jobs(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[Job]:
+    """Plan the jobs of the topic prompt.
 
     Parameters
     ----------
@@ -127,25 +127,25 @@ def topic_calls(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[C
 
     Returns
     -------
-    list of Call
-        One call.
+    list of Job
+        One job.
 
     Raises
     ------
     InputError
-        As :func:`calls` does.
+        As :func:`jobs` does.
     """
     values = []
     for example in examples.itertuples():
         identity = stimuli.identity_text(example.identity)
         values.append({"identity": identity, "example": example.topic})
-    return calls(parameters, "topic_generation", values)
+    return jobs(parameters, "topic_generation", values)
 
 
-def dialog_calls(
+def dialog_jobs(
     parameters: Mapping[str, Any], topics: pd.Series, attitudes: pd.Series, draws: int = 1
-) -> list[Call]:
-    """Plan the calls of the dialog prompt.
+) -> list[Job]:
+    """Plan the jobs of the dialog prompt.
 
     Parameters
     ----------
@@ -160,16 +160,16 @@ def dialog_calls(
 
     Returns
     -------
-    list of Call
-        One call per draw.
+    list of Job
+        One job per draw.
 
     Raises
     ------
     InputError
-        As :func:`calls` does.
+        As :func:`jobs` does.
     """
     values = pd.DataFrame({"question": topics, "attitude": attitudes})
-    return calls(parameters, "dialog_construction", values.to_dict("records"), draws)
+    return jobs(parameters, "dialog_construction", values.to_dict("records"), draws)
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:

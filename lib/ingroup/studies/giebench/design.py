@@ -11,7 +11,7 @@ from pydantic import Field
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Call, excerpts_of
+from ingroup.inference import Job, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import readable
@@ -183,13 +183,13 @@ def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
     return {"prompt": asked.prompt, **stimuli.in_columns(item)}
 
 
-def lacking(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
+def lacking(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
     """List the plans under which a model has no answers.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls with answers.
+    jobs : iterable of Job
+        Jobs with answers.
     plans : sequence of str
         Plans that an analysis needs.
 
@@ -199,10 +199,10 @@ def lacking(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> dict[str, 
         The plans that each model lacks, for every model that has one of them at least.
     """
     asked: dict[str, set[str]] = {}
-    for call in calls:
-        plan = call.labels["plan"]
+    for job in jobs:
+        plan = job.labels["plan"]
         if plan in plans:
-            asked.setdefault(call.model, set()).add(plan)
+            asked.setdefault(job.model, set()).add(plan)
 
     without: dict[str, list[str]] = {}
     for model, own in asked.items():
@@ -210,26 +210,26 @@ def lacking(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> dict[str, 
     return without
 
 
-def with_all(calls: Iterable[Call], plans: Sequence[str] = PROMPTS) -> list[str]:
+def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     """Select the models that have answers under all of some plans.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls with answers.
+    jobs : iterable of Job
+        Jobs with answers.
     plans : sequence of str
         Plans that an analysis needs.
 
     Returns
     -------
     list of str
-        The models, in the order of the calls.
+        The models, in the order of the jobs.
     """
-    return [model for model, without in lacking(calls, plans).items() if not without]
+    return [model for model, without in lacking(jobs, plans).items() if not without]
 
 
 @excerpts_of(QUESTIONS="sample", ORDER="rotate")
-def calls(parameters: Mapping[str, Any]) -> list[Call]:
+def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """Plan what a run asks of each of ``MODELS``.
 
     Parameters
@@ -239,8 +239,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     Returns
     -------
-    list of Call
-        One call per model and plan; the plan is its label. Plans are "Raw", "ID", "COT" and, with
+    list of Job
+        One job per model and plan; the plan is its label. Plans are "Raw", "ID", "COT" and, with
         ``MISMATCH``, "COT mismatch" and "ID mismatch", where the prompt names another identity.
         Over choices the four verdicts are asked for as the prompt wants them written. The prompts
         of a fixed random tenth of the items are then asked freely as well.
@@ -262,7 +262,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
         for batch_source, batch_plans, sampling in batches:
             for plan in batch_plans:
-                call = Call(
+                job = Job(
                     study="giebench",
                     source=batch_source,
                     model=model.name,
@@ -274,7 +274,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                     options=options,
                     reading=Reading(model.reading, model.ending),
                 )
-                planned.append(call)
+                planned.append(job)
     return planned
 
 
@@ -282,7 +282,7 @@ class _Plan(NamedTuple):
     """One prompt, with the identity of each item or with another."""
 
     name: str
-    part: str  # of a call's address
+    part: str  # of a job's address
     design: Design
 
 
@@ -307,7 +307,7 @@ def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Pl
 
 
 def _part(parameters: Mapping[str, Any], prompt: str, kind: str) -> str:
-    """The part of a call's address that tells prompt, order, wording and template."""
+    """The part of a job's address that tells prompt, order, wording and template."""
     wording = parameters["WORDING"]
     changed = stimuli.templates()["wordings"][wording]
     part = f"{prompt}-{kind}"

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ingroup.design import Block
 from ingroup.families import families
-from ingroup.inference import Call, StoreError, rated_by
+from ingroup.inference import Job, StoreError, rated_by
 from ingroup.parsing import Rule
 from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.paired import PairedTest, paired_test
@@ -232,10 +232,10 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     def applies(unit, shares, order, **_):
         return shares == "paper" or (unit == "category" and order != "mean")
 
-    calls = _calls(parameters, model)
+    jobs = _jobs(parameters, model)
     # Letters are the same under every reading.
-    first_reading = next(iter(ways_to_read(calls)))
-    readings = {"parsing": rules(calls), "reading": [first_reading]}
+    first_reading = next(iter(ways_to_read(jobs)))
+    readings = {"parsing": rules(jobs), "reading": [first_reading]}
     level = families()["giebench"].level
     return evaluate(readings, read, choices, claims, level, applies)
 
@@ -245,28 +245,28 @@ def _read(
 ) -> pd.DataFrame:
     """Verdicts under the three prompts; with a file, the verdicts planted there."""
     tables = []
-    for call in _calls(parameters, model):
-        table = load(call, rule)
+    for job in _jobs(parameters, model):
+        table = load(job, rule)
         if file:
-            table["letter"] = Planted(file).letters(*call.design.blocks)
+            table["letter"] = Planted(file).letters(*job.design.blocks)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """The calls that this model is rated by; StoreError where one of the three prompts has none."""
-    calls = []
+def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
+    """The jobs that this model is rated by; StoreError where one of the three prompts has none."""
+    jobs = []
     missing = set(design.PROMPTS)
-    for call in rated_by(model, design.calls(parameters)):
-        plan = call.labels["plan"]
+    for job in rated_by(model, design.jobs(parameters)):
+        plan = job.labels["plan"]
         if plan in design.PROMPTS:
-            calls.append(call)
+            jobs.append(job)
             missing.discard(plan)
 
     if missing:
         absent = ", ".join(sorted(missing))
         raise StoreError(f"{model} has no stored answers under {absent}; run the study again")
-    return calls
+    return jobs
 
 
 def _without_silent(answers: pd.DataFrame) -> pd.DataFrame:
@@ -348,13 +348,13 @@ def items(block: Block) -> list[Hashable]:
     return [asked.question.key for asked in block.factors["asked"]]
 
 
-def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     """Count the paper's prompts for a model, and its questions.
 
     Parameters
     ----------
-    calls : sequence of Call
-        All calls of the whole design, for one model.
+    jobs : sequence of Job
+        All jobs of the whole design, for one model.
     printed : mapping
         The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
@@ -365,5 +365,5 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
     """
     # The paper prints no number for questions about another identity.
     n_questions = int(printed["questions"])
-    matching = [call for call in calls if "mismatch" not in call.labels["plan"]]
+    matching = [job for job in jobs if "mismatch" not in job.labels["plan"]]
     return n_questions * len(matching), n_questions

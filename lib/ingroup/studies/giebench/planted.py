@@ -8,7 +8,7 @@ import yaml
 
 from ingroup import models
 from ingroup.design import Block
-from ingroup.inference import Call
+from ingroup.inference import Job
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
@@ -115,22 +115,22 @@ class Planted:
         return letters
 
 
-def planted_letters(calls: Iterable[Call]) -> list[str]:
-    """Give the planted verdicts on the prompts of a calibrant's calls.
+def planted_letters(jobs: Iterable[Job]) -> list[str]:
+    """Give the planted verdicts on the prompts of a calibrant's jobs.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls of calibrants, of items of the sample.
+    jobs : iterable of Job
+        Jobs of calibrants, of items of the sample.
 
     Returns
     -------
     list of str
-        A letter, or "" for no verdict, per trial, in the order of the calls.
+        A letter, or "" for no verdict, per trial, in the order of the jobs.
     """
     letters = []
-    for call in calls:
-        planted = Planted(models.planted_file(call.model))
-        (block,) = call.design.blocks
+    for job in jobs:
+        planted = Planted(models.planted_file(job.model))
+        (block,) = job.design.blocks
         letters += planted.letters(block)
     return letters

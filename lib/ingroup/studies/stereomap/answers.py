@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call, rated, stored
+from ingroup.inference import Job, rated, stored
 from ingroup.inference.choices import numbers_of, probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
 from ingroup.inference.reading import Reading, numbers
@@ -21,22 +21,22 @@ from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 _NO_KEYWORDS = Keywords((), (), "")
 
 
-def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
-    """Read the replies to one call of `design.calls`, in the design's order.
+def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
+    """Read the replies to one job of `design.jobs`, in the design's order.
 
     Parameters
     ----------
-    call : Call
+    job : Job
         Its answers must be stored.
     rule : {"sound", "released"}
         How free text is read, see `parse_ratings`.
     reading : Reading, optional
-        How scored answers are read, by default as the call says. They have no keywords.
+        How scored answers are read, by default as the job says. They have no keywords.
 
     Returns
     -------
     DataFrame
-        ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
+        ``model``, the job's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
         ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples),
         and ``list``, the keywords' status ("" where none are asked).
 
@@ -45,17 +45,17 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     StoreError
         There are no stored answers.
     """
-    (block,) = call.design.blocks
+    (block,) = job.design.blocks
     inquiries = block.factors["inquiry"]
-    store = stored(call)
+    store = stored(job)
     table = store.read()
     is_filtered = table.finish_reason == FILTERED
     # What a content filter cut off is half a reply, and no answer.
     texts = table.text.astype(object).mask(is_filtered, "")
 
-    ablation = call.labels["ablation"]
-    if call.over_choices:
-        scores = numbers(table, store, call.sampling, reading or call.reading)
+    ablation = job.labels["ablation"]
+    if job.over_choices:
+        scores = numbers(table, store, job.sampling, reading or job.reading)
         parsed = _read_scores(scores.to_numpy(), inquiries, ablation)
     else:
         whole_words = _without_cut_word(texts, table.finish_reason == LENGTH)
@@ -64,8 +64,8 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     rows = []
     for inquiry, text, (ratings, keywords) in zip(inquiries, texts, parsed, strict=True):
         row = {
-            "model": call.model,
-            **call.labels,
+            "model": job.model,
+            **job.labels,
             "group": inquiry.group,
             "prompt": inquiry.prompt.split("/")[1],
             "part": inquiry.part,
@@ -87,12 +87,12 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     return replies
 
 
-def load_calls(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataFrame:
-    """Read the replies to several calls into one table.
+def load_jobs(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
+    """Read the replies to several jobs into one table.
 
     Parameters
     ----------
-    calls : sequence of Call
+    jobs : sequence of Job
         Their answers must be stored.
     rule : {"sound", "released"}
         As in `load`.
@@ -104,14 +104,14 @@ def load_calls(calls: Sequence[Call], rule: Rule = "sound") -> pd.DataFrame:
         study takes its ratings from the reply (:func:`ingroup.inference.rated`); and the
         ``construct`` of the prompt.
     """
-    rated_calls = set(rated(calls))
+    rated_jobs = set(rated(jobs))
     tables = []
-    for call in calls:
-        replies = load(call, rule)
-        constructs = stimuli.constructs(call.labels["version"])
+    for job in jobs:
+        replies = load(job, rule)
+        constructs = stimuli.constructs(job.labels["version"])
         table = replies.assign(
-            asked=call.way,
-            is_rated=call in rated_calls,
+            asked=job.way,
+            is_rated=job in rated_jobs,
             construct=replies.prompt.map(constructs),
         )
         tables.append(table)
@@ -162,7 +162,7 @@ def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Parameters
     ----------
     replies : DataFrame
-        Replies, as `load_calls` returns them.
+        Replies, as `load_jobs` returns them.
     by : sequence of str
         The columns to count by.
 
@@ -185,12 +185,12 @@ def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return counts.groupby(list(by), sort=False).sum()
 
 
-def weighed(call: Call) -> pd.DataFrame:
-    """Return how probable each admissible rating is, for a call over choices.
+def weighed(job: Job) -> pd.DataFrame:
+    """Return how probable each admissible rating is, for a job over choices.
 
     Parameters
     ----------
-    call : Call
+    job : Job
         Its answers must be stored.
 
     Returns
@@ -201,17 +201,17 @@ def weighed(call: Call) -> pd.DataFrame:
         them; and ``mass``, the probability that the unconstrained model gives to first tokens of
         admissible answers. NaN where the call failed.
     """
-    (block,) = call.design.blocks
+    (block,) = job.design.blocks
     index = []
     for inquiry in block.factors["inquiry"]:
         prompt = inquiry.prompt.split("/")[1]
-        expected = stimuli.expected(inquiry.prompt, "", call.labels["ablation"])
+        expected = stimuli.expected(inquiry.prompt, "", job.labels["ablation"])
         for word in expected.words:
             index.append((inquiry.group, prompt, word))
 
-    table = stored(call).read()
-    choices = call.sampling.choices
-    n_words = len(call.sampling.leads)
+    table = stored(job).read()
+    choices = job.sampling.choices
+    n_words = len(job.sampling.leads)
     by_reply = probabilities(table, choices, n_words)
     # The array is (reply, word, choice). The table has one row per word, in the order of `index`.
     wide = pd.DataFrame(
@@ -229,23 +229,23 @@ def weighed(call: Call) -> pd.DataFrame:
     )
 
 
-def loaded_calibrants(calls: Sequence[Call]) -> list[Call]:
-    """Select the calls of calibrants whose weights a run loads, so that they can be asked again.
+def loaded_calibrants(jobs: Sequence[Job]) -> list[Job]:
+    """Select the jobs of calibrants whose weights a run loads, so that they can be asked again.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls of any models.
+    jobs : sequence of Job
+        Jobs of any models.
 
     Returns
     -------
-    list of Call
+    list of Job
         In their order; none if the answers of the calibrants are only read.
     """
     selected = []
-    for call in calls:
-        if is_calibrant(call.model) and call.engine in ("transformers", "vllm"):
-            selected.append(call)
+    for job in jobs:
+        if is_calibrant(job.model) and job.engine in ("transformers", "vllm"):
+            selected.append(job)
     return selected
 
 
@@ -311,7 +311,7 @@ def rating_tables(replies: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     Parameters
     ----------
     replies : DataFrame
-        Replies, as `load_calls` returns them.
+        Replies, as `load_jobs` returns them.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ingroup.inference import Call
+from ingroup.inference import Job
 from ingroup.inference.choices import agreement
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.answers import weighed
@@ -13,13 +13,13 @@ ASKED = ["model", "version", "ablation"]
 WORD = ["group", "prompt", "word"]
 
 
-def most_probable(calls: Sequence[Call]) -> pd.DataFrame:
-    """Read how probable each rating is, for all calls over choices.
+def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
+    """Read how probable each rating is, for all jobs over choices.
 
     Parameters
     ----------
-    calls : sequence of Call
-        Calls with stored answers.
+    jobs : sequence of Job
+        Jobs with stored answers.
 
     Returns
     -------
@@ -28,10 +28,10 @@ def most_probable(calls: Sequence[Call]) -> pd.DataFrame:
         and ``mass``, as `weighed` has them.
     """
     tables = []
-    for call in calls:
-        if call.over_choices:
-            table = weighed(call).reset_index()
-            tables.append(table.assign(model=call.model, **call.labels))
+    for job in jobs:
+        if job.over_choices:
+            table = weighed(job).reset_index()
+            tables.append(table.assign(model=job.model, **job.labels))
     if not tables:
         return pd.DataFrame(columns=[*ASKED, *WORD, "chosen", "mass"])
     return pd.concat(tables)

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ingroup import dictionary, models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import Call, Sampling, excerpts_of
+from ingroup.inference import Job, Sampling, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, CountOrNone, Empty, MinusOne, Temperature, Texts, readable
@@ -124,7 +124,7 @@ def trials(
 
 
 @excerpts_of(GROUPS=[])
-def calls(parameters: Mapping[str, Any]) -> list[Call]:
+def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """Return what a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
 
     Parameters
@@ -134,19 +134,19 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     Returns
     -------
-    list of Call
-        The labels of a call are its version ("EXTENDED", "ORIGINAL"), ablation and round. Each
-        round has a seed of its own. Ratings over choices have one round, and one call for all
+    list of Job
+        The labels of a job are its version ("EXTENDED", "ORIGINAL"), ablation and round. Each
+        round has a seed of its own. Ratings over choices have one round, and one job for all
         prompts that rate the same words.
     """
     groups = parameters["GROUPS"]
     source = f"{len(groups)}-groups" if groups else "groups"
     sections = _sections(parameters)
 
-    every_call = []
+    every_job = []
     for model in models.asked(parameters):
-        make_call = partial(
-            Call,
+        make_job = partial(
+            Job,
             study="stereomap",
             source=source,
             model=model.name,
@@ -158,12 +158,12 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         for number, section in enumerate(sections):
             # Without ABLATION_ROUNDS, the ablations have no rounds.
             if model.over_choices and section.rounds:
-                every_call += _scored_calls(section, parameters, sampling, make_call)
+                every_job += _scored_jobs(section, parameters, sampling, make_job)
             # Sections have seeds of their own.
             seeded = replace(sampling, seed=parameters["SEED"] + number)
             # Models asked over choices are asked for free text too: keywords can only be written.
-            every_call += _text_calls(section, parameters, seeded, make_call)
-    return every_call
+            every_job += _text_jobs(section, parameters, seeded, make_job)
+    return every_job
 
 
 class _Section(NamedTuple):
@@ -177,7 +177,7 @@ class _Section(NamedTuple):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels of the calls."""
+        """Labels of the jobs."""
         return {"version": self.version, "ablation": self.ablation}
 
 
@@ -218,15 +218,15 @@ def _part_name(section: _Section, parameters: Mapping[str, Any]) -> str:
     return "-".join(name)
 
 
-def _scored_calls(
+def _scored_jobs(
     section: _Section,
     parameters: Mapping[str, Any],
     sampling: Sampling,
-    make_call: Callable[..., Call],
-) -> list[Call]:
-    """The calls over choices of a section, one for all prompts in a row with the same words."""
+    make_job: Callable[..., Job],
+) -> list[Job]:
+    """The jobs over choices of a section, one for all prompts in a row with the same words."""
     section_name = _part_name(section, parameters)
-    calls = []
+    jobs = []
     for words, same in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
         prompts = list(same)
         # A batch bears the name of its first prompt.
@@ -240,23 +240,23 @@ def _scored_calls(
             form=parameters["FORM"],
             wording=parameters["WORDING"],
         )
-        call = make_call(
+        job = make_job(
             part=f"{section_name}-{prompt_name}",
             design=design,
             sampling=over_choices(words, sampling),
             labels=section.labels | {"round": 1},
         )
-        calls.append(call)
-    return calls
+        jobs.append(job)
+    return jobs
 
 
-def _text_calls(
+def _text_jobs(
     section: _Section,
     parameters: Mapping[str, Any],
     sampling: Sampling,
-    make_call: Callable[..., Call],
-) -> list[Call]:
-    """The calls for free text of a section, one for each round."""
+    make_job: Callable[..., Job],
+) -> list[Job]:
+    """The jobs for free text of a section, one for each round."""
     section_name = _part_name(section, parameters)
     design = trials(
         section.groups,
@@ -267,16 +267,16 @@ def _text_calls(
         wording=parameters["WORDING"],
     )
 
-    calls = []
+    jobs = []
     for number in range(1, section.rounds + 1):
-        call = make_call(
+        job = make_job(
             part=f"{section_name}-round{number}",
             design=design,
             sampling=replace(sampling, seed=sampling.seed + 1000 * number),
             labels=section.labels | {"round": number},
         )
-        calls.append(call)
-    return calls
+        jobs.append(job)
+    return jobs
 
 
 def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
@@ -312,13 +312,13 @@ def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
     )
 
 
-def overview(asked: Sequence[Call]) -> pd.DataFrame:
+def overview(asked: Sequence[Job]) -> pd.DataFrame:
     """Count the rounds and the prompts of each part of the study.
 
     Parameters
     ----------
-    asked : sequence of Call
-        From `calls`.
+    asked : sequence of Job
+        From `jobs`.
 
     Returns
     -------
@@ -327,12 +327,12 @@ def overview(asked: Sequence[Call]) -> pd.DataFrame:
         number of ``rounds``, and of ``prompts`` in all rounds together.
     """
     rows = []
-    for call in asked:
+    for job in asked:
         row = {
-            "model": call.model,
-            "asked": call.way,
-            **call.labels,
-            "prompts": len(call.design),
+            "model": job.model,
+            "asked": job.way,
+            **job.labels,
+            "prompts": len(job.design),
         }
         rows.append(row)
 

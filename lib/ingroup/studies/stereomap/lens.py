@@ -13,7 +13,7 @@ from ingroup import published
 from ingroup.design import Block
 from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
-from ingroup.inference import Call, rated_by
+from ingroup.inference import Job, rated_by
 from ingroup.inference.reading import Reading
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
@@ -345,7 +345,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """
     words = published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    readings = ways_to_read(_calls(parameters, model))
+    readings = ways_to_read(_jobs(parameters, model))
     scores = {}
     for name, reading in readings.items():
         ratings = _ratings(parameters, model, reading)
@@ -404,19 +404,19 @@ def _group_means(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return statistics.group_means(scores)
 
 
-def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """The calls that rate this model, under the EXTENDED prompts as the paper has them."""
+def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
+    """The jobs that rate this model, under the EXTENDED prompts as the paper has them."""
     labels = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
-    calls = design.calls(parameters)
-    return rated_by(model, [call for call in calls if labels.items() <= call.labels.items()])
+    jobs = design.jobs(parameters)
+    return rated_by(model, [job for job in jobs if labels.items() <= job.labels.items()])
 
 
 def _ratings(
     parameters: Mapping[str, Any], model: str, reading: Reading | None = None
 ) -> pd.DataFrame:
     """Ratings of the EXTENDED prompts: ``group``, ``round``, the words."""
-    calls = _calls(parameters, model)
-    tables = [load(call, parameters["PARSING"], reading) for call in calls]
+    jobs = _jobs(parameters, model)
+    tables = [load(job, parameters["PARSING"], reading) for job in jobs]
     return rating_table(pd.concat(tables))
 
 
@@ -436,13 +436,13 @@ def items(block: Block) -> list[Hashable]:
     return [inquiry.group for inquiry in block.factors["inquiry"]]
 
 
-def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]:
+def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     """Count the paper's prompts for a model, and its groups.
 
     Parameters
     ----------
-    calls : sequence of Call
-        All calls of the whole design, for one model.
+    jobs : sequence of Job
+        All jobs of the whole design, for one model.
     printed : mapping
         The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 
@@ -452,6 +452,6 @@ def extent(calls: Sequence[Call], printed: Mapping[str, str]) -> tuple[int, int]
         The prompts and the items.
     """
     # Ablations shorten the paper's prompts, and later rounds repeat them: `runs` counts those.
-    first = [call for call in calls if call.labels["round"] == 1]
-    paper = [call for call in first if "paper" in call.labels["ablation"]]
-    return n_prompts(paper) * int(printed["runs"]), n_items(calls)
+    first = [job for job in jobs if job.labels["round"] == 1]
+    paper = [job for job in first if "paper" in job.labels["ablation"]]
+    return n_prompts(paper) * int(printed["runs"]), n_items(jobs)

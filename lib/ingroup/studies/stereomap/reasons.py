@@ -21,7 +21,7 @@ def given(replies: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     replies : DataFrame
-        Replies, as `answers.load_calls` returns them.
+        Replies, as `answers.load_jobs` returns them.
 
     Returns
     -------

@@ -145,7 +145,7 @@ def of_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
     Parameters
     ----------
     replies : DataFrame
-        Replies of several models, as `answers.load_calls` returns them.
+        Replies of several models, as `answers.load_jobs` returns them.
     model : str
         The model.
     ablation : str

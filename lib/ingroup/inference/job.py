@@ -1,7 +1,7 @@
-"""A call: one design asked of one model with one sampling, answered into one store.
+"""A job: one design asked of one model with one sampling, answered into one store.
 
-A study's ``calls(parameters)`` defines the address of its answers once. All code that asks, plans,
-reads or records answers goes through these calls.
+A study's ``jobs(parameters)`` defines the address of its answers once. All code that asks, plans,
+reads or records answers goes through these jobs.
 """
 
 import sys
@@ -27,7 +27,7 @@ from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__ or ()}
-Calls = Callable[[Mapping[str, Any]], list["Call"]]  # a study's: parameters to calls
+Jobs = Callable[[Mapping[str, Any]], list["Job"]]  # a study's: parameters to jobs
 SHOWN_PARTS = 3  # of those that a model lacks
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
@@ -53,7 +53,7 @@ def folder_name(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class Job:
     """A design that is asked of a model, and where the answers are.
 
     Attributes
@@ -72,9 +72,9 @@ class Call:
     sampling : Sampling
         How they are asked.
     labels : mapping
-        Columns that tell this call's rows from those of others.
+        Columns that tell this job's rows from those of others.
     settled : bool
-        False where texts of the design are still to be written, so that the call can only be
+        False where texts of the design are still to be written, so that the job can only be
         planned.
     options : mapping
         The engine options that the study sets.
@@ -82,8 +82,8 @@ class Call:
         Where new answers go, if not to ``build/responses``.
     reading : Reading
         How scored answers become numbers; it changes no prompt.
-    wider : Call, optional
-        A recorded call that may hold all trials of this one (:func:`excerpts_of`).
+    wider : Job, optional
+        A recorded job that may hold all trials of this one (:func:`excerpts_of`).
     loaded : str
         The model as it was given, a name or a folder, which is what an engine loads.
     """
@@ -100,7 +100,7 @@ class Call:
     options: dict[str, Any] = field(default_factory=dict)
     root: Path | None = None
     reading: Reading = STORED_MEAN
-    wider: "Call | None" = None
+    wider: "Job | None" = None
     loaded: str = ""
 
     def __post_init__(self) -> None:
@@ -210,7 +210,7 @@ class Call:
         return self.root or paths.RESPONSES
 
     def _stores_below(self, root: Path) -> Iterator[Path]:
-        """Folders with a manifest at this call's addresses; for "stored" with any engine."""
+        """Folders with a manifest at this job's addresses; for "stored" with any engine."""
         for address in self.addresses:
             # A model's name may hold characters that a glob pattern would interpret.
             pattern = escape(str(address))
@@ -220,7 +220,7 @@ class Call:
                 yield file.parent
 
     def _former_folders(self) -> list[Path]:
-        """Folders with all answers to this call, under an earlier name of its engine."""
+        """Folders with all answers to this job, under an earlier name of its engine."""
         folders = []
         for former, current in models.FORMER.items():
             if current != self.engine:
@@ -261,7 +261,7 @@ class Call:
         int
             The number, from 1.
         """
-        # One study has runs, two have rounds, and GIEBench's calls are asked once.
+        # One study has runs, two have rounds, and GIEBench's jobs are asked once.
         return self.labels.get("run", self.labels.get("round", 1))
 
     @property
@@ -302,7 +302,7 @@ class Call:
 
     @property
     def key(self) -> tuple:
-        """Give the index of this call's rows among those of others.
+        """Give the index of this job's rows among those of others.
 
         Returns
         -------
@@ -327,8 +327,8 @@ def _share_of_shards(folder: Path) -> float:
     return len(store.files()) / store.shards
 
 
-def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
-    """Decorate a study's ``calls``, so that any part of the recordings is read instead of asked.
+def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
+    """Decorate a study's ``jobs``, so that any part of the recordings is read instead of asked.
 
     Parameters
     ----------
@@ -338,30 +338,30 @@ def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
     Returns
     -------
     callable
-        Makes the same calls. Those without answers of their own have, as ``wider``, the recorded
-        call of their model, engine, labels and way.
+        Makes the same jobs. Those without answers of their own have, as ``wider``, the recorded
+        job of their model, engine, labels and way.
     """
 
-    def decorate(calls: Calls) -> Calls:
-        @wraps(calls)
-        def with_wider(parameters: Mapping[str, Any]) -> list[Call]:
-            asked = calls(parameters)
+    def decorate(jobs: Jobs) -> Jobs:
+        @wraps(jobs)
+        def with_wider(parameters: Mapping[str, Any]) -> list[Job]:
+            asked = jobs(parameters)
             as_recorded = {**parameters, **stimuli}
-            # These are the recorded calls themselves.
+            # These are the recorded jobs themselves.
             if as_recorded == dict(parameters):
                 return asked
-            # Designs take time to make, so the recorded calls are made only where answers are
+            # Designs take time to make, so the recorded jobs are made only where answers are
             # missing.
-            lacking = {call for call in asked if not _has_own(call)}
+            lacking = {job for job in asked if not _has_own(job)}
             if not lacking:
                 return asked
 
-            recorded = {_name(call): call for call in calls(as_recorded)}
+            recorded = {_name(job): job for job in jobs(as_recorded)}
             widened = []
-            for call in asked:
-                if call in lacking:
-                    call = replace(call, wider=recorded.get(_name(call)))
-                widened.append(call)
+            for job in asked:
+                if job in lacking:
+                    job = replace(job, wider=recorded.get(_name(job)))
+                widened.append(job)
             return widened
 
         return with_wider
@@ -369,14 +369,14 @@ def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
     return decorate
 
 
-def _name(call: Call) -> tuple:
-    """What a call and the recorded call that holds its trials have in common."""
-    return call.key, call.engine, call.way, call.sampling.leads
+def _name(job: Job) -> tuple:
+    """What a job and the recorded job that holds its trials have in common."""
+    return job.key, job.engine, job.way, job.sampling.leads
 
 
-def _has_own(call: Call) -> bool:
-    """Whether a call has a folder with answers that is not an excerpt."""
-    return not all(map(_is_excerpt, call.folders))
+def _has_own(job: Job) -> bool:
+    """Whether a job has a folder with answers that is not an excerpt."""
+    return not all(map(_is_excerpt, job.folders))
 
 
 def _is_excerpt(folder: Path) -> bool:
@@ -400,83 +400,83 @@ def is_recorded(folder: Path) -> bool:
     return paths.RECORDINGS in folder.parents or _is_excerpt(folder)
 
 
-def provide(call: Call) -> None:
-    """Copy a call's answers from the recorded call that holds all its trials, if there is one.
+def provide(job: Job) -> None:
+    """Copy a job's answers from the recorded job that holds all its trials, if there is one.
 
-    Nothing is copied where the call has answers of its own.
+    Nothing is copied where the job has answers of its own.
 
     Parameters
     ----------
-    call : Call
-        A call, with the recorded one as ``wider``.
+    job : Job
+        A job, with the recorded one as ``wider``.
 
     Raises
     ------
     StoreError
         Where the recorded answers cannot be read.
     """
-    if call.wider is None:
+    if job.wider is None:
         return
-    source = call.wider.folder
-    # The wider call may have answers of a run, too; only what the repository brings is copied.
+    source = job.wider.folder
+    # The wider job may have answers of a run, too; only what the repository brings is copied.
     if paths.RECORDINGS not in source.parents:
         return
 
-    study, asked_about, _, part = call.address.parts
+    study, asked_about, _, part = job.address.parts
     folder = paths.RESPONSES / EXCERPTS / study / asked_about / source.parent.name / part
-    excerpt(stored(call.wider), call.wider.design, call.design, call.sampling, folder)
+    excerpt(stored(job.wider), job.wider.design, job.design, job.sampling, folder)
 
 
-def rated(calls: Iterable[Call]) -> list[Call]:
-    """Select the calls whose answers a study analyses.
+def rated(jobs: Iterable[Job]) -> list[Job]:
+    """Select the jobs whose answers a study analyses.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls of any models.
+    jobs : iterable of Job
+        Jobs of any models.
 
     Returns
     -------
-    list of Call
-        Only the calls over choices, where a model has any; else all of its calls.
+    list of Job
+        Only the jobs over choices, where a model has any; else all of its jobs.
     """
-    calls = list(calls)
+    jobs = list(jobs)
     # Where a model was asked in both ways, its free text is there to be compared with its scores.
-    scored_models = {call.model for call in calls if call.over_choices}
-    return [call for call in calls if call.over_choices or call.model not in scored_models]
+    scored_models = {job.model for job in jobs if job.over_choices}
+    return [job for job in jobs if job.over_choices or job.model not in scored_models]
 
 
-def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
-    """Select the calls by which one model is rated.
+def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
+    """Select the jobs by which one model is rated.
 
     Parameters
     ----------
     model : str
         The model, as ``MODELS`` or a table names it.
-    calls : iterable of Call
-        Calls of any models.
+    jobs : iterable of Job
+        Jobs of any models.
 
     Returns
     -------
-    list of Call
-        The `rated` ones of this model's calls that are stored, or of all of them where none is.
+    list of Job
+        The `rated` ones of this model's jobs that are stored, or of all of them where none is.
     """
     name = models.without_place(model)
-    own = [call for call in calls if call.model == name]
+    own = [job for job in jobs if job.model == name]
     return rated(there(own) or own)
 
 
-def there(calls: Iterable[Call]) -> list[Call]:
-    """Select the calls whose answers are stored, all of them and to these prompts.
+def there(jobs: Iterable[Job]) -> list[Job]:
+    """Select the jobs whose answers are stored, all of them and to these prompts.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls, whose answers are copied from recorded ones where they can be (`provide`).
+    jobs : iterable of Job
+        Jobs, whose answers are copied from recorded ones where they can be (`provide`).
 
     Returns
     -------
-    list of Call
+    list of Job
         The stored ones, in their order.
 
     Raises
@@ -485,29 +485,29 @@ def there(calls: Iterable[Call]) -> list[Call]:
         Where stored answers are another model's or engine's.
     """
     complete = []
-    for call in calls:
-        provide(call)
+    for job in jobs:
+        provide(job)
 
         try:
-            store = stored(call)
+            store = stored(job)
         except IdentityError:
             # Answers of another model under this name are a mistake that the user has to hear of.
             raise
         except StoreError:
-            # A call without answers, or with answers to other prompts, is not there.
+            # A job without answers, or with answers to other prompts, is not there.
             continue
         if _is_complete(store):
-            complete.append(call)
+            complete.append(job)
     return complete
 
 
-def kept(calls: Iterable[Call]) -> int:
-    """Count the stored answers to these calls, in shards and journals.
+def kept(jobs: Iterable[Job]) -> int:
+    """Count the stored answers to these jobs, in shards and journals.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls; recorded answers and excerpts do not count.
+    jobs : iterable of Job
+        Jobs; recorded answers and excerpts do not count.
 
     Returns
     -------
@@ -515,8 +515,8 @@ def kept(calls: Iterable[Call]) -> int:
         The number of answers; a store that cannot be read has none.
     """
     n_answers = 0
-    for call in calls:
-        folder = call.folder
+    for job in jobs:
+        folder = job.folder
         if is_recorded(folder):
             continue
 
@@ -529,13 +529,13 @@ def kept(calls: Iterable[Call]) -> int:
     return n_answers
 
 
-def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
+def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
     """Compute the cost of the servers' answers that :func:`kept` counts, in all runs.
 
     Parameters
     ----------
-    calls : iterable of Call
-        Calls of any engines; only those of servers cost.
+    jobs : iterable of Job
+        Jobs of any engines; only those of servers cost.
     parameters : mapping
         The run's parameters, with its prices.
 
@@ -548,9 +548,9 @@ def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
     columns = ["trial", "finish_reason", "prompt_tokens", "output_tokens", "price_share"]
     prompt_tokens = 0.0
     output_tokens = 0.0
-    for call in calls:
-        folder = call.folder
-        if is_recorded(folder) or call.engine not in models.SERVERS:
+    for job in jobs:
+        folder = job.folder
+        if is_recorded(folder) or job.engine not in models.SERVERS:
             continue
 
         with suppress(StoreError):
@@ -569,23 +569,23 @@ def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
     return prices(parameters).cost(prompt_tokens, output_tokens)
 
 
-def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
-    """Ask for the answers that the stores of these calls do not hold yet.
+def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
+    """Ask for the answers that the stores of these jobs do not hold yet.
 
     :func:`stored` then reads them. Each model has one engine, which starts only where an answer is
     missing.
 
     Parameters
     ----------
-    calls : iterable of Call
-        The calls; neighbours of one model and engine share the engine.
+    jobs : iterable of Job
+        The jobs; neighbours of one model and engine share the engine.
     parameters : mapping
         The run's parameters, with the engine options, the prices and the COST_LIMIT.
 
     Returns
     -------
-    list of Call
-        The answered calls. Calls of the engine "stored" without stored answers, and rounds without
+    list of Job
+        The answered jobs. Jobs of the engine "stored" without stored answers, and rounds without
         recordings, are left out and named on the standard error.
 
     Raises
@@ -596,21 +596,21 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     InputError
         Where a COST_LIMIT is given without prices.
     StoreError
-        Where all calls are left out, or a store answers something else or cannot be written.
+        Where all jobs are left out, or a store answers something else or cannot be written.
     ValueError
-        Where a call is not settled.
+        Where a job is not settled.
     """
-    calls = list(calls)
-    _print_choices(calls)
+    jobs = list(jobs)
+    _print_choices(jobs)
     budget = budget_of(parameters)
     # A notebook has only some of the options; `make_engine` has defaults for the rest.
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
-    categories = {call.labels.get("category", "") for call in calls}
-    absent, asked = _unanswered(calls, options)
+    categories = {job.labels.get("category", "") for job in jobs}
+    absent, asked = _unanswered(jobs, options)
     # All keys are checked before the first model answers, which may take hours.
     _check_servers(asked, options)
 
-    for _, group in groupby(asked, lambda call: (call.loaded, call.engine)):
+    for _, group in groupby(asked, lambda job: (job.loaded, job.engine)):
         same_engine = list(group)
         _check_settled(same_engine)
         first = same_engine[0]
@@ -618,109 +618,109 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
         with closing(engine):
             # This first pass only refuses: ambiguous recordings stop the run before anything is
             # stored.
-            for call in same_engine:
-                _can_answer(engine, call, categories)
+            for job in same_engine:
+                _can_answer(engine, job, categories)
 
-            # The engine is turned again for each call, as it has only one round and category at a
+            # The engine is turned again for each job, as it has only one round and category at a
             # time.
-            for call in same_engine:
-                if not _can_answer(engine, call, categories):
-                    absent.append(call)
+            for job in same_engine:
+                if not _can_answer(engine, job, categories):
+                    absent.append(job)
                     continue
                 try:
-                    _fill(call, engine, budget)
+                    _fill(job, engine, budget)
                 except LimitReached as reached:
-                    message = _at_limit(reached, calls, parameters)
+                    message = _at_limit(reached, jobs, parameters)
                     raise EngineError(message) from reached
 
     if absent:
-        _report_absent(absent, calls)
-    return [call for call in calls if call not in absent]
+        _report_absent(absent, jobs)
+    return [job for job in jobs if job not in absent]
 
 
-def _unanswered(calls: Iterable[Call], options: dict[str, Any]) -> tuple[list[Call], list[Call]]:
-    """The calls whose stores lack answers: those of the engine "stored", and those to ask."""
-    # Hashing a model's folder reads all of its weights, and many calls have one model.
+def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
+    """The jobs whose stores lack answers: those of the engine "stored", and those to ask."""
+    # Hashing a model's folder reads all of its weights, and many jobs have one model.
     revision = cache(models.revision)
     absent = []
     asked = []
 
-    for call in calls:
-        if _answered(call, options | call.options, revision):
+    for job in jobs:
+        if _answered(job, options | job.options, revision):
             continue
-        if call.engine == STORED:
-            absent.append(call)
+        if job.engine == STORED:
+            absent.append(job)
         else:
-            asked.append(call)
+            asked.append(job)
     return absent, asked
 
 
-def _check_servers(calls: Iterable[Call], options: dict[str, Any]) -> None:
+def _check_servers(jobs: Iterable[Job], options: dict[str, Any]) -> None:
     """Make and close the engine of each server's model: a missing key is told before any call."""
     by_model = {}
-    for call in calls:
-        if call.engine == "inspect":
-            by_model[call.model] = call
+    for job in jobs:
+        if job.engine == "inspect":
+            by_model[job.model] = job
 
-    for call in by_model.values():
-        engine = make_engine(call.engine, call.loaded, **options | call.options)
+    for job in by_model.values():
+        engine = make_engine(job.engine, job.loaded, **options | job.options)
         engine.close()
 
 
-def _check_settled(calls: Iterable[Call]) -> None:
-    """Raise a ValueError where texts of a call's prompts are still to be written."""
-    for call in calls:
-        if not call.settled:
-            raise ValueError(f"{call.title}: texts of its prompts are still to be written")
+def _check_settled(jobs: Iterable[Job]) -> None:
+    """Raise a ValueError where texts of a job's prompts are still to be written."""
+    for job in jobs:
+        if not job.settled:
+            raise ValueError(f"{job.title}: texts of its prompts are still to be written")
 
 
-def _can_answer(engine: Any, call: Call, categories: Iterable[str]) -> bool:
-    """Turn recordings to a call; whether there are any of its round and category.
+def _can_answer(engine: Any, job: Job, categories: Iterable[str]) -> bool:
+    """Turn recordings to a job; whether there are any of its round and category.
 
-    An engine other than "replay" can always answer. EngineError where prompts of the call have
+    An engine other than "replay" can always answer. EngineError where prompts of the job have
     several recordings that nothing tells apart.
     """
-    if call.engine != "replay":
+    if job.engine != "replay":
         return True
 
-    has_some = engine.turn_to(call.round, call.labels.get("category", ""), categories)
-    engine.tell_apart(call.design)
+    has_some = engine.turn_to(job.round, job.labels.get("category", ""), categories)
+    engine.tell_apart(job.design)
     return has_some
 
 
-def _fill(call: Call, engine: Any, budget: Any) -> None:
-    """Ask a call's missing prompts, and store the replies."""
-    store = open_store(call.folder, call.design, engine, call.sampling, budget=budget)
-    fill(call.design, engine, store, call.sampling, call.title, budget)
+def _fill(job: Job, engine: Any, budget: Any) -> None:
+    """Ask a job's missing prompts, and store the replies."""
+    store = open_store(job.folder, job.design, engine, job.sampling, budget=budget)
+    fill(job.design, engine, store, job.sampling, job.title, budget)
 
 
-def _at_limit(reached: LimitReached, calls: Iterable[Call], parameters: Mapping[str, Any]) -> str:
+def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[str, Any]) -> str:
     """The message of a run that stops at its COST_LIMIT."""
-    cost = money(cost_stored(calls, parameters))
+    cost = money(cost_stored(jobs, parameters))
     return (
-        f"{reached}; {kept(calls):,} replies are stored, which cost {cost} in all "
+        f"{reached}; {kept(jobs):,} replies are stored, which cost {cost} in all "
         "runs, and the same command with a higher COST_LIMIT goes on"
     )
 
 
-def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
+def _report_absent(absent: Sequence[Job], jobs: Sequence[Job]) -> None:
     """Print which answers of which model are left out; a StoreError where all are."""
-    by_model: dict[str, list[Call]] = {}
-    for call in absent:
-        by_model.setdefault(call.model, []).append(call)
+    by_model: dict[str, list[Job]] = {}
+    for job in absent:
+        by_model.setdefault(job.model, []).append(job)
 
     sentences = [shown(_absent_sentence(own)) for own in by_model.values()]
     message = "\n".join(sentences)
     # Without any answer the notebook cannot go on; with some it goes on without the absent ones.
-    if len(absent) == len(calls):
+    if len(absent) == len(jobs):
         raise StoreError(message)
     print(message, file=sys.stderr)
 
 
-def _absent_sentence(absent: Sequence[Call]) -> str:
+def _absent_sentence(absent: Sequence[Job]) -> str:
     """Say which answers of one model are not stored, why, and what asks for them."""
-    scored = [call for call in absent if call.over_choices]
-    free = [call for call in absent if not call.over_choices]
+    scored = [job for job in absent if job.over_choices]
+    free = [job for job in absent if not job.over_choices]
     kinds = []
     if scored:
         kinds.append(f"scored answers{_parts_of(scored)}")
@@ -743,10 +743,10 @@ def _absent_sentence(absent: Sequence[Call]) -> str:
     return sentence
 
 
-def _parts_of(calls: Sequence[Call]) -> str:
+def _parts_of(jobs: Sequence[Job]) -> str:
     """Name parts of a study in brackets, some of them where they are many."""
     # Rounds and categories can have the same labels, so each name is kept once.
-    parts = dict.fromkeys(" ".join(map(str, call.labels.values())) for call in calls)
+    parts = dict.fromkeys(" ".join(map(str, job.labels.values())) for job in jobs)
     named = list(filter(None, parts))
     if not named:
         return ""
@@ -758,11 +758,11 @@ def _parts_of(calls: Sequence[Call]) -> str:
     return f" ({text})"
 
 
-def _print_choices(calls: Iterable[Call]) -> None:
-    """Print which folder is read where several hold answers to the same call."""
+def _print_choices(jobs: Iterable[Job]) -> None:
+    """Print which folder is read where several hold answers to the same job."""
     choices = []
-    for call in calls:
-        folders = call.folders
+    for job in jobs:
+        folders = job.folders
         if len(folders) > 1:
             read, *others = map(str, folders)
             choices.append(f"{read} is read, and not {' or '.join(others)}")
@@ -771,17 +771,17 @@ def _print_choices(calls: Iterable[Call]) -> None:
 
     message = f"several folders hold answers: {'; '.join(choices[:3])}"
     if len(choices) > 3:
-        message += f"; {len(choices) - 3:,} calls more have several, too"
+        message += f"; {len(choices) - 3:,} jobs more have several, too"
     print(message, file=sys.stderr)
 
 
-def _other_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Tell in which of model and engine the manifest of a call's folder differs from the call."""
+def _other_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Tell in which of model and engine the manifest of a job's folder differs from the job."""
     _, _, engine = folder.parent.name.rpartition("@")
-    model = manifest.get("model", call.model)
+    model = manifest.get("model", job.model)
     differences = []
     # The registry knows names, aliases and hub ids of one model as the same.
-    if _model_name(model) != _model_name(call.model):
+    if _model_name(model) != _model_name(job.model):
         differences.append("model")
     if manifest.get("engine", engine) != engine:
         differences.append("engine")
@@ -794,10 +794,10 @@ def _model_name(text: str) -> str:
     return model.name if model else Path(text).name
 
 
-def _check_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
+def _check_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise an IdentityError where a store's answers are another model's or engine's."""
     # The first difference is enough for a sentence.
-    for name in _other_identity(call, folder, manifest):
+    for name in _other_identity(job, folder, manifest):
         raise IdentityError(
             f"{folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
             "place says; nothing was changed: move that folder away"
@@ -809,14 +809,14 @@ def _recorded_chats(file: Path) -> dict[str, str]:
     """Digests of the chats to which recorded stores without one in their manifest are answers."""
     if not file.exists():
         return {}
-    table = read_table(file, ["call", "chats"])
-    return dict(zip(table["call"], table["chats"], strict=True))
+    table = read_table(file, ["job", "chats"])
+    return dict(zip(table["job"], table["chats"], strict=True))
 
 
-def _check_chats(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise a StoreError where a store answers other chats than its call renders now."""
+def _check_chats(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Raise a StoreError where a store answers other chats than its job renders now."""
     digest = chats_digest(folder, manifest)
-    check_chats(folder, digest, call.design.chats_digest)
+    check_chats(folder, digest, job.design.chats_digest)
 
 
 def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
@@ -845,24 +845,24 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
     return digests.get(address, "")
 
 
-def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
-    """Whether a store holds all answers to a call, told without the engine.
+def _answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
+    """Whether a store holds all answers to a job, told without the engine.
 
-    StoreError where it answers something else; for the engine "stored" the call then has none.
+    StoreError where it answers something else; for the engine "stored" the job then has none.
     """
-    # This comes first because it can change which folder the call reads.
-    provide(call)
-    folder = call.folder
+    # This comes first because it can change which folder the job reads.
+    provide(job)
+    folder = job.folder
     file = folder / "manifest.json"
     # Whether recordings changed since is known only by the engine that reads their file.
-    if not file.exists() or call.engine == "replay":
+    if not file.exists() or job.engine == "replay":
         return False
 
     manifest = read_manifest(file)
-    expected = pinned(call.design, call.sampling, manifest["shard_size"])
-    identity = _expected_identity(call, folder, manifest, options, revision)
-    if call.engine == STORED:
-        differences = _other_identity(call, folder, manifest)
+    expected = pinned(job.design, job.sampling, manifest["shard_size"])
+    identity = _expected_identity(job, folder, manifest, options, revision)
+    if job.engine == STORED:
+        differences = _other_identity(job, folder, manifest)
         for name, value in (expected | identity).items():
             if manifest.get(name) != value:
                 differences.append(name)
@@ -873,31 +873,31 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
             print(f"{file} differs in {names} from what is asked", file=sys.stderr)
             return False
 
-    _check_identity(call, folder, manifest)
+    _check_identity(job, folder, manifest)
     has_prompts = manifest.get("prompts") == expected["prompts"]
     has_trials = manifest.get("trials") == expected["trials"]
     # Where prompts or their number differ, the store's own check below names that.
     if has_prompts and has_trials:
-        _check_chats(call, folder, manifest)
+        _check_chats(job, folder, manifest)
 
     # What only the engine could tell is taken from the manifest, so the store compares the rest.
     other = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
-    store = Store(folder, other | expected | identity, call.sampling.max_tokens)
-    return _holds_all(store, call.engine, manifest.get("engine"))
+    store = Store(folder, other | expected | identity, job.sampling.max_tokens)
+    return _holds_all(store, job.engine, manifest.get("engine"))
 
 
 def _expected_identity(
-    call: Call,
+    job: Job,
     folder: Path,
     manifest: Mapping[str, Any],
     options: Mapping[str, Any],
     revision: Callable[[Path], str],
 ) -> dict[str, Any]:
     """What a store's manifest should say about the engine, as far as it is known without it."""
-    if call.engine == STORED:
+    if job.engine == STORED:
         # The other options are those of the engine that this run would use, which may be another
         # one.
-        options = call.options
+        options = job.options
 
     expected = {}
     for name in ("system", "bos", "dtype"):
@@ -908,7 +908,7 @@ def _expected_identity(
         if value != "auto" and manifest.get(name, value) != value:
             expected[name] = value
 
-    model_folder = models.folder(call.loaded)
+    model_folder = models.folder(job.loaded)
     if model_folder:
         is_copied = is_recorded(folder)
         is_packaged = paths.MODELS in model_folder.parents
@@ -938,15 +938,15 @@ def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
     return not (state.cut or (state.failed and retries_failed))
 
 
-def stored(call: Call) -> Store:
-    """Open the answers to a call for reading, as their own manifest describes them.
+def stored(job: Job) -> Store:
+    """Open the answers to a job for reading, as their own manifest describes them.
 
     It needs no engine.
 
     Parameters
     ----------
-    call : Call
-        The call.
+    job : Job
+        The job.
 
     Returns
     -------
@@ -960,20 +960,20 @@ def stored(call: Call) -> Store:
     IdentityError
         Where they are another model's or engine's.
     """
-    folder = call.folder
+    folder = job.folder
     file = folder / "manifest.json"
     if not file.exists():
-        raise StoreError(f"{call.address} holds no answers; run the study again")
+        raise StoreError(f"{job.address} holds no answers; run the study again")
 
     manifest = read_manifest(file)
     # The sampling is not compared: a reader takes what is stored, and `ask` refuses another
     # sampling.
-    is_of_prompts = manifest.get("prompts") == call.design.fingerprint
-    is_of_trials = manifest.get("trials") == len(call.design)
+    is_of_prompts = manifest.get("prompts") == job.design.fingerprint
+    is_of_trials = manifest.get("trials") == len(job.design)
     if not (is_of_prompts and is_of_trials):
         other = "answers to other prompts than the study would ask now"
-        raise StoreError(f"{call.address} holds {other}; run it again")
+        raise StoreError(f"{job.address} holds {other}; run it again")
 
-    _check_identity(call, folder, manifest)
-    _check_chats(call, folder, manifest)
+    _check_identity(job, folder, manifest)
+    _check_chats(job, folder, manifest)
     return Store(folder, manifest)

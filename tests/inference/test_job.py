@@ -1,4 +1,4 @@
-"""Calls: where their answers are, who is asked, and what a study analyses of them."""
+"""Jobs: where their answers are, who is asked, and what a study analyses of them."""
 
 import json
 from dataclasses import replace
@@ -7,8 +7,8 @@ from shutil import copy
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rated, stored
-from ingroup.inference.call import rated_by, there
+from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, rated, stored
+from ingroup.inference.job import rated_by, there
 from toy import Toy, numbers, rendered_otherwise, run
 
 REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "carried.yaml"]
@@ -35,18 +35,18 @@ def roots(tmp_path, monkeypatch):
     def fail(name, model, **options):
         raise AssertionError(f"an engine {name} was made of {model}")
 
-    monkeypatch.setattr(call, "make_engine", fail)
+    monkeypatch.setattr(job, "make_engine", fail)
 
 
-def call_of(plan, model="m", engine="vllm", sampling=OVER_CHOICES, **more):
-    return Call("empathy_gap", "sample-12", model, engine, "P0", plan, sampling, **more)
+def job_of(plan, model="m", engine="vllm", sampling=OVER_CHOICES, **more):
+    return Job("empathy_gap", "sample-12", model, engine, "P0", plan, sampling, **more)
 
 
-def answer(asked_call, root, engine, reply=SCORED, **identity):
-    """Answer a call by some engine below a root; gives the folder."""
-    folder = root / replace(asked_call, engine=engine).address
-    toy = Toy(lambda *_: reply, engine=engine, model=asked_call.model, **identity)
-    run(asked_call.design, folder, toy, sampling=asked_call.sampling)
+def answer(asked_job, root, engine, reply=SCORED, **identity):
+    """Answer a job by some engine below a root; gives the folder."""
+    folder = root / replace(asked_job, engine=engine).address
+    toy = Toy(lambda *_: reply, engine=engine, model=asked_job.model, **identity)
+    run(asked_job.design, folder, toy, sampling=asked_job.sampling)
     return folder
 
 
@@ -69,17 +69,17 @@ def shorten(file):
 def test_the_folder_names_study_stimuli_model_engine_and_setting(plan):
     folder = paths.RESPONSES / "empathy_gap" / "sample-12" / "m@vllm" / "P0+choices"
 
-    assert call_of(plan).folder == folder
-    assert call_of(plan, "n").folder.parents[3] == paths.RESPONSES
-    assert call_of(plan, engine="transformers").folder.parent.name == "m@transformers"
+    assert job_of(plan).folder == folder
+    assert job_of(plan, "n").folder.parents[3] == paths.RESPONSES
+    assert job_of(plan, engine="transformers").folder.parent.name == "m@transformers"
 
 
 def test_free_answers_have_a_folder_of_their_own(plan):
-    assert call_of(plan, sampling=FREE).folder.name == "P0"
+    assert job_of(plan, sampling=FREE).folder.name == "P0"
 
 
 def test_recorded_answers_come_before_those_of_a_run(plan):
-    scored = call_of(plan)
+    scored = job_of(plan)
 
     of_run = answer(scored, paths.RESPONSES, "vllm")
     assert scored.folder == of_run
@@ -89,7 +89,7 @@ def test_recorded_answers_come_before_those_of_a_run(plan):
 
 
 def test_the_engine_stored_finds_the_answers_of_any(plan):
-    scored = call_of(plan, engine="stored")
+    scored = job_of(plan, engine="stored")
     assert scored.folder == paths.RESPONSES / scored.address
 
     of_run = answer(scored, paths.RESPONSES, "transformers")
@@ -101,15 +101,15 @@ def test_the_engine_stored_finds_the_answers_of_any(plan):
 
 
 def test_the_engine_stored_does_not_take_a_model_whose_name_begins_alike(plan):
-    scored = call_of(plan, engine="stored")
+    scored = job_of(plan, engine="stored")
 
-    answer(call_of(plan, "m-2"), paths.RESPONSES, "transformers")
+    answer(job_of(plan, "m-2"), paths.RESPONSES, "transformers")
 
     assert scored.folder == paths.RESPONSES / scored.address
 
 
 def test_a_models_name_may_hold_the_signs_of_a_pattern(plan):
-    scored = call_of(plan, "org/[m]*", engine="stored")
+    scored = job_of(plan, "org/[m]*", engine="stored")
     assert scored.folder.name == "P0+choices"
     assert scored.folder.parent.name == "org--[m]*@stored"
 
@@ -125,14 +125,14 @@ def former(plan):
     def fail_at_7(chat, *_):
         return None if chat[0]["content"] == "7" else "yes"
 
-    earlier = call_of(plan, engine="openai", sampling=FREE)
+    earlier = job_of(plan, engine="openai", sampling=FREE)
     folder = paths.RESPONSES / earlier.address
     run(plan, folder, Toy(fail_at_7, engine="openai", model="m"), 10, FREE)
     return folder
 
 
 def test_complete_answers_under_an_engines_earlier_name_are_read(plan, former):
-    free = call_of(plan, engine="inspect", sampling=FREE)
+    free = job_of(plan, engine="inspect", sampling=FREE)
 
     assert former.parent.name == "m@openai"
     assert free.folder == former
@@ -141,8 +141,8 @@ def test_complete_answers_under_an_engines_earlier_name_are_read(plan, former):
 
 
 def test_other_or_incomplete_answers_under_an_earlier_name_are_not_read(plan, former):
-    free = call_of(plan, engine="inspect", sampling=FREE)
-    warm = call_of(plan, engine="inspect", sampling=Sampling(seed=1, temperature=0.5))
+    free = job_of(plan, engine="inspect", sampling=FREE)
+    warm = job_of(plan, engine="inspect", sampling=Sampling(seed=1, temperature=0.5))
     assert warm.folder == paths.RESPONSES / warm.address
 
     next(former.glob("part-00001*")).unlink()
@@ -153,7 +153,7 @@ def test_other_or_incomplete_answers_under_an_earlier_name_are_not_read(plan, fo
 @pytest.fixture
 def repaired_and_recorded(plan):
     """Two folders of the same answers; the first has a damaged file and a supplement beside."""
-    scored = call_of(plan)
+    scored = job_of(plan)
     repaired = answer(scored, paths.RESPONSES, "vllm")
     recorded = answer(scored, paths.RECORDINGS / "m", "vllm")
     shard = repaired / "part-00000.parquet"
@@ -166,11 +166,11 @@ def test_a_damaged_file_and_a_supplement_do_not_decide_whose_answers_are_read(
     plan, repaired_and_recorded, capsys
 ):
     repaired, recorded = repaired_and_recorded
-    scored = call_of(plan, engine="stored")
+    scored = job_of(plan, engine="stored")
     capsys.readouterr()
 
     assert scored.folder == recorded
-    assert call_of(plan).folder == recorded
+    assert job_of(plan).folder == recorded
     assert ask([scored], {}) == [scored]
     said = f"several folders hold answers: {recorded} is read, and not {repaired}\n"
     assert capsys.readouterr().err == said
@@ -178,7 +178,7 @@ def test_a_damaged_file_and_a_supplement_do_not_decide_whose_answers_are_read(
 
 def test_recorded_answers_are_read_first_though_both_lack_a_shard(plan, repaired_and_recorded):
     repaired, recorded = repaired_and_recorded
-    scored = call_of(plan, engine="stored")
+    scored = job_of(plan, engine="stored")
 
     (repaired / "part-00000.parquet").unlink()
     (recorded / "part-00000.parquet").rename(recorded / "part-00000.parquet.damaged")
@@ -189,7 +189,7 @@ def test_recorded_answers_are_read_first_though_both_lack_a_shard(plan, repaired
 def test_a_recording_that_is_its_own_root_is_one_folder(plan, capsys):
     """``make record`` writes new answers into the folder of recordings."""
     root = paths.RECORDINGS / "m"
-    scored = call_of(plan, root=root)
+    scored = job_of(plan, root=root)
     recorded = answer(scored, root, "vllm")
     capsys.readouterr()
 
@@ -199,21 +199,21 @@ def test_a_recording_that_is_its_own_root_is_one_folder(plan, capsys):
 
 
 def test_the_choice_among_several_folders_is_one_line(plan, capsys):
-    calls = [call_of(plan, f"m{number}") for number in range(5)]
-    for scored in calls:
+    jobs = [job_of(plan, f"m{number}") for number in range(5)]
+    for scored in jobs:
         answer(scored, paths.RESPONSES, "vllm")
         answer(scored, paths.RECORDINGS / scored.model, "vllm")
     capsys.readouterr()
 
-    ask(calls, {})
+    ask(jobs, {})
 
     said = capsys.readouterr().err
     assert said.count("is read, and not") == 3
-    assert said.endswith("; 2 calls more have several, too\n")
+    assert said.endswith("; 2 jobs more have several, too\n")
 
 
 def test_of_several_stores_the_one_with_most_shards_is_read(plan):
-    scored = call_of(plan, engine="stored")
+    scored = job_of(plan, engine="stored")
     first_by_name = answer(scored, paths.RESPONSES, "transformers")
     second_by_name = answer(scored, paths.RESPONSES, "vllm")
     assert scored.folder == first_by_name
@@ -232,13 +232,13 @@ def asks(engine, model):
 
 
 def test_where_nothing_is_missing_no_engine_is_made(plan):
-    scored = call_of(plan)
+    scored = job_of(plan)
     answer(scored, paths.RESPONSES, "vllm", revision="a", bos="template", dtype="float32")
     given = {"BOS": "template", "DTYPE": "auto", "BATCH_SIZE": 64}
 
     assert ask([scored], given) == [scored]
     with asks("vllm", "m"):
-        ask([call_of(plan, sampling=FREE)], given)
+        ask([job_of(plan, sampling=FREE)], given)
 
     shorten(next(scored.folder.glob("part-00000*")))
     with asks("vllm", "m"):
@@ -246,14 +246,14 @@ def test_where_nothing_is_missing_no_engine_is_made(plan):
 
 
 def test_a_server_that_cannot_be_asked_is_said_before_others_are_asked(plan):
-    of_server = call_of(plan, "n", engine="inspect")
+    of_server = job_of(plan, "n", engine="inspect")
 
     with asks("inspect", "n"):
-        ask([call_of(plan), of_server], {})
+        ask([job_of(plan), of_server], {})
 
 
 def test_what_was_kept_on_the_way_is_not_all(plan):
-    scored = call_of(plan)
+    scored = job_of(plan)
     answer(scored, paths.RESPONSES, "vllm")
     (scored.folder / "journal.jsonl").write_text("{}")
 
@@ -263,8 +263,8 @@ def test_what_was_kept_on_the_way_is_not_all(plan):
 
 def test_failed_calls_are_a_reason_to_ask_a_server_again_and_no_other(plan):
     failed = Reply(None, "failed", error="no net")
-    of_vllm = call_of(plan, engine="vllm")
-    of_server = call_of(plan, engine="inspect")
+    of_vllm = job_of(plan, engine="vllm")
+    of_server = job_of(plan, engine="inspect")
     answer(of_vllm, paths.RESPONSES, "vllm", failed)
     answer(of_server, paths.RESPONSES, "inspect", failed)
 
@@ -275,8 +275,8 @@ def test_failed_calls_are_a_reason_to_ask_a_server_again_and_no_other(plan):
 
 @pytest.fixture
 def answered(plan):
-    """A call answered with the released tokens in front, system turns kept, in float32."""
-    scored = call_of(plan)
+    """A job answered with the released tokens in front, system turns kept, in float32."""
+    scored = job_of(plan)
     answer(scored, paths.RESPONSES, "vllm", bos="released", system="keep", dtype="float32")
     return scored
 
@@ -307,8 +307,8 @@ def test_answers_over_other_choices_are_refused(answered):
 
 
 def test_what_is_recorded_with_another_sampling_is_asked_anew_elsewhere(plan):
-    first = call_of(plan, sampling=Sampling(temperature=1.0, seed=1))
-    second = call_of(plan, sampling=Sampling(temperature=1.0, seed=2))
+    first = job_of(plan, sampling=Sampling(temperature=1.0, seed=1))
+    second = job_of(plan, sampling=Sampling(temperature=1.0, seed=2))
     second_stored = replace(second, engine="stored")
 
     recorded = answer(first, paths.RECORDINGS / "m", "vllm")
@@ -324,13 +324,13 @@ def test_what_is_recorded_with_another_sampling_is_asked_anew_elsewhere(plan):
 
 @pytest.fixture
 def trained(plan):
-    """A model of a folder, a call that it answered, and its revision then."""
+    """A model of a folder, a job that it answered, and its revision then."""
     folder = paths.MODELS / "m"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    revision = call.models.revision(folder)
+    revision = job.models.revision(folder)
 
-    scored = call_of(plan)
+    scored = job_of(plan)
     answer(scored, paths.RESPONSES, "vllm", revision=revision)
     assert ask([scored], {}) == [scored]
     return folder, scored, revision
@@ -361,11 +361,11 @@ def test_weights_that_were_made_here_need_not_be_those_that_answered(trained):
 
 
 def test_stored_answers_of_another_model_are_not_shown_as_its_own(plan, capsys):
-    folder = answer(call_of(plan), paths.RESPONSES, "vllm")
+    folder = answer(job_of(plan), paths.RESPONSES, "vllm")
     folder.parent.rename(folder.parent.with_name("other@vllm"))
 
     with pytest.raises(StoreError, match=r"^other: scored answers are not stored, and"):
-        ask([call_of(plan, "other", "stored")], {})
+        ask([job_of(plan, "other", "stored")], {})
 
     said = "other@vllm/P0+choices/manifest.json differs in model from what is asked\n"
     assert capsys.readouterr().err.endswith(said)
@@ -374,8 +374,8 @@ def test_stored_answers_of_another_model_are_not_shown_as_its_own(plan, capsys):
 @pytest.mark.parametrize("recorded", [True, False], ids=["RECORDINGS", "RESPONSES"])
 @pytest.mark.parametrize(("name", "value"), [("model", "other"), ("engine", "transformers")])
 def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, recorded, name, value):
-    scored = call_of(plan)
-    free = call_of(plan, sampling=FREE)
+    scored = job_of(plan)
+    free = job_of(plan, sampling=FREE)
     root = paths.RECORDINGS / "m" if recorded else paths.RESPONSES
     answer(scored, root, "vllm")
     answer(free, paths.RESPONSES, "vllm", Reply("1", "stop"))
@@ -396,8 +396,8 @@ def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, recorded, 
 
 @pytest.fixture
 def rendered(plan):
-    """A call that is answered, and the same by other code that renders its chats."""
-    scored = call_of(plan)
+    """A job that is answered, and the same by other code that renders its chats."""
+    scored = job_of(plan)
     answer(scored, paths.RESPONSES, "vllm")
     return scored, replace(scored, design=rendered_otherwise(plan))
 
@@ -420,7 +420,7 @@ def test_answers_to_chats_that_other_code_rendered_are_not_completed(rendered):
 
 def test_recordings_without_the_chats_in_their_manifest_have_them_in_a_table(plan):
     """The table is read once, so this needs a folder of its own."""
-    scored = call_of(plan)
+    scored = job_of(plan)
     answer(scored, paths.RECORDINGS / "m", "vllm")
     file = scored.folder / "manifest.json"
     manifest = json.loads(file.read_text())
@@ -428,7 +428,7 @@ def test_recordings_without_the_chats_in_their_manifest_have_them_in_a_table(pla
     file.write_text(json.dumps(manifest))
 
     row = f'"m/{scored.address.as_posix()}",{plan.chats_digest}'
-    (paths.RECORDINGS / "chats.csv").write_text(f"call,chats\n{row}\n")
+    (paths.RECORDINGS / "chats.csv").write_text(f"job,chats\n{row}\n")
 
     assert stored(scored).manifest == manifest
     with pytest.raises(StoreError, match=OTHER_CHATS):
@@ -444,7 +444,7 @@ def test_recordings_without_the_chats_in_their_manifest_have_them_in_a_table(pla
     ids=["folder", "registry"],
 )
 def test_a_folder_a_name_on_the_hub_and_the_registrys_name_are_one_model(asked, stored_name, plan):
-    scored = call_of(plan, asked)
+    scored = job_of(plan, asked)
     folder = answer(scored, paths.RESPONSES, "vllm")
 
     change_manifest(folder, model=stored_name)
@@ -456,29 +456,29 @@ def test_a_folder_a_name_on_the_hub_and_the_registrys_name_are_one_model(asked, 
 
 
 def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):
-    folder = answer(call_of(plan), paths.RESPONSES, "vllm")
+    folder = answer(job_of(plan), paths.RESPONSES, "vllm")
     shard = next(folder.glob("part-00000*"))
     shorten(shard)
     capsys.readouterr()
 
     with pytest.raises(StoreError, match="m: scored answers are not stored"):
-        ask([call_of(plan, engine="stored")], {})
+        ask([job_of(plan, engine="stored")], {})
 
     assert capsys.readouterr().err == f"{shard} is damaged\n"
 
 
 @pytest.fixture
 def present(plan):
-    """A call to stored answers that are there."""
-    scored = call_of(plan, engine="stored")
+    """A job to stored answers that are there."""
+    scored = job_of(plan, engine="stored")
     answer(scored, paths.RESPONSES, "vllm")
     return scored
 
 
 @pytest.fixture
 def absent(plan):
-    """A call to stored answers that are not there."""
-    return call_of(plan, "n", "stored", labels={"setting": "P"})
+    """A job to stored answers that are not there."""
+    return job_of(plan, "n", "stored", labels={"setting": "P"})
 
 
 def test_what_is_only_stored_is_left_out_where_it_is_not_here(present, absent, capsys):
@@ -508,19 +508,19 @@ def test_where_nothing_is_stored_whole_the_run_stops(present, absent):
 
 
 def test_each_model_without_stored_answers_has_its_sentence(plan):
-    calls = [call_of(plan, f"m{number}", engine="stored") for number in range(5)]
+    jobs = [job_of(plan, f"m{number}", engine="stored") for number in range(5)]
 
     with pytest.raises(StoreError, match=r"(m\d: scored answers are not stored.*\n?){5}$"):
-        ask(calls, {})
+        ask(jobs, {})
 
 
 # ---- what a study analyses -----------------------------------------------------------------------
 
 
 def test_a_model_that_was_asked_over_choices_is_analysed_by_that(plan):
-    free = call_of(plan, sampling=FREE)
-    scored = call_of(plan)
-    other_free = call_of(plan, "n", sampling=FREE)
+    free = job_of(plan, sampling=FREE)
+    scored = job_of(plan)
+    other_free = job_of(plan, "n", sampling=FREE)
 
     assert rated(iter([free, scored, other_free])) == [scored, other_free]
     assert rated([free, other_free]) == [free, other_free]
@@ -533,21 +533,21 @@ def test_what_is_stored_costs_what_each_reply_was_bought_at(plan):
     given = {"PRICE_IN": 1.0, "PRICE_OUT": 3.0, "BATCH": True}
     single = Reply("1", "stop", 10, 0, 20)
     in_batch = single._replace(price_share=0.5)
-    served = call_of(plan, "one", "inspect", FREE)
-    batched = call_of(plan, "two", "inspect", FREE)
-    local = call_of(plan, "three", "vllm", FREE)
+    served = job_of(plan, "one", "inspect", FREE)
+    batched = job_of(plan, "two", "inspect", FREE)
+    local = job_of(plan, "three", "vllm", FREE)
     answer(served, paths.RESPONSES, "inspect", single)
     answer(batched, paths.RESPONSES, "inspect", in_batch)
     answer(local, paths.RESPONSES, "vllm", single)
 
     price_of_one = (10 * 1.0 + 20 * 3.0) / 1e6
     price = len(plan) * price_of_one
-    assert call.cost_stored([served, local], given) == pytest.approx(price)
-    assert call.cost_stored([served, batched, local], given) == pytest.approx(1.5 * price)
+    assert job.cost_stored([served, local], given) == pytest.approx(price)
+    assert job.cost_stored([served, batched, local], given) == pytest.approx(1.5 * price)
 
     store = stored(batched)
     with store.writing():
         store.journal().add(0, in_batch)
 
-    with_journal = call.cost_stored([batched], given)
+    with_journal = job.cost_stored([batched], given)
     assert with_journal == pytest.approx(0.5 * price + 0.5 * price_of_one)
