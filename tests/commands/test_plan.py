@@ -275,7 +275,7 @@ def test_the_jobs_of_a_notebook_are_made_once(monkeypatch):
         notebooks.append(notebook)
         return jobs_of(notebook, values)
 
-    monkeypatch.setattr(plan, "calls_of", counted)
+    monkeypatch.setattr(plan, "jobs_of", counted)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
 

@@ -13,7 +13,7 @@ import pytest
 
 from fake_openai import FakeOpenAI, completion, fault, ok
 from ingroup import paths
-from ingroup.commands.parameters import calls_of, merged
+from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import ask, stored, usage
 from ingroup.studies.biased_samaritan import stimuli as samaritan
 
@@ -224,7 +224,7 @@ def ask_server(server, notebook, given):
     """Ask a study's prompts of a server."""
     with server.running() as address:
         parameters = merged(notebook, "demo", given | {"BASE_URL": f"{address}/v1"})
-        return ask(calls_of(notebook, parameters), parameters)
+        return ask(jobs_of(notebook, parameters), parameters)
 
 
 def load_answers(calls):
