@@ -614,7 +614,7 @@ def revision(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def carried() -> dict[str, dict[str, str]]:
+def carried() -> dict[str, dict[str, Any]]:
     """Read which models a registry's package carries.
 
     Returns

@@ -364,16 +364,19 @@ def left_out(planned: Sequence[Job], asked: Sequence[Job]) -> HTML:
     """
     wanted = rated(planned)
     lines = []
+    lacking_models = []
     for model in dict.fromkeys(job.model for job in wanted):
         of_model = [job for job in wanted if job.model == model]
         lacking = [job for job in of_model if job not in asked]
         if lacking:
             lines.append(_lacking_line(model, lacking, len(of_model)))
+            lacking_models.append(model)
     if not lines:
         return HTML("")
 
     head = "Not in this run, because these answers are not recorded:"
-    return HTML(f"<blockquote>{head}<ul>{''.join(lines)}</ul></blockquote>")
+    remedy = _remedy(lacking_models)
+    return HTML(f"<blockquote>{head}<ul>{''.join(lines)}</ul>{remedy}</blockquote>")
 
 
 def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
@@ -385,11 +388,24 @@ def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
     elif len(parts) > SHOWN_PARTS:
         what = f"{what} and {len(parts) - SHOWN_PARTS} more parts"
 
-    line = f"<b>{escape(models.label(model))}</b>: {escape(what)}"
-    remedy = models.how_to_ask(model)
-    if remedy:
-        line = f"{line}. To ask it now: <code>{escape(remedy)}</code>"
-    return f"<li>{line}</li>"
+    return f"<li><b>{escape(models.label(model))}</b>: {escape(what)}</li>"
+
+
+def _remedy(lacking_models: Sequence[str]) -> str:
+    """How to ask these models, in a cell and on the command line, in HTML; "" where none can be."""
+    carried = models.carried()
+    asked_live = [f"{model}@transformers" for model in lacking_models if model in carried]
+    if not asked_live:
+        return ""
+    in_cell = json.dumps(asked_live)
+    on_command_line = ";".join(asked_live)
+    gigabytes = sum(about["megabytes"] for about in carried.values()) / 1000
+    return (
+        "<p>To ask now: run <code>make model</code> in a terminal "
+        f"(it fetches {gigabytes:.1f} GB). Then write <code>MODELS = {escape(in_cell)}</code> in "
+        f"the cell of parameters and run all cells, or call make with <code>MODELS='{escape(on_command_line)}'</code>. "
+        "<code>make plan</code> says how many prompts that are.</p>"
+    )
 
 
 def took(

@@ -191,6 +191,17 @@ def test_each_study_reads_part_of_what_is_recorded(notebook, given, model, tmp_p
     assert texts.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("n_events", [2, 5, 11])
+def test_fewer_events_have_the_real_models_numbers_and_texts(n_events, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    given = {"N_EVENTS": str(n_events), "MODELS": "smollm2-135m-instruct"}
+
+    jobs = demo_jobs("10_empathy_gap", **given)
+
+    assert {job.way for job in jobs} == {"over choices", "freely"}
+    assert there(jobs) == jobs
+
+
 @pytest.mark.parametrize("notebook", [notebook for notebook, _ in SUBSETS])
 def test_the_stimuli_of_the_recordings_are_those_of_the_default_run(notebook):
     """What `excerpts_of` names in each design is what the demo profile and the notebooks say."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths, published
+from ingroup.design import tenth
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import COLUMNS, EMOTIONS, load_events
 from ingroup.tables import InputError
@@ -220,7 +221,7 @@ def write(file: Path, *lines: str, header: str = HEADER) -> str:
 def test_sample_has_six_narratives_for_each_emotion_in_order():
     events = load_events()
 
-    assert list(events.columns) == list(COLUMNS)
+    assert list(events.columns) == [*COLUMNS, "freely"]
     assert events["emotion"].tolist() == np.repeat(EMOTIONS, 6).tolist()
     assert events["text_id"].tolist() == [str(number) for number in range(1, 73)]
     assert events["generated_text"].is_unique
@@ -310,11 +311,32 @@ def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
 
     assert events.index.tolist() == list(range(n_events))
     assert events["emotion"].is_monotonic_increasing
-    first_turns = sorted(turns)[:n_events]
-    expected = Counter(emotion for _, emotion in first_turns)
+    dealt_first = tenth(sorted(sizes), least=2) if n_events < len(sizes) else sizes
+    order = sorted(turns, key=lambda turn: (turn[0], turn[1] not in dealt_first, turn[1]))
+    expected = Counter(emotion for _, emotion in order[:n_events])
     assert events.groupby("emotion").size().to_dict() == expected
     for _, rows in events.groupby("emotion"):
         assert rows["text_id"].tolist() == [str(number) for number in range(len(rows))]
+
+
+@pytest.mark.parametrize("n_events", range(1, 12))
+def test_a_sample_of_fewer_events_than_emotions_is_part_of_the_recorded_one(n_events):
+    """Twelve events are recorded; two of them also in free text."""
+    recorded = load_events(n_events=12)
+    larger = load_events(n_events=n_events + 1)
+    names = set(recorded.text_id[recorded.freely])
+    assert len(names) == 2
+
+    events = load_events(n_events=n_events)
+
+    assert set(events.text_id) < set(larger.text_id) <= set(recorded.text_id)
+    assert set(events.text_id[events.freely]) <= names
+    assert events.freely.sum() == min(n_events, 2)
+
+
+@pytest.mark.parametrize(("n_events", "n_freely"), [(12, 2), (24, 3), (72, 8), (None, 8)])
+def test_a_tenth_of_the_events_is_asked_freely(n_events, n_freely):
+    assert load_events(n_events=n_events).freely.sum() == n_freely
 
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
@@ -355,7 +377,7 @@ def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path)
     events = load_events(file)
 
     first = events.loc[0]
-    assert list(events.columns) == list(COLUMNS)
+    assert list(events.columns) == [*COLUMNS, "freely"]
     assert first["emotion"] == "joy"
     assert first["text_id"] == "7"
     assert first["generated_text"] == "it rained"

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from ingroup import models
 from ingroup import parameters as shared
-from ingroup.design import Block, Design, Message, tenth
+from ingroup.design import Block, Design, Message
 from ingroup.inference import EngineError, Job, excerpts_of, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
@@ -305,8 +305,7 @@ def _parts(
         corpus = parameters["CORPUS"]
         raise InputError(f"the corpus {corpus} lacks the form that SETTINGS show ({forms})")
 
-    # Paired tests need two events, also among the few.
-    few_events = events.iloc[tenth(range(len(events)), least=2)]
+    few_events = events[events.freely]
     categories = parameters["CATEGORIES"] or stimuli.categories()
     parts = []
     for setting in shown:

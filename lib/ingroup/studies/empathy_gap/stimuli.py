@@ -4,17 +4,18 @@ The prompts stand there word for word; this module only reads, checks and fills 
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
 
 from ingroup import corpora, paths
-from ingroup.design import Message, filled
+from ingroup.design import Message, filled, tenth
 from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 UNSPECIFIED = "unspecified"  # the group of "a person", who is in no group
@@ -358,8 +359,9 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     -------
     DataFrame
         One row per event with the columns `COLUMNS`, all text, NaN for a form that the corpus does
-        not have. Emotions are sorted by name; an emotion's events keep the order of the files (by
-        name) and their lines.
+        not have. ``freely`` marks the fixed random tenth, at least two, that a model is asked in
+        free text, too, if it is asked over choices. Emotions are sorted by name; an emotion's
+        events keep the order of the files (by name) and their lines.
 
     Raises
     ------
@@ -372,6 +374,9 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     -----
     The sample draws nothing at random. It deals the emotions' first events, then their second ones,
     and so on, until there are enough. A smaller sample is therefore part of a larger one.
+
+    A sample with fewer events than emotions deals two of them first: those that are asked freely in
+    the sample of one event per emotion, which is recorded. So it is read from the recordings.
 
     Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt and
     for shame, 6,050 in all. Hou et al. 2025, section 3.2, print 225 for the two.
@@ -387,7 +392,7 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     events = events.reindex(columns=COLUMNS).astype("str")
     events = events.sort_values("emotion", kind="stable", ignore_index=True)
     if n_events is None:
-        return events
+        return _with_tenth(events)
 
     if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
         raise InputError(
@@ -396,9 +401,29 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
         )
     # How many events of its emotion come before each: all with 0 first, then all with 1.
     turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
-    # The index is sorted, so that the events go back into the order of the corpus.
-    dealt = turn.index[:n_events].sort_values()
-    return events.loc[dealt].reset_index(drop=True)
+    emotions = list(events.emotion.unique())
+    if n_events >= len(emotions):
+        # The index is sorted, so that the events go back into the order of the corpus.
+        dealt = turn.index[:n_events].sort_values()
+        return _with_tenth(events.loc[dealt])
+
+    # The recordings have free text about these emotions alone.
+    is_freely = events.emotion.isin(_tenth(emotions))
+    order = pd.DataFrame({"turn": turn, "is_scored_only": ~is_freely})
+    first_dealt = order.sort_values(["turn", "is_scored_only"], kind="stable").index
+    dealt = first_dealt[:n_events].sort_values()
+    return events.assign(freely=is_freely).loc[dealt].reset_index(drop=True)
+
+
+def _with_tenth(events: pd.DataFrame) -> pd.DataFrame:
+    """The events with the column ``freely``, numbered from 0."""
+    events = events.reset_index(drop=True)
+    return events.assign(freely=events.index.isin(_tenth(events.index)))
+
+
+def _tenth(levels: Sequence[Any]) -> list[Any]:
+    """A fixed random tenth of the levels; paired tests need two events."""
+    return tenth(levels, least=2)
 
 
 def _read(file: Path) -> pd.DataFrame:
