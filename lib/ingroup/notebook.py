@@ -403,7 +403,8 @@ def _remedy(lacking_models: Sequence[str]) -> str:
     return (
         "<p>To ask now: run <code>make model</code> in a terminal "
         f"(it fetches {gigabytes:.1f} GB). Then write <code>MODELS = {escape(in_cell)}</code> in "
-        f"the cell of parameters and run all cells, or call make with <code>MODELS='{escape(on_command_line)}'</code>. "
+        "the cell of parameters and run all cells, or call make with "
+        f"<code>MODELS='{escape(on_command_line)}'</code>. "
         "<code>make plan</code> says how many prompts that are.</p>"
     )
 

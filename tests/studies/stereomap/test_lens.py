@@ -128,7 +128,7 @@ def test_claims_name_their_prompts_and_a_single_round(n_rounds, names, monkeypat
     ratings.insert(0, "group", [*anchors, "Men", "Women", "Nerds"])
     of_rounds = pd.concat([ratings.assign(round=turn) for turn in range(n_rounds)])
     monkeypatch.setattr(lens, "_ratings", lambda *_: of_rounds)
-    monkeypatch.setattr(lens, "_calls", lambda *_: [])
+    monkeypatch.setattr(lens, "_jobs", lambda *_: [])
     monkeypatch.setattr(lens, "ways_to_read", lambda jobs: {"free": FREE})
 
     table = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1, "SEED": 0})
