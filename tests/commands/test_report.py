@@ -1097,6 +1097,18 @@ def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
 # ---- links to tables and to the glossary ---------------------------------------------------------
 
 
+def test_a_search_leaves_out_the_changelog(project):
+    """Sphinx reads this from the head of a page; other guides are found."""
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        (project / name).write_text("# Heading\n")
+    execute(project, "10_s", "# S")
+    page_of("10_s")
+
+    sources = paths.BUILD / "sources"
+    assert (sources / "CHANGELOG.md").read_text() == "---\nnosearch: true\n---\n# Heading\n"
+    assert (sources / "CONTRIBUTING.md").read_text() == "# Heading\n"
+
+
 def test_the_name_of_a_table_leads_to_the_cell_that_makes_it(project):
     """Of the study of the last notebook before it; to the file where no cell names the table."""
     folder = project / "build" / "tables"
