@@ -364,6 +364,25 @@ def test_a_verdict_stays_in_view_and_no_table_is_cut(browser, default):
         assert max(heights, default=0) < 2000, name  # a long table is folded
 
 
+def test_on_paper_type_can_be_read_and_no_table_leaves_the_page(browser, default):
+    """Tables have type of 8 points; a very wide one has a page across and at least 4.5 points."""
+    for name in notebooks(default):
+        page = Visitor(browser, default, DESKTOP).open(name)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('.scroll table')]"
+            ".map(e => 8 * (parseFloat(e.style.zoom) || 1))"
+        )
+        assert min(sizes, default=8) >= 4.5, name
+        beyond = page.evaluate(
+            "[...document.querySelectorAll('.scroll')]"
+            ".filter(e => e.scrollWidth > e.clientWidth + 1)"
+            ".map(e => e.textContent.trim().slice(0, 60))"
+        )
+        assert beyond == [], name
+
+
 # ---- one of everything ---------------------------------------------------------------------------
 
 

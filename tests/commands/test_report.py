@@ -336,6 +336,48 @@ def test_a_claim_leads_to_its_figure_table_and_code(project):
     assert f'{sentence} <a href="10_s_one.html">10_s_one</a></li>' in page
 
 
+def test_the_table_behind_a_claim_is_shown_where_it_is_written(project):
+    """A link to a CSV file alone would open a file without a word about its columns."""
+    write_claims(project)
+    execute(project, "10_s_one", "# One", new_code_cell('out.write(t, "table02")'))
+    tables = project / "build" / "tables" / "s_one"
+    tables.mkdir()
+    (tables / "table02.csv").write_text("a\n1\n")
+
+    row = re.search(r'<td class="links">(.*?)</td>', page_of("index"))[1]
+    assert unescape(row).strip() == '<a href="10_s_one.html#csv-table02">study\'s table</a>'
+    assert 'id="csv-table02"' in page_of("10_s_one")
+
+
+@pytest.mark.parametrize(
+    ("files", "opening"),
+    [
+        (["figure3"], "figure3"),
+        (["figure3", "figure3_models"], "figure3_models"),  # all models in one figure
+        ([], "figure3"),
+    ],
+)
+def test_a_page_opens_with_the_figure_behind_its_claims(files, opening, project):
+    """Not with its first figure, which may show something else."""
+    write_claims(project)
+    png = base64.b64encode(b"x").decode()
+    pictures = [new_output("display_data", data={"image/png": png})]
+    cells = []
+    for name in ("shares", "figure3", "figure3_models"):
+        cells.append(new_code_cell(f'out.save(fig, "{name}", models)', outputs=pictures))
+    execute(project, "10_s_one", "# One", *cells)
+    folder = project / "figures" / "s_one"
+    folder.mkdir()
+    for name in files:
+        (folder / f"{name}.png").write_bytes(b"x")
+
+    contents, _ = report.gather(paths.DEFAULT_RUN, project / "site")
+    figure = book._figures_of_claims(contents)["s_one"]
+    (page,) = contents.pages
+    assert f'"{opening}"' in page.opens_with(contents.pages, figure).source
+    assert '"shares"' in page.opens_with(contents.pages, "").source
+
+
 def test_files_are_linked_below_the_cell_that_names_them(project):
     """Those of another model, too; a text without a name, as in fillna(""), names none."""
     folder = project / "build" / "tables" / "s_one"
@@ -390,6 +432,19 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
     assert "<script>" not in page
     assert "\u202e" not in page
     assert 'class="behind"' not in page_of("20_s_two")
+
+
+def test_replies_of_real_models_come_before_those_of_calibrants(project):
+    folder = write_claims(project)
+    row = {"study": "s_one", "trial": 1, "prompt": "How much?", "reply": "5"}
+    asked = [("calibrant", "refused"), ("m", "cut"), ("calibrant", "cut"), ("m", "refused")]
+    rows = [row | {"model": model, "kind": kind} for model, kind in asked]
+    pd.DataFrame(rows).to_csv(folder / "replies.csv", index=False)
+
+    examples = report.replies(folder.parent)["s_one"]
+
+    shown = [(one["model"], one["kind"]) for (one,) in examples]
+    assert shown == [("m", "cut"), ("m", "refused"), ("calibrant", "refused"), ("calibrant", "cut")]
 
 
 # ---- printed or planted, and here ----------------------------------------------------------------
@@ -963,6 +1018,30 @@ def test_no_text_becomes_a_tag_or_attribute_that_does_something(text):
         assert ("href", "javascript:") not in cleaned.attributes
 
 
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (["bias", "low", "high", "p", "n", "finding", "more"], "bias low high finding p n more"),
+        (["bias", "low", "high", "p", "finding"], "bias low high finding p"),
+        (["bias", "low", "high", "finding", "p"], "bias low high finding p"),
+        (["finding", "low", "high"], "finding low high"),
+        (["bias", "p", "finding"], "bias p finding"),  # without an interval
+    ],
+)
+def test_a_finding_stands_next_to_the_interval_of_its_estimate(columns, shown):
+    """Also in a row below a cell that spans rows."""
+    groups = pd.MultiIndex.from_tuples([("m", "a"), ("m", "b")], names=["model", "group"])
+    rows = [columns, [name.upper() for name in columns]]
+    frame = pd.DataFrame(rows, index=groups, columns=columns)
+
+    html = report_html.output_html(frame.to_html())
+
+    heads, _, first, second = re.findall(r"<tr.*?</tr>", html, re.S)
+    assert plain(heads) == shown
+    assert plain(first) == f"m a {shown}"
+    assert plain(second) == f"b {shown.upper()}"
+
+
 # ---- the word on a paper -------------------------------------------------------------------------
 
 
@@ -997,10 +1076,11 @@ def test_the_first_page_says_what_each_paper_claims_and_leads_to_its_claims(proj
     page = page_of("index")
 
     table, _, rest = page.partition('<table class="papers">')[2].partition("</table>")
-    assert "</strong>: more right verdicts than Raw<q>" in rest
+    assert "</strong>: more right verdicts<q>" in rest
     assert "</strong>: above" in rest  # of the study without words
     (claim,) = re.findall(r'<a class="share" href="(.*?)">(.*?)</a>', table)
-    assert claim == ("#giebench", families()["giebench"].claim)
+    assert claim[0] == "#giebench"
+    assert unescape(claim[1]) == families()["giebench"].claim
     assert "### GIEBench" in rest
 
 
@@ -1015,6 +1095,18 @@ def test_a_report_of_calibrants_alone_has_no_word_on_a_paper(project):
 
 
 # ---- links to tables and to the glossary ---------------------------------------------------------
+
+
+def test_a_search_leaves_out_the_changelog(project):
+    """Sphinx reads this from the head of a page; other guides are found."""
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        (project / name).write_text("# Heading\n")
+    execute(project, "10_s", "# S")
+    page_of("10_s")
+
+    sources = paths.BUILD / "sources"
+    assert (sources / "CHANGELOG.md").read_text() == "---\nnosearch: true\n---\n# Heading\n"
+    assert (sources / "CONTRIBUTING.md").read_text() == "# Heading\n"
 
 
 def test_the_name_of_a_table_leads_to_the_cell_that_makes_it(project):

@@ -33,6 +33,7 @@ from ingroup.commands.report_pages import (
     parts,
     relink,
     relink_outputs,
+    section_of,
     showing,
     shown,
 )
@@ -90,7 +91,8 @@ with this model and claim. *Moved most by* names the choice whose options differ
 of paths on which the claim holds. The columns `stands` and `reversed` of the files are about an
 effect above 0, whatever the claim says; `share` and `against` are about the claim."""
 WORDS_ON_CONTROLS = ("calibrant (positive control)", "calibrant-null (negative control)")
-GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+CHANGES = "CHANGELOG.md"
+GUIDES = ["docs/*.md", "CONTRIBUTING.md", CHANGES]
 
 # What a page may load: its own folder, as files or from a server, and scripts by their hashes.
 POLICY = (
@@ -229,7 +231,10 @@ def write(contents: Contents, folder: Path) -> list[str]:
                 lost += [f"{page.name}: {link} leads nowhere" for link in missed]
 
     # The first page chooses from the notebooks as they are; then each gets its parts.
-    openings = {page.name: page.opens_with(contents.pages) for page in contents.pages}
+    figures = _figures_of_claims(contents)
+    openings = {}
+    for page in contents.pages:
+        openings[page.name] = page.opens_with(contents.pages, figures.get(page.study, ""))
     first = _first_page(contents, sources)
     for page in contents.pages:
         _complete(page, contents, openings[page.name])
@@ -238,18 +243,28 @@ def write(contents: Contents, folder: Path) -> list[str]:
     if contents.claims:
         nbformat.write(_numbers(contents.claims, contents), folder / f"{NUMBERS_PAGE}.ipynb")
 
-    for file, name in sources.items():
-        if file.suffix == ".md":
-            text, missed = relink(file.read_text("utf8"), file.parent, sources)
-            text = link_tables(text, name, contents.pages, contents.files)
-            lost += [f"{name}: {link} leads nowhere" for link in missed]
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, "utf8")
-
+    lost += _write_guides(sources, contents, folder)
     (folder / "api").mkdir()
     for title, documented in modules().items():
         text = _api(title, documented)
         (folder / _api_page(title)).write_text(text, "utf8")
+    return lost
+
+
+def _write_guides(sources: dict[Path, str], contents: Contents, folder: Path) -> list[str]:
+    """Write the guides among the sources; return their links that lead nowhere."""
+    lost = []
+    for file, name in sources.items():
+        if file.suffix != ".md":
+            continue
+        text, missed = relink(file.read_text("utf8"), file.parent, sources)
+        text = link_tables(text, name, contents.pages, contents.files)
+        lost += [f"{name}: {link} leads nowhere" for link in missed]
+        if name == CHANGES:
+            # Whoever searches for a word wants what is, not what was.
+            text = f"---\nnosearch: true\n---\n{text}"
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, "utf8")
     return lost
 
 
@@ -373,6 +388,43 @@ def _make(targets: str, run: str) -> str:
     return f"make {targets} RUN={run}"
 
 
+def _figures_of_claims(contents: Contents) -> dict[str, str]:
+    """Name the figure on which the claims of each study rest; that of all models comes first."""
+    figures = {}
+    for row in (contents.claims or {}).get("rows", ()):
+        study = row["study"]
+        of_all_models = f"{row['figure']}_models"
+        has_all = of_all_models in contents.files.get(study, {})
+        figures[study] = of_all_models if has_all else row["figure"]
+    return figures
+
+
+def _behind(row: dict[str, Any], contents: Contents, page: Page | None) -> list[tuple[str, str]]:
+    """List what is behind a claim, each with its address: a figure, two tables and the code."""
+    study = row["study"]
+    figure = _figures_of_claims(contents)[study]
+    links = [
+        ("figure", _file(contents, study, figure, "png")),
+        ("study's table", _table(contents, study, row["result"])),
+        ("paths", _table(contents, "synthesis", f"multiverse_{study}")),
+    ]
+    if page is not None and page.has_heading("Statistics"):
+        links.append(("code", f"{page.file}?code=open#statistics"))
+    return [(name, address) for name, address in links if address]
+
+
+def _table(contents: Contents, folder: str, name: str) -> str:
+    """The address where the book shows a table, or else of its file; "" where there is none."""
+    file = _file(contents, folder, name, "csv")
+    of_folder = [page for page in contents.pages if page.folder == folder]
+    return (section_of(name, of_folder) or file) if file else ""
+
+
+def _file(contents: Contents, folder: str, name: str, kind: str) -> str:
+    """The address of a file of the run; "" where there is none."""
+    return dict(contents.files.get(folder, {}).get(name, ())).get(kind, "")
+
+
 def _claim_by_claim(
     claims: dict[str, Any], contents: Contents, page_by_study: dict[str, Page]
 ) -> list[nbformat.NotebookNode]:
@@ -380,11 +432,14 @@ def _claim_by_claim(
     part = parts()
     cells = [shown(part.meaning(claims, contents.files))]
     for study in claims["counts"]:
-        rows = [row for row in claims["rows"] if row["study"] == study]
         page = page_by_study.get(study)
+        rows = []
+        for row in claims["rows"]:
+            if row["study"] == study:
+                rows.append(row | {"behind": _behind(row, contents, page)})
         cells.append(new_markdown_cell(f"### {_title(study, contents.pages)}"))
         cells.append(shown(part.choices(_choices(study))))
-        cells.append(shown(part.claim_table(claims, rows, contents.files, page)))
+        cells.append(shown(part.claim_table(claims, rows)))
     return cells
 
 

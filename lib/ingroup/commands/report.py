@@ -253,8 +253,8 @@ def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
     Returns
     -------
     dict of str to list
-        By study, a list for each model and kind of reply: some of its trials, each a row of
-        ``replies.csv``. Empty where 00_map has not run.
+        By study, a list for each model and kind of reply, real models first: some of its trials,
+        each a row of ``replies.csv``. Empty where 00_map has not run.
     """
     folder = tables / "map"
     if not (folder / "replies.csv").exists():
@@ -262,6 +262,10 @@ def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
 
     table = read_table(folder, "replies").astype(object)
     table = table.fillna("")
+    # False comes before True, so real models stand first.
+    table = table.sort_values(
+        "model", key=lambda names: names.map(models.is_calibrant), kind="stable"
+    )
     table["model"] = table.model.map(models.label)
     examples = defaultdict(list)
     for (study, _, _), trials in table.groupby(["study", "model", "kind"], sort=False):

@@ -223,9 +223,11 @@ def _tidy(table: Tag) -> None:
     """Remove the numbers that pandas gives to rows, and write the cells as people do."""
     head_rows = _cells(table, "thead tr")
     body_rows = _cells(table, "tbody tr")
-    names = []
-    if head_rows:
-        names = [cell.get_text(strip=True) for cell in head_rows[0]]
+    names = _names(head_rows)
+    if _moves_finding(names, head_rows):
+        for row in head_rows + body_rows:
+            _move_finding(row, names)
+        names = _names(head_rows)
 
     # An index with a name, or below several heads, says something and stays.
     has_unnamed_index = len(head_rows) == 1 and names[:1] == [""]
@@ -244,6 +246,31 @@ def _tidy(table: Tag) -> None:
             _keep_in_view(cell, name)
             if name not in _EXACT:
                 _write_cell(cell, name)
+
+
+def _names(head_rows: list[list[Tag]]) -> list[str]:
+    """The texts of the first row of heads."""
+    return [cell.get_text(strip=True) for cell in head_rows[0]] if head_rows else []
+
+
+def _moves_finding(names: list[str], head_rows: list[list[Tag]]) -> bool:
+    """Tell whether a table has a finding far from the interval of its estimate."""
+    if "finding" not in names or "high" not in names:
+        return False
+    if any(cell.has_attr("colspan") for row in head_rows for cell in row):
+        return False
+    return names.index("finding") > names.index("high") + 1
+
+
+def _move_finding(row: list[Tag], names: list[str]) -> None:
+    """Put a row's finding next to the interval of its estimate."""
+    # Columns are counted from the right: a cell at the left may span rows.
+    finding = row.pop(names.index("finding") - len(names))
+    right_of_high = len(names) - names.index("high") - 1
+    # The finding was one of the cells to the right.
+    place = len(row) - (right_of_high - 1)
+    row[place - 1].insert_after(finding)
+    row.insert(place, finding)
 
 
 def _keep_in_view(cell: Tag, column: str) -> None:

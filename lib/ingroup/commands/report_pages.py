@@ -165,27 +165,30 @@ class Page:
         """
         return [cell for cell in self.notebook.cells if outputs_of(cell, PNG)]
 
-    def opens_with(self, pages: Iterable["Page"]) -> nbformat.NotebookNode | None:
+    def opens_with(self, pages: Iterable["Page"], figure: str) -> nbformat.NotebookNode | None:
         """Choose the figure that stands for this page.
 
         Parameters
         ----------
         pages : iterable of Page
             All pages of the book.
+        figure : str
+            The name of the figure on which the paper's claims rest, or "".
 
         Returns
         -------
         NotebookNode or None
-            The cell with the first figure "At a glance", here or on another page of the study;
-            else with the first figure here; None where there is none.
+            The cell that shows this figure, here or on another page of the study; else the cell
+            with the first figure here; None where there is none.
         """
         candidates = list(self.figures)
         for page in pages:
             if page.folder == self.study and page is not self:
                 candidates += page.figures
 
+        saves = re.compile(rf'\.save\(\w+, "{re.escape(figure)}"')
         for cell in candidates:
-            if cell.metadata.mystnb.image.alt.startswith("At a glance"):
+            if saves.search(cell.source):
                 return cell
         return self.figures[0] if self.figures else None
 
@@ -443,6 +446,27 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
     return LINK.sub(rewrite, source), lost
 
 
+def section_of(table: str, pages: Iterable[Page]) -> str | None:
+    """Find where the book shows a table.
+
+    Parameters
+    ----------
+    table : str
+        The name of the table, without a suffix.
+    pages : iterable of Page
+        The pages of its study.
+
+    Returns
+    -------
+    str or None
+        The address of the first cell that writes the table; None where no cell does.
+    """
+    for page in pages:
+        if places.cell_of(page.notebook, table) is not None:
+            return f"{page.file}#csv-{table}"
+    return None
+
+
 def link_tables(
     source: str, place: str, pages: Iterable[Page], files: Mapping[str, Mapping[str, Any]]
 ) -> str:
@@ -483,12 +507,11 @@ def link_tables(
         file = dict(files.get(last.folder, {}).get(table, ())).get("csv")
         if file is None:
             return match[0]
-        address = f"copy:{up}{file}"
         # The notebook that was named comes first, then the others of its study.
-        for page in sorted(page_by_name.values(), key=lambda page: page is not last):
-            if page.folder == last.folder and places.cell_of(page.notebook, table) is not None:
-                address = f"book:{up}{page.file}#csv-{table}"
-                break
+        of_study = [page for page in page_by_name.values() if page.folder == last.folder]
+        of_study.sort(key=lambda page: page is not last)
+        section = section_of(table, of_study)
+        address = f"book:{up}{section}" if section else f"copy:{up}{file}"
         return f"[{match[0]}]({address})"
 
     return TABLE_OR_PLACE.sub(rewrite, source)

@@ -127,14 +127,18 @@ function sortable(table) {
     });
   }
 }
-// ---- paper: a table that scrolls on the screen is made small enough (17 cm, 8 points) -----------
-const PAPER = 640, SMALLER = (8 * 96) / 72 / 14;
+// ---- paper: a table that is wider than a page with 8 points is made small enough ----------
+const LEAST = 0.75; // of 8 points: a table that needs smaller type has a page across
 addEventListener("beforeprint", () => {
-  for (const table of document.querySelectorAll("table")) {
-    const width = table.offsetWidth * SMALLER;
-    if (width > PAPER) table.style.zoom = Math.max(0.4, PAPER / width);
+  document.documentElement.classList.add("paper");
+  for (const box of document.querySelectorAll(".scroll")) {
+    const table = box.querySelector("table");
+    if (box.scrollWidth * LEAST > box.clientWidth) box.classList.add("broad");
+    if (box.scrollWidth > box.clientWidth) table.style.zoom = Math.max(0.4, box.clientWidth / box.scrollWidth);
   }
 });
 addEventListener("afterprint", () => {
+  document.documentElement.classList.remove("paper");
+  for (const box of document.querySelectorAll(".broad")) box.classList.remove("broad");
   for (const table of document.querySelectorAll("table")) table.style.zoom = "";
 });
