@@ -288,11 +288,13 @@ def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int)
             values[column] = escape(first)
 
     caption = layout.caption.format_map(values)
-    # Parts with several models would have the same caption; a part with one model names it already.
-    if n_parts > 1 and layout.parts > 1 and layout.parts_of == "model":
+    note = escape(figures.whose(names))
+    # Parts with several models would have the same caption; a part with one model names it already,
+    # and so does the note about real models beside calibrants.
+    is_part = n_parts > 1 and layout.parts > 1 and layout.parts_of == "model"
+    if is_part and not note.startswith("Real:"):
         caption = f"{caption} Models: {values['models']}."
 
-    note = escape(figures.whose(names))
     return f"{caption} {note}".strip()
 
 
