@@ -133,3 +133,7 @@ def test_a_pair_is_a_panel_and_an_effect_a_line():
     lines = [label.get_text() for label in fig.axes[0].get_yticklabels()]
     assert lines == ["More", "No Less", "LGBT people", "Close"]
     assert fig.axes[0].get_xlabel() + fig.axes[1].get_xlabel() == "difference in points"
+    (key,) = fig.legends
+    assert key.get_title().get_text().endswith(": difference of two models")
+    names = [text.get_text() for text in key.get_texts()]
+    assert names == ["p < 0.05 after Holm's correction", "not so", "95 % interval"]

@@ -291,6 +291,79 @@ def test_intervals_have_a_panel_per_model_and_one_scale_for_real_models():
     assert opacity.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("n", "index", "x"),
+    [(1, 0, 0.5), (2, 1, 0), (3, 1, 0.5), (4, 2, 0), (5, 4, 0)],
+)
+def test_one_label_stands_below_the_middle_of_the_last_row(n, index, x):
+    """With an even number it is at the left end of a panel, between the two in the middle."""
+    fig, axes = figures.panels(n, 1, columns=n if n < 5 else 3)
+    figures.label_below(axes, "effect")
+
+    labels = [ax.get_xlabel() for ax in axes]
+    assert labels[index] == "effect"
+    assert sum(map(bool, labels)) == 1
+    assert axes[index].xaxis.label.get_position()[0] == x
+    plt.close(fig)
+
+
+def test_a_panel_above_an_empty_place_keeps_its_horizontal_labels():
+    fig, axes = figures.panels(5, 1, sharex=True, sharey=True)
+    for ax in axes:
+        ax.set(xlabel="letter", ylabel="share")
+
+    figures.label_outer(axes)
+    fig.draw_without_rendering()
+
+    has_numbers = []
+    for ax in axes:
+        across = any(tick.get_visible() for tick in ax.get_xticklabels())
+        down = any(tick.get_visible() for tick in ax.get_yticklabels())
+        has_numbers.append((across, down))
+    assert has_numbers == [
+        (False, True),
+        (False, False),
+        (True, False),
+        (True, True),
+        (True, False),
+    ]
+    assert [ax.get_xlabel() for ax in axes] == ["", "", "letter", "letter", "letter"]
+    assert [ax.get_ylabel() for ax in axes] == ["share", "", "", "share", ""]
+    plt.close(fig)
+
+
+@pytest.mark.parametrize("n_lines", [2, 20])
+def test_few_and_many_lines_of_readings_have_the_same_air(n_lines):
+    rows = []
+    for line, reading in product(range(n_lines), ("greedy", "expected")):
+        rows.append(("own", f"line {line}", reading, "turn", 1.0))
+    table = pd.DataFrame(rows, columns=["model", "line", "reading", "ending", "gap"])
+
+    fig = figures.by_reading(table, "gap", "gap (points)")
+
+    assert fig.axes[0].get_ylim() == (-0.7, n_lines - 0.3)
+    plt.close(fig)
+
+
+def test_the_legend_explains_two_intervals_and_hollow_dots():
+    figures.use_style()
+    table = effects().query("model == 'calibrant'").assign(prompt="Raw")
+    key = figures.scopes_key("identities", "grey", hollow="not significant")
+
+    fig = figures.intervals(
+        table, "effect", "line", hue="prompt", colours={"Raw": "C0"}, further=key
+    )
+
+    (legend,) = fig.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "Raw",
+        "for these identities",
+        "for identities like these",
+        "not significant",
+    ]
+    plt.close(fig)
+
+
 def test_coloured_intervals_stand_side_by_side_with_a_legend():
     figures.use_style()
     table = effects().query("model == 'calibrant'")

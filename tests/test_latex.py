@@ -227,6 +227,27 @@ def test_every_part_of_a_table_has_its_own_label():
     labels = re.findall(r"\\label\{(.*)\}", text)
     assert labels == [f"tab:stereomap:9{part}" for part in ("", ":2", ":3", ":4")]
 
+    captions = re.findall(r"\\caption\{(.*)\}", text)
+    assert [caption.rpartition("(2023). ")[2] for caption in captions] == [
+        "Models: model-0, model-1.",
+        "Models: model-2, model-3.",
+        "Models: model-4, model-5.",
+        "Models: model-6, model-7.",
+    ]
+
+
+def test_a_part_whose_note_names_its_models_names_them_once():
+    names = ["calibrant", "own", "calibrant-null"]
+    table = pd.DataFrame({"model": names, "word": "Wealthy", "rank": 1, "end": "highest"})
+    table = table.assign(group="Men", mean=1, variance=0)
+
+    mixed, alone = re.findall(
+        r"\\caption\{(.*)\}", latex.tables(table, "stereomap", "table09_extremes")
+    )
+
+    assert mixed.count("own.") == 1
+    assert "Models: calibrant-null. Demonstration: " in alone
+
 
 def test_the_caption_says_the_level_of_the_tests():
     table = PRINTED["biased_samaritan", "table01_02_03_bias"].assign(alpha=0.002)

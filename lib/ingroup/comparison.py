@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ingroup import figures, models
@@ -215,9 +216,24 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
         filled="is_beyond",
         xlabel=f"difference in {unit}",
         columns=4,
-        margin=1.2,
+        margin=1.35,
     )
     for ax in fig.axes:
         # Two names of models stand above a narrow panel.
         ax.title.set_fontsize(figures.points(6))
+
+    dot = {"linestyle": "", "marker": "o", "markersize": 3.5, "color": figures.COLOURS[0]}
+    key = {
+        "p < 0.05 after Holm's correction": plt.Line2D([], [], **dot),
+        "not so": plt.Line2D([], [], markerfacecolor="white", **dot),
+        "95 % interval": plt.Line2D([], [], color=figures.COLOURS[0], linewidth=0.8),
+    }
+    study = rows.study.iloc[0].replace("_", " ")
+    figures.legend(
+        fig,
+        list(key.values()),
+        list(key),
+        title=f"{study}: difference of two models",
+        title_fontsize=figures.points(8),
+    )
     return fig

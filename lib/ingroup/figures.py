@@ -248,7 +248,8 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])
 
     if "model" in table:
-        chosen = list(map(models.without_place, OWN.get("models", "").split(";")))
+        typed = OWN.get("models", "").split(";")
+        chosen = [models.without_place(name.strip()) for name in typed]
         is_chosen = table["model"].isin(chosen)
         if is_chosen.any():
             table = table[is_chosen].reset_index(drop=True)
@@ -681,22 +682,54 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
             handles[label] = dots
 
         ax.axvline(0, color="black", linewidth=0.6)
-        ax.margins(y=0.12)
-        ax.set(title=models.label(model))
+        # Room for half a line above the first and below the last, however many there are.
+        ax.set(title=models.label(model), ylim=(-0.7, len(heights) - 0.3))
         ax.set_yticks(list(heights.values()), list(heights))
 
     _share_scales(list(axes.values()), list(axes))
-    _label_below(list(axes.values()), xlabel)
+    label_below(list(axes.values()), xlabel)
     legend(fig, list(handles.values()), list(handles))
     return fig
 
 
-def _label_below(axes: Sequence[Axes], xlabel: str) -> None:
-    """Give panels that share an axis one label, below the middle of the last row."""
+def label_below(axes: Sequence[Axes], xlabel: str) -> None:
+    """Give panels that share an axis one label, below the middle of the last row.
+
+    Parameters
+    ----------
+    axes : sequence of Axes
+        The panels.
+    xlabel : str
+        The label.
+    """
     last_row = max(ax.get_subplotspec().rowspan.stop for ax in axes)
     in_last_row = [ax for ax in axes if ax.get_subplotspec().rowspan.stop == last_row]
     middle = in_last_row[len(in_last_row) // 2]
-    middle.set_xlabel(xlabel)
+    # The middle of an even number of panels is the left end of the panel at its right.
+    is_even = len(in_last_row) % 2 == 0
+    middle.set_xlabel(xlabel, x=0 if is_even else 0.5)
+
+
+def label_outer(axes: Sequence[Axes]) -> None:
+    """Remove the labels of inner panels that share their axes.
+
+    A panel above an empty place is the last one of its column, so it keeps its horizontal labels;
+    matplotlib's function of this name takes them from it.
+
+    Parameters
+    ----------
+    axes : sequence of Axes
+        The panels, row by row.
+    """
+    lowest = {ax.get_subplotspec().colspan.start: ax for ax in axes}
+    for ax in axes:
+        place = ax.get_subplotspec()
+        is_lowest = lowest[place.colspan.start] is ax
+        ax.tick_params(labelbottom=is_lowest, labelleft=place.is_first_col())
+        if not is_lowest:
+            ax.set_xlabel("")
+        if not place.is_first_col():
+            ax.set_ylabel("")
 
 
 def intervals(
@@ -716,6 +749,7 @@ def intervals(
     columns: int = 3,
     least: float = 1.4,
     margin: float = 0.75,
+    further: Mapping[str, Any] | None = None,
 ) -> Figure:
     """Draw dots with intervals, one panel per model.
 
@@ -755,6 +789,8 @@ def intervals(
         How wide a panel is at least, in inches.
     margin : float
         The height of what a panel has above and below its lines, in inches.
+    further : mapping, optional
+        Further entries of the legend, such as those of `scopes_key`: a handle for each text.
 
     Returns
     -------
@@ -794,8 +830,8 @@ def intervals(
         _share_scales(fig.axes, in_row)
     for ax in fig.axes:
         ax.axvline(reference, zorder=0, **_REFERENCE)
-    _label_below(fig.axes, xlabel)
-    _explain(fig, colours or {}, reference_name)
+    label_below(fig.axes, xlabel)
+    _explain(fig, colours or {}, reference_name, further or {})
     return fig
 
 
@@ -829,13 +865,16 @@ def _dots_and_ranges(
     return plot.add(dot, *aside, fill=filled, legend=False)
 
 
-def _explain(fig: Figure, colours: Mapping[str, Any], reference_name: str) -> None:
+def _explain(
+    fig: Figure, colours: Mapping[str, Any], reference_name: str, further: Mapping[str, Any]
+) -> None:
     """Add the legend of :func:`intervals`, if there is something to explain."""
     key = {}
     for name, colour in colours.items():
         key[name] = plt.Line2D([], [], color=colour, marker="o", markersize=3, linewidth=0.8)
     if reference_name:
         key[reference_name] = plt.Line2D([], [], **_REFERENCE)
+    key |= further
     if key:
         legend(fig, list(key.values()), list(key))
 
@@ -876,7 +915,8 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
         a hollow dot has no thin one.
     """
     drawn = table.assign(has_wide=table.low_like.notna())
-    fig = intervals(
+    hollow = "" if drawn.has_wide.all() else "cannot be told for others"
+    return intervals(
         drawn,
         x="estimate",
         y="line",
@@ -885,19 +925,35 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
         step=0.15,
         columns=table.model.nunique(),
         least=1.2,
+        further=scopes_key(sampled, COLOURS[0], hollow),
     )
 
-    colour = COLOURS[0]
+
+def scopes_key(sampled: str, colour: str, hollow: str = "") -> dict[str, Any]:
+    """Make the entries of a legend that explain the two intervals of `intervals`.
+
+    Parameters
+    ----------
+    sampled : str
+        What the wide interval takes as a sample.
+    colour : str
+        The colour of the entries.
+    hollow : str
+        What a hollow dot means; "" leaves it out.
+
+    Returns
+    -------
+    dict
+        A handle for each text.
+    """
     key = {
         f"for these {sampled}": plt.Line2D([], [], color=colour, linewidth=2.4, alpha=0.5),
         f"for {sampled} like these": plt.Line2D([], [], color=colour, linewidth=0.7),
     }
-    if not drawn.has_wide.all():
-        key["cannot be told for others"] = plt.Line2D(
-            [], [], color=colour, linestyle="", marker="o", markersize=3, markerfacecolor="white"
-        )
-    legend(fig, list(key.values()), list(key))
-    return fig
+    if hollow:
+        dot = {"linestyle": "", "marker": "o", "markersize": 3, "markerfacecolor": "white"}
+        key[hollow] = plt.Line2D([], [], color=colour, **dot)
+    return key
 
 
 def heatmap(

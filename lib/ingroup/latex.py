@@ -136,8 +136,9 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
     floats = []
     for layout in layouts(study, name):
         rows = table.query(layout.where) if layout.where else table
-        for number, part in enumerate(_parts(rows, layout), start=1):
-            floats.append(_float(part, layout, number))
+        parts = _parts(rows, layout)
+        for number, part in enumerate(parts, start=1):
+            floats.append(_float(part, layout, number, len(parts)))
 
     return "\n".join(floats)
 
@@ -240,8 +241,8 @@ def _chunks(rows: pd.DataFrame, column: str, size: int) -> list[pd.DataFrame]:
     return chunks
 
 
-def _float(rows: pd.DataFrame, layout: Layout, number: int) -> str:
-    """One table with its caption: the part of a numbered table with this number, from 1."""
+def _float(rows: pd.DataFrame, layout: Layout, number: int, n_parts: int) -> str:
+    """One table with its caption: one of the parts of a numbered table, numbered from 1."""
     names = []
     if "model" in rows:
         names = list(rows["model"].dropna().unique())
@@ -270,12 +271,12 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int) -> str:
         "packages": ", ".join(PACKAGES),
         "environment": ENVIRONMENTS[layout.width],
         "tabulars": BETWEEN_TIERS.join(tabulars),
-        "caption": _caption(rows, layout, names),
+        "caption": _caption(rows, layout, names, n_parts),
         "label": label,
     }
 
 
-def _caption(rows: pd.DataFrame, layout: Layout, names: list[str]) -> str:
+def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int) -> str:
     """The caption, with the names of the models and whose they are."""
     labels = ", ".join(map(models.label, names))
     values = {"models": escape(labels)}
@@ -288,6 +289,12 @@ def _caption(rows: pd.DataFrame, layout: Layout, names: list[str]) -> str:
 
     caption = layout.caption.format_map(values)
     note = escape(figures.whose(names))
+    # Parts with several models would have the same caption; a part with one model names it already,
+    # and so does the note about real models beside calibrants.
+    is_part = n_parts > 1 and layout.parts > 1 and layout.parts_of == "model"
+    if is_part and not note.startswith("Real:"):
+        caption = f"{caption} Models: {values['models']}."
+
     return f"{caption} {note}".strip()
 
 

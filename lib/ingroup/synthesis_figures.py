@@ -139,7 +139,7 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     axes[0].set(xlim=(-limit, limit), ylim=(-0.7, len(kinds) - 0.3))
     axes[0].set_yticks(y, kinds.group)
     _name_kinds(axes, pd.Series(y, kinds.category))
-    axes[n // 2].set_xlabel("effect, in standard deviations of single answers")
+    figures.label_below(axes, "effect, in standard deviations of single answers")
 
     key = {}
     for model, colour in zip(models, colours, strict=False):

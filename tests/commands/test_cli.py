@@ -55,3 +55,29 @@ def test_make_figures_lists_its_files_and_the_figures_that_it_could_not_draw(
 
     entries.pop(0)
     assert cli._draw_figures(settings.DEFAULT_RUN, {"ONLY": "giebench/figure1"}) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("smol-135; other", ""),
+        ("/weights/smol-135/", ""),
+        ("smol-13;other", "MODELS: smol-13 is in no table of giebench; did you mean smol-135?"),
+        ("x", "MODELS: x is in no table of giebench; there are other; smol-135"),
+    ],
+)
+def test_a_figure_of_a_model_that_no_table_has_is_refused(
+    monkeypatch, capsys, tmp_path, typed, said
+):
+    monkeypatch.setattr(cli.settings, "BUILD", tmp_path)
+    monkeypatch.setattr(cli, "_make_again", lambda run: True)
+    tables = tmp_path / "tables" / "giebench"
+    tables.mkdir(parents=True)
+    (tables / "accuracy.csv").write_text("model,share\nsmol-135,1\nother,2\n")
+    (tables / "topics.csv").write_text("topic\nx\n")
+
+    cli._draw_figures(settings.DEFAULT_RUN, {"ONLY": "giebench/figure1", "MODELS": typed})
+
+    # No notebook ran here, so nothing is drawn in any case.
+    first_line = capsys.readouterr().err.splitlines()[0]
+    assert first_line == (said or "giebench/figure1 was not drawn: this run has no such figure")

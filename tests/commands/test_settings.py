@@ -150,6 +150,7 @@ def test_two_runs_never_have_one_folder():
         ("figures", {"WIDTH": "3"}, "WIDTH: these are of make figures ONLY=<study>/<name>"),
         ("10", {"ONLY": "giebench/figure1"}, "ONLY: these are of make figures ONLY=<study>"),
         ("figures", {"ONLY": "../x"}, "there is no "),
+        ("figures", {"WIDHT": "3"}, "WIDHT is no parameter here; did you mean WIDTH?"),
         ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
     ],
 )
@@ -158,6 +159,12 @@ def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence
         settings.check([goal], typed(**values))
     assert str(refused.value).startswith(sentence)
     assert "\n" not in str(refused.value)
+
+
+def test_a_misspelt_figure_is_refused_and_the_nearest_one_suggested():
+    with pytest.raises(settings.Refused) as refused:
+        settings.check(["figures"], typed(ONLY="gibench/figure1"))
+    assert str(refused.value).endswith("; did you mean giebench/figure1?")
 
 
 @pytest.mark.parametrize("goal", ["compare", "view"])

@@ -4,6 +4,7 @@ The targets read what is set on the command line from :mod:`ingroup.commands.set
 """
 
 import csv
+import difflib
 import json
 import os
 import signal
@@ -224,6 +225,12 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
         return 1
 
     figures = values.get("ONLY", "").split()
+    studies = [figure.partition("/")[0] for figure in figures]
+    problem = _unknown_model(run, studies, values.get("MODELS", "")) if figures else ""
+    if problem:
+        print(problem, file=sys.stderr)
+        return 1
+
     # The kernels of the notebooks inherit these variables.
     variables = {}
     if figures:
@@ -231,7 +238,6 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
             variables[f"FIGURE_{name}"] = values.get(name, "")
         variables["FIGURE_OUT"] = values.get("OUT") or "paper"
 
-    studies = [figure.partition("/")[0] for figure in figures]
     commands = []
     ended = {file.stem for file in _summary_files(run)}
     for notebook in sorted(ended.union(settings.started_in_lab(run))):
@@ -264,6 +270,26 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     return 0 if all(ended_well) and not problems else 1
+
+
+def _unknown_model(run: str, studies: list[str], typed: str) -> str:
+    """Say which model of MODELS is in no table of these studies; "" if all are, or none has one."""
+    known = set()
+    for study in studies:
+        for file in (settings.run_folder(run) / "tables" / study).glob("*.csv"):
+            with file.open(encoding="utf8", newline="") as lines:
+                rows = csv.DictReader(lines)
+                if "model" in (rows.fieldnames or []):
+                    known |= {row["model"] for row in rows}
+
+    for name in filter(None, map(str.strip, typed.split(";"))):
+        # Tables name a model's folder by the last part of its path.
+        label = os.path.basename(name.rstrip("/"))
+        if known and known.isdisjoint({name, label}):
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {'; '.join(sorted(known))}"
+            return f"MODELS: {name} is in no table of {' '.join(studies)}; {hint}"
+    return ""
 
 
 def _say_what_was_written(entries: list[dict[str, Any]]) -> None:

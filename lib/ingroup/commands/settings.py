@@ -574,6 +574,12 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
         readers = READERS | {"view", "compare"}
     is_read = bool(goals) and readers.issuperset(goals)
     if is_read and run not in runs():
+        # A misspelt option of a figure would be taken for a parameter of the run.
+        known = known_parameters(notebooks()) | OF_A_FIGURE
+        for name in renamed(parameters(values))[0]:
+            if name not in known:
+                raise Refused(unknown(name, known))
+
         available = " ".join(runs()) or "none, make all first"
         near = difflib.get_close_matches(run, set(runs()) - {DEFAULT_RUN}, 1)
         name = near[0] if near else "<name>"
@@ -629,10 +635,21 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
     run = run_name(environment)
     for figure in only.split():
         if not _is_figure(figure, run):
+            near = difflib.get_close_matches(figure, _figures(run), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
             raise Refused(
                 f"there is no figure {figure}: ONLY is as a file below figures/ is called, "
-                "without its ending"
+                f"without its ending{hint}"
             )
+
+
+def _figures(run: str) -> list[str]:
+    """List the figures, ``<study>/<name>``, that are committed or were drawn by a run."""
+    names = set()
+    for folder in (ROOT / "figures", run_folder(run) / "figures"):
+        for file in folder.glob("*/*.pdf"):
+            names.add(f"{file.parent.name}/{file.stem}")
+    return sorted(names)
 
 
 def _is_figure(figure: str, run: str) -> bool:

@@ -201,24 +201,29 @@ def test_a_model_is_visible_if_one_of_its_blocks_has_cells_a_point_apart():
     assert drawing.visible_models(cells) == ["wide"]
 
 
-def test_each_model_and_category_has_a_line_of_probabilities():
+def test_each_model_has_a_panel_and_each_category_a_line_of_probabilities():
     table = pd.DataFrame(
         {
-            "model": ["some/own"] * 4,
-            "category": ["Religion", "Religion", "Nationality", "Nationality"],
-            "rating": [0, 1, 0, 1],
-            "probability": [0.25, 0.75, 0.5, 0.5],
+            "model": ["some/own"] * 4 + ["other"] * 2,
+            "category": ["Religion", "Religion", "Nationality", "Nationality"]
+            + ["Nationality"] * 2,
+            "rating": [0, 1] * 3,
+            "probability": [0.25, 0.75, 0.5, 0.5, 0.4, 0.6],
         }
     )
 
     fig = drawing.distributions(table)
 
-    (ax,) = fig.axes
-    lines = [line.get_ydata().tolist() for line in ax.lines if len(line.get_ydata())]
+    own, other = fig.axes
+    lines = [line.get_ydata().tolist() for line in own.lines if len(line.get_ydata())]
     assert lines == [[0.25, 0.75], [0.5, 0.5]]
+    assert [ax.get_title() for ax in fig.axes] == ["own", "other"]
     (key,) = fig.legends
-    assert [text.get_text() for text in key.get_texts()] == ["own, Religion", "own, Nationality"]
-    assert ax.get_yscale() == "log"
+    assert [text.get_text() for text in key.get_texts()] == ["Religion", "Nationality"]
+    # A category has one colour in all panels and in the legend.
+    (line,) = other.lines
+    assert line.get_color() == own.lines[1].get_color() == key.get_lines()[1].get_color()
+    assert own.get_yscale() == "log"
 
 
 def test_each_dot_of_two_precisions_is_a_pair_of_ratings():
@@ -233,6 +238,9 @@ def test_each_dot_of_two_precisions_is_a_pair_of_ratings():
     means, greedy = drawing.precisions(ratings, ["some/own"]).axes
 
     assert means.get_title() == "own, expected"
+    assert [means.get_xlabel(), means.get_ylabel()] == ["rating in float32", "rating in bfloat16"]
+    # One size of dots needs no legend.
+    assert greedy.get_legend() is None
     assert means.collections[0].get_offsets().tolist() == [[50, 52]]
     assert greedy.get_title() == "own, greedy"
     assert greedy.collections[0].get_offsets().tolist() == [[10, 0]]
@@ -260,3 +268,6 @@ def test_effects_over_settings_have_their_interval_and_the_range_of_settings():
             spans.add((ends.min(), ends.max()))
     assert {(0.1, 0.9), (0.3, 0.7)} <= spans
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["own, Religion"]
+    (key,) = ax.figure.legends
+    names = [text.get_text() for text in key.get_texts()]
+    assert names == ["lowest to highest of the settings", "95 % interval"]

@@ -117,6 +117,9 @@ def test_letters_are_bars_in_percent():
     heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
     np.testing.assert_allclose(heights, [[40, 20, 30, 10], [10, 20, 30, 40]])
     assert ax.get_legend() is None
+    assert ax.get_xlabel() == "letter"
+    (key,) = ax.figure.legends
+    assert [text.get_text() for text in key.get_texts()] == ["Raw", "COT", "guessing"]
 
 
 def test_a_model_of_unknown_size_is_hollow_at_the_right():

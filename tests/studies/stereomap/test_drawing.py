@@ -143,7 +143,7 @@ def test_ratings_over_choices_and_freely_are_bars_side_by_side():
     )
     (ax,) = drawing.rating_distribution(shares).axes
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["over choices (1,200)", "freely (3)"]
+    assert names == ["scored (1,200)", "free text (3)"]
     heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
     assert heights == [[0.25, 0.75], [1, 0]]
     plt.close("all")

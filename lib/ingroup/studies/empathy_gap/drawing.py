@@ -455,7 +455,7 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
 
 
 def distributions(table: pd.DataFrame) -> Figure:
-    """Draw the mean probability of each number of the scale, one line per model and category.
+    """Draw the mean probability of each number of the scale, one line per category.
 
     Parameters
     ----------
@@ -465,28 +465,31 @@ def distributions(table: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        Two columns wide, with probabilities on a logarithmic scale.
+        Two columns wide, one row per model, with probabilities on a logarithmic scale.
     """
-    of = table.model.map(label) + ", " + table.category
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 2.2))
-    sns.lineplot(
-        table.assign(of=of),
-        x="rating",
-        y="probability",
-        hue="of",
-        palette=figures.COLOURS[: of.nunique()],
-        ax=ax,
-        linewidth=0.6,
-        marker=".",
-        markersize=3,
-        markeredgewidth=0,
-    )
-    ax.set(ylabel="mean probability", yscale="log")
+    categories = table.category.unique()
+    palette = dict(zip(categories, figures.COLOURS, strict=False))
+    fig, axes = figures.facets(table, 1.4, columns=1, sharex=True, sharey=True)
+    fig.set_figwidth(figures.TWO_COLUMNS)
+    for ax, rows in axes:
+        sns.lineplot(
+            rows,
+            x="rating",
+            y="probability",
+            hue="category",
+            palette=palette,
+            ax=ax,
+            linewidth=0.6,
+            marker=".",
+            markersize=3,
+            markeredgewidth=0,
+            legend=False,
+        )
+        ax.set(ylabel="mean probability", yscale="log")
 
-    # The legend stands above the panel, where it covers no line.
-    key = ax.get_legend_handles_labels()
-    ax.get_legend().remove()
-    figures.legend(fig, *key)
+    # The legend stands above the panels, where it covers no line.
+    key = [plt.Line2D([], [], color=colour) for colour in palette.values()]
+    figures.legend(fig, key, list(palette))
     return fig
 
 
@@ -526,11 +529,14 @@ def precisions(ratings: pd.DataFrame, models: Sequence[str]) -> Figure:
             x="float32",
             y="bfloat16",
             size="prompts",
+            # Where all pairs of ratings are different, one size would be all there is to explain.
+            legend="auto" if dots[is_own].prompts.nunique() > 1 else False,
             ax=ax,
         )
         # On this line both precisions give the same rating.
         ax.axline((50, 50), slope=1, color="grey", linewidth=0.8, zorder=0)
         ax.set(title=f"{label(model)}, {reading}", aspect="equal")
+        ax.set(xlabel="rating in float32", ylabel="rating in bfloat16")
     return fig
 
 
@@ -551,11 +557,22 @@ def over_settings(table: pd.DataFrame) -> Figure:
     names = {"low": "low_like", "high": "high_like", "least": "low", "greatest": "high"}
     drawn = table.rename(columns=names)
     drawn["line"] = table.model.map(label) + ", " + table.category
-    return figures.intervals(
+    fig = figures.intervals(
         drawn,
         x="estimate",
         y="line",
         facet=None,
         xlabel="own-group effect (SD between cells)",
         step=0.22,
+        margin=1,
     )
+
+    colour = figures.COLOURS[0]
+    key = {
+        "lowest to highest of the settings": plt.Line2D(
+            [], [], color=colour, linewidth=2.4, alpha=0.5
+        ),
+        "95 % interval": plt.Line2D([], [], color=colour, linewidth=0.7),
+    }
+    figures.legend(fig, list(key.values()), list(key))
+    return fig

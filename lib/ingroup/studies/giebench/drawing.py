@@ -230,12 +230,13 @@ def mean_probabilities(letters: pd.DataFrame, colours: Mapping[str, str]) -> Fig
             saturation=1,
             ax=ax,
         )
-        ax.axhline(100 * statistics.CHANCE, color="#777777", linewidth=0.8, linestyle=":")
-        ax.set(xlabel="", ylabel="mean probability (%)")
-        ax.label_outer()
+        chance = 100 * statistics.CHANCE
+        ax.axhline(chance, color="#777777", linewidth=0.8, linestyle=":", label="guessing")
+        ax.set(xlabel="letter", ylabel="mean probability (%)")
         # One legend of the figure takes the place of those of the panels.
         key = ax.get_legend_handles_labels()
         ax.get_legend().remove()
+    figures.label_outer([ax for ax, _ in axes])
     figures.legend(fig, *key)
     return fig
 

@@ -275,7 +275,7 @@ def scores_by_cluster(of: Map, scores: Sequence[str], seed: int) -> Figure:
     for ax, score in zip(axes, asked, strict=True):
         _draw_boxes(ax, of.positions, score, clusters, seed)
         ax.set_xticks(range(len(clusters)), names, rotation=40, ha="right", rotation_mode="anchor")
-        ax.label_outer()
+    figures.label_outer(axes)
     fig.suptitle(label(of.model))
     return fig
 
@@ -368,9 +368,9 @@ def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
         ax.axline((3, 3), slope=1, color="black", linewidth=0.5)
         of_axes = [f"{axis} {errors.loc[version, f'error, {axis}']:.2f}" for axis in AXES]
         text = f"the model's error in points:\n{', '.join(of_axes)}"
-        ax.set(xlabel="planted", title=version)
+        ax.set(xlabel="planted mean rating", title=version)
         ax.text(0.98, 0.02, text, ha="right", fontsize=figures.points(6), transform=ax.transAxes)
-    axes[0].set_ylabel("here")
+    axes[0].set_ylabel("mean rating here")
     axes[0].legend()
     return fig
 
@@ -429,7 +429,7 @@ def maps_on_one_scale(of: Sequence[Map]) -> Figure:
 
 
 def rating_distribution(shares: pd.DataFrame) -> Figure:
-    """Draw which numbers a model gives over choices and freely, one panel per model.
+    """Draw which numbers a model gives as scored answers and as text, one panel per model.
 
     Parameters
     ----------
@@ -441,12 +441,13 @@ def rating_distribution(shares: pd.DataFrame) -> Figure:
     Figure
         Two columns wide.
     """
-    counted = shares.way + " (" + shares.n.map("{:,}".format) + ")"
+    ways = shares.way.map({"over choices": "scored", "freely": "free text"})
+    counted = ways + " (" + shares.n.map("{:,}".format) + ")"
     fig, axes = figures.facets(shares.assign(of=counted), 1.9, columns=2, sharey=True)
     for ax, rows in axes:
         palette = figures.COLOURS[: rows.of.nunique()]
         look = {"hue": "of", "palette": palette, "saturation": 1}
         sns.barplot(rows, x="rating", y="share", ax=ax, **look)
-        ax.set(ylim=(0, 1))
+        ax.set(ylim=(0, 1), ylabel="share of the ratings")
         ax.legend()
     return fig
