@@ -1,9 +1,12 @@
 """Around the loop: calls and their folders, engines, failures, what it took."""
 
+import re
 import sys
+from functools import partial
 
 import pandas as pd
 import pytest
+from tqdm import tqdm
 
 from few import Few
 from ingroup import paths
@@ -18,6 +21,7 @@ from ingroup.inference import (
     call,
     fill,
     find_model,
+    generate,
     open_store,
     stored,
     usage,
@@ -268,6 +272,32 @@ def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):
 
     last_line = capsys.readouterr().err.splitlines()[-1]
     assert last_line == "Religion: 12 of 12 prompts failed (12 x no net)"
+
+
+class Groups(Toy):
+    """Answers four prompts at a time, as transformers answers a batch."""
+
+    keeps_each = True
+    group_size = 4
+
+
+def test_the_bar_moves_by_whole_groups_and_its_last_state_stays(
+    plan, tmp_path, capsys, monkeypatch
+):
+    """After one reply of a group, the bar would say a speed that is far too low."""
+    monkeypatch.setattr(generate, "tqdm", partial(tqdm, mininterval=0))
+    short = Few(plan, 0, 9)
+    engine = Groups(lambda *_: "50")
+    store = open_store(tmp_path, short, engine, SAMPLING)
+
+    fill(short, engine, store, SAMPLING, "Religion")
+
+    written = capsys.readouterr().err
+    states = re.findall(r"Religion (\d) of 9", written)
+    assert list(dict.fromkeys(states)) == ["0", "4", "8", "9"]
+    assert re.fullmatch(
+        r"Religion 9 of 9 \S+ +00:00 left, +[\d.]+ prompts/s\n", written.split("\r")[-1]
+    )
 
 
 # ---- engines of token ids ------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """From design to responses: ask an engine what a store does not hold yet."""
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -210,13 +211,16 @@ def _write_missing(
     todo = [*new, *again]
     n_done = store.trials - sum(map(len, todo))
     n_kept = _count_kept(store, state.missing, repeated)
+    # The bar stays, as its last state has the speed of the whole call.
     with tqdm(
         total=store.trials,
         initial=n_done + n_kept,
         desc=title,
-        leave=False,
         bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
         unit=" prompts",
+        # After the first reply of a group alone, the speed would look far too low.
+        miniters=engine.group_size,
+        maxinterval=math.inf,
     ) as progress:
         # All three ways yield the index of a part of `todo` with its replies, in any order.
         if isinstance(engine, Cluster):
