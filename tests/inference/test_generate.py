@@ -235,6 +235,36 @@ def test_rare_reasons_are_summed_up_over_all_parts(failures):
     assert notes([failures[:8], failures[8:]], "m") == [note]
 
 
+def test_reasoning_without_an_answer_is_noted():
+    """An answer that was cut, and a reply without both, are no such replies."""
+    replies = pd.DataFrame(
+        {
+            "finish_reason": ["length", "length", "length", "stop"],
+            "text": ["", "55", "", ""],
+            "reasoning": ["Hmm, 13", "Hmm", "", "Hmm"],
+            "error": "",
+            "model": "m",
+        }
+    )
+
+    note = (
+        "1 of 4 replies ended before the model had ended its reasoning: a larger MAX_TOKENS asks "
+        "these again"
+    )
+    assert notes([replies], "m") == [note]
+
+
+def test_a_run_says_that_a_model_did_not_end_its_reasoning(plan, tmp_path, capsys):
+    short = Few(plan, 0, 12)
+    engine = Toy(lambda *_: Reply("", "length", 10, 128, 0, reasoning="Hmm, 13"))
+    store = open_store(tmp_path, short, engine, SAMPLING)
+
+    fill(short, engine, store, SAMPLING, "Religion")
+
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert last_line.startswith("Religion: 12 of 12 replies ended before the model had ended its ")
+
+
 def replies_of(failures, first, second, others):
     """Replies that name these models."""
     return failures.assign(finish_reason="stop", model=[first, second, *[others] * 13])
