@@ -89,6 +89,7 @@ def _manifest(call):
         "trials": len(call.design),
         "shard_size": 4096,
         "sent_reasoning": HOSTILE[0],
+        "left_out": [],
     }
 
     call.folder.mkdir(parents=True)
