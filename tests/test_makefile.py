@@ -331,6 +331,7 @@ def test_a_whole_named_run_has_an_appendix(done):
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").touch()
     (model / "tokenizer.json").touch()
+    (model / "chat_template.jinja").touch()
     given = ["all", "MODELS=nets/my_model"]
 
     printed = clone.make(done, *given).stdout

@@ -105,6 +105,7 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
 
     (net / "model-00001-of-00002.safetensors").touch()
     (net / "tokenizer.json").touch()
+    (net / "chat_template.jinja").touch()
     parameters = merged("30_giebench", "demo", {"MODELS": str(net)})
     assert parameters["MODELS"] == [str(net)]
 
@@ -119,6 +120,18 @@ def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net,
     (net / file).touch()
     with pytest.raises(InputError, match=r"config.json, line 1, column 16: found what is not JSON"):
         merged("30_giebench", "demo", {"MODELS": str(net)})
+
+
+def test_a_folder_without_a_chat_template_is_refused(net):
+    (net / "config.json").write_text("{}")
+    (net / "model.safetensors").touch()
+    settings = net / "tokenizer_config.json"
+    settings.write_text('{"model_max_length": 2048}')
+    with pytest.raises(InputError, match=f"^the folder '{net}' has no chat template: an instruct"):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
+
+    settings.write_text('{"chat_template": "{{ messages }}"}')
+    assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
 
 
 def test_a_folder_with_an_adapter_alone_says_what_to_do_with_it(net):

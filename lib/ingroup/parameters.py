@@ -27,12 +27,12 @@ from pydantic import (
 )
 
 from ingroup import models
-from ingroup.tables import InputError, read_json
+from ingroup.tables import InputError, decoded, read_json
 
 SERVED = ("inspect", "replay")  # engines for which a model is a name
 LOADING = ("transformers", "vllm")  # engines for which a model may be a folder
 # Files of which every tokenizer has one.
-TOKENIZERS = ("*token*", "*vocab*", "tekken.json", "*.model", "*.tiktoken")
+TOKENIZERS = ("*token*", "vocab.*", "tekken.json", "*.model", "*.tiktoken")
 
 _ADDRESS = (
     "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
@@ -354,6 +354,17 @@ def _check_folder(name: str) -> None:
             "beside the weights"
         )
     read_json(folder / "config.json")
+
+    # Older tokenizers have the template in their settings.
+    settings = folder / "tokenizer_config.json"
+    has_template = any(folder.glob("*chat_template*"))
+    if not has_template and settings.is_file():
+        has_template = "chat_template" in decoded(settings)
+    if not has_template:
+        raise InputError(
+            f"the folder {name!r} has no chat template: an instruction-tuned model is needed, or "
+            "chat_template.jinja beside the weights"
+        )
 
 
 class Compared(Parameters):
