@@ -129,6 +129,7 @@ def test_a_folder_without_a_chat_template_is_refused(net):
     settings.write_text('{"model_max_length": 2048}')
     with pytest.raises(InputError, match=f"^the folder '{net}' has no chat template: an instruct"):
         merged("30_giebench", "demo", {"MODELS": str(net)})
+    assert merged("30_giebench", "demo", {"MODELS": str(net), "TEMPLATE": "none"})
 
     settings.write_text('{"chat_template": "{{ messages }}"}')
     assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]

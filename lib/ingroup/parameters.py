@@ -269,6 +269,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if writer:
             named.append(models.split(writer, self.ENGINE))
 
+        # Only GIEBench may ask without the model's chat template.
+        needs_template = getattr(self, "TEMPLATE", None) != "none"
         for name, engine in named:
             if engine in LOADING and not models.is_there(name):
                 if os.path.isfile(os.path.join(name, "adapter_config.json")):
@@ -284,7 +286,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"organisation/name{hint}"
                 )
             if engine in LOADING:
-                _check_folder(name)
+                _check_folder(name, needs_template)
 
     def _options_fit(self, entries: list[models.Asked]) -> None:
         """An option that only one kind of engine takes comes with a model of such an engine."""
@@ -334,7 +336,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
 
 
-def _check_folder(name: str) -> None:
+def _check_folder(name: str, needs_template: bool) -> None:
     """InputError where a model is a folder that lacks what every loader needs."""
     folder = models.folder(name)
     if folder is None:
@@ -360,7 +362,7 @@ def _check_folder(name: str) -> None:
     has_template = any(folder.glob("*chat_template*"))
     if not has_template and settings.is_file():
         has_template = "chat_template" in decoded(settings)
-    if not has_template:
+    if needs_template and not has_template:
         raise InputError(
             f"the folder {name!r} has no chat template: an instruction-tuned model is needed, or "
             "chat_template.jinja beside the weights"
