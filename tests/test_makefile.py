@@ -330,6 +330,8 @@ def test_a_whole_named_run_has_an_appendix(done):
     model.mkdir(parents=True)
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").touch()
+    (model / "tokenizer.json").touch()
+    (model / "chat_template.jinja").touch()
     given = ["all", "MODELS=nets/my_model"]
 
     printed = clone.make(done, *given).stdout

@@ -104,8 +104,42 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
     (net / "model-00001-of-00002.safetensors").touch()
+    (net / "tokenizer.json").touch()
+    (net / "chat_template.jinja").touch()
     parameters = merged("30_giebench", "demo", {"MODELS": str(net)})
     assert parameters["MODELS"] == [str(net)]
+
+
+@pytest.mark.parametrize("file", ["tokenizer.model", "vocab.txt", "tekken.json"])
+def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net, file):
+    (net / "config.json").write_text('{"model_type": ')
+    (net / "model.safetensors").touch()
+    with pytest.raises(InputError, match=f"^the folder '{net}' has no tokenizer: expected "):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
+
+    (net / file).touch()
+    with pytest.raises(InputError, match=r"config.json, line 1, column 16: found what is not JSON"):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
+
+
+def test_a_folder_without_a_chat_template_is_refused(net):
+    (net / "config.json").write_text("{}")
+    (net / "model.safetensors").touch()
+    settings = net / "tokenizer_config.json"
+    settings.write_text('{"model_max_length": 2048}')
+    with pytest.raises(InputError, match=f"^the folder '{net}' has no chat template: an instruct"):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
+    assert merged("30_giebench", "demo", {"MODELS": str(net), "TEMPLATE": "none"})
+
+    settings.write_text('{"chat_template": "{{ messages }}"}')
+    assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
+
+
+def test_a_folder_with_an_adapter_alone_says_what_to_do_with_it(net):
+    (net / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    sentence = f"^the folder '{net}' has an adapter alone: merge it into the model that it was "
+    with pytest.raises(InputError, match=sentence):
+        merged("30_giebench", "demo", {"MODELS": str(net)})
 
 
 def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twice(net, tmp_path):

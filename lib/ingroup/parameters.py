@@ -27,10 +27,12 @@ from pydantic import (
 )
 
 from ingroup import models
-from ingroup.tables import InputError
+from ingroup.tables import InputError, decoded, read_json
 
 SERVED = ("inspect", "replay")  # engines for which a model is a name
 LOADING = ("transformers", "vllm")  # engines for which a model may be a folder
+# Files of which every tokenizer has one.
+TOKENIZERS = ("*token*", "vocab.*", "tekken.json", "*.model", "*.tiktoken")
 
 _ADDRESS = (
     "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
@@ -267,8 +269,15 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if writer:
             named.append(models.split(writer, self.ENGINE))
 
+        # Only GIEBench may ask without the model's chat template.
+        needs_template = getattr(self, "TEMPLATE", None) != "none"
         for name, engine in named:
             if engine in LOADING and not models.is_there(name):
+                if os.path.isfile(os.path.join(name, "adapter_config.json")):
+                    raise InputError(
+                        f"the folder {name!r} has an adapter alone: merge it into the model that "
+                        "it was trained on (merge_and_unload of peft), and give the folder of both"
+                    )
                 near = difflib.get_close_matches(name.lower(), models.here(), 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 raise InputError(
@@ -277,7 +286,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"organisation/name{hint}"
                 )
             if engine in LOADING:
-                _check_weights(name)
+                _check_folder(name, needs_template)
 
     def _options_fit(self, entries: list[models.Asked]) -> None:
         """An option that only one kind of engine takes comes with a model of such an engine."""
@@ -327,14 +336,36 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
 
 
-def _check_weights(name: str) -> None:
-    """InputError where a model is a folder that holds no tensors."""
+def _check_folder(name: str, needs_template: bool) -> None:
+    """InputError where a model is a folder that lacks what every loader needs."""
     folder = models.folder(name)
+    if folder is None:
+        return
+
     # Loaders look for tensors in the folder itself, and not in folders below it.
-    if folder and not any(folder.glob(f"*{models.TENSORS}")):
+    if not any(folder.glob(f"*{models.TENSORS}")):
         raise InputError(
             f"the folder {name!r} has a config.json and no weights: expected "
             f"model{models.TENSORS}, or several files that end in {models.TENSORS}, beside it"
+        )
+
+    # Their endings and number depend on the kind of tokenizer.
+    if not any(any(folder.glob(pattern)) for pattern in TOKENIZERS):
+        raise InputError(
+            f"the folder {name!r} has no tokenizer: expected tokenizer.json or tokenizer.model "
+            "beside the weights"
+        )
+    read_json(folder / "config.json")
+
+    # Older tokenizers have the template in their settings.
+    settings = folder / "tokenizer_config.json"
+    has_template = any(folder.glob("*chat_template*"))
+    if not has_template and settings.is_file():
+        has_template = "chat_template" in decoded(settings)
+    if needs_template and not has_template:
+        raise InputError(
+            f"the folder {name!r} has no chat template: an instruction-tuned model is needed, or "
+            "chat_template.jinja beside the weights"
         )
 
 

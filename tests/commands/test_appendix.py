@@ -13,6 +13,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 import made_up_run
+import toy
 from ingroup import latex, paths
 from ingroup.appendix import asked, forms, results
 from ingroup.appendix import documents as writing
@@ -20,6 +21,8 @@ from ingroup.appendix.content import Document, Heading, Layout, Paragraph, Prose
 from ingroup.appendix.run import Run, Stored
 from ingroup.commands import appendix, cli, settings
 from ingroup.design import Block as Trials
+from ingroup.inference import Reply
+from ingroup.inference.store import read_manifest
 
 
 @pytest.fixture
@@ -487,6 +490,43 @@ def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
 
     stored = Stored(job, folder, {}, is_recorded=False, written="")
     assert stored.address == "giebench/sample/net_2@vllm/Raw"
+
+
+def test_an_appendix_of_one_model_has_nothing_of_printed_models_audits_and_comparisons(empty):
+    folder = made_up_run.write()
+    figures = paths.figure_folder(made_up_run.NAME) / "empathy_gap"
+    shutil.copy(figures / "figure2.png", figures / "printed_landscape.png")
+    source = folder / "notebooks" / f"{made_up_run.NOTEBOOK}.ipynb"
+    for name in ("51_audit_empathy_gap", "61_comparison"):
+        book = nbformat.read(source, as_version=4)
+        book.cells[0].source = f"# About {name}"
+        book.cells[3].source = f"## Limits\n\n- A limit of {name}."
+        nbformat.write(book, source.with_name(f"{name}.ipynb"))
+        source.with_name(f"{name}.txt").write_text(f"{name}: 1 s\n")
+
+    target = appendix.build(made_up_run.NAME)
+
+    page = words((target / "appendix.html").read_text("utf8"))
+    assert not (target / "figures" / "empathy_gap" / "printed_landscape.png").exists()
+    assert "A rating is no feeling (50 %)." in page
+    assert "A limit of" not in page
+    assert "No two models were compared" not in page
+    assert "arguments that the server did not take" not in page
+
+
+def test_a_servers_replies_name_the_weights_that_answered(empty):
+    reply = Reply("1", "stop", 10, 4, 1, model="gpt-4o-2024-08-06")
+    toy.run(toy.numbers(4), empty / "store", toy.Toy(lambda *_: reply, engine="inspect"))
+    manifest = read_manifest(empty / "store" / "manifest.json")
+    call = types.SimpleNamespace(model="gpt-4o", loaded="gpt-4o", study="giebench", way="freely")
+
+    stored = Stored(call, empty / "store", manifest, is_recorded=False, written="2026-11-27")
+
+    (row,) = asked.engines([stored]).to_dict("records")
+    assert row["Revision"] == "gpt-4o-2024-08-06"
+    damaged = dataclasses.replace(stored, folder=empty / "none")
+    assert damaged.revision == ""
+    assert asked.engines([damaged]).Revision.tolist() == ["–"]
 
 
 # ---- for Word ------------------------------------------------------------------------------------

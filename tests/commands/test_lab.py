@@ -123,6 +123,8 @@ def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}")
         (folder / "model.safetensors").touch()
+        (folder / "tokenizer.json").touch()
+        (folder / "chat_template.jinja").touch()
         runs.append(run_of({"MODELS": [str(folder)]}))
 
     assert len(set(runs)) == 2

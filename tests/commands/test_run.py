@@ -100,6 +100,8 @@ def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_pat
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").touch()
+    (folder / "tokenizer.json").touch()
+    (folder / "chat_template.jinja").touch()
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
     book.cells[0].source += "\nMODELS = ['calibrant']"
     nbformat.write(book, paths.NOTEBOOKS / "tiny.ipynb")
@@ -414,7 +416,7 @@ def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_p
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     model = tmp_path / "nets" / "mine"
     model.mkdir(parents=True)
-    for name in ("config.json", "model.safetensors"):
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
         (model / name).write_text("{}")
     given = {"MODELS": str(model), "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
 

@@ -89,6 +89,7 @@ def _manifest(job):
         "trials": len(job.design),
         "shard_size": 4096,
         "sent_reasoning": HOSTILE[0],
+        "left_out": [],
     }
 
     job.folder.mkdir(parents=True)

@@ -1,9 +1,12 @@
 """Around the loop: calls and their folders, engines, failures, what it took."""
 
+import re
 import sys
+from functools import partial
 
 import pandas as pd
 import pytest
+from tqdm import tqdm
 
 from few import Few
 from ingroup import paths
@@ -18,6 +21,7 @@ from ingroup.inference import (
     call,
     fill,
     find_model,
+    generate,
     open_store,
     stored,
     usage,
@@ -231,6 +235,36 @@ def test_rare_reasons_are_summed_up_over_all_parts(failures):
     assert notes([failures[:8], failures[8:]], "m") == [note]
 
 
+def test_reasoning_without_an_answer_is_noted():
+    """An answer that was cut, and a reply without both, are no such replies."""
+    replies = pd.DataFrame(
+        {
+            "finish_reason": ["length", "length", "length", "stop"],
+            "text": ["", "55", "", ""],
+            "reasoning": ["Hmm, 13", "Hmm", "", "Hmm"],
+            "error": "",
+            "model": "m",
+        }
+    )
+
+    note = (
+        "1 of 4 replies ended before the model had ended its reasoning: a larger MAX_TOKENS asks "
+        "these again"
+    )
+    assert notes([replies], "m") == [note]
+
+
+def test_a_run_says_that_a_model_did_not_end_its_reasoning(plan, tmp_path, capsys):
+    short = Few(plan, 0, 12)
+    engine = Toy(lambda *_: Reply("", "length", 10, 128, 0, reasoning="Hmm, 13"))
+    store = open_store(tmp_path, short, engine, SAMPLING)
+
+    fill(short, engine, store, SAMPLING, "Religion")
+
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert last_line.startswith("Religion: 12 of 12 replies ended before the model had ended its ")
+
+
 def replies_of(failures, first, second, others):
     """Replies that name these models."""
     return failures.assign(finish_reason="stop", model=[first, second, *[others] * 13])
@@ -268,6 +302,32 @@ def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):
 
     last_line = capsys.readouterr().err.splitlines()[-1]
     assert last_line == "Religion: 12 of 12 prompts failed (12 x no net)"
+
+
+class Groups(Toy):
+    """Answers four prompts at a time, as transformers answers a batch."""
+
+    keeps_each = True
+    group_size = 4
+
+
+def test_the_bar_moves_by_whole_groups_and_its_last_state_stays(
+    plan, tmp_path, capsys, monkeypatch
+):
+    """After one reply of a group, the bar would say a speed that is far too low."""
+    monkeypatch.setattr(generate, "tqdm", partial(tqdm, mininterval=0))
+    short = Few(plan, 0, 9)
+    engine = Groups(lambda *_: "50")
+    store = open_store(tmp_path, short, engine, SAMPLING)
+
+    fill(short, engine, store, SAMPLING, "Religion")
+
+    written = capsys.readouterr().err
+    states = re.findall(r"Religion (\d) of 9", written)
+    assert list(dict.fromkeys(states)) == ["0", "4", "8", "9"]
+    assert re.fullmatch(
+        r"Religion 9 of 9 \S+ +00:00 left, +[\d.]+ prompts/s\n", written.split("\r")[-1]
+    )
 
 
 # ---- engines of token ids ------------------------------------------------------------------------

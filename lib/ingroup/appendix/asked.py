@@ -172,7 +172,8 @@ def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
         caption = (
             f"{title}: stored answers by model. Scored: the probabilities of all admissible "
             "answers; text: the model's own words. Answered: the days on which this machine "
-            "asked, or “recorded” for answers that the repository brought."
+            "asked, or “recorded” for answers that the repository brought. Revision: the digest of "
+            "the weights, or the model’s name in a server’s replies."
         )
         blocks.append(Table(caption, engines(stores)))
         blocks += _other_settings(stores)
@@ -209,7 +210,8 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
             models.label(stored.job.model),
             _sampling(manifest),
             stored.engine,
-            _digest(manifest.get("revision")),
+            # A name, unlike a digest, is shown whole.
+            _digest(manifest.get("revision")) if "revision" in manifest else stored.revision,
             "recorded" if stored.is_recorded else stored.written or DASH,
         )
         groups.setdefault(key, []).append(stored)
@@ -225,7 +227,7 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
                 "Answer": sampling,
                 "Seeds": _seeds(own),
                 "Engine": engine,
-                "Revision": revision,
+                "Revision": revision or DASH,
                 "Answered": written,
             }
         )
@@ -267,7 +269,7 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
     for stored in stores:
         for name, value in stored.manifest.items():
             # A name with sent_ is that of an argument of the request to a server.
-            if name in PINNED or name.startswith("sent_"):
+            if (name in PINNED or name.startswith("sent_")) and value != []:
                 told = PINNED.get(name, name.replace("_", " "))
                 # The inner dict serves as an ordered set: each value once, in the order of the
                 # stores.

@@ -337,7 +337,7 @@ def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
                 "study": run.title(run.studies[stored.job.study]),
                 "way": WAYS[stored.job.way],
                 "engine": stored.engine,
-                "revision": str(stored.manifest.get("revision", DASH)),
+                "revision": stored.revision or DASH,
                 "prompts": int(stored.manifest.get("trials", 0)),
             }
         )

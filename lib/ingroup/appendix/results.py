@@ -25,6 +25,7 @@ from ingroup.appendix.content import (
 )
 from ingroup.appendix.run import UNREADABLE, Run, short
 from ingroup.commands import plan, settings
+from ingroup.commands.parameters import folder_of
 from ingroup.commands.report_html import rounded
 from ingroup.families import families
 
@@ -64,6 +65,9 @@ def results(run: Run) -> list[Block]:
         blocks.append(Missing("No study ran in this run."))
 
     for folder, notebook in ACROSS.items():
+        # A single model cannot be compared.
+        if folder == "comparison" and len(run.models) < 2:
+            continue
         if notebook in run.notebooks:
             blocks.append(Heading(run.title(notebook), 2))
             if folder == "comparison":
@@ -180,7 +184,8 @@ def _tables(run: Run, study: str) -> list[Block]:
 
 
 def _figures(run: Run, study: str, title: str) -> list[Block]:
-    names = run.figure_names(study)
+    # The papers have the figures of printed numbers alone, which show no model of a run.
+    names = [name for name in run.figure_names(study) if "printed" not in name]
     captions = run.captions(study)
 
     blocks: list[Block] = []
@@ -653,7 +658,7 @@ def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
 
 
 def limits(run: Run) -> list[Block]:
-    """Quote the section "Limits" of each notebook that ran.
+    """Quote the section "Limits" of each notebook whose results stand in the appendix.
 
     Parameters
     ----------
@@ -667,7 +672,11 @@ def limits(run: Run) -> list[Block]:
     """
     blocks: list[Block] = []
     for notebook in run.notebooks:
-        section = _section_of(run, notebook, "Limits")
+        # Audits are about the papers, and a comparison needs two models.
+        has_results = folder_of(notebook) != "audit"
+        if notebook == ACROSS["comparison"] and len(run.models) < 2:
+            has_results = False
+        section = _section_of(run, notebook, "Limits") if has_results else ""
         if section:
             blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
     if not blocks:

@@ -17,7 +17,7 @@ from pandas.errors import EmptyDataError, ParserError
 
 from ingroup import figures, models, paths
 from ingroup.commands.parameters import folder_of, jobs_of, study_of
-from ingroup.inference import EngineError, Job, StoreError
+from ingroup.inference import EngineError, Job, Store, StoreError, parts
 from ingroup.inference.job import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
@@ -105,6 +105,29 @@ class Stored:
             As :func:`ingroup.inference.job.chats_digest`.
         """
         return chats_digest(self.folder, self.manifest)
+
+    @cached_property
+    def revision(self) -> str:
+        """Name the weights that answered.
+
+        Returns
+        -------
+        str
+            The revision that the manifest has. A server tells none, so there it is the names that
+            the replies give to the model; "" where they give none.
+        """
+        if self.manifest.get("revision"):
+            return str(self.manifest["revision"])
+        if self.manifest.get("engine") not in models.SERVERS:
+            return ""
+
+        names: dict[str, None] = {}
+        try:
+            for part in parts(Store(self.folder, self.manifest), ["model"]):
+                names |= dict.fromkeys(part["model"].astype(str).unique())
+        except UNREADABLE:
+            return ""
+        return ", ".join(filter(None, names))
 
     @property
     def engine(self) -> str:

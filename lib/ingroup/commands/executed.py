@@ -19,6 +19,8 @@ ABOUT_MODELS = (
     "What a real model answers is about that model and its weights alone. Nothing here is about "
     "people."
 )
+# The last state of the bar of `ingroup.inference.generate.fill`.
+SPEED = re.compile(r"^.* left, .* prompts/s\n", re.MULTILINE)
 PARAMETERS = "injected-parameters"  # papermill's tag of the cell with those of the run
 CALIBRANTS = "about-calibrants"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
@@ -141,7 +143,8 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     """Change an executed notebook so that a reader can use its outputs.
 
     Folders and files of the user's own are shown by their names, among the parameters, too. An
-    empty table says "none", and a progress bar keeps its last state alone.
+    empty table says "none". A progress bar keeps its last state alone, and the bar of prompts,
+    whose speed is the machine's, is left out.
 
     Parameters
     ----------
@@ -163,6 +166,7 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
             # Each state of a bar begins with a carriage return; only the last one is worth reading.
             if output.get("name") == "stderr":
                 output.text = re.sub(r"[^\n]*\r", "", output.text)
+                output.text = SPEED.sub("", output.text)
             if "text" in output:
                 output.text = _named(output.text, labels)
             for kind, content in output.get("data", {}).items():

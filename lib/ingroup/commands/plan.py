@@ -632,8 +632,9 @@ def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
     if rate is None:
         return (
             f"{asked_sentence}. The time is unknown, as no rate of these models on this machine is "
-            "known: RATE=<prompts a second> computes it. A short run (N_EVENTS=2) shows your rate; "
-            "docs/performance.md and docs/running.md have those of other models."
+            "known: RATE=<prompts a second> computes it. Each progress bar of a short run "
+            "(make 10 N_EVENTS=2) ends with your rate; docs/performance.md and docs/running.md "
+            "have those of other models."
         )
     return f"{asked_sentence}: {duration(left / rate)} at {rate:,.10g} prompts a second."
 

@@ -234,6 +234,8 @@ class Engine:
         Whether it is asked by :meth:`answer_each`, so that each reply is kept at once. This is for
         replies that take long or cost money
         (:class:`ingroup.inference.inspect_engine.InspectEngine`).
+    group_size : int
+        How many replies come at once.
     costs : bool
         Whether its replies cost money.
     batch : bool
@@ -242,6 +244,7 @@ class Engine:
 
     asks_again: bool
     keeps_each: bool = False
+    group_size: int = 1
     costs: bool = False
     batch: bool = False
 

@@ -1,5 +1,6 @@
 """From design to responses: ask an engine what a store does not hold yet."""
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from ingroup.design import Design, Message
 from ingroup.inference.ahead import complete, prepare
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
-from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
+from ingroup.inference.engine import FAILED, LENGTH, Engine, Reply, Sampling
 from ingroup.inference.ledger import Asked
 from ingroup.inference.shards import Journal
 from ingroup.inference.store import (
@@ -183,7 +184,9 @@ def fill(
             _write_missing(design, engine, store, sampling, title, budget, state)
 
     # Failures of earlier runs are told, too: the whole store is read.
-    sentences = notes(parts(store, columns=["error", "model"]), store.manifest.get("model"))
+    sentences = notes(
+        parts(store, columns=["error", "model", "text", "reasoning"]), store.manifest.get("model")
+    )
     for sentence in sentences:
         print(shown(f"{title}: {sentence}" if title else sentence), file=sys.stderr)
 
@@ -210,13 +213,16 @@ def _write_missing(
     todo = [*new, *again]
     n_done = store.trials - sum(map(len, todo))
     n_kept = _count_kept(store, state.missing, repeated)
+    # The bar stays, as its last state has the speed of the whole call.
     with tqdm(
         total=store.trials,
         initial=n_done + n_kept,
         desc=title,
-        leave=False,
         bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
         unit=" prompts",
+        # After the first reply of a group alone, the speed would look far too low.
+        miniters=engine.group_size,
+        maxinterval=math.inf,
     ) as progress:
         # All three ways yield the index of a part of `todo` with its replies, in any order.
         if isinstance(engine, Cluster):
@@ -356,29 +362,42 @@ def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
     return others
 
 
+def _reasoning_alone(responses: pd.DataFrame) -> int:
+    """How many replies were cut while the model still reasoned."""
+    if not {"text", "reasoning"}.issubset(responses.columns):
+        return 0
+    is_cut = responses.finish_reason == LENGTH
+    has_text = responses.text.notna() & (responses.text != "")
+    has_reasoning = responses.reasoning.notna() & (responses.reasoning != "")
+    return int((is_cut & has_reasoning & ~has_text).sum())
+
+
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
-    """Say how many calls failed, and how many replies name another model than was asked.
+    """Say how many calls failed or brought reasoning alone, or name another model than was asked.
 
     Parameters
     ----------
     responses : iterable of DataFrame
-        Parts of a store, with ``error``, ``finish_reason`` and ``model``.
+        Parts of a store, with ``error``, ``finish_reason`` and ``model``. Reasoning counts where
+        there are ``text`` and ``reasoning``, too.
     model : str or None
         The model that was asked.
 
     Returns
     -------
     list of str
-        A sentence for each of the two that happened, with its three most frequent reasons or names.
+        A sentence for each of the three that happened, with the most frequent reasons or names.
         One sentence more names each checkpoint that served an alias and is another than the
         paper's.
     """
     prompts = 0
+    reasoning_alone = 0
     errors: Counter[str] = Counter()
     other_models: Counter[str] = Counter()
     served: set[str] = set()
     for part in responses:
         prompts += len(part)
+        reasoning_alone += _reasoning_alone(part)
         # A reply that a filter declined has an error, too, but did not fail.
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
         other_models.update(_other_models(part, model))
@@ -388,6 +407,11 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     if errors:
         reasons = _most_frequent(errors)
         sentences.append(f"{errors.total():,} of {prompts:,} prompts failed ({reasons})")
+    if reasoning_alone:
+        sentences.append(
+            f"{reasoning_alone:,} of {prompts:,} replies ended before the model had ended its "
+            "reasoning: a larger MAX_TOKENS asks these again"
+        )
     if other_models:
         count = other_models.total()
         names = _most_frequent(other_models)

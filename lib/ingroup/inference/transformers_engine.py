@@ -70,6 +70,7 @@ class TransformersEngine(LocalEngine):
         reasoning: str = "",
     ):
         self.batch_size = batch_size
+        self.group_size = BATCHES * batch_size * torch.get_num_threads()
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.dtype = dtype
         if dtype == "auto":
@@ -124,7 +125,7 @@ class TransformersEngine(LocalEngine):
             As :meth:`answer`.
         """
         replies: list[Reply] = []
-        size = BATCHES * self.batch_size * torch.get_num_threads()
+        size = self.group_size
         for start in range(0, len(conversations), size):
             for reply in self.answer(conversations[start : start + size], sampling):
                 keep(len(replies), reply)
