@@ -518,9 +518,9 @@ def test_a_servers_replies_name_the_weights_that_answered(empty):
     reply = Reply("1", "stop", 10, 4, 1, model="gpt-4o-2024-08-06")
     toy.run(toy.numbers(4), empty / "store", toy.Toy(lambda *_: reply, engine="inspect"))
     manifest = read_manifest(empty / "store" / "manifest.json")
-    call = types.SimpleNamespace(model="gpt-4o", loaded="gpt-4o", study="giebench", way="freely")
+    job = types.SimpleNamespace(model="gpt-4o", loaded="gpt-4o", study="giebench", way="freely")
 
-    stored = Stored(call, empty / "store", manifest, is_recorded=False, written="2026-11-27")
+    stored = Stored(job, empty / "store", manifest, is_recorded=False, written="2026-11-27")
 
     (row,) = asked.engines([stored]).to_dict("records")
     assert row["Revision"] == "gpt-4o-2024-08-06"
