@@ -18,10 +18,10 @@ from ingroup.inference import (
     Store,
     StoreError,
     ask,
-    call,
     fill,
     find_model,
     generate,
+    job,
     open_store,
     stored,
     usage,
@@ -74,7 +74,7 @@ def engines(tmp_path, monkeypatch):
         def close(self):
             self.entry["closed"] = True
 
-    monkeypatch.setattr(call, "make_engine", ModelsName)
+    monkeypatch.setattr(job, "make_engine", ModelsName)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     return made
 
