@@ -94,10 +94,8 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
 
 def _is_lost(missing: np.ndarray, rule: Exclusion) -> np.ndarray:
     """Whether each event is left out, by which of its ratings are missing."""
-    cells = (0, 1)
-    if rule == "listwise":
-        return missing.any(axis=cells)
-    return missing.all(axis=cells)
+    over_cells = np.any if rule == "listwise" else np.all
+    return over_cells(missing, axis=(0, 1))
 
 
 def _why_all_are_lost(missing: np.ndarray) -> str:
