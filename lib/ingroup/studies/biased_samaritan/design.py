@@ -130,6 +130,7 @@ def trials(
     "totals" cannot be the paper's crossing. A group with one phrasing has no spread over wordings
     then, and Tables 9 to 11 print one.
     """
+
     def render(condition: Mapping[str, Any]) -> list[Message]:
         prompt = condition["prompt"]
         return stimuli.messages(prompt.text, prompt.phrase, asking)
@@ -319,7 +320,7 @@ def _jobs_of_run(
 
     by_category = []
     for number, (category, design) in enumerate(questions.designs.items()):
-        # The name of the store's folder.
+        # The last part of the store's address.
         part = f"{category}-{variant}"
         if parameters["REQUEST"] != "sample":
             # A user's request has no short name, so a fingerprint tells its answers from others.
