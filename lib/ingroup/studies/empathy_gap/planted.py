@@ -207,12 +207,14 @@ def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
     if jobs[0].over_choices:
         return np.nan
 
-    rounds = []
+    texts_of_rounds = []
     for job in jobs:
         replies = stored(job).read(columns=["text"])
-        rounds.append(replies.text.astype(object))
+        texts_of_rounds.append(replies.text.astype(object))
+    texts = pd.concat(texts_of_rounds, axis=1)
+
     (block,) = jobs[0].design.blocks
-    return counted_anew(pd.concat(rounds, axis=1), block, exclusion)
+    return counted_anew(texts, block, exclusion)
 
 
 def recovery(

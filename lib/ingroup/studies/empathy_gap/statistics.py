@@ -899,7 +899,7 @@ def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each cell, row by row; ``shown_released``, ``shown_bonferroni``, ``shown_holm``.
+        One row per cell, row by row: ``shown_released``, ``shown_bonferroni``, ``shown_holm``.
     """
     columns = {}
     for rule in RULES:
