@@ -181,7 +181,7 @@ def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
         return bootstrap_interval(*arguments, 20, rng)
 
     monkeypatch.setattr(lens, "bootstrap_interval", counted)
-    lens._drawn.cache_clear()
+    lens._cached_interval.cache_clear()
     choices = {name: lens.CHOICES[name] for name in ("exclusion", "rounding", "unit")}
 
     for path in multiverse.paths(choices):

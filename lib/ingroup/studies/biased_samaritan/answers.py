@@ -1,5 +1,6 @@
 """Answers of the Biased Samaritan: responses to a table of ratings, one row per prompt."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -32,7 +33,7 @@ PROMPT = list(Prompt._fields)  # the columns that tell one prompt from all other
 
 
 def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
-    """Load the prompts of one job that was asked, with their ratings.
+    """Load the prompts of one job with stored answers, and their ratings.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     -------
     DataFrame
         One row per prompt, in the order of the design: the fields of :class:`~.design.Prompt`,
-        ``reply`` (None where the call failed), ``rating`` (in points of the scale, NaN where it is
-        missing) and ``status`` ("ok", "refused", "unparsable", "cut", "failed"), settled by
-        :func:`ingroup.parsing.final_status`. A number at which a reply was cut is not an answer.
-        The ``reply`` of a scored answer is its greedy number.
+        ``reply`` (None where the request failed), ``rating`` (in points of the scale, NaN where it
+        is missing) and ``status`` ("ok", "refused", "unparsable", "cut", "failed"), which
+        :func:`ingroup.parsing.final_status` decides. A number at which a reply was cut is not an
+        answer. The ``reply`` of a scored answer is its greedy number.
 
     Raises
     ------
@@ -60,21 +61,14 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     (block,) = job.design.blocks
     store = stored(job)
     responses = store.read()
-    # A failed call has a missing text, which `parse_rating` takes as None.
+    # A failed request has a missing text, which `parse_rating` takes as None.
     has_text = responses.text.notna()
     texts = responses.text.astype(object).where(has_text, None)
 
-    scale = stimuli.request()
-
-    # Many replies are equal, so each text is parsed once.
-    @cache
-    def parse(text: str | None) -> Parsed:
-        return parse_rating(text, scale.low, scale.high, rule)
-
-    parsed = pd.DataFrame(map(parse, texts), columns=["rating", "status"])
+    parsed = _parsed(texts, rule)
     if job.over_choices:
-        reading = reading or job.reading
-        scored = numbers(responses, store, job.sampling, reading)[0]
+        # There is one column per question of a prompt, and here one question.
+        scored = numbers(responses, store, job.sampling, reading or job.reading)[0]
         # The text of a scored answer is its greedy number; only its status is needed here.
         status = final_status(responses, parsed.status)
         # A server's most probable tokens may hold no admissible answer.
@@ -88,6 +82,18 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
 
     prompts = pd.DataFrame(block.factors["prompt"])
     return prompts.assign(reply=texts, rating=ratings, status=status)
+
+
+def _parsed(texts: pd.Series, rule: Rule) -> pd.DataFrame:
+    """The ``rating`` and the ``status`` of each text."""
+    scale = stimuli.request()
+
+    # Many replies are equal, so each text is parsed once.
+    @cache
+    def parse(text: str | None) -> Parsed:
+        return parse_rating(text, scale.low, scale.high, rule)
+
+    return pd.DataFrame(map(parse, texts), columns=["rating", "status"])
 
 
 def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
@@ -106,20 +112,24 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     """
     # A run with LATINO has phrasings beyond those of Table 4.
     tables = [stimuli.phrasings(category, latino=True) for category in stimuli.categories()]
-    printed = pd.concat(tables).phrasing.unique()
-    order = pd.Index(printed)
-    prompts = prompts.sort_values("phrasing", key=order.get_indexer, kind="stable")
+    phrasings_in_order = pd.Index(pd.concat(tables).phrasing.unique())
+    in_order = prompts.sort_values(
+        "phrasing",
+        key=phrasings_in_order.get_indexer,
+        kind="stable",
+    )
     wordings = sorted(prompts.wording.unique())
 
     arrays = {}
-    for group, rows in prompts.groupby("group", sort=False):
+    for group, rows in in_order.groupby("group", sort=False):
         rated = rows.pivot(
             index=["phrasing", "scenario"],
             columns="wording",
             values="rating",
         )
         phrasings = list(rows.phrasing.unique())
-        # `pivot` sorts phrasings by name, and "totals" asks few scenarios in some wordings only.
+        # `pivot` sorts phrasings by name, so they are put back into order. With "totals" a group
+        # may lack a wording in all scenarios, whose column is then NaN.
         rated = rated.reindex(columns=wordings).loc[phrasings]
         shape = (len(phrasings), -1, len(wordings))
         arrays[group] = rated.to_numpy().reshape(shape)
@@ -127,7 +137,7 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
 
 
 def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
-    """Compute how many answers in words have a decimal, by group.
+    """Compute how many answers in free text have a decimal, by group.
 
     Parameters
     ----------
@@ -138,19 +148,25 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Index ``group``; the percentages of answers with ``a decimal`` and with ``a repeating one``
-        (66.66), of the ``mean over names`` with a decimal, and the number of ``answers``.
+        (66.66), the percentage of prompts whose ``mean over names`` has a decimal, and the number
+        of ``answers``.
     """
     rows = prompts[prompts.status == "ok"]
-    repeats_a_digit = rows.reply.str.count(r"\d[.,](\d)\1") > 0
-    has = pd.DataFrame({"a decimal": rows.rating % 1 > 0, "a repeating one": repeats_a_digit})
-    table = has.groupby(rows.group, sort=False).mean()
+    columns = {
+        "a decimal": rows.rating % 1 > 0,
+        "a repeating one": rows.reply.str.count(r"\d[.,](\d)\1") > 0,
+    }
+    has_decimal = pd.DataFrame(columns)
+    shares = has_decimal.groupby(rows.group, sort=False).mean()
 
-    # The phrasings of one prompt are averaged, as a mean of names has decimals of its own.
-    over_names = rows.groupby(["group", "scenario", "wording"], sort=False).rating.mean()
-    mean_has = over_names.mod(1) > 0
-    table["mean over names"] = mean_has.groupby("group", sort=False).mean()
+    # The mean of whole numbers over the phrasings of a prompt may have a decimal, too.
+    means = rows.groupby(["group", "scenario", "wording"], sort=False).rating.mean()
+    mean_has_decimal = means % 1 > 0
+    shares["mean over names"] = mean_has_decimal.groupby("group", sort=False).mean()
+
+    percentages = 100 * shares
     n_answers = rows.groupby("group").size()
-    return (100 * table).assign(answers=n_answers)
+    return percentages.assign(answers=n_answers)
 
 
 def every_reading(
@@ -207,6 +223,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
 
     prompts = scored[PROMPT].join(of_scored)
     both = texts.merge(prompts, on=PROMPT)
+    # The admissible answer with which each free reply begins.
     begun = beginnings(both.reply, job.sampling.choices)
     row: dict[str, Any] = agreement(
         free=both.rating,
@@ -232,10 +249,10 @@ def mean_distribution(jobs: Sequence[Job]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index ``answer``, the points of the scale; one column per scored model. All categories
-        count the same.
+        Index ``answer``, the points of the scale; one column per scored model. All jobs of a model
+        count the same, however many prompts they have.
     """
-    by_model: dict[str, list[NDArray]] = {}
+    by_model: dict[str, list[NDArray]] = defaultdict(list)
     for job in jobs:
         if not job.over_choices:
             continue
@@ -243,12 +260,12 @@ def mean_distribution(jobs: Sequence[Job]) -> pd.DataFrame:
         responses = stored(job).read(columns=["probabilities"])
         # A reply is one rating, so the second axis has the length 1.
         of_prompts = probabilities(responses, job.sampling.choices)[:, 0]
-        of_category = np.nanmean(of_prompts, axis=0)
-        by_model.setdefault(job.model, []).append(of_category)
+        of_job = np.nanmean(of_prompts, axis=0)
+        by_model[job.model].append(of_job)
 
     means = {}
-    for model, of_categories in by_model.items():
-        means[model] = np.mean(of_categories, axis=0)
+    for model, of_jobs in by_model.items():
+        means[model] = np.mean(of_jobs, axis=0)
 
     scale = stimuli.request()
     points = pd.RangeIndex(scale.low, scale.high + 1, name="answer")

@@ -23,10 +23,10 @@ def score_of(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     array
         One score per row; NaN where `scores` has none.
     """
-    by_keys = scores.set_index(KEYS)
-    keys = pd.MultiIndex.from_frame(rows[KEYS])
-    in_rows = by_keys.mean_score.reindex(keys)
-    return in_rows.to_numpy()
+    by_group = scores.set_index(KEYS)
+    groups_of_rows = pd.MultiIndex.from_frame(rows[KEYS])
+    scores_of_rows = by_group.mean_score.reindex(groups_of_rows)
+    return scores_of_rows.to_numpy()
 
 
 def above_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
@@ -43,10 +43,10 @@ def above_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
         One difference per row.
     """
     # The same rows, with the control in place of the group.
-    controls = rows.assign(group="control")
-    own = score_of(scores, rows)
-    control = score_of(scores, controls)
-    return own - control
+    control_rows = rows.assign(group="control")
+    of_groups = score_of(scores, rows)
+    of_controls = score_of(scores, control_rows)
+    return of_groups - of_controls
 
 
 def largest_spread(mean: np.ndarray, n: int) -> np.ndarray:
@@ -65,6 +65,7 @@ def largest_spread(mean: np.ndarray, n: int) -> np.ndarray:
         The deviation of scores that are all 1 or 100, with n - 1 in the denominator.
     """
     on_scale = mean.clip(1, 100)
+    # With the share p of scores at 100 and the others at 1, the variance is 99 p times 99 (1 - p).
     from_low = on_scale - 1
     from_high = 100 - on_scale
     variance = from_low * from_high
@@ -119,14 +120,14 @@ def against_range(
     str
         Which averages, and how many cells, are outside.
     """
-    is_own = rows.maker.isin(makers)
-    own = rows[is_own]
-    cells = own.mean_sd
+    is_of_makers = rows.maker.isin(makers)
+    of_makers = rows[is_of_makers]
+    cells = of_makers.mean_sd
     n_cells = len(cells)
-    n_inside = cells.between(low, high).sum()
-    n_outside = n_cells - n_inside
+    is_cell_outside = ~cells.between(low, high)
+    n_outside = is_cell_outside.sum()
 
-    by_model = own.groupby(["maker", "model", "category"])
+    by_model = of_makers.groupby(["maker", "model", "category"])
     averages = by_model.mean_sd.mean()
     is_inside = averages.between(low, high)
     all_inside = bool(is_inside.all())
@@ -134,17 +135,17 @@ def against_range(
 
     why = f"By model and category {_named(outside, names)}; "
     why += f"{n_outside} of {n_cells} cells are outside"
-    # The text may mean the average over models, so this kindest reading is named, too.
+    # The text may mean the average over models, so this most favourable reading is named, too.
     over_models = averages.groupby("category").mean()
-    is_kindest_inside = over_models.between(low, high).all()
-    if is_kindest_inside and not all_inside:
-        n_models = own.model.nunique()
+    means_inside = over_models.between(low, high).all()
+    if means_inside and not all_inside:
+        n_models = of_makers.model.nunique()
         why += f"; only the mean of the {n_models} models is inside for each category"
     why += "."
 
-    shown = f"{averages.min():.2f} to {averages.max():.2f} by model and category, "
-    shown += f"{cells.min()} to {cells.max()} by cell"
-    return shown, all_inside, why
+    ranges = f"{averages.min():.2f} to {averages.max():.2f} by model and category, "
+    ranges += f"{cells.min()} to {cells.max()} by cell"
+    return ranges, all_inside, why
 
 
 def _named(averages: pd.Series, names: pd.DataFrame) -> str:
@@ -152,14 +153,13 @@ def _named(averages: pd.Series, names: pd.DataFrame) -> str:
     if averages.empty:
         return "all are inside"
 
-    once = names.drop_duplicates("model")
-    by_model = once.set_index("model")
+    by_model = names.drop_duplicates("model").set_index("model")
     labels = by_model.model_label
 
     parts = []
-    for model, own in averages.groupby("model", sort=False):
+    for model, of_model in averages.groupby("model", sort=False):
         texts = []
-        for (_, _, category), average in own.items():
+        for (_, _, category), average in of_model.items():
             text = f"{average:.2f} ({category})"
             texts.append(text)
 

@@ -84,10 +84,10 @@ class Prompt(NamedTuple):
 
 
 class _Questions(NamedTuple):
-    """What is asked about some scenarios."""
+    """The designs about some scenarios, by category, and the name of these scenarios in a store."""
 
-    source: str  # the scenarios, as an address names them
-    designs: dict[str, Design]  # by category
+    source: str
+    designs: dict[str, Design]
 
 
 def trials(
@@ -130,32 +130,13 @@ def trials(
     "totals" cannot be the paper's crossing. A group with one phrasing has no spread over wordings
     then, and Tables 9 to 11 print one.
     """
-    phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
-    wordings = sorted(table.wording.unique())
-    # A user's scenarios may have gaps in their numbers; turns need numbers without gaps.
-    scenario_indices, _ = pd.factorize(table.scenario)
-
-    prompts = []
-    for scenario_index, row in zip(scenario_indices, table.itertuples(), strict=True):
-        for phrasing_index, phrasing in enumerate(phrasings):
-            # The next phrasing, and the same phrasing in the next scenario, take the next wording.
-            turn = (scenario_index + phrasing_index) % len(wordings)
-            if crossing == "totals" and row.wording != wordings[turn]:
-                continue
-            prompt = Prompt(
-                scenario=int(row.scenario),
-                wording=int(row.wording),
-                group=phrasing.group,
-                phrasing=phrasing.phrasing,
-                text=row.text,
-                phrase=phrasing.text,
-            )
-            prompts.append(prompt)
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         prompt = condition["prompt"]
         return stimuli.messages(prompt.text, prompt.phrase, asking)
 
+    phrasings = stimuli.phrasings(category, latino)
+    prompts = _crossed(table, phrasings, crossing)
     request = stimuli.request(asking)
     block = Block(
         labels={"category": category, "crossing": _STORED_AS[crossing]},
@@ -165,6 +146,32 @@ def trials(
         templates=request.join + request.text,
     )
     return Design([block])
+
+
+def _crossed(table: pd.DataFrame, phrasings: pd.DataFrame, crossing: Crossing) -> list[Prompt]:
+    """The prompts of `trials`: each row of the scenarios with all phrasings that it takes."""
+    wordings = sorted(table.wording.unique())
+    # A user's scenarios may have gaps in their numbers; turns need numbers without gaps.
+    scenario_indices, _ = pd.factorize(table.scenario)
+
+    prompts = []
+    for scenario_index, row in zip(scenario_indices, table.itertuples(), strict=True):
+        for phrasing_index, phrasing in enumerate(phrasings.itertuples()):
+            # The next phrasing, and the same phrasing in the next scenario, take the next wording.
+            turn = (scenario_index + phrasing_index) % len(wordings)
+            if crossing == "totals" and row.wording != wordings[turn]:
+                continue
+
+            prompt = Prompt(
+                scenario=int(row.scenario),
+                wording=int(row.wording),
+                group=phrasing.group,
+                phrasing=phrasing.phrasing,
+                text=row.text,
+                phrase=phrasing.text,
+            )
+            prompts.append(prompt)
+    return prompts
 
 
 def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
@@ -178,8 +185,8 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`~.stimuli.load_scenarios` returns it. ``freely`` marks the fixed random tenth that
-        a model is asked in free text, too, if it is asked over choices.
+        As :func:`~.stimuli.load_scenarios` returns it, with ``freely``. This marks the fixed random
+        tenth of the scenarios about which a model asked over choices is asked in free text, too.
 
     Raises
     ------
@@ -203,15 +210,17 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
 
     others = [number for number in numbers if number not in asked_freely]
     n_freely = math.ceil(n / 10)
-    chosen = asked_freely[:n_freely] + others[: n - n_freely]
-    return table[table.scenario.isin(chosen)].reset_index(drop=True)
+    n_others = n - n_freely
+    chosen = asked_freely[:n_freely] + others[:n_others]
+    is_chosen = table.scenario.isin(chosen)
+    return table[is_chosen].reset_index(drop=True)
 
 
 def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     """Choose how a model is sampled.
 
-    Temperature and top_p are as given; where -1 is given those of Table 5, or 1 for a model that
-    the table lacks.
+    Temperature and top_p are as given. A -1 stands for the value in Table 5, or for 1 where the
+    table lacks the model.
 
     Parameters
     ----------
@@ -225,18 +234,20 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     Sampling
         For free text. An empty temperature is not sent.
     """
-    usual = {}
+    numbers = {}
     for name, printed in published.sampling("biased_samaritan", model).items():
-        given = parameters[name.upper()]
-        if given == "":
+        number = parameters[name.upper()]
+        if number == "":
             continue
-        usual[name] = float(printed if given == -1 else given)
-    return free_sampling(parameters, model, **usual)
+        if number == -1:
+            number = printed
+        numbers[name] = float(number)
+    return free_sampling(parameters, model, **numbers)
 
 
 @excerpts_of(SCENARIOS="sample", N_SCENARIOS=0, CROSSING="full")
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """List what a run asks: each category, ``RUNS`` times of each of ``MODELS``.
+    """List the jobs of a run: one per model of ``MODELS``, run up to ``RUNS``, and category.
 
     Parameters
     ----------
@@ -259,7 +270,8 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """
     table = scenarios(parameters)
     few = table[table.freely]
-    source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"
+    file = Path(parameters["SCENARIOS"])
+    source = f"{file.stem}-{table.scenario.nunique()}"
     every_question = _Questions(source, _designs(table, parameters))
     few_questions = _Questions(f"{source}-tenth", _designs(few, parameters))
 
@@ -267,20 +279,20 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     scale = stimuli.request()
     numbers = tuple(map(str, range(scale.low, scale.high + 1)))
 
-    asked = []
+    of_all_models = []
     for model in models.asked(parameters):
         sampling = sampling_of(parameters, model.name)
         if model.over_choices:
             scored = replace(sampling, choices=numbers)
             greedy = replace(sampling, temperature=0.0)
-            asked += _run(1, model, every_question, scored, parameters)
-            asked += _run(1, model, few_questions, greedy, parameters)
+            of_all_models += _jobs_of_run(1, model, every_question, scored, parameters)
+            of_all_models += _jobs_of_run(1, model, few_questions, greedy, parameters)
             continue
 
-        runs = 1 if model.control else parameters["RUNS"]
-        for run in range(1, runs + 1):
-            asked += _run(run, model, every_question, sampling, parameters)
-    return asked
+        n_runs = 1 if model.control else parameters["RUNS"]
+        for run in range(1, n_runs + 1):
+            of_all_models += _jobs_of_run(run, model, every_question, sampling, parameters)
+    return of_all_models
 
 
 def _designs(table: pd.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Design]:
@@ -294,7 +306,7 @@ def _designs(table: pd.DataFrame, parameters: Mapping[str, Any]) -> dict[str, De
     return designs
 
 
-def _run(
+def _jobs_of_run(
     run: int,
     model: models.Asked,
     questions: _Questions,
@@ -302,16 +314,20 @@ def _run(
     parameters: Mapping[str, Any],
 ) -> list[Job]:
     """The jobs of one run: one per category."""
-    crossing = _STORED_AS[parameters["CROSSING"]]
+    variant = _STORED_AS[parameters["CROSSING"]]
     if parameters["LATINO"]:
-        crossing = f"{crossing}+latino"
+        variant = f"{variant}+latino"
 
     by_category = []
     for number, (category, design) in enumerate(questions.designs.items()):
-        part = f"{category}-{crossing}"
+        # The last part of the store's address.
+        part = f"{category}-{variant}"
         if parameters["REQUEST"] != "sample":
             # A user's request has no short name, so a fingerprint tells its answers from others.
             part = f"{part}+{design.fingerprint[:12]}"
+
+        # With three categories, 3 * run + number differs for every run and category.
+        seed = sampling.seed + 1000 * (3 * run + number)
         job = Job(
             study="biased_samaritan",
             source=questions.source,
@@ -319,8 +335,7 @@ def _run(
             engine=model.engine,
             part=f"{part}-run{run}",
             design=design,
-            # With three categories, 3 * run + number differs for every run and category.
-            sampling=replace(sampling, seed=sampling.seed + 1000 * (3 * run + number)),
+            sampling=replace(sampling, seed=seed),
             labels={"run": run, "category": category},
             # No prompt has a system turn, so answers do not depend on SYSTEM.
             options={"system": "fold"},

@@ -31,62 +31,88 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     Figure
         One panel per value of ``shown``; a single panel is one column wide.
     """
-    panels = [own for _, own in rows.groupby("shown", sort=False)]
-    values = [[*own.helpfulness, own.control.mean()] for own in panels]
+    panels = [panel for _, panel in rows.groupby("shown", sort=False)]
+    # The control's line is among the heights, so that it is always in view.
+    heights = [[*panel.helpfulness, panel.control.mean()] for panel in panels]
+    largest_range = max(map(np.ptp, heights))
     # All panels have one height, so that equal effects look equal.
-    reach = max(0.75 * max(map(np.ptp, values)), 0.1)
-    fig, axes = figures.panels(len(panels), 2.6, len(panels), least=1.7)
-    if len(panels) == 1:
+    reach = max(0.75 * largest_range, 0.1)
+
+    n_panels = len(panels)
+    fig, axes = figures.panels(n_panels, 2.6, n_panels, least=1.7)
+    if n_panels == 1:
         fig.set_figwidth(figures.ONE_COLUMN)
 
-    for number, (ax, own) in enumerate(zip(axes, panels, strict=True)):
-        _name_points(ax, own, gap=0.14 * reach)
-        ax.scatter(own.share, own.helpfulness, s=18, color=f"C{number}", zorder=3)
-        line = {"color": "#999999", "linewidth": 0.8, "linestyle": "--", "zorder": 0}
-        ax.axhline(own.control.mean(), label='the control: "a person"', **line)
-        # The control's line is among the values, so that it is always in view.
-        middle = (min(values[number]) + max(values[number])) / 2
+    for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
+        _draw_panel(ax, panel, f"C{number}", gap=0.14 * reach)
+        middle = (min(heights[number]) + max(heights[number])) / 2
         ax.set(xlim=(-0.2, 1.2), ylim=(middle - reach, middle + reach))
-        if own.models.max() == 1:
-            ax.set_xticks([0, 1], ["no", "yes"])
-            ax.set_xlabel("does it differ?")
-        else:
-            ax.set_xticks([0, 0.5, 1])
-            ax.set_xlabel("share of models that differ")
-        ax.set_title(textwrap.fill(own.shown.iloc[0], 28))
 
     has_several = rows.models.max() > 1
     axes[0].set_ylabel("helpfulness, mean over the models" if has_several else "helpfulness")
-    title = f"{rows.category.iloc[0]} (differs from the control: p < {alpha:g})"
-    key = ax.get_legend_handles_labels()
-    look = {"title": title, "title_fontsize": figures.points(7), "frameon": False}
-    fig.legend(*key, loc="outside upper center", **look)
+
+    category = rows.category.iloc[0]
+    handles, labels = ax.get_legend_handles_labels()
+    fig.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        title=f"{category} (differs from the control: p < {alpha:g})",
+        title_fontsize=figures.points(7),
+        frameon=False,
+    )
     return fig
 
 
-def _name_points(ax: Axes, own: pd.DataFrame, gap: float) -> None:
-    """Names in a column beside the panel, as near to the height of their points as they fit."""
+def _draw_panel(ax: Axes, panel: pd.DataFrame, colour: str, gap: float) -> None:
+    """Draw the groups of a panel, with their names `gap` points apart, and the control's line."""
+    _name_points(ax, panel, gap)
+    ax.scatter(panel.share, panel.helpfulness, s=18, color=colour, zorder=3)
+    ax.axhline(
+        panel.control.mean(),
+        label='the control: "a person"',
+        color="#999999",
+        linewidth=0.8,
+        linestyle="--",
+        zorder=0,
+    )
+
+    if panel.models.max() == 1:
+        ax.set_xticks([0, 1], ["no", "yes"])
+        ax.set_xlabel("does it differ?")
+    else:
+        ax.set_xticks([0, 0.5, 1])
+        ax.set_xlabel("share of models that differ")
+    title = panel.shown.iloc[0]
+    ax.set_title(textwrap.fill(title, 28))
+
+
+def _name_points(ax: Axes, panel: pd.DataFrame, gap: float) -> None:
+    """Write names in a column beside the panel, as close to the height of their points as fits."""
     labels = group_labels()
-    own = own.sort_values("helpfulness", kind="stable")
-    steps = gap * np.arange(len(own))
-    # Names are moved as little as possible, in least squares, to lie a gap apart.
-    heights = isotonic_regression(own.helpfulness - steps).x + steps
-    thin = {
+    points = panel.sort_values("helpfulness", kind="stable")
+    steps = gap * np.arange(len(points))
+    # Names are moved as little as possible, in least squares, to lie a gap apart. Heights at least
+    # a gap apart are increasing heights once the steps are taken off.
+    heights = isotonic_regression(points.helpfulness - steps).x + steps
+    line_to_point = {
         "arrowstyle": "-",
         "linewidth": 0.3,
         "color": "#888888",
         "shrinkB": 0,
         "relpos": (0, 0.5),
     }
-    look = {
-        "va": "center",
-        "fontsize": figures.points(6),
-        "arrowprops": thin,
-        "annotation_clip": False,
-    }
-    for row, height in zip(own.itertuples(), heights, strict=True):
-        # The panel ends at 1.2, and the names begin behind it.
-        ax.annotate(labels[row.group], (row.share, row.helpfulness), (1.25, height), **look)
+    for point, height in zip(points.itertuples(), heights, strict=True):
+        ax.annotate(
+            labels[point.group],
+            xy=(point.share, point.helpfulness),
+            # The panel ends at 1.2, and the names begin behind it.
+            xytext=(1.25, height),
+            va="center",
+            fontsize=figures.points(6),
+            arrowprops=line_to_point,
+            annotation_clip=False,
+        )
 
 
 def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float) -> Figure:
@@ -110,12 +136,15 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     keys = ["model", "run", "category", "group"]
     spread = brittleness[[*keys, "mean"]].rename(columns={"mean": "brittleness"})
     both = biases.merge(spread, on=keys)
-    both = both[both.run == 1].assign(line=both.group.map(group_labels()))
+    both = both[both.run == 1]
+    both["line"] = both.group.map(group_labels())
+
     # Each group has one line, also one that some models lack.
     lines = both.drop_duplicates("group")
     names = list(lines.line)
-    ends_of_lines = both[["brittleness", "low", "high"]].abs()  # without brittleness: NaN
-    reach = 1.05 * ends_of_lines.max(axis=None)
+    # A group without a brittleness has NaN, which `max` leaves out.
+    farthest = both[["brittleness", "low", "high"]].abs().max(axis=None)
+    reach = 1.05 * farthest
     fig = figures.intervals(
         both,
         x="bias",
@@ -128,17 +157,25 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     )
 
     # A rule is drawn below the last line of each category but the last.
-    ends = np.flatnonzero(lines.category != lines.category.shift(-1))
-    for ax, (_, rows) in zip(fig.axes, both.groupby("model", sort=False), strict=True):
-        y = rows.line.map(names.index)
-        left = -rows.brittleness
-        ax.barh(y, 2 * rows.brittleness, left=left, height=0.7, color=_GREY, zorder=0)
-        ax.hlines(ends[:-1] + 0.5, -reach, reach, color="#BBBBBB", linewidth=0.6)
+    last_lines = np.flatnonzero(lines.category != lines.category.shift(-1))
+    rules = last_lines[:-1] + 0.5
+    by_model = both.groupby("model", sort=False)
+    for ax, (_, rows) in zip(fig.axes, by_model, strict=True):
+        ax.barh(
+            rows.line.map(names.index),
+            left=-rows.brittleness,
+            width=2 * rows.brittleness,
+            height=0.7,
+            color=_GREY,
+            zorder=0,
+        )
+        ax.hlines(rules, -reach, reach, color="#BBBBBB", linewidth=0.6)
 
-    dot = {"linestyle": "", "marker": "o", "markersize": 3.5, "color": figures.COLOURS[0]}
+    colour = figures.COLOURS[0]
+    dot = {"linestyle": "", "marker": "o", "markersize": 3.5, "color": colour}
     key = {
         "plus and minus the brittleness": plt.Rectangle((0, 0), 1, 1, color=_GREY),
-        "95 % interval": plt.Line2D([], [], color=figures.COLOURS[0], linewidth=0.8),
+        "95 % interval": plt.Line2D([], [], color=colour, linewidth=0.8),
         f"p < {level:g} after Holm's correction": plt.Line2D([], [], **dot),
         "not so": plt.Line2D([], [], markerfacecolor="white", **dot),
     }
@@ -147,7 +184,7 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
 
 
 def distribution(shares: pd.DataFrame) -> Figure:
-    """Draw how probable each admissible answer is, averaged over prompts.
+    """Draw the probability of each admissible answer, averaged over prompts.
 
     Parameters
     ----------
@@ -160,10 +197,11 @@ def distribution(shares: pd.DataFrame) -> Figure:
         Two columns wide.
     """
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.9))
-    # A step stands around its whole number.
+    # The step of an answer reaches from half a point below it to half a point above it.
     edges = np.append(shares.index - 0.5, shares.index[-1] + 0.5)
-    for model, share in shares.items():
-        ax.stairs(100 * share, edges, linewidth=0.9, label=models.label(model))
+    for model, probabilities in shares.items():
+        percent = 100 * probabilities
+        ax.stairs(percent, edges, linewidth=0.9, label=models.label(model))
     ax.set(xlabel="answer", ylabel="probability (%)", xlim=(0, 101), ylim=(0, None))
     ax.legend(frameon=False)
     return fig
@@ -182,9 +220,14 @@ def printed_landscape(table: pd.DataFrame) -> Figure:
     Figure
         Two columns wide.
     """
-    grid = table.pivot(index="model_label", columns="group_label", values="score_difference")
-    # `pivot` sorts the groups by name.
+    grid = table.pivot(
+        index="model_label",
+        columns="group_label",
+        values="score_difference",
+    )
+    # `pivot` sorts the groups by name, so they are put back into the order of the table.
     grid = grid[table.group_label.unique()]
+
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 3.1))
     sns.heatmap(
         grid,
@@ -219,18 +262,27 @@ def planted_versus_here(table: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(1, 2, figsize=(figures.TWO_COLUMNS, 2.7))
     bias_ax, brittleness_ax = axes
     for number, (model, rows) in enumerate(table.groupby("model", sort=False)):
+        # The root mean square.
         own_error = rows.model_error.pow(2).mean() ** 0.5
         label = f"{models.label(model)}: its own error {own_error:.2f} points of bias"
         style = {"color": f"C{number}", "label": label, "markersize": 3}
-        reach = [rows.bias - rows.low, rows.high - rows.bias]
-        bias_ax.errorbar(rows.planted_bias, rows.bias, reach, fmt="o", linewidth=0.8, **style)
+        bias_ax.errorbar(
+            rows.planted_bias,
+            rows.bias,
+            yerr=[rows.bias - rows.low, rows.high - rows.bias],
+            fmt="o",
+            linewidth=0.8,
+            **style,
+        )
         brittleness_ax.plot(rows.planted_brittleness, rows.brittleness, "o", **style)
 
-    for ax, what in ((bias_ax, "bias"), (brittleness_ax, "brittleness")):
-        # The line of equality needs a point in view.
-        start = ax.get_xlim()[0]
+    panels = {"bias": bias_ax, "brittleness": brittleness_ax}
+    for statistic, ax in panels.items():
+        # On this line the statistic here equals the planted one; it needs a point in view.
+        start, _ = ax.get_xlim()
         ax.axline((start, start), slope=1, color="black", linewidth=0.5)
-        ax.set(xlabel=f"planted {what}", ylabel=f"{what} here")
-    key = bias_ax.get_legend_handles_labels()
-    fig.legend(*key, loc="outside upper center", frameon=False)
+        ax.set(xlabel=f"planted {statistic}", ylabel=f"{statistic} here")
+
+    handles, labels = bias_ax.get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside upper center", frameon=False)
     return fig

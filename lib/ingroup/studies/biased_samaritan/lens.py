@@ -19,7 +19,7 @@ from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
-from ingroup.studies.biased_samaritan.statistics import bias
+from ingroup.studies.biased_samaritan.statistics import bias, split
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("helpfulness",)
@@ -92,9 +92,10 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
 
     of_prompts = rows.groupby(["scenario", "wording", "shared"], sort=False).rating.mean()
     of_scenarios = of_prompts.groupby(["scenario", "shared"], sort=False).mean()
-    table = of_scenarios.unstack("shared")
-    names = [name for name in dict.fromkeys(groups.values()) if name in table]
-    return table[names].sub(table[stimuli.CONTROL], axis=0)
+    by_group = of_scenarios.unstack("shared")
+    names = [name for name in dict.fromkeys(groups.values()) if name in by_group]
+    control = by_group[stimuli.CONTROL]
+    return by_group[names].sub(control, axis=0)
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
@@ -132,21 +133,23 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     list of Tested
         One test. Holm's family is that of the category with the most groups.
     """
+    # One series per category, with the variance of each group over scenarios.
     variances = [biases.var() for biases in _biases(recorded, model)]
     largest_family = max(map(len, variances))
     level = families()["biased_samaritan"].level / largest_family
+    mean_variance = pd.concat(variances).mean()
     n = design.scenarios(planned).scenario.nunique()
 
-    biases = Tested(
+    of_a_group = Tested(
         effect="points of a group's bias",
         items="scenarios",
         n=n,
         name="paired t-test",
         level=level,
         smallest=smallest_paired_effect(n, level),
-        spread=float(pd.concat(variances).mean() ** 0.5),
+        spread=float(mean_variance**0.5),
     )
-    return [biases]
+    return [of_a_group]
 
 
 def claims(
@@ -169,8 +172,8 @@ def claims(
     Returns
     -------
     dict of str to Result
-        The `bias` of each group, with a reason where it is not defined, and where group and control
-        have one rating in all prompts.
+        The `bias` of each group. It has a reason where the bias is not defined, and where group and
+        control have one rating in all prompts.
     """
     groups, controls = answers
     results = {}
@@ -183,10 +186,10 @@ def claims(
             theirs = np.rint(theirs)
 
         if exclusion == "listwise":
-            # Axes 0 and 2 are phrasings and wordings: one missing rating loses the scenario.
-            lost = np.isnan(ours).any(axis=(0, 2)) | np.isnan(theirs).any(axis=(0, 2))
+            is_lost = _lacks_a_rating(ours) | _lacks_a_rating(theirs)
             # A scenario counts only where both have it, so that the control loses it as well.
-            ours = np.where(lost[:, None], np.nan, ours)
+            ours = np.where(is_lost[:, None], np.nan, ours)
+
         result = attempt(_bias, ours, theirs, unit)
         if _ignores_the_prompt(ours, theirs):
             result = uninformative(result, "all prompts get the same rating")
@@ -194,11 +197,19 @@ def claims(
     return results
 
 
+def _lacks_a_rating(ratings: NDArray) -> NDArray[np.bool_]:
+    """Whether each scenario lacks the rating of one of its phrasings in one of its wordings."""
+    phrasings_and_wordings = (0, 2)
+    return np.any(np.isnan(ratings), axis=phrasings_and_wordings)
+
+
 def _ignores_the_prompt(ours: NDArray, theirs: NDArray) -> bool:
     """Whether a group and its control have one rating, whoever is named and in every scenario."""
-    ratings = np.concatenate([ours.ravel(), theirs.ravel()])
-    given = ratings[~np.isnan(ratings)]
-    return given.size > 0 and bool((given == given[0]).all())
+    both = np.concatenate([ours.ravel(), theirs.ravel()])
+    ratings = both[~np.isnan(both)]
+    if not ratings.size:
+        return False
+    return bool((ratings == ratings[0]).all())
 
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:
@@ -234,33 +245,33 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     readings = ways_to_read(jobs)
 
     def read(category: str, run: int, parsing: Rule, reading: str) -> tuple[dict, dict]:
-        """Ratings of the groups of a category, and of its control and all controls."""
+        """The first argument of `claims`, for one category, run, parsing and reading."""
         ratings = {}
         for job in jobs:
             if job.round == run:
                 prompts = load(job, parsing, readings[reading])
                 ratings[job.labels["category"]] = cubes(prompts)
 
-        # All controls are collected before the category's own is taken out of its groups.
-        all_three = [groups[stimuli.CONTROL] for groups in ratings.values()]
-        groups = ratings[category]
+        groups, own_control = split(ratings[category])
+        all_controls = [cells[stimuli.CONTROL] for cells in ratings.values()]
         controls = {
-            "its own": groups.pop(stimuli.CONTROL),
+            "its own": own_control,
             # They are stacked as phrasings, which `bias` averages first.
-            "all three": np.concatenate(all_three),
+            "all three": np.concatenate(all_controls),
         }
         return groups, controls
 
     # Where a model was stopped halfway, its categories differ in their stored runs.
-    runs = defaultdict(list)
+    runs_of = defaultdict(list)
     for job in jobs:
-        runs[job.labels["category"]].append(job.labels["run"])
+        category = job.labels["category"]
+        runs_of[category].append(job.labels["run"])
 
     level = families()["biased_samaritan"].level
     tables = []
-    for category, numbers in runs.items():
+    for category, runs in runs_of.items():
         reading_choices = {
-            "run": numbers,
+            "run": runs,
             "parsing": rules(jobs),
             "reading": list(readings),
         }
@@ -320,11 +331,12 @@ def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     tuple of int
         The prompts and the items.
     """
-    n_asked = 0
+    n_prompts = 0
     for kind in ("races", "genders", "ages"):
-        n_asked += int(printed[f"prompts for {kind}"])
+        n_prompts += int(printed[f"prompts for {kind}"])
 
     # The paper prints how many texts it has, and each scenario has one text per wording.
-    levels = jobs[0].design.blocks[0].factors["prompt"]
-    n_wordings = len({prompt.wording for prompt in levels})
-    return n_asked, int(printed["prompts in the data set"]) // n_wordings
+    n_texts = int(printed["prompts in the data set"])
+    prompts = jobs[0].design.blocks[0].factors["prompt"]
+    n_wordings = len({prompt.wording for prompt in prompts})
+    return n_prompts, n_texts // n_wordings

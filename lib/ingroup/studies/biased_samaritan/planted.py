@@ -48,26 +48,25 @@ class Planted:
         float
             Points on 1 to 100, before they are rounded.
         """
-        held = words(text)
+        words_of_text = words(text)
         points = self.table["words"]["points"]
         limit = self.table["words"]["limit"]
-        total = sum(points.get(word, 0) for word in held)
-        of_words = max(-limit, min(limit, total))
-        value = self.table["base"] + of_words
+        total = sum(points.get(word, 0) for word in words_of_text)
+        limited = max(-limit, min(limit, total))
+        value = self.table["base"] + limited
 
-        tilting = self.table["tilt"]
-        # By its words a scenario is tilted up, down or, with words of both kinds, not at all.
-        tilt = 0
-        if not set(tilting["up"]).isdisjoint(held):
-            tilt += 1
-        if not set(tilting["down"]).isdisjoint(held):
-            tilt -= 1
-
-        of_category = self.table["group"].get(category, {})
-        if group in of_category:
-            effect = of_category[group]
-            value += effect["points"] + effect["tilt"] * tilt
+        effects = self.table["group"].get(category, {})
+        if group in effects:
+            effect = effects[group]
+            value += effect["points"] + effect["tilt"] * self._tilt(words_of_text)
         return max(self.low, min(self.high, value))
+
+    def _tilt(self, words_of_text: Collection[str]) -> int:
+        """Whether a scenario is tilted up (1), down (-1) or, by words of both kinds, not (0)."""
+        tilting_words = self.table["tilt"]
+        is_up = not set(tilting_words["up"]).isdisjoint(words_of_text)
+        is_down = not set(tilting_words["down"]).isdisjoint(words_of_text)
+        return int(is_up) - int(is_down)
 
     def refuses(self, text: str, phrasing: str) -> bool:
         """Tell whether the planted reply is a refusal.
@@ -134,7 +133,7 @@ def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
 def recovered(
     said: pd.DataFrame, taught: pd.DataFrame, groups: Collection[str], unit: str, **spread: Any
 ) -> pd.DataFrame:
-    """Compute planted and observed statistics of the groups of a category.
+    """Compute the planted statistics of the groups of a category, and those of the answers.
 
     Parameters
     ----------
@@ -153,39 +152,42 @@ def recovered(
         By group: ``planted_bias``, ``planted_brittleness`` and ``brittleness``. ``off`` is how much
         the bias exceeds the planted one, over the prompts that have both ratings.
     """
-    planted = cubes(taught)
-    observed = cubes(said)
-    # A bias is compared only over prompts with an answer that calls for none to be missing.
-    is_missing = (said.rating - taught.rating).isna()
-    said_of_both = _of_groups(said, is_missing, groups)
-    taught_of_both = _of_groups(taught, is_missing, groups)
-    off = defined_biases(said_of_both, unit).bias - defined_biases(taught_of_both, unit).bias
+    # The error of a bias is computed over the prompts that have both ratings.
+    lacks_a_rating = said.rating.isna() | taught.rating.isna()
+    said_of_both = _of_groups(said, lacks_a_rating, groups)
+    taught_of_both = _of_groups(taught, lacks_a_rating, groups)
+    bias_of_both = defined_biases(said_of_both, unit).bias
+    planted_bias_of_both = defined_biases(taught_of_both, unit).bias
 
     spreads = {}
-    planted_spreads = {}
+    ratings_said = cubes(said)
     for group in groups:
-        spreads[group] = brittleness_or_missing(observed[group], **spread).mean
-    for group, ratings in planted.items():
+        spreads[group] = brittleness_or_missing(ratings_said[group], **spread).mean
+
+    planted_spreads = {}
+    ratings_taught = cubes(taught)
+    for group, ratings in ratings_taught.items():
         planted_spreads[group] = brittleness_or_missing(ratings, **spread).mean
+
     columns = {
-        "planted_bias": defined_biases(planted, unit).bias,
+        "planted_bias": defined_biases(ratings_taught, unit).bias,
         "planted_brittleness": pd.Series(planted_spreads),
         "brittleness": pd.Series(spreads),
-        "off": off,
+        "off": bias_of_both - planted_bias_of_both,
     }
     return pd.DataFrame(columns)
 
 
 def with_own_error(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
-    """Split by how much a bias is off into the model's own error and the pipeline's.
+    """Split the error of each bias into the model's own error and the pipeline's.
 
     Parameters
     ----------
     table : DataFrame
         From `recovered`.
     errors : DataFrame
-        By how much the model says more than it was taught, compared with the control: scenarios by
-        groups.
+        Scenarios by groups: how much the difference between group and control in the model's
+        answers exceeds the one that the model was taught.
 
     Returns
     -------
@@ -216,21 +218,23 @@ def summary(rows: pd.DataFrame) -> str:
     str
         A sentence without the model's name.
     """
-    pipeline = rows.pipeline_error.abs().max()
-    size = rows.model_error.pow(2).mean() ** 0.5
-    largest = rows.model_error.abs().max()
+    largest_of_pipeline = rows.pipeline_error.abs().max()
+    root_mean_square = rows.model_error.pow(2).mean() ** 0.5
+    largest_of_model = rows.model_error.abs().max()
+    n_inside = rows.inside.sum()
     n_significant = rows.finding.eq("significant").sum()
     return (
-        f"the pipeline is off by {pipeline:.0e} points at most, the model by {size:.2f} "
-        f"(root mean square), at most {largest:.2f}; {rows.inside.sum()} of {len(rows)} planted "
-        f"biases lie in the 95 % interval; {n_significant} groups differ after Holm's correction"
+        f"the pipeline is off by {largest_of_pipeline:.0e} points at most, "
+        f"the model by {root_mean_square:.2f} (root mean square), at most {largest_of_model:.2f}; "
+        f"{n_inside} of {len(rows)} planted biases lie in the 95 % interval; "
+        f"{n_significant} groups differ after Holm's correction"
     )
 
 
 def _of_groups(
     prompts: pd.DataFrame, is_missing: pd.Series, groups: Collection[str]
 ) -> dict[str, np.ndarray]:
-    """The ratings of some groups, without those of prompts that one side lacks."""
-    kept = prompts.assign(rating=prompts.rating.mask(is_missing))
-    arrays = cubes(kept)
+    """The ratings of some groups, NaN for the prompts that are marked as missing."""
+    ratings = prompts.rating.mask(is_missing)
+    arrays = cubes(prompts.assign(rating=ratings))
     return {group: arrays[group] for group in groups}

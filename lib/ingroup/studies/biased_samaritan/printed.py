@@ -1,6 +1,7 @@
 """Numbers of a run under the tables of Fagan et al. that print them, and their Figures 1 to 3."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,21 @@ from ingroup import published
 from ingroup.models import is_calibrant, label
 from ingroup.studies.biased_samaritan import stimuli
 
-# The tables of a category: of the bias, the helpfulness, the brittleness, and the two runs.
-TABLES = {"Age": (1, 6, 10, 14), "Gender": (2, 7, 9, 13), "Race": (3, 8, 11, 12)}
-COLUMNS = ("score_difference", "mean_score", "mean_sd", "mean_score")
+
+class Tables(NamedTuple):
+    """The numbers of a category's tables."""
+
+    bias: int
+    helpfulness: int
+    brittleness: int
+    two_runs: int
+
+
+TABLES = {
+    "Age": Tables(1, 6, 10, 14),
+    "Gender": Tables(2, 7, 9, 13),
+    "Race": Tables(3, 8, 11, 12),
+}
 
 
 def group_labels() -> dict[str, str]:
@@ -23,8 +36,11 @@ def group_labels() -> dict[str, str]:
         By group. Table 3 alone has "Native American", all other tables of race "American Indian".
     """
     tables = [published.load("biased_samaritan", number) for number in (6, 7, 8)]
-    labels = pd.concat(tables).set_index("group").group_label.to_dict()
-    return labels | {"latino": "Latino"}
+    by_group = pd.concat(tables).set_index("group")
+    labels = by_group.group_label.to_dict()
+    # Section 4.1 names this group, and no table prints it.
+    labels["latino"] = "Latino"
+    return labels
 
 
 def numbers_of(
@@ -43,25 +59,33 @@ def numbers_of(
         A table, its column and the numbers, as :func:`ingroup.published.beside` takes them.
     """
     for category, tables in TABLES.items():
-        mean = _by_run(helpful, category)
-        sd = _by_run(brittle, category)
-        score = _first_run(mean)
-        control = score.get(stimuli.CONTROL, np.nan)
-        difference = score.drop(stimuli.CONTROL, errors="ignore") - control
+        scores_by_run = _by_run(helpful, category)
+        scores = _first_run(scores_by_run)
+        control = scores.get(stimuli.CONTROL, np.nan)
+        of_groups = scores.drop(stimuli.CONTROL, errors="ignore")
+
         # Among the tables of brittleness, Table 9 alone prints both runs.
+        spreads = _by_run(brittle, category)
         if category != "Gender":
-            sd = _first_run(sd)
-        yield from zip(tables, COLUMNS, (difference, score, sd, mean), strict=True)
+            spreads = _first_run(spreads)
+
+        yield tables.bias, "score_difference", of_groups - control
+        yield tables.helpfulness, "mean_score", scores
+        yield tables.brittleness, "mean_sd", spreads
+        yield tables.two_runs, "mean_score", scores_by_run
 
 
 def _by_run(table: pd.DataFrame, category: str) -> pd.Series:
     """The means of one category by run and group."""
-    return table[table.category == category].set_index(["run", "group"])["mean"]
+    rows = table[table.category == category]
+    return rows.set_index(["run", "group"])["mean"]
 
 
 def _first_run(means: pd.Series) -> pd.Series:
     """The means of the first run by group."""
-    return means[means.index.isin([1], "run")].droplevel("run")
+    # Unlike `xs`, this allows for a category without a first run.
+    is_first = means.index.isin([1], level="run")
+    return means[is_first].droplevel("run")
 
 
 def panels(table: pd.DataFrame) -> pd.Series:
@@ -78,12 +102,18 @@ def panels(table: pd.DataFrame) -> pd.Series:
         With the index of the table. A calibrant has a panel of its own. The real models share one,
         which is named after those that were asked about the category.
     """
-    taught = table.model.map(is_calibrant)
-    real = table[~taught].groupby("category").model
-    shared_panel = real.agg(lambda models: ", ".join(map(label, models.unique())))
+    is_control = table.model.map(is_calibrant)
+    real_models = table[~is_control].groupby("category").model
+    shared_panel = real_models.agg(_listed)
 
     own_panel = table.model.map(label)
-    return own_panel.where(taught, table.category.map(shared_panel))
+    return own_panel.where(is_control, table.category.map(shared_panel))
+
+
+def _listed(models: pd.Series) -> str:
+    """The label of each model once, as a text."""
+    labels = [label(model) for model in models.unique()]
+    return ", ".join(labels)
 
 
 def over_models(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:
@@ -100,8 +130,8 @@ def over_models(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:
     -------
     DataFrame
         Index ``shown``, ``category``, ``group``; the number of ``models``, their mean
-        ``helpfulness``, that of their ``control``, and the ``share`` of them in which the group
-        differs.
+        ``helpfulness``, the mean of their ``control``, and the ``share`` of the models in which the
+        group differs.
     """
     rows = table.assign(shown=shown).astype({"significant": float})
     return rows.groupby(["shown", "category", "group"], sort=False).agg(

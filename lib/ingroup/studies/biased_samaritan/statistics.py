@@ -29,7 +29,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class ScenarioMean(NamedTuple):
-    """Mean over `n` scenarios with its interval; the `left_out` had no number to average."""
+    """Mean over `n` scenarios with its interval; `left_out` counts scenarios without a number."""
 
     mean: float
     low: float
@@ -112,12 +112,12 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     ours = _units(group, unit)
     theirs = _units(control, unit)
     differences = ours - theirs
-    shared = ~np.isnan(differences)
-    test = _test(differences[shared], unit)
+    is_shared = ~np.isnan(differences)
+    test = _test(differences[is_shared], unit)
 
     return Bias(
-        helpfulness=ours[shared].mean(),
-        control=theirs[shared].mean(),
+        helpfulness=ours[is_shared].mean(),
+        control=theirs[is_shared].mean(),
         bias=test.difference,
         low=test.low,
         high=test.high,
@@ -126,7 +126,7 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
         p_least=test.least,
         d_z=test.effect_size,
         n=int(test.n),
-        left_out=int((~shared).sum()),
+        left_out=int((~is_shared).sum()),
     )
 
 
@@ -231,18 +231,23 @@ def bias_table(
 
     # The paper does not say what it pairs, so the other unit stands beside.
     other = "prompt" if unit == "scenario" else "scenario"
-    theirs = _units(control, other)
-    pvalues = []
-    for ratings in groups.values():
-        # Unlike `bias`, this gives NaN where group and control share no prompt.
-        test = paired_test(_units(ratings, other), theirs)
-        pvalues.append(test.pvalue)
-    table[f"p_{other}"] = pvalues
+    pvalues = _pvalues(groups, control, other)
     corrected = adjust(pvalues, "holm")
+    table[f"p_{other}"] = pvalues
     table[f"p_holm_{other}"] = corrected
-    table[f"significant_{other}"] = table[f"p_{other}"] < alpha
+    table[f"significant_{other}"] = pvalues < alpha
     table[f"significant_holm_{other}"] = corrected < level
     return table
+
+
+def _pvalues(groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str) -> Array:
+    """The p of each group's `bias`, NaN where it shares fewer than 2 units with the control."""
+    theirs = _units(control, unit)
+    pvalues = []
+    for ratings in groups.values():
+        test = paired_test(_units(ratings, unit), theirs)
+        pvalues.append(test.pvalue)
+    return np.array(pvalues)
 
 
 def repeatability(
@@ -260,14 +265,14 @@ def repeatability(
     Returns
     -------
     DataFrame
-        One row per cell: ``first``, ``second`` and their ``difference``, of which the paper reports
-        the largest over the cells, unsigned. Then ``low`` to ``high``, ``statistic``, ``p``,
-        ``p_least``, ``d_z``, ``n``, ``left_out`` and the columns of `in_family` over the cells.
-        ``largest`` is the largest unsigned difference of one scenario.
+        One row per cell: ``first``, ``second`` and their ``difference``, second minus first. The
+        paper reports the largest unsigned difference of a cell. Then ``low`` to ``high``,
+        ``statistic``, ``p``, ``p_least``, ``d_z``, ``n``, ``left_out`` and the columns of
+        `in_family` over the cells. ``largest`` is the largest unsigned difference of one scenario.
     """
-    # The first run takes the control's place, so that the bias is what has changed since.
+    # The first run takes the control's place, so that the bias is the change between the runs.
     pairs = {cell: (second[cell], first[cell]) for cell in first}
-    table = _rows(pairs, lambda pair: bias(*pair))
+    table = _rows(pairs, _bias_of_pair)
     names = {
         "control": "first",
         "helpfulness": "second",
@@ -277,13 +282,19 @@ def repeatability(
     table = _in_family(table, "groups and controls", level)
 
     largest = []
-    for later, earlier in pairs.values():
-        differences = _units(later) - _units(earlier)
+    for cell in first:
+        differences = _units(second[cell]) - _units(first[cell])
         largest.append(np.nanmax(np.abs(differences)))
     table["largest"] = largest
 
     others = table.columns.drop(["first", "second"])
     return table[["first", "second", *others]]
+
+
+def _bias_of_pair(pair: tuple[ArrayLike, ArrayLike]) -> Bias:
+    """The `bias` of the first of two cells against the second."""
+    one, other = pair
+    return bias(one, other)
 
 
 def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") -> ScenarioMean:
@@ -298,9 +309,9 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
         say which.
     phrasings : {"within", "averaged"}
         "within" takes the standard deviation within each phrasing, averaged over the phrasings
-        that have 2 ratings. "averaged" takes that of the prompts, their phrasings averaged first.
-        It lacks the variation that phrasings do not share, so that groups with several look less
-        brittle.
+        that have 2 ratings. "averaged" averages the phrasings first, and takes the standard
+        deviation of these means. It lacks the variation that phrasings do not share, so groups
+        with several phrasings look less brittle.
 
     Returns
     -------
@@ -335,9 +346,9 @@ def brittleness_between(
         averages. Their numbers are NaN where a pair shares fewer than 2 scenarios.
     """
     names = pd.Index(cells)
-    # The shape is (cell, scenario).
-    spreads = np.array([_spreads(ratings, ddof, phrasings) for ratings in cells.values()])
-    # Every pair once: the cells above the diagonal of cells by cells.
+    by_cell = [_spreads(ratings, ddof, phrasings) for ratings in cells.values()]
+    spreads = np.array(by_cell)
+    # Every pair once: the places above the diagonal of cells by cells.
     one, other = np.triu_indices(len(names), k=1)
     test = paired_test(spreads[one], spreads[other])
 
@@ -381,13 +392,13 @@ def excess_over_brittleness(
 
         |mean(d)| - mean(s) = mean(e),  e = sign(mean(d)) d - s
 
-    The interval is that of e over scenarios. It carries the errors of bias and brittleness and
-    their covariance. The sign is held: were ``|mean(d)|`` resampled, a group without bias would
+    The interval is that of e over scenarios. It covers the errors of bias and brittleness and their
+    covariance. The sign is fixed: if ``|mean(d)|`` were resampled, a group without bias would
     exceed a brittleness of 0. A bias of 0, up to rounding, has the sign 1.
     """
     differences = _units(group) - _units(control)
     spreads = _spreads(group, ddof, phrasings)
-    # The sign is that of the scenarios that the mean below is over.
+    # The sign is that of the bias over the scenarios that `_scenario_mean` averages.
     has_both = ~np.isnan(differences - spreads)
     total = differences[has_both].sum()
     sign = -1 if total < -TINY else 1
@@ -424,16 +435,16 @@ def excess_table(
     reasons = {}
     for key, cells in ratings.items():
         groups, control = split(cells)
-        excess = partial(
+        excess_of = partial(
             excess_over_brittleness,
             control=control,
             ddof=ddof,
             phrasings=phrasings,
         )
-        found, too_few = where_defined(groups, excess)
-        for group, mean in found.items():
-            results[*key, group] = mean
-        for group, reason in too_few.items():
+        excesses, reasons_of_category = where_defined(groups, excess_of)
+        for group, excess in excesses.items():
+            results[*key, group] = excess
+        for group, reason in reasons_of_category.items():
             reasons[*key, group] = reason
 
     index = pd.MultiIndex.from_tuples(list(results), names=[*names, "group"])
@@ -477,9 +488,12 @@ def spread_options(brittleness: str, pooling: str, crossing: str) -> dict[str, A
     dict
         ``ddof`` and ``phrasings``.
     """
-    usual = "within" if crossing == "full" else "averaged"
-    ddof = {"sample": 1, "population": 0}
-    return {"ddof": ddof[brittleness], "phrasings": pooling or usual}
+    ddof_of = {"sample": 1, "population": 0}
+    default_pooling = "within" if crossing == "full" else "averaged"
+    return {
+        "ddof": ddof_of[brittleness],
+        "phrasings": pooling or default_pooling,
+    }
 
 
 def brittleness_or_missing(
@@ -577,6 +591,7 @@ def comparable(
     against_control = partial(bias, control=cells[stimuli.CONTROL], unit=unit)
     results, reasons = where_defined(cells, against_control)
     kept = {name: cells[name] for name in results}
+    # A control without ratings cannot be compared; one alone has nothing to be compared with.
     if stimuli.CONTROL not in kept or len(kept) == 1:
         kept = {}
     return kept, reasons
@@ -598,7 +613,8 @@ def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd
         Index ``group``; the fields of `Bias`.
     """
     groups, control = split(cells)
-    biases, _ = where_defined(groups, partial(bias, control=control, unit=unit))
+    against_control = partial(bias, control=control, unit=unit)
+    biases, _ = where_defined(groups, against_control)
     names = pd.Index(biases, name="group")
     return pd.DataFrame(list(biases.values()), names, columns=list(Bias._fields))
 
@@ -630,13 +646,17 @@ def two_runs(
             continue
 
         second = ratings.get((model, 2, category), {})
-        pairs = {group: (second[group], first[group]) for group in first if group in second}
-        tests, too_few = where_defined(pairs, lambda pair: bias(*pair))
-        for group, reason in too_few.items():
+        pairs = {}
+        for group in first:
+            if group in second:
+                pairs[group] = (second[group], first[group])
+
+        tests, reasons_of_category = where_defined(pairs, _bias_of_pair)
+        for group, reason in reasons_of_category.items():
             reasons[model, category, group] = reason
         if tests:
-            earlier = {group: first[group] for group in tests}
-            tables[model, category] = repeatability(earlier, second, level)
+            comparable_cells = {group: first[group] for group in tests}
+            tables[model, category] = repeatability(comparable_cells, second, level)
 
     if not tables:
         return pd.DataFrame(columns=["model", "category", "group", "difference"]), reasons
@@ -662,15 +682,20 @@ def between_controls(
     reasons : dict of str
         Why a pair has no row, by model and pair.
     """
-    pairs = {}
-    for one, other in combinations(ratings, 2):
-        model, run, category = one
-        other_model, other_run, other_category = other
-        if model == other_model and run == other_run == 1:
-            controls = (ratings[one][stimuli.CONTROL], ratings[other][stimuli.CONTROL])
-            pairs[model, f"{category} and {other_category}"] = controls
+    controls = {}
+    for (model, run, category), cells in ratings.items():
+        if run == 1:
+            controls[model, category] = cells[stimuli.CONTROL]
 
-    tests, reasons = where_defined(pairs, lambda pair: bias(*pair))
+    pairs = {}
+    for one, other in combinations(controls, 2):
+        model, category = one
+        other_model, other_category = other
+        if model == other_model:
+            name = f"{category} and {other_category}"
+            pairs[model, name] = (controls[one], controls[other])
+
+    tests, reasons = where_defined(pairs, _bias_of_pair)
     index = pd.MultiIndex.from_tuples(list(tests), names=["model", "categories"])
     table = pd.DataFrame(list(tests.values()), index, columns=list(Bias._fields))
     table = table[["helpfulness", "control", "bias", "low", "high", "p"]]
@@ -739,16 +764,18 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
 
 def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
     """Correct the rows as one family, and count its `tests` in ``family``, e.g. "5 groups"."""
-    # A pair of cells that shares fewer than 2 scenarios has no p and is no test.
-    tested = table["p"].notna().sum()
-    return in_family(table.assign(family=f"{tested} {tests}"), level)
+    # A pair of cells that shares fewer than 2 scenarios has no p and is not a test.
+    n_tests = table["p"].notna().sum()
+    with_family = table.assign(family=f"{n_tests} {tests}")
+    return in_family(with_family, level)
 
 
 def _phrased(ratings: ArrayLike) -> Array:
     """Ratings as (phrasing, scenario, wording)."""
-    ratings = np.asarray(ratings, dtype=float)
+    array = np.asarray(ratings, dtype=float)
+    scenarios_by_wordings = array.shape[-2:]
     # Without an axis of phrasings, there is one phrasing.
-    return ratings.reshape((-1, *ratings.shape[-2:]))
+    return array.reshape((-1, *scenarios_by_wordings))
 
 
 def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
@@ -761,18 +788,19 @@ def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
 
 def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
     """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
-    ratings = _phrased(ratings)
+    by_wording = _phrased(ratings)
     if phrasings == "averaged":
         # The axis of phrasings stays, with a length of 1.
-        ratings = nan_mean(ratings)[None]
+        by_wording = nan_mean(by_wording)[None, :, :]
 
-    counts = (~np.isnan(ratings)).sum(axis=2, dtype=float)
-    # One rating has no spread, though with a ddof of 0 it would come out as 0.
+    counts = (~np.isnan(by_wording)).sum(axis=2, dtype=float)
+    # One rating has no spread; without this line its spread would be 0 where ddof is 0.
     counts[counts < 2] = np.nan
-    means = nan_mean(ratings, axis=2)
-    deviations = ratings - means[:, :, None]
-    # The mean of squares divides by the count, which becomes count - ddof.
-    variances = nan_mean(deviations**2, axis=2) * counts / (counts - ddof)
+    means = nan_mean(by_wording, axis=2)
+    deviations = by_wording - means[:, :, None]
+    mean_squares = nan_mean(deviations**2, axis=2)
+    # A mean square divides by the count; a variance divides by count - ddof.
+    variances = mean_squares * counts / (counts - ddof)
     return nan_mean(np.sqrt(variances))
 
 
@@ -790,7 +818,7 @@ def _scenario_mean(values: Array) -> ScenarioMean:
 
 
 def _test(values: Array, unit: str) -> PairedTest:
-    """Test values without NaN against 0."""
+    """Test values without NaN against 0; ValueError, which names the unit, for fewer than 2."""
     if len(values) < 2:
         raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
     return paired_test(values)

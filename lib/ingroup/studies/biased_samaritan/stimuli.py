@@ -61,18 +61,19 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     Raises
     ------
     InputError
-        Names file and line. For what :func:`ingroup.tables.read_table` refuses; a number that is
-        not a whole number from 1; an empty title or text; a text without its one slot or with
-        another brace; a pair of scenario and wording, or a text, that comes twice; a scenario with
-        two titles or without a wording that others have. Checked with a file for each.
+        For what :func:`ingroup.tables.read_table` refuses; a scenario or wording that is not a
+        whole number from 1; an empty title or text; a text without its one slot or with another
+        brace; a pair of scenario and wording, or a text, that comes twice; a scenario with two
+        titles or without a wording that others have. The message names file and line.
     """
     file = Path(source).expanduser()
     if source == "sample":
         file = _FOLDER / "scenarios.csv"
-    table = read_table(file, COLUMNS)[list(COLUMNS)]
-    table = table.apply(lambda column: column.str.strip())
+    columns = list(COLUMNS)
+    table = read_table(file, columns)[columns]
+    table = table.apply(lambda cells: cells.str.strip())
 
-    for column in COLUMNS:
+    for column in columns:
         cells = table[column]
         check(file, cells, cells != "", "a value")
     for column in ("scenario", "wording"):
@@ -95,7 +96,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
 
 def _folded(text: str) -> str:
-    """A text in one case and with single spaces, by which texts are compared."""
+    """The text in lower case and with single spaces, the form in which texts are compared."""
     words = text.casefold().split()
     return " ".join(words)
 
@@ -117,22 +118,25 @@ def _check_slot(where: str, text: str) -> None:
 def _check_titles(file: Path, table: pd.DataFrame) -> None:
     """InputError for the first row whose title is not that of its scenario's first row."""
     first_titles = table.groupby("scenario").title.transform("first")
-    others = table[table.title != first_titles]
-    for line, row in others.iterrows():
-        first = first_titles[line]
-        expected = f"{first!r}, the first title of scenario {row.scenario}"
-        raise wrong(at(file, line), repr(row.title), expected, "title")
+    with_other_title = table[table.title != first_titles]
+    if with_other_title.empty:
+        return
+
+    row = with_other_title.iloc[0]
+    line = with_other_title.index[0]
+    expected = f"{first_titles[line]!r}, the first title of scenario {row.scenario}"
+    raise wrong(at(file, line), repr(row.title), expected, "title")
 
 
 def _check_wordings(file: Path, table: pd.DataFrame) -> None:
     """InputError for the first scenario that lacks a wording that others have."""
-    every = _listed(table.wording.unique())
+    all_wordings = _listed(table.wording.unique())
     for scenario, rows in table.groupby("scenario", sort=False):
         wordings = _listed(rows.wording)
-        if wordings != every:
+        if wordings != all_wordings:
             where = at(file, rows.index[0])
             found = f"scenario {scenario} in wording {wordings} only"
-            expected = f"{every} as in the other scenarios"
+            expected = f"{all_wordings} as in the other scenarios"
             raise wrong(where, found, expected, "wording")
 
 
@@ -174,9 +178,9 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
         For an unknown category.
     """
     # The file is read as text, so "true" is a word.
-    is_shown = (_PHRASINGS.default == "true") | latino
-    is_asked = _PHRASINGS.category == category
-    rows = _PHRASINGS[is_shown & is_asked]
+    is_included = (_PHRASINGS.default == "true") | latino
+    is_of_category = _PHRASINGS.category == category
+    rows = _PHRASINGS[is_included & is_of_category]
     if rows.empty:
         known = ", ".join(map(repr, categories()))
         raise InputError(f"unknown category {category!r}; known are {known}")
@@ -211,7 +215,7 @@ def render(text: str, phrase: str) -> str:
 
 @cache
 def request(text: str = "sample") -> Request:
-    """Find what ends every prompt.
+    """Read the request that ends every prompt, and its scale.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Tables over the blocks of a run: a model, a setting and a category.
 
-The functions of `statistics` take the ratings of one block. Those here go through all blocks of a
-run, and put what they find into one table.
+The functions of `statistics` take the ratings of one block. The functions of this module apply them
+to all blocks of a run, and put the results into one table.
 """
 
 from collections import defaultdict
@@ -63,14 +63,15 @@ def cells(
         cell's first answer in this store.
     """
     tables = {}
-    for key, found in ratings.items():
-        category = key[2]
+    for key, of_block in ratings.items():
+        _, _, category = key
         names = stimuli.identities(category).identity
-        kept = statistics.exclude(found.values, exclusion)
+        values = of_block.values
+        kept = statistics.exclude(values, exclusion)
         table = statistics.cells(kept, names)
 
         # Events are the fastest factor, so a cell's answers follow one another, one per event.
-        n_events = found.values.shape[2]
+        n_events = values.shape[2]
         table["store"] = stores[key]
         table["first_trial"] = n_events * np.arange(len(table))
         tables[key] = table
@@ -93,9 +94,8 @@ def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame
         `KEY` and the columns of :func:`~.statistics.lost_events`, also without a block.
     """
     rows: dict[tuple, dict] = {}
-    for key, found in ratings.items():
-        values = found.values
-        rows[key] = statistics.lost_events(values, exclusion)
+    for key, of_block in ratings.items():
+        rows[key] = statistics.lost_events(of_block.values, exclusion)
 
     table = by_key(rows, KEY)
     columns = [*KEY, *_LOST]
@@ -103,7 +103,7 @@ def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame
 
 
 def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
-    """Find the pairs of identities that lack the most ratings, in each block with losses.
+    """Find the pairs of identities that lack the most ratings, in each block that lacks any.
 
     Parameters
     ----------
@@ -117,11 +117,10 @@ def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
         has all its ratings.
     """
     tables = {}
-    for key, found in ratings.items():
-        category = key[2]
+    for key, of_block in ratings.items():
+        _, _, category = key
         names = stimuli.identities(category).identity
-        values = found.values
-        tables[key] = statistics.least_rated_pairs(values, names)
+        tables[key] = statistics.least_rated_pairs(of_block.values, names)
     return joined(tables)
 
 
@@ -151,12 +150,13 @@ def gaps_by_round(
         if key not in keys or len(rounds) == 1:
             continue
 
-        category = key[2]
+        _, _, category = key
+        # The first identity is "a person", who is in no group.
         named = stimuli.identities(category)[1:]
         same = statistics.same_group(named.group)
         for job in rounds:
-            found = answers.load(job, rule)
-            delta = statistics.delta_if_any(found.values, same, exclusion)
+            of_round = answers.load(job, rule)
+            delta = statistics.delta_if_any(of_round.values, same, exclusion)
             row = [*key, job.round, delta]
             rows.append(row)
 
@@ -225,15 +225,14 @@ def over_settings(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.Da
         ``model``, ``category`` and the columns of :func:`~.statistics.over_settings`.
     """
     values_of = defaultdict(list)
-    for key, found in ratings.items():
+    for key, of_block in ratings.items():
         model, _, category = key
-        values_of[model, category].append(found.values)
+        values_of[model, category].append(of_block.values)
 
     rows: dict[tuple, dict] = {}
-    for name, values in values_of.items():
-        category = name[1]
+    for (model, category), values_by_setting in values_of.items():
         groups = stimuli.identities(category).group[1:]
-        rows[name] = statistics.over_settings(values, groups, exclusion)
+        rows[model, category] = statistics.over_settings(values_by_setting, groups, exclusion)
 
     names = ["model", "category"]
     table = by_key(rows, names)

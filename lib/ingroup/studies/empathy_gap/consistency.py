@@ -17,8 +17,9 @@ def matrix_sizes(names: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        By category: ``names``; ``cells``, and ``in_group``, those whose two names are of one group;
-        ``with_person``, the cells with the unspecified "a person" as one more name.
+        By category: the number of ``names``; the number of ``cells``, and of the cells
+        ``in_group``, whose two names are of one group. ``with_person`` is the number of cells with
+        the unspecified "a person" as one more name.
     """
     n_names = names.groupby("category").size()
     n_of_group = names.groupby(["category", "group"]).size()
@@ -51,11 +52,12 @@ def on_rating_scale(spread: pd.DataFrame, extremes: pd.DataFrame) -> pd.DataFram
     Raises
     ------
     ValueError
-        If the two tables have other rows.
+        If the rows of the two tables differ.
     """
     if not spread[KEYS].equals(extremes[KEYS]):
         raise ValueError("The tables of means and of extremes have other rows.")
 
+    # Scale S1 ends at 10, the others at 100.
     is_short = spread["prompt_setting"].str.contains("S1")
     return spread.assign(
         low=spread["mean"] + extremes["z_min"] * spread["std"],
@@ -79,4 +81,8 @@ def by_setting(table: pd.DataFrame, column: str) -> pd.DataFrame:
     DataFrame
         The numbers.
     """
-    return table.pivot(index=["model", "category"], columns="prompt_setting", values=column)
+    return table.pivot(
+        index=["model", "category"],
+        columns="prompt_setting",
+        values=column,
+    )

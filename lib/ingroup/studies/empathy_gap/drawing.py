@@ -7,12 +7,14 @@ import itertools
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from ingroup import figures
@@ -72,12 +74,12 @@ def settings_of(table: pd.DataFrame, wanted: Sequence[str] = ()) -> list[str]:
     if not in_order:
         in_order = stimuli.prompts()["settings"]
 
-    there = set(table.setting)
-    return [name for name in in_order if name in there]
+    settings = set(table.setting)
+    return [name for name in in_order if name in settings]
 
 
 def visible_models(cells: pd.DataFrame) -> list[str]:
-    """List the models of which a heatmap shows something.
+    """List the models whose cells differ enough for a heatmap.
 
     Parameters
     ----------
@@ -87,8 +89,8 @@ def visible_models(cells: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Those with a block whose cells differ by a point of the scale or more. Z-scores would
-        magnify the smaller differences of the others.
+        Those with a block whose cells differ by a point of the scale or more. For other models,
+        z-scores would magnify differences that are smaller than a point.
     """
     blocks = cells.groupby(["model", "setting", "category"], sort=False)
     means = blocks["mean"]
@@ -99,14 +101,23 @@ def visible_models(cells: pd.DataFrame) -> list[str]:
     return widest.index[is_visible].to_list()
 
 
-def _groups(category: str) -> list[str]:
-    """The group of each identity; "a person" is in none."""
-    return ["", *stimuli.identities(category).group[1:]]
+def _draw_matrix(
+    ax: Axes,
+    cells: pd.DataFrame,
+    drawn: str,
+    limits: tuple[float, float] | None = None,
+    names: Sequence[str] = (),
+) -> QuadMesh:
+    """Draw the z-scores of one block; cells that do not differ from an in-group cell are white."""
+    z = square(cells, "z")
+    is_shown = square(cells, "shown_released").astype(bool)
 
-
-def _colour_map(drawn: str) -> str | None:
-    """The colour map of the authors' code, or None for that of all heatmaps here."""
-    return "YlGnBu" if drawn == "released" else None
+    category = cells.category.iloc[0]
+    # "a person" is in no group.
+    groups = ["", *stimuli.identities(category).group[1:]]
+    # The colour map of the authors' code, or the one of all heatmaps.
+    cmap = "YlGnBu" if drawn == "released" else None
+    return figures.heatmap(ax, z, is_shown, groups, names, limits, cmap)
 
 
 def heatmaps(
@@ -128,39 +139,50 @@ def heatmaps(
     Figure
         Two columns wide, or less.
     """
-    blocks = dict(list(cells.groupby(["category", "setting"])))
-    places = [(c, s) for c in categories for s in settings if (c, s) in blocks]
-    n_columns = len({setting for _, setting in places})
-    n_categories = len({category for category, _ in places})
-    if n_columns * n_categories > len(places):
-        # Where some settings lack a category, a row for each category would have empty panels.
-        n_columns = min(5, len(places))
-    n_rows = math.ceil(len(places) / n_columns)
+    by_block = dict(list(cells.groupby(["category", "setting"])))
+    in_order = itertools.product(categories, settings)
+    blocks = [block for block in in_order if block in by_block]
+    n_columns = _panels_in_a_row(blocks)
+    n_rows = math.ceil(len(blocks) / n_columns)
     width = min(figures.TWO_COLUMNS, 1.3 + 0.85 * n_columns)
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False)
     fig.set_size_inches(width, 1.1 * n_rows + 0.7)
 
-    # One scale for all panels; the few pairs beyond it have the colour of its end.
-    shared = tuple(np.percentile(cells.z, [1, 99])) if drawn == "sound" else None
-    for ax, place in zip(axes.flat, places, strict=False):
-        z = square(blocks[place], "z")
-        shown = square(blocks[place], "shown_released").astype(bool)
-        limits = shared or (z.min(), z.max())
-        groups = _groups(place[0])
-        image = figures.heatmap(ax, z, shown, groups, limits=limits, cmap=_colour_map(drawn))
-        ax.set_title("\n".join(place), fontsize=figures.points(6))
-    for ax in axes.flat[len(places) :]:
+    has_one_scale = drawn == "sound"
+    # The few pairs beyond a shared scale have the colour of its end.
+    limits = tuple(np.percentile(cells.z, [1, 99]))
+    for ax, block in zip(axes.flat, blocks, strict=False):
+        of_block = by_block[block]
+        if not has_one_scale:
+            limits = (of_block.z.min(), of_block.z.max())
+        image = _draw_matrix(ax, of_block, drawn, limits)
+        ax.set_title("\n".join(block), fontsize=figures.points(6))
+    for ax in axes.flat[len(blocks) :]:
         ax.set_axis_off()
 
-    extend = "both" if shared else "neither"
+    extend = "both" if has_one_scale else "neither"
     bar = fig.colorbar(image, ax=axes, shrink=0.6, pad=0.01, extend=extend)
-    bar.set_label("z-score" if shared else "z-score, each panel in its own range")
-    # The bar belongs to the last panel, so its numbers would be wrong for the others.
-    if not shared:
-        bar.set_ticks([z.min(), z.max()], labels=["lowest", "highest"])
+    if has_one_scale:
+        bar.set_label("z-score")
+    else:
+        bar.set_label("z-score, each panel in its own range")
+        # The bar belongs to the last panel, so its numbers would be wrong for the others.
+        bar.set_ticks(limits, labels=["lowest", "highest"])
+
+    model = label(cells.model.iloc[0])
     sides = "perceiver (rows) by experiencer (columns); wording of P persona, S scale, T task"
-    fig.suptitle(f"{label(cells.model.iloc[0])}\n{sides}\n{WHITE}", fontsize=figures.points(7))
+    fig.suptitle(f"{model}\n{sides}\n{WHITE}", fontsize=figures.points(7))
     return fig
+
+
+def _panels_in_a_row(blocks: Sequence[tuple[str, str]]) -> int:
+    """How many of these categories and settings stand in a row: a row per category, if it fits."""
+    n_categories = len({category for category, _ in blocks})
+    n_settings = len({setting for _, setting in blocks})
+    # Where some settings lack a category, a row for each category would have empty panels.
+    if n_categories * n_settings > len(blocks):
+        return min(5, len(blocks))
+    return n_settings
 
 
 def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
@@ -180,23 +202,30 @@ def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
     Figure
         The figure.
     """
-    about = cells.iloc[0]
-    z = square(cells, "z")
-    shown = square(cells, "shown_released").astype(bool)
+    block = cells.iloc[0]
     # "A person from Canada" is the name in the prompt, too long for a label.
-    names = stimuli.identities(about.category).identity.str.replace("a person from ", "")
-    limits = (z.min(), z.max()) if drawn == "released" else None
+    identities = stimuli.identities(block.category).identity
+    names = identities.str.replace("a person from ", "")
+
+    # Without limits a heatmap ends at the 1st and the 99th percentile.
+    limits = None
+    extend = "both"
+    scale = "z-score, 1st to 99th percentile"
+    if drawn == "released":
+        limits = (cells.z.min(), cells.z.max())
+        extend = "neither"
+        scale = "z-score"
 
     fig, ax = plt.subplots(figsize=(width, width * 0.92))
-    groups = _groups(about.category)
-    image = figures.heatmap(ax, z, shown, groups, names, limits, _colour_map(drawn))
-    title = f"{label(about.model)}, setting {about.setting}"
+    image = _draw_matrix(ax, cells, drawn, limits, names)
+    title = f"{label(block.model)}, setting {block.setting}"
     ax.set(xlabel="experiencer", ylabel="perceiver", title=title)
-    if not shown.all():
+
+    if not cells.shown_released.all():
         lines = textwrap.fill(WHITE, figures.note_letters(width))
         fig.suptitle(lines, fontsize=figures.points(figures.SMALL))
-    bar = fig.colorbar(image, ax=ax, shrink=0.7, pad=0.01, extend="neither" if limits else "both")
-    bar.set_label("z-score" if limits else "z-score, 1st to 99th percentile")
+    bar = fig.colorbar(image, ax=ax, shrink=0.7, pad=0.01, extend=extend)
+    bar.set_label(scale)
     return fig
 
 
@@ -215,20 +244,31 @@ def countries(positions: pd.DataFrame, drawn: str) -> Figure:
     Figure
         Two columns wide.
     """
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 3.6))
     palette = dict(zip(positions.cluster.unique(), figures.COLOURS, strict=False))
     if drawn == "released":
         palette = CULTURAL_MAP
-    look = {"hue": "cluster", "palette": palette, "s": 22, "linewidth": 0}
-    sns.scatterplot(positions, x="x", y="y", ax=ax, **look)
+
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 3.6))
+    sns.scatterplot(
+        positions,
+        x="x",
+        y="y",
+        hue="cluster",
+        palette=palette,
+        s=22,
+        linewidth=0,
+        ax=ax,
+    )
     title = label(positions.model.iloc[0])
+    # Positions of t-SNE have no unit, so the axes have no numbers.
     ax.set(xticks=[], yticks=[], xlabel="", ylabel="", title=title)
     ax.margins(0.1)
     ax.spines[:].set_visible(True)
 
-    key = ax.get_legend_handles_labels()
+    # The legend stands above the panel, where it covers no country.
+    handles, names = ax.get_legend_handles_labels()
     ax.get_legend().remove()
-    figures.legend(fig, *key, title="cultural cluster")
+    figures.legend(fig, handles, names, title="cultural cluster")
     figures.label_points(ax, positions.x, positions.y, positions.label)
     return fig
 
@@ -270,21 +310,23 @@ def gap_overview(
         Two columns wide, with the two `PANELS`.
     """
     fig, axes = figures.panels(2, 4.8, 2, least=2, sharex=True, sharey=True)
-    is_in_a_row = axes[1].get_subplotspec().is_first_row()
+    here_ax, printed_ax = axes
     lines = pd.MultiIndex.from_product([categories, settings])
-    _draw_gaps(axes[0], gaps, lines, figures.COLOURS)
-    _draw_gaps(axes[1], printed[printed.setting.isin(settings)], lines, _PRINTED)
+    is_drawn = printed.setting.isin(settings)
+    _draw_gaps(here_ax, gaps, lines, figures.COLOURS)
+    _draw_gaps(printed_ax, printed[is_drawn], lines, _PRINTED)
     for ax, title in zip(axes, PANELS, strict=True):
         ax.set(title=title, ylabel="setting: P persona, S scale, T task")
         _name_categories(ax, lines)
 
     # Side by side the panels share these texts; a panel alone, or below another, shows its own.
-    if is_in_a_row:
-        axes[1].yaxis.label.set_visible(False)
-        for text in axes[0].texts:
+    is_side_by_side = printed_ax.get_subplotspec().is_first_row()
+    if is_side_by_side:
+        printed_ax.yaxis.label.set_visible(False)
+        for text in here_ax.texts:
             text.set_visible(False)
     else:
-        axes[0].tick_params(labelbottom=True)
+        here_ax.tick_params(labelbottom=True)
 
     key = {
         "95 % of the null": _NULL,
@@ -298,42 +340,62 @@ def gap_overview(
 
 
 def _draw_gaps(ax: Axes, table: pd.DataFrame, lines: pd.MultiIndex, colours: Sequence[str]) -> None:
-    """Null intervals as grey bars, gaps as dots with an interval, and a legend of the models."""
-    key = {}
-    asides = np.linspace(-0.27, 0.27, table.model.nunique())
-    models = table.groupby("model", sort=False)
+    """Draw the gaps of each model on the lines of their blocks, with a legend of the models."""
+    handles = []
+    names = []
     # Each model has its own height within a line, so that their intervals do not overlap.
-    for aside, colour, (model, rows) in zip(asides, colours, models, strict=False):
-        y = lines.get_indexer(pd.MultiIndex.from_frame(rows[["category", "setting"]])) + aside
-        ax.hlines(y, rows.null_low, rows.null_high, zorder=1, **_NULL)
-        look = _DOT | {"color": colour, "zorder": 3}
-        ax.plot(rows.delta, y, **look)
-        # Only a run has intervals over events; the printed table has none.
-        if "low" in rows:
-            ax.hlines(y, rows.low, rows.high, color=colour, linewidth=0.9, zorder=2)
-            is_small = rows.points.abs() < 0.1
-            is_weak = rows.p_groups >= 0.05
-            ax.plot(rows.delta[is_small], y[is_small], **look, **_HOLLOW)
-            ax.plot(rows.delta[is_weak], y[is_weak], zorder=4, **_CROSS)
-            # The dot in the legend is hollow where all dots of a model are.
-            if is_small[rows.delta.notna()].all():
-                look |= _HOLLOW
+    offsets = np.linspace(-0.27, 0.27, table.model.nunique())
+    models = table.groupby("model", sort=False)
+    for offset, colour, (model, rows) in zip(offsets, colours, models, strict=False):
+        blocks = pd.MultiIndex.from_frame(rows[["category", "setting"]])
+        y = lines.get_indexer(blocks) + offset
+        dot = _draw_model(ax, rows, y, colour)
+
         name = label(model)
         if rows.delta.isna().all():
             name += " (no cell differs)"
-        key[name] = plt.Line2D([], [], **look)
+        handles.append(plt.Line2D([], [], **dot))
+        names.append(name)
 
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
     # The axis is upside down, so that the first line is at the top.
     ax.set_ylim(len(lines) - 0.4, -0.6)
     ax.set_xlabel(r"empathy gap $\delta$")
     ax.set_yticks(range(len(lines)), lines.get_level_values(1))
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.06), "columnspacing": 1}
-    ax.legend(key.values(), key, ncols=2, **place)
+    ax.legend(
+        handles,
+        names,
+        ncols=2,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.06),
+        columnspacing=1,
+    )
+
+
+def _draw_model(ax: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str) -> dict[str, Any]:
+    """Draw a model's null intervals, gaps and intervals; return the look of its dot in a legend."""
+    dot = _DOT | {"color": colour, "zorder": 3}
+    ax.hlines(y, rows.null_low, rows.null_high, zorder=1, **_NULL)
+    ax.plot(rows.delta, y, **dot)
+    # Only a run has intervals over events; the printed table has none.
+    if "low" not in rows:
+        return dot
+
+    ax.hlines(y, rows.low, rows.high, color=colour, linewidth=0.9, zorder=2)
+    is_small = rows.points.abs() < 0.1
+    is_weak = rows.p_groups >= 0.05
+    ax.plot(rows.delta[is_small], y[is_small], **dot, **_HOLLOW)
+    ax.plot(rows.delta[is_weak], y[is_weak], zorder=4, **_CROSS)
+
+    # The dot in the legend is hollow where all dots of a model are.
+    has_gap = rows.delta.notna()
+    if is_small[has_gap].all():
+        return dot | _HOLLOW
+    return dot
 
 
 def _name_categories(ax: Axes, lines: pd.MultiIndex) -> None:
-    """The name of each category beside its lines, and a rule between two categories."""
+    """Name each category beside its lines, and draw a rule between two categories."""
     categories = lines.get_level_values(0)
     for category in categories.unique():
         rows = np.flatnonzero(categories == category)
@@ -365,7 +427,8 @@ def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
         Two columns wide.
     """
     names = list(gaps.model.unique())
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.1 + 0.2 * len(names)))
+    height = 1.1 + 0.2 * len(names)
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
     palette = figures.COLOURS[: len(categories)]
     lines = {
         "x": "delta",
@@ -378,23 +441,30 @@ def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
         "legend": False,
         "ax": ax,
     }
-    sns.stripplot(gaps[gaps.common], palette=palette, size=3, alpha=0.8, **lines)
-    sns.stripplot(gaps[~gaps.common], palette=palette, size=3, alpha=0.25, **lines)
-    small = gaps[gaps.points.abs() < 0.1]
-    # White centres on top make the dots of small gaps hollow.
-    sns.stripplot(small, palette=["white"] * len(categories), size=1.6, zorder=4, **lines)
-    means = gaps[gaps.common].groupby("model").delta.mean().reindex(names)
-    ax.plot(means, names, "|", color="black", markersize=11, markeredgewidth=1.6)
+    common = gaps[gaps.common]
+    others = gaps[~gaps.common]
+    sns.stripplot(common, palette=palette, size=3, alpha=0.8, **lines)
+    sns.stripplot(others, palette=palette, size=3, alpha=0.25, **lines)
 
+    # White centres on top make the dots of small gaps hollow.
+    small = gaps[gaps.points.abs() < 0.1]
+    white = ["white"] * len(categories)
+    sns.stripplot(small, palette=white, size=1.6, zorder=4, **lines)
+
+    means = common.groupby("model").delta.mean().reindex(names)
+    ax.plot(means, names, "|", color="black", markersize=11, markeredgewidth=1.6)
     ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+
+    # The models of the paper come last, below a rule.
     n_printed = sum(name.endswith("(printed)") for name in names)
     if n_printed:
         ax.axhline(len(names) - n_printed - 0.5, color="#BBBBBB", linewidth=0.6)
     dots = r"empathy gap $\delta$ (a dot a block, hollow below 0.1 points of the scale, "
     bars = "pale where not all models have it; the line the mean of those that all have)"
     ax.set(xlabel=dots + bars, ylabel="")
-    key = [plt.Line2D([], [], linestyle="", marker="o", markersize=3, color=c) for c in palette]
-    figures.legend(fig, key, categories)
+
+    handles = [plt.Line2D([], [], **_DOT, color=colour) for colour in palette]
+    figures.legend(fig, handles, categories)
     return fig
 
 
@@ -419,13 +489,16 @@ def planted_cells(
     """
     model = cells.model.iloc[0]
     setting = cells.setting.iloc[0]
-    own = recovered[(recovered.model == model) & (recovered.setting == setting)]
-    own = own.set_index("category")
-    fig, axes = figures.panels(len(categories), 2.5, len(categories), least=1.8)
+    is_own = (recovered.model == model) & (recovered.setting == setting)
+    by_category = recovered[is_own].set_index("category")
+
+    n_panels = len(categories)
+    fig, axes = figures.panels(n_panels, 2.5, n_panels, least=1.8)
     for ax, category in zip(axes, categories, strict=True):
         rows = cells[cells.category == category]
         if len(rows):
-            _draw_cells(ax, rows, own.loc[category])
+            _draw_cells(ax, rows, by_category.loc[category])
+
     axes[0].set_ylabel("mean rating here")
     axes[0].legend(loc="upper left")
     fig.suptitle(f"{label(model)}, {setting}", fontsize=figures.points(7))
@@ -433,25 +506,44 @@ def planted_cells(
 
 
 def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
-    """A point for each cell of a category, and the model's own error as a text."""
+    """Draw a point for each cell of a category, and write the model's own error beside them."""
     category = recovered.name
     is_own = same_group(stimuli.identities(category).group).ravel()
     kinds = {"other group": ~is_own, "same group": is_own}
-    for (name, mask), colour in zip(kinds.items(), figures.COLOURS, strict=False):
-        look = {"markersize": 2, "markeredgewidth": 0, "alpha": 0.6, "color": colour}
-        ax.plot(cells.planted[mask], cells["mean"][mask], "o", label=name, **look)
+    for (kind, is_of_kind), colour in zip(kinds.items(), figures.COLOURS, strict=False):
+        points = cells[is_of_kind]
+        ax.plot(
+            points.planted,
+            points["mean"],
+            "o",
+            label=kind,
+            markersize=2,
+            markeredgewidth=0,
+            alpha=0.6,
+            color=colour,
+        )
     # On this line the mean here equals the planted one.
-    ax.axline([cells.planted.mean()] * 2, slope=1, color="black", linewidth=0.5)
+    middle = cells.planted.mean()
+    ax.axline((middle, middle), slope=1, color="black", linewidth=0.5)
     ax.set_title(category)
     ax.set_xlabel("planted mean rating")
+
     lines = [
         f"planted $\\delta$ {recovered.planted_delta:.2f}, here {recovered.delta:.2f}",
         f"the model's own error: {recovered.model_error:+z.2f}",
         f"(of cells: {recovered.cell_error:.2f} points)",
         recovered.verdict,
     ]
-    look = {"ha": "right", "va": "bottom", "fontsize": figures.points(5.5), "linespacing": 1.3}
-    ax.text(0.99, 0.02, "\n".join(lines), transform=ax.transAxes, **look)
+    ax.text(
+        0.99,
+        0.02,
+        "\n".join(lines),
+        transform=ax.transAxes,
+        ha="right",
+        va="bottom",
+        fontsize=figures.points(5.5),
+        linespacing=1.3,
+    )
 
 
 def distributions(table: pd.DataFrame) -> Figure:
@@ -523,9 +615,9 @@ def precisions(ratings: pd.DataFrame, models: Sequence[str]) -> Figure:
 
     panels = itertools.product(models, precision.READINGS)
     for ax, (model, reading) in zip(axes.flat, panels, strict=True):
-        is_own = (dots.model == model) & (dots.reading == reading)
+        is_in_panel = (dots.model == model) & (dots.reading == reading)
         sns.scatterplot(
-            dots[is_own],
+            dots[is_in_panel],
             x="float32",
             y="bfloat16",
             size="prompts",

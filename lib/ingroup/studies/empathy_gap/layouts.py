@@ -5,7 +5,8 @@ from pandas.io.formats.style import Styler
 
 from ingroup.studies.empathy_gap.blocks import KEY
 
-# Columns of Table 2 that are in its file alone; those of the released code are compared below it.
+# Columns of Table 2 that only its file has. The notebook compares those of the released code with
+# the printed ones below the table.
 _NOT_SHOWN = [
     "flat",
     "events",
@@ -57,12 +58,12 @@ def losses(table: pd.DataFrame) -> Styler:
 
 
 def gaps(table: pd.DataFrame) -> Styler:
-    """Lay out Table 2 of a run, without what only other cells of the notebook use.
+    """Lay out Table 2 of a run, without the columns that only other cells of the notebook use.
 
     Parameters
     ----------
     table : DataFrame
-        From `statistics.with_corrections`, with what the notebook adds to it.
+        From `statistics.with_corrections`, with the columns that the notebook adds.
 
     Returns
     -------

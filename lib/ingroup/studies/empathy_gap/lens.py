@@ -72,10 +72,13 @@ def portrait(
 
         people = stimuli.identities(category)
         is_named = people.group != stimuli.UNSPECIFIED
-        shared = people.identity.map(groups).fillna(people.group)
+        shared_groups = people.identity.map(groups).fillna(people.group)
         # `empathy` leaves out the group "".
-        tables = empathy(values, list(shared.where(is_named, "")))
-        sd = float(np.nanstd(values[is_named][:, is_named]))
+        shared_groups = shared_groups.where(is_named, "")
+        tables = empathy(values, list(shared_groups))
+
+        named_values = values[is_named][:, is_named]
+        sd = float(np.nanstd(named_values))
         # Both measures of a category take the same draws of events.
         for measure, items in zip(MEASURES, tables, strict=True):
             views.append(View(measure, items, sd, draw=category))
@@ -109,16 +112,13 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
 
     and given(g) likewise with rows and columns exchanged.
     """
-    names = [name for name in dict.fromkeys(groups) if name]
-    members = [np.flatnonzero(np.asarray(groups) == name) for name in names]
-    n_events = values.shape[2]
+    in_a_group = [index for index, group in enumerate(groups) if group]
+    named_groups = [groups[index] for index in in_a_group]
+    named_values = values[np.ix_(in_a_group, in_a_group)]
+    pair_means = statistics.pair_means(named_values, named_groups)
 
-    pair_means = np.empty((len(names), len(names), n_events))
-    for row, perceivers in enumerate(members):
-        for column, experiencers in enumerate(members):
-            block = values[np.ix_(perceivers, experiencers)]
-            pair_means[row, column] = nan_mean(block.reshape(-1, n_events))
-
+    # `pair_means` keeps the order in which the groups first appear.
+    names = list(dict.fromkeys(named_groups))
     # The mean over perceivers is what a group receives; after turning, rows are events.
     received = pd.DataFrame(nan_mean(pair_means, axis=0).T, columns=names)
     given = pd.DataFrame(nan_mean(pair_means, axis=1).T, columns=names)
@@ -245,7 +245,10 @@ def claims(
     dict of str to Result
         One per category, with a reason where its gap is not defined.
     """
-    return {name: attempt(gap, values, same[name], **path) for name, values in answers.items()}
+    results = {}
+    for category, values in answers.items():
+        results[category] = attempt(gap, values, same[category], **path)
+    return results
 
 
 def gap(
@@ -289,7 +292,7 @@ def gap(
     # is lost for lack of their ratings.
     rated = values[1:, 1:] if separate else values
     kept = statistics.exclude(rated, exclusion)
-    interval = _drawn(kept.tobytes(), len(kept), same.tobytes(), seed)
+    interval = _cached_interval(kept.tobytes(), len(kept), same.tobytes(), seed)
     if unit == "events":
         n_events = kept.shape[2]
         # Draws that are all on one side of 0 give the smallest p.
@@ -310,6 +313,7 @@ def gap(
         test = permutation_test(by_group, np.eye(len(by_group)), n_resamples, seed)
     else:
         test = permutation_test(z, same, n_resamples, seed)
+
     return Result(
         estimate=statistics.empathy_gap(z, same),
         low=interval.low,
@@ -320,15 +324,15 @@ def gap(
 
 
 @lru_cache(maxsize=8)
-def _drawn(kept: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
+def _cached_interval(kept: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
     """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities.
 
     Arrays cannot be keys of a cache, so they come as bytes.
     """
     values = np.frombuffer(kept).reshape(n, n, -1)
-    pairs = np.frombuffer(same, dtype=bool)
-    n_named = isqrt(pairs.size)
-    return bootstrap_interval(values, pairs.reshape(n_named, n_named), rng=seed)
+    is_same = np.frombuffer(same, dtype=bool)
+    n_named = isqrt(is_same.size)
+    return bootstrap_interval(values, is_same.reshape(n_named, n_named), rng=seed)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -352,44 +356,52 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     by_setting = _jobs(parameters, model)
     jobs = list(chain.from_iterable(by_setting.values()))
     blocks = by_block(jobs)
-    readings = {key: ways_to_read(rounds) for key, rounds in blocks.items()}
+    readings_of_block = {key: ways_to_read(rounds) for key, rounds in blocks.items()}
 
     def read(setting: str, parsing: Rule, reading: str) -> dict[str, NDArray]:
-        """The ratings of each category of a setting that allows this reading."""
+        """The ratings of each category whose block in this setting allows this reading."""
         values = {}
         for key, rounds in blocks.items():
-            _, of_setting, category = key
-            if of_setting == setting and reading in readings[key]:
-                values[category] = load_rounds(rounds, parsing, readings[key][reading]).values
+            _, setting_of_block, category = key
+            readings = readings_of_block[key]
+            if setting_of_block == setting and reading in readings:
+                ratings = load_rounds(rounds, parsing, readings[reading])
+                values[category] = ratings.values
         return values
 
     # The block with the most readings gives their order; each name once.
-    most = max(readings.values(), key=len)
-    names = dict.fromkeys(chain(most, *readings.values()))
-
-    categories = stimuli.categories()
-    same = {}
-    for category in categories:
-        same[category] = statistics.same_group(stimuli.identities(category).group[1:])
-
+    most = max(readings_of_block.values(), key=len)
+    names = dict.fromkeys(chain(most, *readings_of_block.values()))
     reading_choices = {
         "setting": list(by_setting),
         "parsing": rules(jobs),
         "reading": list(names),
     }
-    table = evaluate(
-        reading_choices,
-        read,
-        CHOICES,
-        partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"]),
-        families()["empathy_gap"].level,
-        _applies,
+
+    categories = stimuli.categories()
+    same = {}
+    for category in categories:
+        groups = stimuli.identities(category).group[1:]
+        same[category] = statistics.same_group(groups)
+    of_path = partial(
+        claims,
+        same=same,
+        n_resamples=options["N_RESAMPLES"],
+        seed=options["SEED"],
     )
-    return table.sort_values("claim", key=lambda names: names.map(categories.index), kind="stable")
+
+    level = families()["empathy_gap"].level
+    table = evaluate(reading_choices, read, CHOICES, of_path, level, _applies)
+    # The claims are categories, which get the order of Table 1.
+    return table.sort_values(
+        "claim",
+        key=lambda claim: claim.map(categories.index),
+        kind="stable",
+    )
 
 
 def _applies(unit: str, rounding: str, **others: str) -> bool:
-    """Whether a path differs from the others: over events, cell means are never rounded."""
+    """Whether a path is tested: over events cell means are never rounded, so one path is spare."""
     return unit != "events" or rounding != "cell means"
 
 
@@ -407,9 +419,9 @@ def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[
 def _jobs(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
     """The jobs that this model's ratings are read from, by setting: one per category and round."""
     # Replies of the rewriter are texts of the design, not ratings.
-    asked = [job for job in design.jobs(parameters) if job.labels["setting"] != "rewrite"]
+    with_ratings = [job for job in design.jobs(parameters) if job.labels["setting"] != "rewrite"]
     by_setting = defaultdict(list)
-    for job in rated_by(model, asked):
+    for job in rated_by(model, with_ratings):
         setting = job.labels["setting"]
         by_setting[setting].append(job)
     return dict(by_setting)
@@ -432,7 +444,7 @@ def items(block: Block) -> list[tuple[str, str]]:
 
 
 def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
-    """Count the paper's prompts for a model: for its events, as many per event as here.
+    """Count the paper's prompts for a model: its events, times the prompts per event of a design.
 
     Parameters
     ----------

@@ -77,12 +77,13 @@ class Planted:
             value += bonus["points"].get(category, 0.0) * factor
 
         for pair in self.table["pair"]:
-            if (pair["perceiver"], pair["experiencer"]) == (perceiver, experiencer):
+            is_this_pair = pair["perceiver"] == perceiver and pair["experiencer"] == experiencer
+            if is_this_pair:
                 value += pair["points"]
         return max(0.0, min(100.0, value))
 
     def _of_words(self, text: str) -> float:
-        """Points of the words of a narrative, up to a limit in either direction."""
+        """Sum the points of the words of a narrative, up to a limit in either direction."""
         points = self.table["words"]["points"]
         limit = self.table["words"]["limit"]
         total = sum(points.get(word, 0) for word in words(text))
@@ -147,7 +148,7 @@ class Planted:
 
 
 def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> float:
-    """Compute delta by its definition from what was said, without the functions of the study.
+    """Compute delta from the replies by its definition, without the functions of the study.
 
     Parameters
     ----------
@@ -163,32 +164,33 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> flo
     float
         The gap, by pandas alone; NaN where no cell differs.
     """
-    sides = list(block.factors)
-    # A trial's number counts in C order, so row i has the places of trial i on each factor.
-    places = np.indices(block.shape).reshape(3, -1).T
-    said = pd.DataFrame(places, columns=sides)
+    # A trial's number counts in C order, so row i has the numbers of trial i's levels.
+    levels = np.indices(block.shape).reshape(3, -1).T
+    trials = pd.DataFrame(levels, columns=["perceiver", "experiencer", "event"])
     numbers = texts.apply(pd.to_numeric, errors="coerce")
-    said["points"] = numbers.mean(axis=1).to_numpy()
+    # The rounds of a trial are averaged.
+    trials["points"] = numbers.mean(axis=1).to_numpy()
     if exclusion == "listwise":
-        n_answers = said.groupby("event").points.transform("count")
-        said = said[n_answers == block.shape[0] * block.shape[1]]
+        n_cells = block.shape[0] * block.shape[1]
+        n_answers = trials.groupby("event").points.transform("count")
+        trials = trials[n_answers == n_cells]
 
-    means = said.groupby(sides[:2], as_index=False).points.mean()
-    if np.ptp(means.points) == 0:
+    cells = trials.groupby(["perceiver", "experiencer"], as_index=False).points.mean()
+    if np.ptp(cells.points) == 0:
         return np.nan
 
-    # Place 0 is "a person" on both sides.
-    named = means[(means[sides[:2]] > 0).all(axis=1)]
-    # A place is the row of the identity in this table, by which the design is built.
+    # Level 0 is "a person" on both sides.
+    named = cells[(cells.perceiver > 0) & (cells.experiencer > 0)]
+    # A level is the row of the identity in this table, from which the design is built.
     group = stimuli.identities(block.labels["category"]).group.to_numpy()
     is_own = group[named.perceiver] == group[named.experiencer]
     gap = named.points[is_own].mean() - named.points[~is_own].mean()
     # As in the paper, "a person" counts in the standard deviation and not in the gap.
-    return gap / means.points.std(ddof=0)
+    return gap / cells.points.std(ddof=0)
 
 
 def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
-    """Compute delta anew from the stored texts of a block, by `counted_anew`.
+    """Compute delta from the stored texts of a block, by `counted_anew`.
 
     Parameters
     ----------
@@ -200,17 +202,19 @@ def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
     Returns
     -------
     float
-        The gap; NaN over choices, where no text says the rating.
+        The gap; NaN for scored answers, whose text is not the rating.
     """
     if jobs[0].over_choices:
         return np.nan
 
-    rounds = []
+    texts_of_rounds = []
     for job in jobs:
         replies = stored(job).read(columns=["text"])
-        rounds.append(replies.text.astype(object))
+        texts_of_rounds.append(replies.text.astype(object))
+    texts = pd.concat(texts_of_rounds, axis=1)
+
     (block,) = jobs[0].design.blocks
-    return counted_anew(pd.concat(rounds, axis=1), block, exclusion)
+    return counted_anew(texts, block, exclusion)
 
 
 def recovery(
@@ -219,7 +223,7 @@ def recovery(
     same: NDArray[np.bool_],
     exclusion: Exclusion,
 ) -> dict[str, float]:
-    """Measure how well the ratings of a block give back the planted ones.
+    """Measure how closely the planted ratings of a block are recovered.
 
     Parameters
     ----------
@@ -239,26 +243,27 @@ def recovery(
         ``cell_error``, the mean absolute difference of cells, in points; ``invalid_percent`` of the
         answers; the numbers of ``refusals_planted``, ``refusals`` and ``refusals_both``.
     """
-    wanted = statistics.cell_means(statistics.exclude(planted, exclusion))
-    here = statistics.cell_means(statistics.exclude(found.values, exclusion))
-    is_flat = statistics.is_flat(wanted)
-    # The null calibrant is planted flat, which has no z-scores: its gap is 0.
+    planted_means = statistics.cell_means(statistics.exclude(planted, exclusion))
+    means = statistics.cell_means(statistics.exclude(found.values, exclusion))
+    # The cells planted in calibrant-null are equal. They have no z-scores, and its gap is 0.
     delta = 0.0
     correlation = np.nan
-    if not is_flat:
-        delta = statistics.empathy_gap(statistics.gap_matrix(planted, exclusion), same)
-        correlation = np.corrcoef(wanted.ravel(), here.ravel())[0, 1]
+    if not statistics.is_flat(planted_means):
+        matrix = statistics.gap_matrix(planted, exclusion)
+        delta = statistics.empathy_gap(matrix, same)
+        correlation = np.corrcoef(planted_means.ravel(), means.ravel())[0, 1]
 
-    refusal_planted = np.isnan(planted)
+    is_planted_refusal = np.isnan(planted)
+    is_missing = np.isnan(found.values)
     n_invalid = found.counts[["unparsable", "cut", "failed", "missing"]].sum()
     return {
         "planted_delta": delta,
         "correlation_of_cells": correlation,
-        "cell_error": np.abs(here - wanted).mean(),
+        "cell_error": np.abs(means - planted_means).mean(),
         "invalid_percent": 100 * n_invalid / found.values.size,
-        "refusals_planted": int(refusal_planted.sum()),
+        "refusals_planted": int(is_planted_refusal.sum()),
         "refusals": int(found.counts["refused"]),
-        "refusals_both": int((refusal_planted & np.isnan(found.values)).sum()),
+        "refusals_both": int((is_planted_refusal & is_missing).sum()),
     }
 
 
@@ -284,10 +289,9 @@ def cells(
         ``model``, ``setting``, ``category``, ``perceiver``, ``experiencer``, ``mean`` and
         ``planted``. Blocks for which no difference is planted are left out.
     """
-    columns = [*KEY, "perceiver", "experiencer", "mean"]
+    columns = [*KEY, *statistics.SIDES, "mean"]
     blocks = matrix.groupby(KEY)
-    # Without a cell, the empty table still has the columns.
-    tables = [pd.DataFrame(columns=[*columns, "planted"])]
+    tables = []
     for key, ratings in planted.items():
         kept = statistics.exclude(ratings, exclusion)
         means = statistics.cell_means(kept)
@@ -297,11 +301,14 @@ def cells(
         here = blocks.get_group(key)[columns]
         with_planted = here.assign(planted=means.ravel())
         tables.append(with_planted)
-    return pd.concat(tables[1:] or tables)
+
+    if not tables:
+        return pd.DataFrame(columns=[*columns, "planted"])
+    return pd.concat(tables)
 
 
 def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
-    """Say of each block whether the pipeline is exact, and whether the model is as planted.
+    """Judge for each block whether the pipeline is exact, and whether the gap is as planted.
 
     Parameters
     ----------
@@ -316,15 +323,18 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
         the one `counted_anew`; ``verdict`` of :func:`ingroup.stats.effects.as_planted`. Where no
         cell differs, delta and its interval count as 0.
     """
-    here = recovered[["delta", "low", "high"]].fillna(0)
-    is_exact = (recovered.delta - recovered.counted_anew).abs() < 1e-8
-    pipeline = np.select(
-        [recovered.flat | is_exact, recovered.counted_anew.isna()],
-        ["exact", "not counted: asked over choices"],
-        "differs",
-    )
+    differences = recovered.delta - recovered.counted_anew
+    is_equal = differences.abs() < 1e-8
+    # The first condition that holds is taken.
+    conditions = {
+        "exact": recovered.flat | is_equal,
+        "not counted: asked over choices": recovered.counted_anew.isna(),
+    }
+    pipeline = np.select(list(conditions.values()), list(conditions), default="differs")
+
+    gaps = recovered[["delta", "low", "high"]].fillna(0)
     return recovered.assign(
-        model_error=here.delta - recovered.planted_delta,
+        model_error=gaps.delta - recovered.planted_delta,
         pipeline=pipeline,
-        verdict=as_planted(recovered.planted_delta, here.low, here.high),
+        verdict=as_planted(recovered.planted_delta, gaps.low, gaps.high),
     )

@@ -1,5 +1,7 @@
 """What the precision of the computation changes: the same prompts in float32 and in bfloat16."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -9,7 +11,7 @@ from ingroup.tables import read_table
 
 CONTROL = "a person"
 PROMPT = ["perceiver", "experiencer", "event"]
-READINGS = {"expected": "mean", "greedy": "greedy"}  # a reading, and its columns in the file
+READINGS = {"expected": "mean", "greedy": "greedy"}  # how each reading's columns begin in the file
 PRECISIONS = ["float32", "bfloat16"]
 
 
@@ -32,11 +34,17 @@ def ratings() -> pd.DataFrame:
     """
     tables = []
     for file in sorted(paths.RECORDINGS.glob("*/bfloat16.csv")):
-        for reading, column in READINGS.items():
-            names = {f"{column}_{precision}": precision for precision in PRECISIONS}
-            table = read_table(file, [*PROMPT, *names]).rename(columns=names)
-            table = table[[*PROMPT, *PRECISIONS]].astype(dict.fromkeys(PRECISIONS, float))
-            tables.append(table.assign(model=file.parent.name, reading=reading))
+        for reading, beginning in READINGS.items():
+            names = {f"{beginning}_{precision}": precision for precision in PRECISIONS}
+            columns = [*PROMPT, *names]
+            table = read_table(file, columns)[columns]
+
+            table = table.rename(columns=names)
+            # The file is read as text.
+            table[PRECISIONS] = table[PRECISIONS].astype(float)
+            table["model"] = file.parent.name
+            table["reading"] = reading
+            tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -54,8 +62,10 @@ def changes(rated: pd.DataFrame) -> pd.DataFrame:
         One row per model and reading, with the columns of `change`.
     """
     rows = []
-    for (model, reading), of_reading in rated.groupby(["model", "reading"], sort=False):
-        rows.append({"model": model, "reading": reading} | change(of_reading))
+    for (model, reading), rated_prompts in rated.groupby(["model", "reading"], sort=False):
+        row: dict[str, Any] = {"model": model, "reading": reading}
+        row |= change(rated_prompts)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -78,29 +88,31 @@ def change(rated: pd.DataFrame) -> dict[str, float]:
         its other pairs, without "a person".
     """
     differences = rated["bfloat16"] - rated["float32"]
-    in_float32 = _gap_by_event(rated, "float32")
-    in_bfloat16 = _gap_by_event(rated, "bfloat16")
+    gaps_float32 = _gap_by_event(rated, "float32")
+    gaps_bfloat16 = _gap_by_event(rated, "bfloat16")
     # Both precisions had the same prompts, so their gaps are paired by event.
-    of_gap = paired_test((in_bfloat16 - in_float32).to_numpy())
+    gap_changes = gaps_bfloat16 - gaps_float32
+    test = paired_test(gap_changes.to_numpy())
 
     return {
         "answers": len(rated),
         "changed": float(np.mean(differences != 0)),
         "lower": float(np.mean(differences < 0)),
         "largest": differences.abs().max(),
-        "gap_float32": in_float32.mean(),
-        "gap_bfloat16": in_bfloat16.mean(),
-        "difference": of_gap.difference,
-        "low": of_gap.low,
-        "high": of_gap.high,
+        "gap_float32": gaps_float32.mean(),
+        "gap_bfloat16": gaps_bfloat16.mean(),
+        "difference": test.difference,
+        "low": test.low,
+        "high": test.high,
     }
 
 
 def _gap_by_event(rated: pd.DataFrame, column: str) -> pd.Series:
     """The own-group gap of each event in one column of ratings."""
-    is_named = rated["perceiver"].ne(CONTROL) & rated["experiencer"].ne(CONTROL)
+    is_named = (rated.perceiver != CONTROL) & (rated.experiencer != CONTROL)
     named = rated[is_named]
-    is_own = named["perceiver"].eq(named["experiencer"])
+    # The file has one name per group.
+    is_own = named.perceiver == named.experiencer
 
     own = named[is_own].groupby("event")[column].mean()
     others = named[~is_own].groupby("event")[column].mean()

@@ -9,8 +9,15 @@ from ingroup.studies.empathy_gap.blocks import KEY
 # The colours of the printed table: teal and red, mixed with white.
 BANDS = {"above_1": "#CCE6E6", "0_to_1": "#EBF5F5", "negative": "#FFD9D9"}
 
-# Columns, and the tables that have them: each table is of one model.
-_SPREADS = {("mean", "std"): (3, 8, 10, 12), ("z_min", "z_max"): (7, 9, 11, 13)}
+# The tables that print each column; each of these tables is of one model.
+_OF_CELLS = (3, 8, 10, 12)
+_OF_EXTREMES = (7, 9, 11, 13)
+_TABLES_OF = {
+    "mean": _OF_CELLS,
+    "std": _OF_CELLS,
+    "z_min": _OF_EXTREMES,
+    "z_max": _OF_EXTREMES,
+}
 
 
 def gaps_of_the_paper() -> pd.DataFrame:
@@ -21,8 +28,13 @@ def gaps_of_the_paper() -> pd.DataFrame:
     DataFrame
         ``model``, ``category``, ``setting``, ``delta``, ``null_low``, ``null_high``, ``highlight``.
     """
-    names = {"prompt_setting": "setting", "ci_lower": "null_low", "ci_upper": "null_high"}
-    return published.load("empathy_gap", 2).rename(columns=names)
+    names = {
+        "prompt_setting": "setting",
+        "ci_lower": "null_low",
+        "ci_upper": "null_high",
+    }
+    printed = published.load("empathy_gap", 2)
+    return printed.rename(columns=names)
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -39,15 +51,16 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
         Both tables; ``model`` is the label of a model of the run, or the paper's name and
         "(printed)".
     """
-    own = gaps.assign(model=gaps.model.map(label))
+    here = gaps.assign(model=gaps.model.map(label))
     printed = gaps_of_the_paper()
-    return pd.concat([own, printed.assign(model=printed.model + " (printed)")])
+    printed["model"] += " (printed)"
+    return pd.concat([here, printed])
 
 
 def numbers_of(
     gaps: pd.DataFrame, losses: pd.DataFrame, spreads: pd.DataFrame
 ) -> dict[str, list[tuple]]:
-    """Collect the numbers of a run that Tables 2, 3 and 6 to 13 print.
+    """Collect the numbers of a run that stand beside those of Tables 2, 3 and 6 to 13.
 
     The paper's numbers come from the released code, so the columns ``_released`` are taken.
 
@@ -67,11 +80,11 @@ def numbers_of(
         takes them.
     """
     with_losses = gaps.merge(losses, "left", on=KEY)
-    numbers = with_losses.merge(spreads.reset_index(), on=KEY)
-    numbers = numbers.rename(columns={"setting": "prompt_setting"})
+    both = with_losses.merge(spreads.reset_index(), on=KEY)
+    both = both.rename(columns={"setting": "prompt_setting"})
 
-    sources = {}
-    for model, rows in numbers.groupby("model", sort=False):
+    numbers = {}
+    for model, rows in both.groupby("model", sort=False):
         here = rows.set_index(["prompt_setting", "category"])
         of_model: list[tuple] = [
             (2, "delta", here.delta_released),
@@ -80,12 +93,12 @@ def numbers_of(
             (2, "ci_upper", here.null_high_released, here.null_high_spread),
             (6, "refusal_pct", here.percent_of_events),
         ]
-        for columns, tables in _SPREADS.items():
+        for column, tables in _TABLES_OF.items():
+            released = here[f"{column}_released"]
             for table in tables:
-                for column in columns:
-                    of_model.append((table, column, here[f"{column}_released"]))
-        sources[model] = of_model
-    return sources
+                of_model.append((table, column, released))
+        numbers[model] = of_model
+    return numbers
 
 
 def table2(gaps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -104,16 +117,20 @@ def table2(gaps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     colours : DataFrame
         The style of each of these cells, as CSS.
     """
-    # A flat block has NaN here, and its text is replaced below.
-    bounds = gaps[["null_low", "null_high"]].map("{:.3f}".format)
-    text = gaps.delta.map("{:.2f}".format) + " [" + bounds.null_low + ", " + bounds.null_high + "]"
-    colour = "background-color: " + gaps.highlight.map(BANDS).fillna("white")
-    cells = gaps.assign(text=text.where(gaps.delta.notna(), "flat"), colour=colour)
+    delta = gaps.delta.map("{:.2f}".format)
+    low = gaps.null_low.map("{:.3f}".format)
+    high = gaps.null_high.map("{:.3f}".format)
+    text = delta + " [" + low + ", " + high + "]"
+    # The numbers of a flat block are NaN.
+    text = text.where(gaps.delta.notna(), "flat")
+    colour = gaps.highlight.map(BANDS).fillna("white")
+    cells = gaps.assign(text=text, colour="background-color: " + colour)
 
     keys = ["model", "category"]
-    # `pivot` sorts, so rows and columns are put back into the order of the tables.
     rows = cells.set_index(keys).index.unique()
     settings = cells.setting.unique()
-    wide = cells.pivot(index=keys, columns="setting", values=["text", "colour"]).loc[rows]
-    wide = wide.reindex(columns=settings, level="setting").fillna("")
+    wide = cells.pivot(index=keys, columns="setting", values=["text", "colour"])
+    # `pivot` sorts, so rows and columns are put back into the order of `gaps`.
+    wide = wide.loc[rows].reindex(columns=settings, level="setting")
+    wide = wide.fillna("")
     return wide["text"], wide["colour"]

@@ -35,6 +35,8 @@ from ingroup.stats.paired import (
 from ingroup.stats.permutation import checked, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
+SIDES = ("perceiver", "experiencer")  # of the matrices: rows and columns
+RULES = ("released", "bonferroni", "holm")  # how cells are called significant, first as released
 # A row of `gap`, in the order of the table.
 GAP_COLUMNS = (
     "flat",
@@ -84,19 +86,24 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
         n_events = values.shape[2]
         raise ValueError(f"none of the {n_events} events has a rating in any cell")
 
-    over_cells = np.any if rule == "listwise" else np.all
-    lost = over_cells(missing, axis=(0, 1))
-    if lost.all():
+    is_lost = _is_lost(missing, rule)
+    if is_lost.all():
         raise ValueError(_why_all_are_lost(missing))
-    return values[:, :, ~lost]
+    return values[:, :, ~is_lost]
+
+
+def _is_lost(missing: np.ndarray, rule: Exclusion) -> np.ndarray:
+    """Whether each event is left out, by which of its ratings are missing."""
+    over_cells = np.any if rule == "listwise" else np.all
+    return over_cells(missing, axis=(0, 1))
 
 
 def _why_all_are_lost(missing: np.ndarray) -> str:
     """Say why no event is kept, and which parameter keeps some."""
-    never_rated = missing.all(axis=2)
-    empty = np.count_nonzero(never_rated)
-    if empty:
-        cells = f"{empty} of {never_rated.size} cells have no rating of any event"
+    is_empty = missing.all(axis=2)
+    n_empty = np.count_nonzero(is_empty)
+    if n_empty:
+        cells = f"{n_empty} of {is_empty.size} cells have no rating of any event"
         return f"{cells}: ask or record them, or name other CATEGORIES"
 
     n_events = missing.shape[2]
@@ -104,7 +111,7 @@ def _why_all_are_lost(missing: np.ndarray) -> str:
 
 
 def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
-    """Average each cell over the events that it has: the matrix M0.
+    """Average the ratings of each cell over events: the matrix M0.
 
     Parameters
     ----------
@@ -133,7 +140,8 @@ def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
     if decimals is None:
         return means
 
-    # Python's round, as released: of 2.675, which is just below, it makes 2.67; np.round 2.68.
+    # The released code uses Python's round. The float 2.675 lies just below 2.675: round gives
+    # 2.67, and np.round 2.68.
     rounded = [round(mean, decimals) for mean in means.ravel().tolist()]
     return np.reshape(rounded, means.shape)
 
@@ -198,13 +206,15 @@ def cells(values: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
         ``mean_released`` and ``z_released``, which come from the rounded means of the released
         code. Where a matrix is flat, all its z-scores are 0.
     """
-    index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
+    index = pd.MultiIndex.from_product([names, names], names=SIDES)
     table = pd.DataFrame(index=index)
-    for suffix, decimals in (("", None), ("_released", RELEASED["decimals"])):
+    decimals_of = {"": None, "_released": RELEASED["decimals"]}
+    for suffix, decimals in decimals_of.items():
         means = cell_means(values, decimals)
         z = np.zeros_like(means)
         if not is_flat(means):
             z = zscore(means)
+
         table[f"mean{suffix}"] = means.ravel()
         table[f"z{suffix}"] = z.ravel()
     return table.reset_index()
@@ -216,7 +226,7 @@ def gap_matrix(
     decimals: int | None = None,
     separate: bool = False,
 ) -> np.ndarray:
-    """Compute the z-scores whose empathy gap is delta, without "a person".
+    """Compute the z-scores of the named identities, whose empathy gap is delta.
 
     Parameters
     ----------
@@ -227,12 +237,13 @@ def gap_matrix(
     decimals : int, optional
         To how many decimals the cell means are rounded.
     separate : bool
-        Whether "a person" is dropped before events are excluded and cells are z-scored.
+        Whether "a person" is dropped before events are excluded and cells are z-scored. Otherwise
+        the z-scores are computed with "a person", whose row and column are dropped last.
 
     Returns
     -------
     ndarray, (n, n)
-        The z-scores of the named identities.
+        The z-scores, without "a person".
 
     Raises
     ------
@@ -241,10 +252,10 @@ def gap_matrix(
 
     Notes
     -----
-    In the paper's text M is z-scored with "a person", whom delta then leaves out (footnote 7). The
-    released code behind Table 2 (`RELEASED`) drops "a person" first (`separate`). It then excludes
-    events, rounds the cell means to 2 `decimals` and z-scores the rest. So its delta has another
-    standard deviation and may have other events.
+    In the paper's text, M is z-scored with "a person", which delta then leaves out (footnote 7).
+    The released code behind Table 2 (`RELEASED`) drops "a person" first (`separate`). It then
+    excludes events, rounds the cell means to 2 `decimals` and z-scores the rest. So its delta has
+    another standard deviation and may have other events.
     """
     if separate:
         named = exclude(values[1:, 1:], exclusion)
@@ -289,9 +300,10 @@ def by_group(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
         ``np.unique``, not in the order of any list.
     """
     # Members of one group have equal rows in `same`, so each distinct row marks one group.
-    members = np.unique(same, axis=0).astype(float)
-    members /= members.sum(axis=1, keepdims=True)
-    return members @ matrix @ members.T
+    members = np.unique(same, axis=0)
+    # The weights of a group's members are equal and sum to 1, so the products below are means.
+    weights = members / members.sum(axis=1, keepdims=True)
+    return weights @ matrix @ weights.T
 
 
 def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
@@ -321,7 +333,9 @@ def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
 
 
 def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
-    """Test what pairs of one group get beyond pairs of two: of one name, and of two names.
+    """Test by how much pairs within a group exceed pairs of two groups, by kind of pair.
+
+    A pair within a group is one name twice, or two names.
 
     Parameters
     ----------
@@ -358,34 +372,46 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
     For names or groups like these, see :func:`ingroup.stats.crossed.own_group_of_names` and
     :func:`~ingroup.stats.crossed.own_group`.
     """
-    n = len(same)
-    one_name = np.eye(n, dtype=bool)
-    kinds = {"one name": one_name.ravel()}
-    two_names = same & ~one_name
-    if two_names.any():
-        kinds["two names"] = two_names.ravel()
+    is_one_name = np.eye(len(same), dtype=bool)
+    is_two_names = same & ~is_one_name
+    kinds = {"one name": is_one_name}
+    if is_two_names.any():
+        kinds["two names"] = is_two_names
 
-    perceivers = np.repeat(one_name, n, axis=0)
-    experiencers = np.tile(one_name, (n, 1))
-    terms = np.column_stack([*kinds.values(), perceivers, experiencers]).astype(float)
+    # The effects are (events, kinds); turned, each kind has its numbers by event.
+    effects = _effects_of_kinds(values, list(kinds.values()))
+    by_event = dict(zip(kinds, effects.T, strict=True))
+    if is_two_names.any():
+        by_event[ONE_BEYOND_TWO] = by_event["one name"] - by_event["two names"]
+
+    tests = {}
+    for kind, effects_of_kind in by_event.items():
+        tests[kind] = _unless_alike(effects_of_kind)
+    return tests
+
+
+def _effects_of_kinds(values: np.ndarray, kinds: Sequence[np.ndarray]) -> np.ndarray:
+    """The regression of `by_kind`: (events, kinds), NaN for an event that lacks too many cells."""
+    # A row of the design is a cell, row by row; its columns are the kinds, the perceivers and the
+    # experiencers.
+    n = len(values)
+    of_kinds = [kind.ravel() for kind in kinds]
+    perceivers = np.repeat(np.eye(n), n, axis=0)
+    experiencers = np.tile(np.eye(n), (n, 1))
+    design = np.column_stack([*of_kinds, perceivers, experiencers])
     # The perceivers' levels and the experiencers' both add up to the mean, so one column is spare.
-    full_rank = terms.shape[1] - 1
+    full_rank = design.shape[1] - 1
 
     effects = []
-    # One row per event, with the cells in the order of the terms.
+    # One row per event, with the cells in the order of the design.
     for ratings in np.moveaxis(values, 2, 0).reshape(-1, n * n):
-        rated = ~np.isnan(ratings)
-        weights, _, rank, _ = np.linalg.lstsq(terms[rated], ratings[rated])
+        is_rated = ~np.isnan(ratings)
+        weights, _, rank, _ = np.linalg.lstsq(design[is_rated], ratings[is_rated])
         # Below full rank, least squares would share out what cannot be told apart.
         if rank < full_rank:
             weights = np.full_like(weights, np.nan)
         effects.append(weights[: len(kinds)])
-
-    # The effects are (events, kinds); turned, each kind has its numbers by event.
-    by_event = dict(zip(kinds, np.transpose(effects), strict=True))
-    if two_names.any():
-        by_event[ONE_BEYOND_TWO] = by_event["one name"] - by_event["two names"]
-    return {kind: _unless_alike(of_kind) for kind, of_kind in by_event.items()}
+    return np.array(effects)
 
 
 def _unless_alike(by_event: np.ndarray) -> PairedTest:
@@ -431,7 +457,7 @@ def gap_of_these(values: np.ndarray, groups: Sequence[str]) -> PairedTest:
 def own_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     """Estimate the own-group effect of each event alone.
 
-    Its estimate is the one that `gap_like_these` calls "own group".
+    The effect is the one that `gap_like_these` calls "own group".
 
     Parameters
     ----------
@@ -445,12 +471,13 @@ def own_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     ndarray, (events,)
         Points of the scale, NaN for an event that lacks a pair of groups.
     """
-    means = _pair_means(values, groups)
+    means = pair_means(values, groups)
     by_event = np.full(means.shape[2], np.nan)
-    # An event that lacks a pair of groups would make `own_group` refuse its matrix.
-    complete = np.isfinite(means).all(axis=(0, 1))
-    for event in np.flatnonzero(complete):
-        by_event[event] = own_group(means[..., event]).estimate
+    # `own_group` refuses the matrix of an event that lacks a pair of groups.
+    is_complete = np.isfinite(means).all(axis=(0, 1))
+    for event in np.flatnonzero(is_complete):
+        effect = own_group(means[..., event])
+        by_event[event] = effect.estimate
     return by_event
 
 
@@ -484,7 +511,7 @@ def gap_like_these(
     ValueError
         Where a pair of identities has no rating, or there are fewer than 3 groups.
     """
-    means = _pair_means(values, groups)
+    means = pair_means(values, groups)
     effects = {
         "own group": own_group(means),
         "own group, by group": own_group_by_group(means),
@@ -520,17 +547,32 @@ def relationship_sd(values: np.ndarray, groups: Sequence[str]) -> float:
 
         sqrt(sum(r**2) / (n**2 - 3 n + 1))
     """
-    matrix = nan_mean(_pair_means(values, groups), axis=2)
+    by_event = pair_means(values, groups)
+    matrix = nan_mean(by_event, axis=2)
     residuals = relations(matrix).relationships
-    squares = np.nansum(residuals**2)
+    sum_of_squares = np.nansum(residuals**2)
     n = len(matrix)
-    return float(np.sqrt(squares / (n**2 - 3 * n + 1)))
+    df = n**2 - 3 * n + 1
+    return float(np.sqrt(sum_of_squares / df))
 
 
-def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
-    """Mean rating of each pair of groups in each event: (groups, groups, events)."""
+def pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Average the ratings of each pair of groups in each event.
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings in points, NaN where one is missing.
+    groups : sequence of str
+        The group of each of the n identities.
+
+    Returns
+    -------
+    ndarray, (groups, groups, events)
+        Means, NaN for a pair without a rating. The groups keep the order of the identities, unlike
+        those of `by_group`.
+    """
     names = np.asarray(groups, dtype=object)
-    # The labels keep the order of the identities, unlike those of `by_group`.
     labels = pd.unique(names)
     members = [np.flatnonzero(names == label) for label in labels]
 
@@ -614,12 +656,14 @@ def gap(
     row["p_two_sided"] = test.pvalue
     row["p_least"] = test.least
 
-    groups = by_group(matrix, same)
+    group_matrix = by_group(matrix, same)
+    n_groups = len(group_matrix)
     # Where each group has one name, both tests are the same.
-    if len(groups) < len(matrix):
-        test = permutation_test(groups, np.eye(len(groups)), n_resamples, rng)
-    row["p_groups"] = test.pvalue
-    row["p_groups_least"] = test.least
+    test_of_groups = test
+    if n_groups < len(matrix):
+        test_of_groups = permutation_test(group_matrix, np.eye(n_groups), n_resamples, rng)
+    row["p_groups"] = test_of_groups.pvalue
+    row["p_groups_least"] = test_of_groups.least
 
     return row | _released_gap(values, same, exclusion, n_resamples, rng)
 
@@ -632,8 +676,9 @@ def _released_gap(
     rng: np.random.Generator | None,
 ) -> dict[str, float]:
     """Columns of `gap` that the released code has; none where its means are flat."""
-    # "a person" alone may differ, or the second decimal may hide what differs.
-    means = cell_means(exclude(values, exclusion), RELEASED["decimals"])
+    # Means that differ may be equal once they are rounded.
+    kept = exclude(values, exclusion)
+    means = cell_means(kept, RELEASED["decimals"])
     if is_flat(means):
         return {}
 
@@ -666,12 +711,11 @@ def lost_events(values: np.ndarray, exclusion: Exclusion = "listwise") -> dict[s
         ``events``, ``events_lost``, ``percent_of_events`` and ``percent_of_answers``.
     """
     missing = np.isnan(values)
-    over_cells = missing.any if exclusion == "listwise" else missing.all
-    lost = over_cells(axis=(0, 1))
+    is_lost = _is_lost(missing, exclusion)
     return {
-        "events": lost.size,
-        "events_lost": lost.sum(),
-        "percent_of_events": 100 * lost.mean(),
+        "events": is_lost.size,
+        "events_lost": is_lost.sum(),
+        "percent_of_events": 100 * is_lost.mean(),
         "percent_of_answers": 100 * missing.mean(),
     }
 
@@ -695,11 +739,12 @@ def least_rated_pairs(values: np.ndarray, names: Sequence[str], n: int = 3) -> p
         rating is missing.
     """
     missing = np.isnan(values)
-    pairs = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
-    lost = pd.Series(100 * missing.mean(axis=2).ravel(), pairs, name="percent_lost")
+    percent = 100 * missing.mean(axis=2)
+    pairs = pd.MultiIndex.from_product([names, names], names=SIDES)
+    by_pair = pd.Series(percent.ravel(), pairs, name="percent_lost")
     if not missing.any():
-        return lost.head(0).reset_index()
-    return lost.nlargest(n).reset_index()
+        return by_pair.head(0).reset_index()
+    return by_pair.nlargest(n).reset_index()
 
 
 def spread(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -723,9 +768,15 @@ def spread(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for suffix in ("", "_released"):
         means = blocks[f"mean{suffix}"]
         z = blocks[f"z{suffix}"]
-        part = {"mean": means.mean(), "std": means.std(ddof=0), "z_min": z.min(), "z_max": z.max()}
-        parts.append(pd.DataFrame(part).add_suffix(suffix))
-    return parts[0].join(parts[1])
+        columns = {
+            "mean": means.mean(),
+            "std": means.std(ddof=0),
+            "z_min": z.min(),
+            "z_max": z.max(),
+        }
+        part = pd.DataFrame(columns)
+        parts.append(part.add_suffix(suffix))
+    return pd.concat(parts, axis=1)
 
 
 def with_corrections(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -771,7 +822,13 @@ def band(delta: pd.Series) -> np.ndarray:
     ndarray of str
         "above_1", "0_to_1" or "negative"; "" where there is no gap.
     """
-    return np.select([delta > 1, delta >= 0, delta < 0], ["above_1", "0_to_1", "negative"], "")
+    # The first condition that holds is taken; none holds for NaN.
+    conditions = {
+        "above_1": delta > 1,
+        "0_to_1": delta >= 0,
+        "negative": delta < 0,
+    }
+    return np.select(list(conditions.values()), list(conditions), default="")
 
 
 def finding(gaps: pd.DataFrame) -> np.ndarray:
@@ -785,23 +842,26 @@ def finding(gaps: pd.DataFrame) -> np.ndarray:
     Returns
     -------
     ndarray of str
-        "significant" where the gap is so beyond its events and beyond its groups: p of names and p
-        of whole groups, both corrected, are below the level, and the interval leaves out 0. Else
-        the first of these that the gap fails, or that it could not have passed.
+        "significant" where the corrected p of names is below the level of the family, the interval
+        over events excludes 0, and the corrected p of whole groups is below the level. "not beyond
+        its events" and "not beyond its groups" where p of names is below the level, and the second
+        or the third condition fails. "not significant" where p of names is not below the level.
+        "could not have been ..." where the smallest possible p is not below it either. "no cell
+        differs" where the block is flat.
     """
     level = families()["empathy_gap"].level
-    is_found = gaps.p_holm < level
-    is_beyond_events = (gaps.low > 0) | (gaps.high < 0)
+    is_of_names = gaps.p_holm < level
+    excludes_zero = (gaps.low > 0) | (gaps.high < 0)
     # The first that holds is taken: a gap is "significant" once it passes all before it.
     conditions = {
         "no cell differs": gaps.flat,
-        "not beyond its events": is_found & ~is_beyond_events,
-        "could not have been beyond its groups": is_found & (gaps.p_groups_holm_least >= level),
-        "not beyond its groups": is_found & (gaps.p_groups_holm >= level),
-        "significant": is_found,
+        "not beyond its events": is_of_names & ~excludes_zero,
+        "could not have been beyond its groups": is_of_names & (gaps.p_groups_holm_least >= level),
+        "not beyond its groups": is_of_names & (gaps.p_groups_holm >= level),
+        "significant": is_of_names,
         "could not have been significant": gaps.p_holm_least >= level,
     }
-    return np.select(list(conditions.values()), list(conditions), "not significant")
+    return np.select(list(conditions.values()), list(conditions), default="not significant")
 
 
 def delta_if_any(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> float:
@@ -828,9 +888,6 @@ def delta_if_any(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> 
         return np.nan
 
 
-RULES = ("released", "bonferroni", "holm")  # how cells are called significant, first as released
-
-
 def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
     """Mark the cells of a heatmap that differ from their in-group cells, under each rule.
 
@@ -842,7 +899,7 @@ def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each cell, row by row; ``shown_released``, ``shown_bonferroni``, ``shown_holm``.
+        One row per cell, row by row: ``shown_released``, ``shown_bonferroni``, ``shown_holm``.
     """
     columns = {}
     for rule in RULES:
@@ -878,16 +935,13 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     signs = paired_cells(values, "sign")
     shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
 
-    # A sign test has its least p where all ratings off the diagonal are above all on it.
-    # Missing ratings stay missing, as fewer events give a larger least p.
-    is_own = np.eye(len(values), dtype=bool)[..., None]
-    one_sided = np.where(np.isnan(values), np.nan, ~is_own)
-    smallest = paired_cells(one_sided, "sign")
-    shares["could"] = significant_cells(smallest, "holm")[is_tested].mean()
+    # A sign test has its least p where all ratings off the diagonal (here 1) are above all on it
+    # (here 0). Missing ratings stay missing, as fewer events give a larger least p.
+    off_diagonal = 1.0 - np.eye(len(values))
+    one_sided = np.where(np.isnan(values), np.nan, off_diagonal[:, :, None])
+    least = paired_cells(one_sided, "sign")
+    shares["could"] = significant_cells(least, "holm")[is_tested].mean()
     return shares
-
-
-SIDES = ("perceiver", "experiencer")
 
 
 def named_cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -928,18 +982,23 @@ def standing(
         ``side``, ``model``, ``category``, ``name`` (groups in alphabetical order); ``mean`` and
         ``spread`` (standard deviation) of the z-scores of the name's cells.
     """
-    columns = ["side", "model", "category", "name", "mean", "spread"]
-    # Without a cell, the empty table still has the columns.
-    tables = [pd.DataFrame(columns=columns)]
+    tables = []
     for side in SIDES:
         for (model, category), rows in cells.groupby(["model", "category"], sort=False):
             names = rows[side]
             if groups is not None:
                 names = names.map(groups[category])
+
+            # Groups are sorted; identities stay in the order of the cells.
             z = rows.groupby(names, sort=groups is not None).z
-            table = z.agg(mean="mean", spread="std").rename_axis("name").reset_index()
+            by_name = z.agg(mean="mean", spread="std").rename_axis("name")
+            table = by_name.reset_index()
             tables.append(table.assign(side=side, model=model, category=category))
-    return pd.concat(tables[1:] or tables, ignore_index=True)[columns]
+
+    columns = ["side", "model", "category", "name", "mean", "spread"]
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables, ignore_index=True)[columns]
 
 
 def side_by_side(standings: pd.DataFrame) -> pd.DataFrame:
@@ -979,11 +1038,11 @@ def lowest_pairs(cells: pd.DataFrame, n: int = 3) -> pd.DataFrame:
     """
     # Pairs of equal z stay in the order of the matrix, on every machine.
     in_order = cells.sort_values("z", kind="stable")
-    category = ["model", "category"]
-    lowest = in_order.groupby(category, sort=False).head(n)
-    lowest = lowest.sort_values([*category, "z"])
-    columns = [*category, "perceiver", "experiencer", "mean", "z"]
-    return lowest[columns]
+    matrix = ["model", "category"]
+    lowest = in_order.groupby(matrix, sort=False).head(n)
+    by_matrix = lowest.sort_values([*matrix, "z"])
+    columns = [*matrix, *SIDES, "mean", "z"]
+    return by_matrix[columns]
 
 
 def farthest_own_cell(cells: pd.DataFrame) -> Any:
@@ -999,12 +1058,14 @@ def farthest_own_cell(cells: pd.DataFrame) -> Any:
     int or None
         The index of this cell; None without cells.
     """
-    rows = cells.groupby(["model", "category", "perceiver"])
-    distance = cells["mean"] - rows["mean"].transform("mean")
     is_own = cells.perceiver == cells.experiencer
     if not is_own.any():
         return None
-    return distance[is_own].abs().idxmax()
+
+    matrix_rows = cells.groupby(["model", "category", "perceiver"])
+    row_means = matrix_rows["mean"].transform("mean")
+    distances = (cells["mean"] - row_means).abs()
+    return distances[is_own].idxmax()
 
 
 def extremes(standings: pd.DataFrame) -> pd.DataFrame:
@@ -1082,9 +1143,11 @@ def gap_in_points(
 
 
 def _gap_over_events(values: np.ndarray, same: np.ndarray) -> PairedTest:
-    """The test of the gap in points of each event, without "a person"."""
+    """Test the gap in points, events being a sample; "a person" is left out."""
     named = values[1:, 1:]
-    return paired_test(nan_mean(named[same]) - nan_mean(named[~same]))
+    in_group = nan_mean(named[same])
+    out_group = nan_mean(named[~same])
+    return paired_test(in_group, out_group)
 
 
 def difference_of_gaps(
@@ -1092,7 +1155,7 @@ def difference_of_gaps(
 ) -> dict[str, float]:
     """Test whether the gaps of two readings of the same answers differ, events being a sample.
 
-    That one interval holds 0 and another does not is no test of their difference.
+    Two gaps may be equal although the interval of one holds 0 and that of the other does not.
 
     Parameters
     ----------
@@ -1152,16 +1215,16 @@ def scopes(
     """
     these = gap_of_these(values, groups)
     like = gap_like_these(values, groups, clusters)
-    own = like.pop("own group")
+    own_group_like = like.pop("own group")
     row = {
         "estimate": these.difference,
         "low": these.low,
         "high": these.high,
         "p": these.pvalue,
-        "low_like": own.low,
-        "high_like": own.high,
-        "p_like": own.p,
-        "reason": own.reason,
+        "low_like": own_group_like.low,
+        "high_like": own_group_like.high,
+        "p_like": own_group_like.p,
+        "reason": own_group_like.reason,
         "by_group_p": like.pop("own group, by group").p,
     }
     # What is left depends on the category: clusters of nationality, kinds of pairs where groups
@@ -1205,18 +1268,19 @@ def over_settings(
     except ValueError as error:
         return {"reason": str(error)}
 
-    each = []
+    estimates = []
     for matrix in matrices:
-        effects = gap_like_these(matrix[..., np.newaxis], groups)
-        each.append(effects["own group"].estimate)
+        # A single setting is one place on the last axis.
+        of_setting = gap_like_these(matrix[..., np.newaxis], groups)
+        estimates.append(of_setting["own group"].estimate)
     return {
         "settings": len(matrices),
         "estimate": like.estimate,
         "low": like.low,
         "high": like.high,
         "p": like.p,
-        "least": min(each),
-        "greatest": max(each),
+        "least": min(estimates),
+        "greatest": max(estimates),
         "reason": like.reason,
     }
 
@@ -1234,9 +1298,11 @@ def shared_blocks(gaps: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The rows with a gap, and whether their block is ``common`` to all models.
     """
-    settled = gaps[gaps.delta.notna()]
-    n_models = settled.groupby(["setting", "category"]).model.transform("nunique")
-    return settled.assign(common=n_models == settled.model.nunique())
+    defined = gaps[gaps.delta.notna()]
+    by_block = defined.groupby(["setting", "category"])
+    n_models = by_block.model.transform("nunique")
+    is_common = n_models == defined.model.nunique()
+    return defined.assign(common=is_common)
 
 
 def mean_gaps(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -54,7 +54,7 @@ def identities(category: str) -> pd.DataFrame:
     Raises
     ------
     InputError
-        For an unknown category, an identity without a group, an identity that stands twice, or a
+        For an unknown category, an identity without a group, an identity that appears twice, or a
         category that does not begin with its one unspecified identity.
     """
     file = FOLDER / "identities.csv"
@@ -68,12 +68,12 @@ def identities(category: str) -> pd.DataFrame:
         raise InputError(f"unknown category {category!r}; known are {known}")
     once(file, rows[["category", "identity"]])
 
-    rows = rows[["group", "identity"]].reset_index(drop=True)
-    unspecified = rows.index[rows.group == UNSPECIFIED]
+    people = rows[["group", "identity"]].reset_index(drop=True)
+    unspecified = people.index[people.group == UNSPECIFIED]
     # The whole study relies on row 0 being "a person": matrices drop it by [1:, 1:].
     if unspecified.tolist() != [0]:
         raise InputError(f"{file}: {category!r} must begin with its one {UNSPECIFIED!r} identity")
-    return rows
+    return people
 
 
 def clusters(category: str) -> list[str] | None:
@@ -87,8 +87,8 @@ def clusters(category: str) -> list[str] | None:
     Returns
     -------
     list of str or None
-        The clusters in the order of `identities`. None for a category without clusters: Table 4 has
-        them for nationality.
+        The clusters in the order of `identities`. None for a category without clusters: Table 4
+        gives clusters of nationalities alone.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def categories() -> list[str]:
 
 
 def groups(categories: Iterable[str]) -> dict[str, pd.Series]:
-    """Say which group each identity belongs to.
+    """Read which group each identity belongs to.
 
     Parameters
     ----------
@@ -235,14 +235,14 @@ def wordings() -> pd.DataFrame:
     for name, text in texts["persona"].items():
         rows.append(["persona", name, text])
     for part in ("scale", "task"):
-        # A scale has its ends beside its text, a task the form of the narrative.
+        # An entry has more than its text: a scale has its ends, a task the form of the narrative.
         for name, entry in texts[part].items():
             rows.append([part, name, entry["text"]])
     return pd.DataFrame(rows, columns=["part", "name", "text"])
 
 
 def setting(name: str) -> Setting:
-    """Combine any persona, scale and task.
+    """Look up a setting, which combines any persona, scale and task.
 
     Parameters
     ----------
@@ -262,25 +262,25 @@ def setting(name: str) -> Setting:
     texts = prompts()
     # A wrong number of commas is a ValueError, an unknown part a KeyError.
     try:
-        persona, scale, task = name.split(",")
-        persona_text = texts["persona"][persona]
-        of_scale = texts["scale"][scale]
-        of_task = texts["task"][task]
+        persona_name, scale_name, task_name = name.split(",")
+        persona = texts["persona"][persona_name]
+        scale = texts["scale"][scale_name]
+        task = texts["task"][task_name]
     except (KeyError, ValueError):
-        kinds = ("persona", "scale", "task")
-        known = "; ".join(f"{kind}: {', '.join(texts[kind])}" for kind in kinds)
+        parts = ("persona", "scale", "task")
+        known = "; ".join(f"{part}: {', '.join(texts[part])}" for part in parts)
         expected = f"expected one of each, as P0,S0,T0 ({known})"
         raise InputError(f"unknown setting {name!r}; {expected}") from None
 
     return Setting(
         name=name,
-        persona=persona_text,
-        scale=of_scale["text"],
-        task=of_task["text"],
+        persona=persona,
+        scale=scale["text"],
+        task=task["text"],
         join=texts["join"],
-        low=of_scale["low"],
-        high=of_scale["high"],
-        narrative=of_task["narrative"],
+        low=scale["low"],
+        high=scale["high"],
+        narrative=task["narrative"],
     )
 
 
@@ -295,7 +295,7 @@ def chat_text(messages: Iterable[Message]) -> str:
     Returns
     -------
     str
-        Each message below its role in brackets, and an empty line after it.
+        Each message below its role in brackets, and an empty line between two messages.
     """
     texts = []
     for message in messages:
@@ -323,10 +323,11 @@ def rewrite_messages(narrative: str) -> list[Message]:
 
 
 def rewritten(reply: str) -> str:
-    """Take the narrative out of a reply to :func:`rewrite_messages`: up to the closing brace.
+    """Take the narrative out of a reply to :func:`rewrite_messages`.
 
-    The prompt ends in an open brace, so a model that follows it answers ``text}``; one that
-    repeats the brace answers ``{text}``. The first line is taken where no brace closes.
+    The prompt ends in an open brace, so a model that follows it answers ``text}``. A model that
+    repeats the brace answers ``{text}``. The narrative is the first line before the closing brace,
+    or the first line of a reply without one.
 
     Parameters
     ----------
@@ -338,7 +339,8 @@ def rewritten(reply: str) -> str:
     str
         The narrative without white space at its ends; "" if the reply has none.
     """
-    text, _, _ = reply.strip().lstrip("{").partition("}")
+    without_brace = reply.strip().lstrip("{")
+    text, _, _ = without_brace.partition("}")
     first_line, _, _ = text.strip().partition("\n")
     return first_line.strip()
 
@@ -372,21 +374,17 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 
     Notes
     -----
-    The sample draws nothing at random. It deals the emotions' first events, then their second ones,
-    and so on, until there are enough. A smaller sample is therefore part of a larger one.
+    The events are not drawn at random. The first event of each emotion is taken, then the second
+    event of each, and so on, until there are `n_events`. So fewer events are part of more.
 
-    A sample with fewer events than emotions deals two of them first: those that are asked freely in
-    the sample of one event per emotion, which is recorded. So it is read from the recordings.
+    Of fewer events than emotions, the first two are those about which models are asked in free text
+    when each emotion has one event. These answers are recorded, so fewer events are read from them.
 
     Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt and
     for shame, 6,050 in all. Hou et al. 2025, section 3.2, print 225 for the two.
     """
     events = pd.concat(map(_read, _files(corpus)))
-    names = events.emotion + " " + events.text_id
-    for line in names.index[names.duplicated()]:
-        # `_read` made the index of files and lines, which the message names.
-        first = names.index[names == names[line]][0]
-        raise wrong(line, f"{names[line]}, which is there already, in {first}", "it once")
+    _check_names(events.emotion + " " + events.text_id)
 
     # A form that the corpus lacks becomes a column of NaN, which the type "str" keeps.
     events = events.reindex(columns=COLUMNS).astype("str")
@@ -399,20 +397,21 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
             f"found n_events {n_events!r}, expected a whole number from 1 to {len(events)}, which "
             f"is how many the corpus {corpus!r} has (N_EVENTS=0 takes all)."
         )
-    # How many events of its emotion come before each: all with 0 first, then all with 1.
-    turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
+    # An event's turn is the number of events of its emotion that come before it.
+    turns = events.groupby("emotion").cumcount()
     emotions = list(events.emotion.unique())
     if n_events >= len(emotions):
+        by_turn = turns.sort_values(kind="stable")
         # The index is sorted, so that the events go back into the order of the corpus.
-        dealt = turn.index[:n_events].sort_values()
-        return _with_tenth(events.loc[dealt])
+        taken = by_turn.index[:n_events].sort_values()
+        return _with_tenth(events.loc[taken])
 
-    # The recordings have free text about these emotions alone.
+    # The recordings have free text about these emotions alone, so their events come first.
     is_freely = events.emotion.isin(_tenth(emotions))
-    order = pd.DataFrame({"turn": turn, "is_scored_only": ~is_freely})
-    first_dealt = order.sort_values(["turn", "is_scored_only"], kind="stable").index
-    dealt = first_dealt[:n_events].sort_values()
-    return events.assign(freely=is_freely).loc[dealt].reset_index(drop=True)
+    order = pd.DataFrame({"turn": turns, "is_scored_only": ~is_freely})
+    by_turn = order.sort_values(["turn", "is_scored_only"], kind="stable")
+    taken = by_turn.index[:n_events].sort_values()
+    return events.assign(freely=is_freely).loc[taken].reset_index(drop=True)
 
 
 def _with_tenth(events: pd.DataFrame) -> pd.DataFrame:
@@ -426,27 +425,46 @@ def _tenth(levels: Sequence[Any]) -> list[Any]:
     return tenth(levels, least=2)
 
 
+def _check_names(names: pd.Series) -> None:
+    """InputError for the first emotion and number that comes twice; the index tells the line."""
+    repeated = names[names.duplicated()]
+    if repeated.empty:
+        return
+
+    line = repeated.index[0]
+    name = repeated.iloc[0]
+    first_line = names.index[names == name][0]
+    raise wrong(line, f"{name}, which is there already, in {first_line}", "it once")
+
+
 def _read(file: Path) -> pd.DataFrame:
     """The events of one file, each under the file and line that a message names."""
     table = read_table(file, REQUIRED, "\t")
-    table = table[[column for column in COLUMNS if column in table]]
-    for column in table:
-        check(file, table[column], table[column].str.strip() != "", "a text")
-    check(file, table.emotion, table.emotion.isin(EMOTIONS), f"one of {', '.join(EMOTIONS)}")
-    return table.set_axis([at(file, line) for line in table.index])
+    columns = [column for column in COLUMNS if column in table]
+    table = table[columns]
+    for column in columns:
+        cells = table[column]
+        check(file, cells, cells.str.strip() != "", "a text")
+
+    known = ", ".join(EMOTIONS)
+    check(file, table.emotion, table.emotion.isin(EMOTIONS), f"one of {known}")
+    lines = [at(file, line) for line in table.index]
+    return table.set_axis(lines)
 
 
 def _files(corpus: str) -> list[Path]:
-    """The files of a corpus in a fixed order; those of a fetched one with the right hashes."""
+    """The files of a corpus in a fixed order; the hashes of fetched files are checked."""
     if corpus == "sample":
         return [paths.SAMPLE / "narratives.tsv"]
     if corpus == "crowd-envent":
         names = sorted(corpora.CORPORA[corpus].files)
         return [corpora.file(corpus, name) for name in names]
 
-    given = Path(corpus).expanduser()
-    # The order of glob differs between systems, and events keep the order of files.
-    files = sorted(given.glob("*.tsv")) if os.path.isdir(given) else [given]
+    path = Path(corpus).expanduser()
+    files = [path]
+    if os.path.isdir(path):
+        # The order of glob differs between systems, and events keep the order of files.
+        files = sorted(path.glob("*.tsv"))
     if not files:
         raise InputError(f"The folder {corpus!r} holds no .tsv file.")
     # Path.is_file may raise for a name that is too long; this is False.
