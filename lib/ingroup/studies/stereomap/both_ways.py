@@ -9,12 +9,13 @@ from ingroup.inference.choices import agreement
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.answers import weighed
 
-ASKED = ["model", "version", "ablation"]
+JOB = ["model", "version", "ablation"]  # what tells the jobs of one table apart
 WORD = ["group", "prompt", "word"]
+CONSTRUCT = [*JOB, "construct"]
 
 
 def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
-    """Read how probable each rating is, for all jobs over choices.
+    """Read how probable each rating is, from all jobs with scored answers.
 
     Parameters
     ----------
@@ -24,8 +25,8 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per rated word: `ASKED`, `WORD`, a column for each number of the scale, ``chosen``
-        and ``mass``, as `weighed` has them.
+        One row per rated word: `JOB`, `WORD`, a column for each number of the scale, ``chosen``
+        and ``mass``, as `answers.weighed` has them.
     """
     tables = []
     for job in jobs:
@@ -33,7 +34,7 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
             table = weighed(job).reset_index()
             tables.append(table.assign(model=job.model, **job.labels))
     if not tables:
-        return pd.DataFrame(columns=[*ASKED, *WORD, "chosen", "mass"])
+        return pd.DataFrame(columns=[*JOB, *WORD, "chosen", "mass"])
     return pd.concat(tables)
 
 
@@ -56,19 +57,15 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
     is_wanted = (replies.asked == "freely") & (replies["round"] == 1)
     once = replies[is_wanted & replies.model.isin(chosen.model)]
 
-    constructs = []
-    wanted = []
-    for row in once.itertuples():
-        name = f"{row.version}/{row.prompt}"
-        prompt = stimuli.expected(name, row.part, row.ablation)
-        constructs.append(prompt.construct)
-        wanted.append(prompt.n_keywords)
-    counts = {
-        "construct": constructs,
-        "keywords asked": wanted,
-        "keywords given": once.keywords.map(len),
-    }
-    return once.assign(**counts)
+    prompts = []
+    for reply in once.itertuples():
+        name = f"{reply.version}/{reply.prompt}"
+        prompts.append(stimuli.expected(name, reply.part, reply.ablation))
+
+    once = once.assign(construct=[prompt.construct for prompt in prompts])
+    once["keywords asked"] = [prompt.n_keywords for prompt in prompts]
+    once["keywords given"] = once.keywords.map(len)
+    return once
 
 
 def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
@@ -88,12 +85,13 @@ def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
         where there is none.
     """
     rows = []
-    keys = [*ASKED, "construct", *WORD[:2]]
+    keys = [*CONSTRUCT, "group", "prompt"]
     for *key, values in once[[*keys, "values"]].itertuples(index=False):
         for word, rating in values.items():
             rows.append((*key, word, rating))
+
     free = pd.DataFrame(rows, columns=[*keys, "word", "free"])
-    return chosen.merge(free, on=[*ASKED, *WORD])
+    return chosen.merge(free, on=[*JOB, *WORD])
 
 
 def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFrame:
@@ -109,22 +107,23 @@ def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     DataFrame
-        Index `ASKED` and ``construct``; the columns of :func:`ingroup.inference.choices.agreement`,
+        Index `CONSTRUCT`; the columns of :func:`ingroup.inference.choices.agreement`,
         and the numbers of keywords asked and given.
     """
-    keys = [*ASKED, "construct"]
-    counts = once.groupby(keys)[["keywords asked", "keywords given"]].sum()
-    rows = {}
-    for key, part in both.groupby(keys, sort=False):
-        numbers = agreement(part.free, part.chosen, part.mass)
-        rows[key] = numbers | counts.loc[key].to_dict()
+    counts = once.groupby(CONSTRUCT)[["keywords asked", "keywords given"]].sum()
+    keys = []
+    rows = []
+    for key, words in both.groupby(CONSTRUCT, sort=False):
+        numbers = agreement(words.free, words.chosen, words.mass)
+        keys.append(key)
+        rows.append(numbers | counts.loc[key].to_dict())
 
-    index = pd.MultiIndex.from_tuples(list(rows), names=keys)
-    return pd.DataFrame(list(rows.values()), index).convert_dtypes()
+    index = pd.MultiIndex.from_tuples(keys, names=CONSTRUCT)
+    return pd.DataFrame(rows, index).convert_dtypes()
 
 
 def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
-    """Compute which share of its ratings a model gives to each number, in both ways.
+    """Compute which share of its ratings a model gives to each number, scored and in free text.
 
     Parameters
     ----------
@@ -140,15 +139,20 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
     columns = ["model", "way", "n", "rating", "share"]
     # The columns of the scale have numbers as names.
     numbers = sorted(column for column in both if isinstance(column, float))
-    tables = [pd.DataFrame(columns=columns)]
-    for model, part in both.groupby("model", sort=False):
-        scored = pd.DataFrame({"rating": numbers, "share": part[numbers].mean().to_numpy()})
-        tables.append(scored.assign(model=model, way="over choices", n=len(part)))
+    tables = []
+    for model, words in both.groupby("model", sort=False):
+        scored = pd.DataFrame({"rating": numbers})
+        scored["share"] = words[numbers].mean().to_numpy()
+        tables.append(scored.assign(model=model, way="over choices", n=len(words)))
 
-        # 3.5 is no number of the scale, nor is 85, which the released rule lets pass.
-        given = part.free[part.free.isin(numbers)]
-        counts = given.value_counts().reindex(numbers, fill_value=0).to_numpy()
-        written = pd.DataFrame({"rating": numbers, "share": counts / max(len(given), 1)})
-        tables.append(written.assign(model=model, way="freely", n=len(given)))
-    # Without a model, the empty table still has the columns.
-    return pd.concat(tables[1:] or tables)[columns]
+        # 3.5 is not a number of the scale, nor is 85, which the released rule lets pass.
+        ratings = words.free[words.free.isin(numbers)]
+        n_ratings = len(ratings)
+        counts = ratings.value_counts().reindex(numbers, fill_value=0)
+        free = pd.DataFrame({"rating": numbers})
+        free["share"] = counts.to_numpy() / max(n_ratings, 1)
+        tables.append(free.assign(model=model, way="freely", n=n_ratings))
+
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables)[columns]
