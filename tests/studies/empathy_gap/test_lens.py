@@ -269,7 +269,7 @@ def test_a_portrait_reads_every_category_of_the_first_setting(jobs_read):
         assert "shared" in view.items
 
 
-@pytest.mark.usefixtures("calls_read")
+@pytest.mark.usefixtures("jobs_read")
 def test_effects_are_those_of_events_in_the_first_setting():
     trials_of_religion = 36 * 2
     values = np.random.default_rng(trials_of_religion).normal(50, 10, (6, 6, 2))

@@ -632,9 +632,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("call", "message"), REFUSED)
 @pytest.mark.filterwarnings("error")
-def test_what_cannot_be_used_is_refused(job, message):
+def test_what_cannot_be_used_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        job()
+        call()
 
 
 def four(p_of_right):

@@ -86,7 +86,7 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked_jobs):
 
 
 def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_jobs):
-    table = answers.weighed(asked_jobs[0])
+    table = answers.rating_probabilities(asked_jobs[0])
 
     of_men = [("Men", "Warmth-Competence", word) for word in WORDS]
     of_nurses = [("Nurses", "Warmth-Competence", word) for word in WORDS]
@@ -98,7 +98,7 @@ def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_jo
     assert (table.mass == 0.5).all()
 
 
-@pytest.mark.usefixtures("asked_calls")
+@pytest.mark.usefixtures("asked_jobs")
 def test_a_failed_call_has_no_number(monkeypatch):
     """Of the second of two prompts no answer came."""
     reply = Scale.reply
@@ -112,7 +112,7 @@ def test_a_failed_call_has_no_number(monkeypatch):
     first = design.jobs(PARAMETERS | {"FORM": "grammatical"})[0]
     ask([first], PARAMETERS)
 
-    weighed = answers.weighed(first)
+    weighed = answers.rating_probabilities(first)
     table = answers.load(first)
 
     assert weighed.loc["Men"].notna().all(axis=None)
@@ -138,7 +138,7 @@ def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text
     assert ratings["Friendly"] == 4
 
 
-@pytest.mark.usefixtures("asked_calls")
+@pytest.mark.usefixtures("asked_jobs")
 def test_what_is_not_stored_is_left_out():
     """The engine "stored" reads what another one asked, and nothing else."""
     stored = PARAMETERS | {"MODELS": ["small@stored"]}
@@ -150,14 +150,14 @@ def test_what_is_not_stored_is_left_out():
     assert len(there(design.jobs(stored))) == len(jobs) - 1
 
 
-@pytest.mark.usefixtures("asked_calls")
+@pytest.mark.usefixtures("asked_jobs")
 def test_a_model_without_answers_is_named():
     unknown = PARAMETERS | {"MODELS": ["nobody@stored"]}
     with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
         lens._ratings(unknown, "nobody")
 
 
-@pytest.mark.usefixtures("asked_calls")
+@pytest.mark.usefixtures("asked_jobs")
 def test_of_one_round_no_path_needs_another():
     table = lens.paths(PARAMETERS, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
 
@@ -165,7 +165,7 @@ def test_of_one_round_no_path_needs_another():
     assert set(table.test) <= {lens.EXCHANGED, lens.OVER_GROUPS}
 
 
-@pytest.mark.usefixtures("asked_calls")
+@pytest.mark.usefixtures("asked_jobs")
 def test_a_portrait_has_the_differences_of_groups():
     views = lens.portrait(PARAMETERS, "small", {"Men": "men", "Nurses": "nurses"})
 

@@ -53,7 +53,8 @@ def numbers_of(
 
     if swapped is not None:
         for table in _MISMATCH:
-            yield table, "accuracy_pct", _mismatch(table, answers, swapped, shares.loc["COT"])
+            numbers = _mismatch(table, answers, swapped, shares.loc["COT"])
+            yield table, "accuracy_pct", numbers
 
 
 def _mismatch(
@@ -61,19 +62,20 @@ def _mismatch(
 ) -> pd.Series:
     """Accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
     # A tuple is the same in either order, so both tables are matched by sets.
-    by_identities = swapped.set_index(_identity_sets(swapped))[_CONDITIONS]
-    identities_of = _identity_sets(stimuli.tuples((table,)).set_index("identity_tuple"))
-    here = by_identities.reindex(identities_of).set_axis(identities_of.index)
+    identities_here = _identity_sets(swapped)
+    by_identities = swapped.set_index(identities_here)[_CONDITIONS]
+    tuples = stimuli.tuples((table,)).set_index("identity_tuple")
+    identities_of = _identity_sets(tuples)
+    here = by_identities.reindex(identities_of).set_axis(tuples.index)
     here = here.rename_axis(columns="condition")
 
     # (Male, Female) are a whole category: without a mismatch the paper prints Table 1's share.
-    category_of = {}
-    for category, identities in answers.groupby("category").identity.agg(frozenset).items():
-        if len(identities) == 2:
-            category_of[identities] = category
+    by_category = answers.groupby("category").identity.agg(frozenset)
+    category_of = {identities: category for category, identities in by_category.items()}
     for name, identities in identities_of.items():
         if identities in category_of:
-            here.loc[name, "no_mismatch"] = cot[category_of[identities]]
+            category = category_of[identities]
+            here.loc[name, "no_mismatch"] = cot[category]
     return here.stack().dropna()
 
 
@@ -144,8 +146,9 @@ def tests(changes: pd.DataFrame) -> pd.DataFrame:
         three; p and the smallest possible p are texts of two digits, as they may be tiny.
     """
     decimals = {"change": 1, "low": 1, "high": 1, "p_holm": 3, "p_holm_least": 3}
-    tiny = changes[["p", "p_least"]].map("{:.2g}".format)
-    rounded = changes.round(decimals).assign(p=tiny["p"], p_least=tiny["p_least"])
+    rounded = changes.round(decimals)
+    for column in ("p", "p_least"):
+        rounded[column] = changes[column].map("{:.2g}".format)
     return rounded.set_index("prompt", append=True)
 
 
@@ -178,12 +181,14 @@ def questions_by_category() -> pd.Series:
         The topics of Table 8 by category, in its order, except for two: Gender has the share that
         Figure 1 prints, and Faith, which the table lacks, has the questions that are left of all.
     """
-    claimed = audit.notes("claims", "giebench").set_index("claim")["printed"]
-    n_questions = int(claimed["questions"])
+    claims = audit.notes("claims", "giebench")
+    printed = claims.set_index("claim")["printed"]
+    n_questions = int(printed["questions"])
+    percent_of_gender = float(printed["share of Gender"])
 
-    listed = published.load("giebench", 8).drop_duplicates("category")
-    counts = listed.set_index("category")["n_topics"].astype(float)
-    counts["Gender"] = round(float(claimed["share of Gender"]) / 100 * n_questions)
+    categories = published.load("giebench", 8).drop_duplicates("category")
+    counts = categories.set_index("category")["n_topics"].astype(float)
+    counts["Gender"] = round(percent_of_gender / 100 * n_questions)
     counts["Faith"] = n_questions - counts.sum()
     return counts
 
@@ -209,7 +214,8 @@ def beside_table_1(accuracy: pd.DataFrame) -> pd.DataFrame:
     names = {}
     for model in accuracy["model"].unique():
         names[model] = published.model_of("giebench", model) or ""
-    named = accuracy.assign(printed_model=accuracy["model"].map(names))
+    printed_model = accuracy["model"].map(names)
+    named = accuracy.assign(printed_model=printed_model)
     return named.join(in_print, on=keys)
 
 
@@ -224,7 +230,8 @@ def overall_accuracies() -> pd.DataFrame:
     of_prompt = {}
     for table, prompt in _ACCURACY.items():
         rows = published.load("giebench", table)
-        overall = rows[rows["category"] == statistics.OVERALL]
+        is_overall = rows["category"] == statistics.OVERALL
+        overall = rows[is_overall]
         of_prompt[prompt] = overall.set_index("model")["accuracy_pct"]
     return pd.DataFrame(of_prompt).sort_index()
 

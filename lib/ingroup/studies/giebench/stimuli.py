@@ -363,7 +363,7 @@ def _identities() -> dict[str, Identity]:
 
 
 def _identity(name: str) -> Identity:
-    """An identity under any of its printed names; one that the paper has not stands for itself."""
+    """An identity under any of its printed names; an unknown one keeps the name as its text."""
     return _identities().get(_plain(name), Identity("", name, name))
 
 
@@ -437,8 +437,8 @@ def _correct(where: str, correct: object) -> str:
 
     found = repr(correct)
     if isinstance(correct, str | list):
-        given = [letter for letter in correct if letter in letters]
-        if len(given) > 1:
+        right_letters = [letter for letter in correct if letter in letters]
+        if len(right_letters) > 1:
             found = f"several right answers, {found}"
     where = f"{where}, field 'correct'"
     raise wrong(where, found, f"one letter of {', '.join(letters)}")

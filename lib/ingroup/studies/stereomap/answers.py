@@ -173,20 +173,22 @@ def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         without a rating`` in them, of ``lists asked``, and of ``lists too short or none``.
     """
     has_no_answer = replies.status.isin(["refused", "cut", "failed"])
-    given = replies[~has_no_answer]
+    answered = replies[~has_no_answer]
     n_missing = []
-    for values in given["values"]:
-        n_missing.append(sum(map(np.isnan, values.values())))
+    for values in answered["values"]:
+        is_missing = map(np.isnan, values.values())
+        n_missing.append(sum(is_missing))
 
-    counts = given[list(by)].assign(replies=1)
+    counts = answered[list(by)].assign(replies=1)
     counts["words without a rating"] = n_missing
-    counts["lists asked"] = given.list != ""
-    counts["lists too short or none"] = given.list.isin(["too few", "unparsable", "refused", "cut"])
+    counts["lists asked"] = answered.list != ""
+    is_short = answered.list.isin(["too few", "unparsable", "refused", "cut"])
+    counts["lists too short or none"] = is_short
     return counts.groupby(list(by), sort=False).sum()
 
 
-def weighed(job: Job) -> pd.DataFrame:
-    """Return how probable each admissible rating is, for a job over choices.
+def rating_probabilities(job: Job) -> pd.DataFrame:
+    """Return how probable each admissible rating of each word is, for a job over choices.
 
     Parameters
     ----------
@@ -213,7 +215,8 @@ def weighed(job: Job) -> pd.DataFrame:
     choices = job.sampling.choices
     n_words = len(job.sampling.leads)
     by_reply = probabilities(table, choices, n_words)
-    # The array is (reply, word, choice). The table has one row per word, in the order of `index`.
+    # The array is (reply, word, choice). The table has one row per reply and word, which is the
+    # order of `index`.
     wide = pd.DataFrame(
         by_reply.reshape(len(index), -1),
         index=pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"]),
@@ -349,7 +352,7 @@ def first_rows(tables: Mapping[tuple[str, str], pd.DataFrame]) -> dict[str, pd.D
     return shown
 
 
-def spoken(replies: pd.DataFrame) -> pd.DataFrame:
+def remarks(replies: pd.DataFrame) -> pd.DataFrame:
     """Extract what replies to the first prompt say besides their ratings.
 
     Parameters
@@ -389,9 +392,11 @@ def examples(replies: pd.DataFrame) -> pd.DataFrame:
         Up to two replies of each model that are not "ok", then up to four that are, evenly spread.
     """
     picked = [replies.head(0)]
-    for _, own in replies.groupby("model", sort=False):
-        is_ok = own.status == "ok"
-        answered = own[is_ok]
+    for _, of_model in replies.groupby("model", sort=False):
+        is_ok = of_model.status == "ok"
+        without_answer = of_model[~is_ok].head(2)
+        answered = of_model[is_ok]
+        # The step is so large that at most four are left.
         step = len(answered) // 4 + 1
-        picked += [own[~is_ok].head(2), answered.iloc[::step]]
+        picked += [without_answer, answered.iloc[::step]]
     return pd.concat(picked)

@@ -7,7 +7,7 @@ import pandas as pd
 from ingroup.inference import Job
 from ingroup.inference.choices import agreement
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.answers import weighed
+from ingroup.studies.stereomap.answers import rating_probabilities
 
 JOB = ["model", "version", "ablation"]  # what tells the jobs of one table apart
 WORD = ["group", "prompt", "word"]
@@ -26,13 +26,14 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
     -------
     DataFrame
         One row per rated word: `JOB`, `WORD`, a column for each number of the scale, ``chosen``
-        and ``mass``, as `answers.weighed` has them.
+        and ``mass``, as `answers.rating_probabilities` has them.
     """
     tables = []
     for job in jobs:
         if job.over_choices:
-            table = weighed(job).reset_index()
-            tables.append(table.assign(model=job.model, **job.labels))
+            table = rating_probabilities(job).reset_index()
+            table = table.assign(model=job.model, **job.labels)
+            tables.append(table)
     if not tables:
         return pd.DataFrame(columns=[*JOB, *WORD, "chosen", "mass"])
     return pd.concat(tables)
@@ -54,8 +55,10 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
         These replies with their ``construct``, and with the numbers of ``keywords asked`` and
         ``keywords given``.
     """
-    is_wanted = (replies.asked == "freely") & (replies["round"] == 1)
-    once = replies[is_wanted & replies.model.isin(chosen.model)]
+    is_free = replies.asked == "freely"
+    is_first = replies["round"] == 1
+    is_scored = replies.model.isin(chosen.model)
+    once = replies[is_free & is_first & is_scored]
 
     prompts = []
     for reply in once.itertuples():
@@ -86,7 +89,8 @@ def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     keys = [*CONSTRUCT, "group", "prompt"]
-    for *key, values in once[[*keys, "values"]].itertuples(index=False):
+    replies = once[[*keys, "values"]]
+    for *key, values in replies.itertuples(index=False):
         for word, rating in values.items():
             rows.append((*key, word, rating))
 
@@ -110,13 +114,15 @@ def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFra
         Index `CONSTRUCT`; the columns of :func:`ingroup.inference.choices.agreement`,
         and the numbers of keywords asked and given.
     """
-    counts = once.groupby(CONSTRUCT)[["keywords asked", "keywords given"]].sum()
+    by_construct = once.groupby(CONSTRUCT)
+    counts = by_construct[["keywords asked", "keywords given"]].sum()
     keys = []
     rows = []
     for key, words in both.groupby(CONSTRUCT, sort=False):
-        numbers = agreement(words.free, words.chosen, words.mass)
+        row = agreement(words.free, words.chosen, words.mass)
+        row |= counts.loc[key].to_dict()
         keys.append(key)
-        rows.append(numbers | counts.loc[key].to_dict())
+        rows.append(row)
 
     index = pd.MultiIndex.from_tuples(keys, names=CONSTRUCT)
     return pd.DataFrame(rows, index).convert_dtypes()
@@ -142,15 +148,18 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
     tables = []
     for model, words in both.groupby("model", sort=False):
         scored = pd.DataFrame({"rating": numbers})
-        scored["share"] = words[numbers].mean().to_numpy()
+        mean_probabilities = words[numbers].mean()
+        scored["share"] = mean_probabilities.to_numpy()
         tables.append(scored.assign(model=model, way="over choices", n=len(words)))
 
         # 3.5 is not a number of the scale, nor is 85, which the released rule lets pass.
-        ratings = words.free[words.free.isin(numbers)]
+        is_rating = words.free.isin(numbers)
+        ratings = words.free[is_rating]
         n_ratings = len(ratings)
         counts = ratings.value_counts().reindex(numbers, fill_value=0)
         free = pd.DataFrame({"rating": numbers})
-        free["share"] = counts.to_numpy() / max(n_ratings, 1)
+        shares = counts / max(n_ratings, 1)
+        free["share"] = shares.to_numpy()
         tables.append(free.assign(model=model, way="freely", n=n_ratings))
 
     if not tables:

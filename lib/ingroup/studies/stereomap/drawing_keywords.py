@@ -58,7 +58,8 @@ def dimensions_by_cluster(
         # `top` goes by the first column, which is the cluster without the model.
         by_cluster = rows.drop(columns="model").reset_index(drop=True)
         strongest[model] = keywords.top(by_cluster)
-    clusters = sorted(set(pd.concat(strongest).cluster))
+    all_rows = pd.concat(strongest)
+    clusters = sorted(set(all_rows.cluster))
 
     n_models = len(strongest)
     size = (figures.TWO_COLUMNS, 1.7 * n_models + 0.2)
@@ -75,10 +76,12 @@ def dimensions_by_cluster(
             _draw_bars(ax, rows[is_of_cluster], cluster)
             title = names[model, cluster].replace("near ", "near\n")
             ax.set_title(title, fontsize=figures.points(7))
-        row_of_panels[0].set_ylabel(label(model), fontsize=figures.points(8))
+        leftmost = row_of_panels[0]
+        leftmost.set_ylabel(label(model), fontsize=figures.points(8))
 
-    middle_of_last_row = axes[-1, len(clusters) // 2]
-    middle_of_last_row.set_xlabel(xlabel)
+    last_row = axes[-1]
+    middle = len(clusters) // 2
+    last_row[middle].set_xlabel(xlabel)
     return fig
 
 
@@ -127,7 +130,8 @@ def pairs_with_keywords(
     """
     pairs_of = {}
     for model in models:
-        groups = set(counts.group[counts.model == model])
+        is_of_model = counts.model == model
+        groups = set(counts.group[is_of_model])
         complete_pairs = [pair for pair in pairs if groups.issuperset(pair)]
         if complete_pairs:
             pairs_of[model] = complete_pairs
@@ -198,8 +202,10 @@ def keyword_pairs(
         _draw_circles(circles, pair, counts)
         _draw_pair_of_bars(bars, pair, dimensions, value)
 
-    axes[-1, 1].set_xlabel(xlabel)
-    fig.suptitle(label(dimensions.model.iloc[0]))
+    bottom_bars = axes[-1, 1]
+    bottom_bars.set_xlabel(xlabel)
+    model = dimensions.model.iloc[0]
+    fig.suptitle(label(model))
     return fig
 
 
@@ -211,16 +217,17 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None
     only_left = left.drop(right.index, errors="ignore")
     only_right = right.drop(left.index, errors="ignore")
     # pandas adds by keyword; what only one group has becomes NaN.
-    shared = (left + right).dropna().sort_values(ascending=False, kind="stable")
+    shared = (left + right).dropna()
+    shared = shared.sort_values(ascending=False, kind="stable")
 
-    for x, colour in ((-0.45, figures.COLOURS[0]), (0.45, figures.COLOURS[1])):
+    for x, colour in zip((-0.45, 0.45), figures.COLOURS, strict=False):
         circle = Circle((x, 0), 0.85, facecolor=colour, alpha=0.15, edgecolor=colour)
         ax.add_patch(circle)
     _write_keywords(ax, -0.87, only_left)
     _write_keywords(ax, 0, shared)
     _write_keywords(ax, 0.87, only_right)
 
-    for x, group in ((-0.95, pair[0]), (0.95, pair[1])):
+    for x, group in zip((-0.95, 0.95), pair, strict=True):
         ax.text(x, 0.85, group, ha="center", fontsize=figures.points(7))
     ax.set(xlim=(-1.4, 1.4), ylim=(-0.95, 1.0), aspect="equal")
     ax.axis("off")
@@ -228,13 +235,19 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None
 
 def _write_keywords(ax: Axes, x: float, counts: pd.Series) -> None:
     """The first keywords of one part of the circles below each other, frequent ones larger."""
-    for line, (keyword, count) in enumerate(counts.head(N_KEYWORDS).items()):
+    first = counts.head(N_KEYWORDS)
+    for line, (keyword, count) in enumerate(first.items()):
         size = 4.5 + min(count, 5) * 0.25
-        # Long ones are smaller whatever the font, to fit into the circle.
-        size = size - 0.6 if len(keyword) > N_LONG else figures.points(size)
+        if len(keyword) > N_LONG:
+            # Long ones are smaller whatever the font, to fit into the circle.
+            size -= 0.6
+        else:
+            size = figures.points(size)
+
+        y = 0.38 - 0.19 * line
         # Nothing that a model wrote is read as a formula.
         text = keyword.replace("$", r"\$")
-        ax.text(x, 0.38 - 0.19 * line, text, ha="center", va="center", fontsize=size)
+        ax.text(x, y, text, ha="center", va="center", fontsize=size)
 
 
 def _draw_pair_of_bars(
@@ -242,15 +255,17 @@ def _draw_pair_of_bars(
 ) -> None:
     """The strongest dimensions of two groups, a bar for each group."""
     # `top` goes by the first column, which is now the group.
-    both = dimensions[dimensions.group.isin(pair)].drop(columns="model")
+    is_of_pair = dimensions.group.isin(pair)
+    both = dimensions[is_of_pair].drop(columns="model")
     strongest = keywords.top(both).sort_values("rank", kind="stable")
     # By rank, the strongest of either group come first.
     drawn = strongest.dimension.unique()[:N_DIMENSIONS]
 
     heights = _falling_heights(len(drawn))
     for group, shift, colour in zip(pair, (0.18, -0.18), figures.COLOURS, strict=False):
-        by_dimension = both[both.group == group].set_index("dimension")
-        rows = by_dimension.reindex(drawn).assign(height=heights + shift)
+        is_of_group = both.group == group
+        rows = both[is_of_group].set_index("dimension").reindex(drawn)
+        rows["height"] = heights + shift
         _draw_bars_of_group(ax, rows, value, group, colour)
 
     ax.axvline(0, color="black", linewidth=0.5)
@@ -264,7 +279,7 @@ def _draw_bars_of_group(ax: Axes, rows: pd.DataFrame, value: str, group: str, co
     ax.barh(rows.height, lengths, height=0.34, color=colour, label=group)
 
     # A bar of no length says whether the group has such keywords.
-    shares = rows.share.fillna(0)
-    look = {"color": colour, "fontsize": figures.points(5), "va": "center_baseline"}
-    for height, share in zip(rows.height[lengths == 0], shares[lengths == 0], strict=True):
-        ax.text(0, height, "  0" if share else "  none", **look)
+    without_length = rows[lengths == 0]
+    for height, share in zip(without_length.height, without_length.share, strict=True):
+        text = "  0" if share > 0 else "  none"
+        ax.text(0, height, text, color=colour, fontsize=figures.points(5), va="center_baseline")

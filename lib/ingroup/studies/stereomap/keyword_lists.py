@@ -384,8 +384,8 @@ def _inline(text: str) -> list[_Item]:
     parts = listed.split(";") if ";" in listed else _between_commas(listed)
 
     # "kind, brave, because of history": keywords end where a reason begins.
-    others = takewhile(lambda part: not _WHY.match(part.strip()), parts[1:])
-    items = [_item(_AND.sub("", part).strip()) for part in (*parts[:1], *others)]
+    before_reason = takewhile(lambda part: not _WHY.match(part.strip()), parts)
+    items = [_item(_AND.sub("", part).strip()) for part in before_reason]
     # Two parts without an introduction may be any sentence with a comma.
     least = 2 if introduction else 3
     if len(items) < least or not all(item.keyword for item in items):

@@ -43,10 +43,12 @@ def cluster_lists(
         ``version``.
     """
     lists = []
-    if any(version == "ORIGINAL" for _, version in labels):
+    versions = [version for _, version in labels]
+    if "ORIGINAL" in versions:
         lists.append(_people_list())
     for key, clusters in labels.items():
-        lists.append(_cluster_list(key, clusters, tests[key]))
+        groups = _cluster_list(key, clusters, tests[key])
+        lists.append(groups)
     table = pd.concat(lists, ignore_index=True)
 
     # Groups that the paper prints and those it does not print are numbered apart.
@@ -58,26 +60,32 @@ def cluster_lists(
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
     """The groups of one map by cluster, in each cluster those of the paper's table first."""
     model, version = key
-    # Print and groups.csv differ in the capitals of some names.
-    in_print = published.load("stereomap", TABLES[version]).group.str.casefold()
     rows = labels.rename("cluster").rename_axis("group").reset_index()
-    rows["printed"] = rows.group.str.casefold().isin(in_print)
+    # Print and groups.csv differ in the capitals of some names.
+    table = published.load("stereomap", TABLES[version])
+    names_in_print = table.group.str.casefold()
+    rows["printed"] = rows.group.str.casefold().isin(names_in_print)
     rows = rows.sort_values(["cluster", "printed"], ascending=[True, False], kind="stable")
 
+    # The first row of a cluster says what holds for all its groups.
     is_first = ~rows.cluster.duplicated()
-    rows["centroid"] = rows.cluster.map(_centroid_texts(tests)).where(is_first, "")
-    rows["sign_as_printed"] = rows.cluster.map(tests.sign).where(is_first, "")
+    centroids = rows.cluster.map(_centroid_texts(tests))
+    signs = rows.cluster.map(tests.sign)
+    rows["centroid"] = centroids.where(is_first, "")
+    rows["sign_as_printed"] = signs.where(is_first, "")
     return rows.assign(source=model, model=model, version=version)
 
 
 def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
     """The centroid of each cluster as the paper writes it, such as "(3.21>2.50)".
 
-    "=" stands where competence and warmth do not differ significantly, "?" where nobody knows.
+    "=" stands where competence and warmth do not differ significantly, and "?" where the test had
+    too few groups to find a difference.
     """
-    side = np.where(tests.difference > 0, ">", "<")
-    conditions = [tests.finding == "significant", tests.finding == "not significant"]
-    signs = np.select(conditions, [side, "="], "?")
+    is_significant = tests.finding == "significant"
+    is_not_significant = tests.finding == "not significant"
+    larger_side = np.where(tests.difference > 0, ">", "<")
+    signs = np.select([is_significant, is_not_significant], [larger_side, "="], "?")
 
     competence = tests.Competence.map("{:.2f}".format)
     warmth = tests.Warmth.map("{:.2f}".format)
@@ -87,9 +95,11 @@ def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
 def _people_list() -> pd.DataFrame:
     """The groups as people placed them, the first columns of Table 2."""
     table = published.load("stereomap", 2)
-    rows = table[table.source == FISKE].rename(columns={"cluster_order": "cluster"})
+    is_of_people = table.source == FISKE
+    rows = table[is_of_people].rename(columns={"cluster_order": "cluster"})
     centroids = "(" + rows.competence_printed + rows.sign + rows.warmth_printed + ")"
-    rows["centroid"] = centroids.mask(rows.cluster.duplicated(), "")
+    is_first = ~rows.cluster.duplicated()
+    rows["centroid"] = centroids.where(is_first, "")
 
     rows = rows[["group", "cluster", "centroid", "source"]]
     return rows.assign(printed=True, sign_as_printed="", model=np.nan, version="ORIGINAL")
@@ -112,7 +122,8 @@ def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
     wide = printed.pivot(index="row", columns="source", values=CELLS)
     wide = wide.swaplevel(axis=1)
     # `pivot` sorts: sources and cells go back into the order of print.
-    columns = pd.MultiIndex.from_product([printed.source.unique(), CELLS])
+    sources = printed.source.unique()
+    columns = pd.MultiIndex.from_product([sources, CELLS])
     return wide.reindex(columns=columns).fillna("")
 
 
@@ -169,10 +180,11 @@ def table8(correlations: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Predictors by model and outcome; a text such as ``0.71*** | **``, "" without a correlation.
     """
-    marks = stars(correlations.p) + " | " + stars(correlations.p_holm)
-    cells = correlations.rho.map("{:.2f}".format) + marks
-    cells = cells.where(correlations.rho.notna(), "")
-    table = correlations.assign(cell=cells)
+    rho = correlations.rho
+    of_paper = stars(correlations.p)
+    of_holm = stars(correlations.p_holm)
+    cells = rho.map("{:.2f}".format) + of_paper + " | " + of_holm
+    table = correlations.assign(cell=cells.where(rho.notna(), ""))
 
     names = ["model", "outcome"]
     wide = table.pivot(index="predictor", columns=names, values="cell")
@@ -243,11 +255,14 @@ def table9(extremes: pd.DataFrame) -> pd.DataFrame:
     """
     means = extremes["mean"].map(" {:.2f}".format)
     variances = extremes["variance"].map(" ({:.2f})".format)
-    variances = variances.where(extremes["variance"].notna(), "")
+    has_variance = extremes["variance"].notna()
     ties = extremes["tied"].map(", {} tied".format)
-    ties = ties.where(extremes["tied"] > 1, "")
+    is_tied = extremes["tied"] > 1
 
-    table = extremes.assign(cell=extremes.group + means + variances + ties)
+    cells = extremes.group + means
+    cells += variances.where(has_variance, "")
+    cells += ties.where(is_tied, "")
+    table = extremes.assign(cell=cells)
     wide = table.pivot(index=["model", "end", "rank"], columns="word", values="cell")
     return wide.reindex(index=table.model.unique(), columns=ENDS, level="model")
 
@@ -256,13 +271,15 @@ def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -
     """Names as a source's rows of a printed table spell them, whatever their case and spaces."""
     table = published.load("stereomap", number)
     column_of_source = "source" if "source" in table else "model"
-    in_print = table[column][table[column_of_source] == source]
+    is_of_source = table[column_of_source] == source
+    in_print = table[column][is_of_source]
 
     # The printed names come last, so that their spelling wins.
     spelling = {}
     for name in [*names, *in_print]:
         spelling[_folded(name)] = name
-    return pd.Index([spelling[_folded(name)] for name in names], name=column)
+    spelt = [spelling[_folded(name)] for name in names]
+    return pd.Index(spelt, name=column)
 
 
 def _folded(name: str) -> str:
@@ -274,26 +291,29 @@ def _equal_pairs(number: int, source: str | None) -> pd.Series:
     """Groups of Table 2 or 5 whose printed competence is the warmth, to the last digit."""
     table = published.load("stereomap", number)
     rows = table[table.source == source]
-    is_equal = rows.competence.notna() & (rows.competence_printed == rows.warmth_printed)
+    rows = rows[rows.competence.notna()]
+    is_equal = rows.competence_printed == rows.warmth_printed
     return rows.group[is_equal]
 
 
 def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -> pd.DataFrame:
     """Centroids by group, as Tables 2 and 5 spell groups, with the slip of the released code."""
     labels = clusters.labels
-    centroids = clusters.centroids[AXES].reindex(labels).set_axis(labels.index)
+    centroids = clusters.centroids[AXES].reindex(labels)
+    centroids = centroids.set_axis(labels.index)
     if number == 5:
         # The columns of Table 5 do not agree on the names of these two groups.
         second_names = {"Elderly": "Elderly people", "Women": "Woman"}
         has_second_name = centroids.index.isin(list(second_names))
         renamed = centroids[has_second_name].rename(second_names)
         centroids = pd.concat([centroids, renamed])
-    centroids = centroids.set_axis(_spelt(centroids.index, number, "group", source))
+    groups = _spelt(centroids.index, number, "group", source)
+    centroids = centroids.set_axis(groups)
 
     # Where the print has the warmth twice, the number beside it is the warmth, too.
-    is_slip = centroids.index.isin(_equal_pairs(number, source))
-    centroids.loc[is_slip, "Competence"] = centroids.loc[is_slip, "Warmth"]
-    return centroids
+    is_slip = groups.isin(_equal_pairs(number, source))
+    competence = centroids.Competence.mask(is_slip, centroids.Warmth)
+    return centroids.assign(Competence=competence)
 
 
 def numbers_of(
@@ -338,7 +358,8 @@ def numbers_of(
     if model in ratings:
         by_group = ratings[model].groupby("group")[ENDS]
         words = _spelt(ENDS, 9, "dimension", source)
-        for column, table in (("mean", by_group.mean()), ("variance", by_group.var())):
+        tables = {"mean": by_group.mean(), "variance": by_group.var()}
+        for column, table in tables.items():
             groups = _spelt(table.index, 9, "group", source)
             table = table.set_axis(groups).set_axis(words, axis=1)
             sources.append((9, column, table.unstack()))
@@ -413,16 +434,19 @@ def numbers_of_words(
 
     by_prompt = sensitivity.loc[[model]].droplevel("model")
     by_prompt = by_prompt.dropna(axis=1, how="all")
-    of_paper = by_prompt.loc[stimuli.ablations()[0]]
+    paper_prompt = stimuli.ablations()[0]
+    of_paper = by_prompt.loc[paper_prompt]
     for end in ("mean", "max"):
         variation = {}
         for axis in AXES:
-            variation[axis] = of_paper.get(f"{axis} CV {end}, all rounds")
-        by_axis = pd.Series(variation, dtype=float)
-        sources.append((13, f"cv_{end}", by_axis.rename_axis("dimension")))
+            name = f"{axis} CV {end}, all rounds"
+            variation[axis] = of_paper.get(name)
+        by_axis = pd.Series(variation, dtype=float).rename_axis("dimension")
+        sources.append((13, f"cv_{end}", by_axis))
 
     if source == ablated:
-        sources.append((14, "value", _table14_as_printed(by_prompt)))
+        by_metric = _table14_as_printed(by_prompt)
+        sources.append((14, "value", by_metric))
         of_model = between_prompts[between_prompts.model == model]
         by_form = of_model.set_index("prompt").rename_axis("prompt_type")
         sources.append(("appendix_l", "cv_mean", by_form.cv_mean))
@@ -478,7 +502,8 @@ def table13(sensitivity: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     for model in models:
         if (model, paper_prompt) in sensitivity.index:
             numbers = sensitivity.loc[(model, paper_prompt), columns_here]
-            table.loc[f"{label(model)} (here)"] = numbers.to_numpy()
+            name = f"{label(model)} (here)"
+            table.loc[name] = numbers.to_numpy()
 
     # A model of one round has no variation.
     return table.astype(float).dropna()

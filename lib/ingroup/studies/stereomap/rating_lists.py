@@ -463,21 +463,22 @@ def _labelled(line: _Line) -> list[_Reading]:
     """Readings of a line that begins with a label."""
     pairs = _labels_with_numbers(line)
     claims = _claims(line.numbers)
-    starts = [label.start for label, _ in pairs]
-    starts.append(len(line.text))
+    # A label with a number has the line up to the next such label.
+    boundaries = [label.start for label, _ in pairs]
+    boundaries.append(len(line.text))
 
     # "Friendly: they seem kind, so I would rate them a 4" is read like a sentence.
     readings = []
     for claim in claims:
-        if claim.start < starts[0]:
+        if claim.start < boundaries[0]:
             readings.append(_Reading(line.labels[0].word, _SENTENCE, claim.rating))
 
-    for (label, number), next_start in zip(pairs, starts[1:], strict=True):
+    for (label, number), boundary in zip(pairs, boundaries[1:], strict=True):
         readings.append(_Reading(label.word, _LABEL, number.rating))
 
         # Other numbers in the same sentence leave open which one is meant.
-        sentence_end = _SENTENCE_END.search(line.text, number.end, next_start)
-        end = sentence_end.start() if sentence_end else next_start
+        sentence_end = _SENTENCE_END.search(line.text, number.end, boundary)
+        end = sentence_end.start() if sentence_end else boundary
         for rival in claims:
             if number.start < rival.start < end:
                 readings.append(_Reading(label.word, _LABEL, rival.rating))
