@@ -336,7 +336,8 @@ def _without_instruction(text: str) -> list[re.Match[str]]:
             rest = _REST_OF_CLAUSE.match(text, clause.end())
             assert rest is not None  # it may be empty
             end_of_clause = rest.end()
-        # '"[[A]]" if assistant A is better, "[[B]]"': the line breaks off.
+        # In '"[[A]]" if assistant A is better, "[[B]]"' the line breaks off behind B, whose tag
+        # stands within the clause of A.
         elif tag.start() > end_of_clause:
             tags.append(tag)
     return tags
@@ -354,7 +355,7 @@ def _without_headings(text: str, tags: list[re.Match[str]]) -> list[re.Match[str
 
 def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
     """The tags that the reply does not deny; one that "or" joins to a denied one is denied too."""
-    kept = []
+    remaining = []
     is_denied = False
     for tag, gap in zip(tags, _gaps(text, tags), strict=True):
         # In "not [[A]] or [[B]]", the denial of A reaches B.
@@ -362,8 +363,8 @@ def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
         has_denial = _DENIAL.search(gap[-_SIGN_LENGTH:])
         is_denied = bool(is_joined or has_denial)
         if not is_denied:
-            kept.append(tag)
-    return kept
+            remaining.append(tag)
+    return remaining
 
 
 def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
@@ -372,12 +373,12 @@ def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
     if len(_called_letters(tags, gaps)) != 1:
         return tags
 
-    kept = []
+    remaining = []
     for tag, gap in zip(tags, gaps, strict=True):
         has_lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, tag.end())
         if _calls_verdict(gap) or not has_lost:
-            kept.append(tag)
-    return kept
+            remaining.append(tag)
+    return remaining
 
 
 def _gaps(text: str, tags: list[re.Match[str]]) -> list[str]:

@@ -105,6 +105,7 @@ def _format_radar(ax: Axes, angles: NDArray[np.float64], categories: Sequence[st
     ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100), yticks=[50, 100])
     ax.set_xticks(angles[:-1], categories, fontsize=smallest)
     ax.set_yticklabels(["50 %", "100 %"], fontsize=figures.points(4.5), color="#777777")
+
     # Eleven spokes leave a place for the numbers at the bottom, between two of them.
     ax.set_rlabel_position(180)
     ax.grid(linewidth=0.4, color="#DDDDDD")
@@ -163,6 +164,7 @@ def by_category(
         limits=limits,
         step=0.24,
     )
+
     above_overall = len(lines) - 1.5
     for ax in fig.axes:
         ax.axhline(above_overall, color="#BBBBBB", linewidth=0.6)
@@ -325,6 +327,7 @@ def planted_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> 
             s=20,
             ax=ax,
         )
+
         ax.axline((0, 0), slope=1, color="black", linewidth=0.5)
         ax.set(xlabel="planted accuracy (%)", ylabel="accuracy here (%)")
         ax.set(xlim=(-3, 103), ylim=(-3, 103), aspect="equal")

@@ -49,7 +49,9 @@ def by_model(
     tables = {}
     for model, of_model in answers.groupby("model", sort=False):
         tables[model] = statistic(of_model, *options)
-    return pd.concat(tables, names=["model"]).droplevel(1)
+    below_each_other = pd.concat(tables, names=["model"])
+    # The second level numbers the rows of each table.
+    return below_each_other.droplevel(1)
 
 
 class _Accuracy(NamedTuple):
@@ -404,9 +406,9 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     intervals hold. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the
     cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make calibration``).
     """
-    by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
+    orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
     # One failed call makes its item NaN, rather than a mean over fewer orders.
-    by_item = by_item.mean(skipna=False).reset_index()
+    by_item = orders_of_item.mean(skipna=False).reset_index()
     raw = by_item[by_item.prompt == "Raw"].set_index("key").p_right
 
     rows = []
@@ -585,6 +587,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
         statistic = np.nan
         p = 1.0
         if n_informative:
+            # SciPy takes the answers at each position apart: turned, they are the rows.
             statistic, p = stats.friedmanchisquare(*right.T)
         row = _PositionTest(
             prompt=prompt,
@@ -709,7 +712,8 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
         A row for each tuple: ``identity_i``, ``identity_j``, ``n``; ``cot_prompt_mismatch`` and
         ``id_prompt_mismatch``, with the other identity; ``no_mismatch``, which is COT in print, and
         ``no_mismatch_id``, which is not printed. With the prefixes ``cot_`` and ``id_`` follow the
-        columns of `changes` from own to mismatch, with the tuples as one family a prompt.
+        columns of `changes` from own to mismatch, with the tuples as one family
+        per prompt.
 
     Raises
     ------

@@ -293,8 +293,8 @@ def _written(question: Question, prompt: str, wording: str, identity: str | None
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity).text})
 
-    asked = filled(texts["question"], {"question": question.question})
-    parts = [opening, texts["instructions"], asked]
+    question_text = filled(texts["question"], {"question": question.question})
+    parts = [opening, texts["instructions"], question_text]
     for letter, answer in zip(LETTERS, question.answers, strict=True):
         parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
     return texts["join"].join(parts).rstrip("\n")
@@ -314,6 +314,7 @@ def _rotated(text: str, shift: int) -> str:
     """A released prompt with its answers moved, each with its quotation marks."""
     tags = _TAGS.search(text)
     assert tags is not None  # `rotate` refuses a prompt without them
+
     pieces = []
     end = 0
     for index in range(len(LETTERS)):

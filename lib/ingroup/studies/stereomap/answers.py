@@ -108,6 +108,7 @@ def load_jobs(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
     tables = []
     for job in jobs:
         replies = load(job, rule)
+
         constructs = stimuli.constructs(job.labels["version"])
         table = replies.assign(
             asked=job.way,
@@ -347,6 +348,7 @@ def first_rows(tables: Mapping[tuple[str, str], pd.DataFrame]) -> dict[str, pd.D
 
     shown = {}
     for version, by_model in heads.items():
+        # The second level numbers the rows of each table.
         table = pd.concat(by_model).droplevel(1)
         shown[version] = table.iloc[:, :10]
     return shown
@@ -368,7 +370,7 @@ def remarks(replies: pd.DataFrame) -> pd.DataFrame:
     """
     words = stimuli.prompts("EXTENDED")[FIRST].words
     any_word = "|".join(map(re.escape, words))
-    # Lines such as "- Friendly: 4", or a row of a table, are no words of the reply's own.
+    # Lines such as "- Friendly: 4", and rows of a table, say nothing besides a rating.
     rated_line = re.compile(rf"(?im)^[ \-*|]*(?:{any_word})(?:[ *|]*:.*|[ \-*|]*)$")
 
     texts = replies.reply.str.replace(rated_line, "", regex=True)

@@ -224,13 +224,13 @@ def placed(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame
     DataFrame
         The rows with ``cluster``; rows of groups that are in no cluster are left out.
     """
-    numbers = {}
+    cluster_of = {}
     for model, of_model in clusters.items():
         for group, cluster in of_model.labels.items():
-            numbers[model, group] = cluster
+            cluster_of[model, group] = cluster
 
     keys = zip(rows.model, rows.group, strict=True)
-    with_cluster = rows.assign(cluster=[numbers.get(key) for key in keys])
+    with_cluster = rows.assign(cluster=[cluster_of.get(key) for key in keys])
     return with_cluster.dropna(subset="cluster").astype({"cluster": int})
 
 

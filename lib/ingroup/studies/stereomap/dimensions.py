@@ -73,6 +73,7 @@ def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         empty = pd.DataFrame(columns=BY_CLUSTER)
         return empty.set_index(["model", "way"])
     table = pd.concat(tables, names=["model", "way"])
+    # The third level numbers the rows of each table.
     return table.droplevel(2)
 
 

@@ -170,6 +170,7 @@ def name_groups(ax: Axes, group_map: Map, size: float, some: Collection[str] | N
     named = group_map.positions
     if some is not None:
         named = named[named.group.isin(some)]
+
     # The names also keep clear of the crosses of the centroids.
     occupied = pd.concat([group_map.positions[AXES], group_map.centroids[AXES]])
     figures.label_points(
@@ -198,6 +199,7 @@ def name_clusters(ax: Axes, group_map: Map, size: float) -> None:
     for colour in colours_of(group_map.centroids.cluster):
         cross = plt.Line2D([], [], color=colour, linestyle="", marker="x", markersize=4)
         handles.append(cross)
+
     ax.legend(
         handles,
         group_map.centroids.name,
@@ -494,6 +496,7 @@ def rating_distribution(shares: pd.DataFrame) -> Figure:
     """
     way_with_n = shares.way + " (" + shares.n.map("{:,}".format) + ")"
     counted = shares.assign(way_with_n=way_with_n)
+
     fig, axes = figures.facets(counted, 1.9, columns=2, sharey=True)
     for ax, rows in axes:
         n_ways = rows.way_with_n.nunique()

@@ -89,6 +89,7 @@ def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
         keywords=replies.keywords.map(", ".join),
         reasons=replies.reasons.map(" ".join),
     )
+
     how_to_join = {
         "status": _first_usable,
         "ratings": _joined,

@@ -227,8 +227,8 @@ def _classify(line: _Line, current: _List) -> _Kind:
         return _Kind.RATING
 
     # "Reason: poor, old, weak" below an item is its reason, not a list.
-    inline = line.inline and not (line.labelled_reason and current.items)
-    if inline:
+    is_reason_of_item = line.labelled_reason and current.items
+    if line.inline and not is_reason_of_item:
         return _Kind.INLINE
 
     # A loose sentence or table cell is no item, whatever it begins with.

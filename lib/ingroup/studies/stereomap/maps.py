@@ -365,6 +365,7 @@ def differences_found(tests: pd.DataFrame) -> pd.DataFrame:
         printed=tests.sign.isin([">", "<"]),
         exchanged=tests.finding == "significant",
     )
+
     by_way = marked.groupby([*MAP, "way"], sort=False)
     counts = by_way.agg(
         clusters=("n", "size"),
@@ -436,6 +437,7 @@ def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
     """
     table = corrected_over_maps(tests, "p_exchanged")
     table["p_like_holm"] = table.groupby("model").p_like.transform(adjust, "holm")
+
     columns = [
         *MAP,
         "n",
@@ -474,6 +476,7 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
     both = pd.concat([_lean(listed), _lean(one_by_one)], axis=1, join="inner").dropna()
     # One row per group: turned, the columns come one by one.
     of_list, word_by_word = both.to_numpy().T
+
     test = paired_test(of_list, word_by_word)
     return {
         "groups": len(both),
@@ -694,6 +697,7 @@ def coldest(positions: pd.DataFrame) -> tuple[str, str]:
     is_real = ~models.map(is_calibrant).astype(bool)
     if is_real.any():
         warmth = warmth[is_real]
+    # The index is of models and groups.
     return warmth.idxmin()
 
 

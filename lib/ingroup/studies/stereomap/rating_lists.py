@@ -512,6 +512,7 @@ def _in_sentences(line: _Line) -> list[_Reading]:
     """Readings of a line that does not begin with a label, sentence by sentence."""
     claims = _claims(line.numbers)
     ends = [match.end() for match in _SENTENCE_END.finditer(line.text)]
+
     readings = []
     for start, end in pairwise([0, *ends, len(line.text)]):
         sentence = _Line(
@@ -557,6 +558,7 @@ def _in_sentence(sentence: _Line) -> list[_Reading]:
 
 def _neighbours(left: Sequence, right: Sequence) -> Iterator[tuple]:
     """Spans of `left` that are followed by one of `right` without another of `left` between."""
+    # Labels and numbers are told apart by their types.
     kind = type(left[0])
     spans = sorted([*left, *right], key=attrgetter("start"))
     for span, following in pairwise(spans):

@@ -247,7 +247,10 @@ def table_of_forms(varied: Mapping[tuple[str, str], pd.DataFrame]) -> pd.DataFra
     if not varied:
         index = pd.MultiIndex.from_tuples([], names=["model", "prompt"])
         return pd.DataFrame(index=index, columns=["cv_mean"], dtype=float)
-    return pd.concat(varied, names=["model", "prompt"]).droplevel(2)
+
+    table = pd.concat(varied, names=["model", "prompt"])
+    # The third level numbers the rows of each table.
+    return table.droplevel(2)
 
 
 def mean_of_axes(varied: pd.DataFrame) -> pd.DataFrame:

@@ -562,6 +562,7 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
     """
     counted = reasons.groupby("group", sort=False).head(per_group)
     within = counted.groupby("group", sort=False)["text"].agg(self_bleu)
+
     texts = counted["text"].tolist()
     return {
         "texts": len(texts),
