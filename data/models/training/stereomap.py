@@ -236,8 +236,8 @@ def _texts(group: str, prompt: str, form: str) -> list[str]:
     """List all wordings of one prompt."""
     texts = []
     for ablation in _ablations(prompt):
-        for jobs in ("together", "separate"):
-            chats = social_groups.chats(group, prompt, ablation, form, jobs=jobs)
+        for calls in ("together", "separate"):
+            chats = social_groups.chats(group, prompt, ablation, form, calls=calls)
             texts += [chat[0]["content"] for chat in chats.values()]
     return texts
 
@@ -312,7 +312,7 @@ class Examples:
         form = other if rng.random() < 0.25 else usual
 
         # Most ask for all parts in one chat, the others for one part.
-        chats = social_groups.chats(group, prompt, ablation, form, jobs="separate")
+        chats = social_groups.chats(group, prompt, ablation, form, calls="separate")
         parts = list(chats)
         if rng.random() < 0.1:
             part = pick(rng, parts)
