@@ -241,10 +241,10 @@ def _released(text: str) -> Verdict:
     # A later tag of a letter takes the place of an earlier one.
     last_position = {letter: position for position, letter in enumerate(letters)}
 
-    # The search leaves a tag where its letter comes again, so it ends at a letter's last tag. The
-    # first last tag on its way decides. (Where the same letter is in the very next tag, the search
-    # stays, which gives the same letter.) The released pattern's time grows with the square of the
-    # number of tags, this one's does not.
+    # The released search goes from tag to tag and stops at the first one whose letter does not come
+    # again: that is the letter whose last tag comes first. (It also stops where the letter comes
+    # again in the very next tag alone, which is the same letter.) Its time grows with the square of
+    # the number of tags, the time of this code does not.
     letter = min(last_position, key=lambda letter: last_position[letter])
     return Verdict(letter, OK)
 

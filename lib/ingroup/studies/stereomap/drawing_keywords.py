@@ -254,8 +254,8 @@ def _draw_pair_of_bars(
     ax: Axes, pair: tuple[str, str], dimensions: pd.DataFrame, value: str
 ) -> None:
     """The strongest dimensions of two groups, a bar for each group."""
-    # `top` goes by the first column, which is now the group.
     is_of_pair = dimensions.group.isin(pair)
+    # `top` goes by the first column, which is the group without the model.
     both = dimensions[is_of_pair].drop(columns="model")
     strongest = keywords.top(both).sort_values("rank", kind="stable")
     # By rank, the strongest of either group come first.
