@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from ingroup import figures
 from ingroup.models import label
+from ingroup.studies.stereomap.statistics import AXES
 
-AXES = ["Competence", "Warmth"]
 N_REFUSED = 10  # groups of each model in Figure 5
 N_LETTERS = 52  # of a line in the list of groups, where plain text has 7 points
 

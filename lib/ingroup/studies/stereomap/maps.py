@@ -30,7 +30,7 @@ from ingroup.studies.stereomap.statistics import AXES
 MAP = ["model", "version"]
 STRUCTURE = ["Status", "Competition-others"]  # what the theory says that the axes follow from
 
-Map = tuple[str, str]
+Map = tuple[str, str]  # a model and a version of the prompts
 
 
 def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:

@@ -13,9 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from ingroup.models import is_calibrant, planted_file
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.design import FIRST
+from ingroup.studies.stereomap.maps import Map
 from ingroup.studies.stereomap.statistics import AXES
-
-Map = tuple[str, str]  # a model and a version of the prompts
 
 
 class Position(NamedTuple):

@@ -12,14 +12,13 @@ from ingroup import dictionary, published
 from ingroup.models import label
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.clustering import Clusters
+from ingroup.studies.stereomap.maps import Map
 from ingroup.studies.stereomap.statistics import AXES, extremes
 
 FISKE = "Fiske et al. (2002)"
 TABLES = {"ORIGINAL": 2, "EXTENDED": 5}  # the table that prints the map of each version
 ENDS = ["Traditional", "Conservative", "Wealthy", "High-status"]  # the words of Table 9
 CELLS = ["group", "centroid", "sign_as_printed"]  # columns of a source in Tables 2 and 5
-
-Map = tuple[str, str]
 
 
 def cluster_lists(
