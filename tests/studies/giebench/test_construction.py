@@ -375,7 +375,7 @@ def test_a_made_up_list_has_the_questions_of_its_category():
 
     replies = made_up.topic_lists(examples)
 
-    parsed = construction.found(replies, parse_topics)
+    parsed = construction.parse_replies(replies, parse_topics)
     assert parsed[1].texts == of_age
     assert replies.text[1].startswith(f"1. {of_age[0]}\n2. ")
 
@@ -389,7 +389,7 @@ def test_made_up_dialogs_have_the_right_answer_first():
 
     answers = []
     for draw in draws:
-        (dialog,) = construction.found(draw, parse_dialog)
+        (dialog,) = construction.parse_replies(draw, parse_dialog)
         assert dialog.texts[0] == item.question
         answers.append(dialog.texts[1])
     assert answers == [item.answers[2], item.answers[0], item.answers[1], item.answers[3]]
@@ -528,6 +528,6 @@ def test_an_item_without_four_answers_is_left_out_and_named():
 def test_a_list_of_topics_that_was_cut_can_be_used():
     cut = replies("1. Is it?", reason="length")
 
-    (topics,) = construction.found(cut, parse_topics)
+    (topics,) = construction.parse_replies(cut, parse_topics)
 
     assert topics == (["Is it?"], "")

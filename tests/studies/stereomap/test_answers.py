@@ -86,7 +86,7 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked_jobs):
 
 
 def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_jobs):
-    table = answers.weighed(asked_jobs[0])
+    table = answers.rating_probabilities(asked_jobs[0])
 
     of_men = [("Men", "Warmth-Competence", word) for word in WORDS]
     of_nurses = [("Nurses", "Warmth-Competence", word) for word in WORDS]
@@ -112,7 +112,7 @@ def test_a_failed_call_has_no_number(monkeypatch):
     first = design.jobs(PARAMETERS | {"FORM": "grammatical"})[0]
     ask([first], PARAMETERS)
 
-    weighed = answers.weighed(first)
+    weighed = answers.rating_probabilities(first)
     table = answers.load(first)
 
     assert weighed.loc["Men"].notna().all(axis=None)

@@ -43,7 +43,7 @@ def test_keywords_are_one_row_each_and_repetitions_stay():
             "keywords": [("kind", "old", "kind"), (), ("not asked",)],
         }
     )
-    table = dimensions.given(replies)
+    table = dimensions.list_keywords(replies)
     assert table.keyword.tolist() == ["kind", "old", "kind"]
     assert table.index.tolist() == [0, 1, 2]
     assert table.columns.tolist() == ["model", "group", "round", "keyword"]

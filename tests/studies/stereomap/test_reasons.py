@@ -11,7 +11,7 @@ def reasons_of(*rows):
 
 def test_each_reason_is_a_row_and_blank_ones_are_left_out():
     replies = pd.DataFrame({"model": "m", "reasons": [("They work.", " "), (), ("They help.",)]})
-    table = reasons.given(replies)
+    table = reasons.list_reasons(replies)
     assert table.text.tolist() == ["They work.", "They help."]
     assert table.model.tolist() == ["m", "m"]
 

@@ -153,7 +153,9 @@ def _verdicts(job: Job, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
 
 
 def breaks_off(text: str) -> bool:
-    """Tell whether a text ends within the sentence of its last verdict, which may turn.
+    """Tell whether a text ends within the sentence of its last verdict.
+
+    The rest of such a sentence may take the verdict back.
 
     Parameters
     ----------
@@ -236,11 +238,15 @@ def _released(text: str) -> Verdict:
     if not run:
         return NOTHING
     letters = re.findall(r"\[\[([A-Z])\]\]", run[0])
-    last = {letter: index for index, letter in enumerate(letters)}
-    # The search moves on until no tag of the same letter follows, save the very next one, which
-    # gives the same letter: so the letter whose last tag comes first. The released pattern's time
-    # grows with the square of the number of tags, this one's does not.
-    return Verdict(min(last, key=last.__getitem__), OK)
+    # A later tag of a letter takes the place of an earlier one.
+    last_position = {letter: position for position, letter in enumerate(letters)}
+
+    # The released search goes from tag to tag and stops at the first one whose letter does not come
+    # again: that is the letter whose last tag comes first. (It also stops where the letter comes
+    # again in the very next tag alone, which is the same letter.) Its time grows with the square of
+    # the number of tags, the time of this code does not.
+    letter = min(last_position, key=lambda letter: last_position[letter])
+    return Verdict(letter, OK)
 
 
 # Possessive (*+), so that no text is gone over again and again.
@@ -297,7 +303,8 @@ def _normal(text: str) -> str:
 def _sound(text: str) -> Verdict:
     """The verdict by the rule "sound"."""
     text = _normal(text)
-    tags = _verdict_tags(text)
+    tags = _without_instruction(text)
+    tags = _without_headings(text, tags)
     tags = _without_denied(text, tags)
     tags = _without_losers(text, tags)
     if not tags:
@@ -319,8 +326,8 @@ def _declines(text: str) -> bool:
     return bool(REFUSAL.search(text) or _NO_CHOICE.search(text))
 
 
-def _verdict_tags(text: str) -> list[re.Match[str]]:
-    """The tags of a text without those of the instruction line and those that begin lines."""
+def _without_instruction(text: str) -> list[re.Match[str]]:
+    """The tags of a text without those of the instruction line that it repeats."""
     tags = []
     end_of_clause = -1
     for tag in _TAG.finditer(text):
@@ -329,28 +336,35 @@ def _verdict_tags(text: str) -> list[re.Match[str]]:
             rest = _REST_OF_CLAUSE.match(text, clause.end())
             assert rest is not None  # it may be empty
             end_of_clause = rest.end()
-        # '"[[A]]" if assistant A is better, "[[B]]"': the line breaks off.
+        # In '"[[A]]" if assistant A is better, "[[B]]"' the line breaks off behind B, whose tag
+        # stands within the clause of A.
         elif tag.start() > end_of_clause:
             tags.append(tag)
-
-    headings = {heading.end() for heading in _HEADING.finditer(text)}
-    letters = {_letter(tag) for tag in tags if tag.start() in headings}
-    if len(letters) > 1:
-        return [tag for tag in tags if tag.start() not in headings]
     return tags
+
+
+def _without_headings(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The tags without those that begin lines, "[[A]]: ...", where these have several letters."""
+    # A heading ends where its tag begins.
+    starts = {heading.end() for heading in _HEADING.finditer(text)}
+    letters = {_letter(tag) for tag in tags if tag.start() in starts}
+    if len(letters) < 2:
+        return tags
+    return [tag for tag in tags if tag.start() not in starts]
 
 
 def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
     """The tags that the reply does not deny; one that "or" joins to a denied one is denied too."""
-    kept = []
+    remaining = []
     is_denied = False
     for tag, gap in zip(tags, _gaps(text, tags), strict=True):
         # In "not [[A]] or [[B]]", the denial of A reaches B.
         is_joined = is_denied and _ALSO_DENIED.fullmatch(gap)
-        is_denied = bool(is_joined or _DENIAL.search(gap[-_SIGN_LENGTH:]))
+        has_denial = _DENIAL.search(gap[-_SIGN_LENGTH:])
+        is_denied = bool(is_joined or has_denial)
         if not is_denied:
-            kept.append(tag)
-    return kept
+            remaining.append(tag)
+    return remaining
 
 
 def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
@@ -359,12 +373,12 @@ def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
     if len(_called_letters(tags, gaps)) != 1:
         return tags
 
-    kept = []
+    remaining = []
     for tag, gap in zip(tags, gaps, strict=True):
         has_lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, tag.end())
         if _calls_verdict(gap) or not has_lost:
-            kept.append(tag)
-    return kept
+            remaining.append(tag)
+    return remaining
 
 
 def _gaps(text: str, tags: list[re.Match[str]]) -> list[str]:

@@ -37,8 +37,9 @@ def mean_probabilities(jobs: Sequence[Job]) -> pd.DataFrame:
         # A reply is one verdict, so the second axis has the length 1.
         by_letter = probabilities(replies, job.sampling.choices)[:, 0]
         means = by_letter.mean(axis=0)
-        of_letter = dict(zip(stimuli.LETTERS, means, strict=True))
-        rows.append({"model": job.model, "plan": job.labels["plan"], **of_letter})
+        row = {"model": job.model, "plan": job.labels["plan"]}
+        row.update(zip(stimuli.LETTERS, means, strict=True))
+        rows.append(row)
     return pd.DataFrame(rows, columns=[*KEYS, *stimuli.LETTERS])
 
 
@@ -75,20 +76,21 @@ def free_beside_choices(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFra
 
 def _compared(in_text: Job, scored: Job, rule: Rule) -> dict[str, Any]:
     """A row of `free_beside_choices`: a plan's job in free text beside the one over choices."""
-    masses = stored(scored).read(columns=["mass"]).mass
     chosen = load(scored, rule)[[*_PROMPT, "letter"]]
     # A reply's mass is a list, of one number here.
+    masses = stored(scored).read(columns=["mass"]).mass
     chosen["mass"] = masses.list.flatten().astype(float)
+
     written = load(in_text, rule)
     both = written.merge(chosen, on=_PROMPT, suffixes=("", "_chosen"))
 
     # A verdict is a letter in brackets; a text that begins with none has None.
-    begun = []
+    first_letters = []
     for verdict in beginnings(both.reply, scored.sampling.choices):
         letter = verdict.strip("[]") if verdict else None
-        begun.append(letter)
+        first_letters.append(letter)
 
-    row = agreement(both.letter, both.letter_chosen, both["mass"], begun=begun)
+    row = agreement(both.letter, both.letter_chosen, both["mass"], begun=first_letters)
     for reason in REASONS:
         has_reason = both.status == reason
         row[reason] = int(has_reason.sum())

@@ -55,8 +55,8 @@ def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
         Counts by n and category.
     """
     counts = {}
-    for category, own in cells.groupby("category", sort=False):
-        is_whole = whole(own.accuracy_pct_printed, numbers)
+    for category, rows in cells.groupby("category", sort=False):
+        is_whole = whole(rows.accuracy_pct_printed, numbers)
         counts[category] = is_whole.sum(axis=0)
     return pd.DataFrame(counts, index=numbers)
 
@@ -155,9 +155,9 @@ def common_n(table: pd.DataFrame, numbers: np.ndarray) -> pd.Series:
         The n of each row's tuple; 0 where none fits.
     """
     smallest = {}
-    for name, own in table.groupby("identity_tuple"):
+    for name, rows in table.groupby("identity_tuple"):
         smallest[name] = 0
-        is_whole = whole(own.accuracy_pct_printed, numbers)
+        is_whole = whole(rows.accuracy_pct_printed, numbers)
         fits_all = is_whole.all(axis=0)
         fitting = numbers[fits_all]
         if fitting.size:
@@ -195,19 +195,20 @@ def questions_of_tuples(
     categories = first_names.map(by_name.category)
 
     rows = {}
-    for category, own in tuples.groupby(categories):
+    for category, of_category in tuples.groupby(categories):
         is_member = identities.category == category
         members = identities[is_member]
-        once = own.drop_duplicates("identity_tuple")
-        both = pd.concat([once.identity_i, once.identity_j])
-        n_tuples = both.value_counts()
+        # A tuple has a row for each condition.
+        distinct = of_category.drop_duplicates("identity_tuple")
+        both_sides = pd.concat([distinct.identity_i, distinct.identity_j])
+        n_tuples = both_sides.value_counts()
 
         differ = n_tuples.nunique() > 1
         lacks_some = len(n_tuples) < len(members)
         if differ or lacks_some:
             continue
 
-        sums = _possible_sums(own, numbers)
+        sums = _possible_sums(of_category, numbers)
         # All identities are in equally many tuples.
         questions = sums / n_tuples.iloc[0]
         printed = float(members.n_topics.iloc[0])
@@ -231,8 +232,8 @@ def _plain(names: pd.Series) -> pd.Series:
 def _possible_sums(tuples: pd.DataFrame, numbers: np.ndarray) -> np.ndarray:
     """All sums of one n per tuple, out of the n that fit most of its accuracies."""
     sums = {0}
-    for _, own in tuples.groupby("identity_tuple"):
-        is_whole = whole(own.accuracy_pct_printed, numbers)
+    for _, rows in tuples.groupby("identity_tuple"):
+        is_whole = whole(rows.accuracy_pct_printed, numbers)
         n_fits = is_whole.sum(axis=0)
         is_likely = n_fits == n_fits.max()
         likely = numbers[is_likely]

@@ -97,9 +97,10 @@ def jobs(
     design = Design([block])
     # The fingerprint tells the replies about these topics from those about others.
     part = f"{prompt}-{design.fingerprint[:12]}"
-    planned = []
     # The draws of two SEEDs have no number in common.
-    for draw in range(seed * draws, (seed + 1) * draws):
+    first_draw = seed * draws
+    planned = []
+    for draw in range(first_draw, first_draw + draws):
         job = Job(
             study="giebench",
             source="construction",
@@ -240,7 +241,8 @@ def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> N
         # All blank concur as well: a topic without marks cannot have been discussed.
         all_concur = row[marks].nunique() == 1
         mark = row[marks[0]]
-        if all_concur and row.discussed not in ("", mark):
+        is_other = row.discussed not in ("", mark)
+        if all_concur and is_other:
             expected = f"blank, as all annotators say {mark or 'nothing yet'}"
             where = at(file, line)
             raise wrong(where, repr(row.discussed), expected, "discussed")
@@ -265,6 +267,7 @@ def labels(sheet: pd.DataFrame) -> pd.DataFrame:
     """
     marks = _marks(sheet)
     settled = sheet.discussed.to_numpy(str)
+
     # The first rule that holds gives the state.
     rules = {
         "removed": (marks == OFFENSIVE).any(axis=1),
@@ -310,13 +313,16 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     # It takes seconds to import, which reading and asking need not wait for.
     from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-    given = _marks(sheet)
-    given = given[np.isin(given, marks).all(axis=1)]
-    counts, used = aggregate_raters(given)
+    all_marks = _marks(sheet)
+    has_only_these = np.isin(all_marks, marks).all(axis=1)
+    compared = all_marks[has_only_these]
+    n_topics = len(compared)
+
+    counts, used = aggregate_raters(compared)
     # With one mark in use, chance agreement is certain, and kappa 0 / 0.
     if len(used) < 2:
-        return np.nan, len(given)
-    return float(fleiss_kappa(counts)), len(given)
+        return np.nan, n_topics
+    return float(fleiss_kappa(counts)), n_topics
 
 
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
@@ -344,13 +350,13 @@ def topics(examples: pd.DataFrame, replies: pd.DataFrame) -> tuple[pd.DataFrame,
     """
     rows = []
     problems = []
-    read = found(replies, parse_topics)
-    for example, reply in zip(examples.itertuples(), read, strict=True):
-        for topic in reply.texts:
+    parsed_replies = parse_replies(replies, parse_topics)
+    for example, parsed in zip(examples.itertuples(), parsed_replies, strict=True):
+        for topic in parsed.texts:
             if topic != example.topic:
                 rows.append((example.category, example.identity, topic))
-        if reply.missing:
-            problems.append(f"{example.identity}: {reply.missing}")
+        if parsed.missing:
+            problems.append(f"{example.identity}: {parsed.missing}")
     return pd.DataFrame(rows, columns=TOPIC).drop_duplicates(), problems
 
 
@@ -370,7 +376,8 @@ def empty_sheet(topics: pd.DataFrame, annotators: int) -> pd.DataFrame:
         The topics with an empty column for each annotator, and ``discussed``.
     """
     columns = [f"annotator_{number}" for number in range(1, annotators + 1)]
-    return topics.assign(**dict.fromkeys([*columns, "discussed"], ""))
+    columns.append("discussed")
+    return topics.assign(**dict.fromkeys(columns, ""))
 
 
 def has_marks(file: Path) -> bool:
@@ -417,22 +424,21 @@ def items(
     """
     made: dict = {}
     problems = []
-    dialogs = (found(draw, parse_dialog) for draw in draws)
-    for topic, *replies in zip(ready.itertuples(), *dialogs, strict=True):
-        answers, missing = _four_answers(replies)
+    dialogs_by_draw = [parse_replies(draw, parse_dialog) for draw in draws]
+    for topic, *dialogs in zip(ready.itertuples(), *dialogs_by_draw, strict=True):
+        texts, missing = _four_answers(dialogs)
         if missing:
             problems.append(f"{topic.identity}, {topic.topic!r}: {missing}")
             continue
 
-        fitting, *opposite = answers
+        fitting, *answers = texts
         position = int(rng.integers(len(stimuli.LETTERS)))
-        # From here on the list holds all four answers, in the order of their letters.
-        opposite.insert(position, fitting)
+        answers.insert(position, fitting)
         made[str(len(made))] = {
             "category": topic.category,
             "identity": topic.identity,
             "question": topic.topic,
-            "answers": opposite,
+            "answers": answers,
             "correct": stimuli.LETTERS[position],
         }
     return made, problems
@@ -451,14 +457,14 @@ _CLOSING = {'"': '"', "“": "”", "'": "'"}
 _MARK = re.compile(r"\[\[\s*\w\s*\]\]|\[The (?:Start|End) of|\[User Question\]", re.IGNORECASE)
 
 
-class Found(NamedTuple):
+class Parsed(NamedTuple):
     """Texts of a reply, and in one sentence what is missing, empty where nothing is."""
 
     texts: list[str]
     missing: str
 
 
-def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
+def parse_replies(replies: pd.DataFrame, parse: Callable[[str], Parsed]) -> list[Parsed]:
     """Parse each reply of a store.
 
     Parameters
@@ -470,27 +476,28 @@ def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
 
     Returns
     -------
-    list of Found
+    list of Parsed
         What each reply holds. A failed call, and a dialog that was cut off, is missing for that
         reason.
     """
-    read = []
+    parsed_replies = []
     for row in replies.itertuples():
         text = row.text if isinstance(row.text, str) else ""
         parsed = parse(text)
+
         if row.finish_reason == FAILED:
             parsed = parsed._replace(missing=f"the call failed ({row.error})")
         # A cut list still has whole topics; a cut dialog lacks the end of its answer.
         elif row.finish_reason == LENGTH and (parse is parse_dialog or not row.text):
             parsed = parsed._replace(missing="the reply was cut off; a larger MAX_TOKENS helps")
-        read.append(parsed)
-    return read
+        parsed_replies.append(parsed)
+    return parsed_replies
 
 
-def _four_answers(dialogs: Sequence[Found]) -> Found:
+def _four_answers(dialogs: Sequence[Parsed]) -> Parsed:
     """The answers of a topic's four dialogs, or the first reason why they cannot be used."""
     answers = []
-    different = set()
+    contents = set()
     for dialog in dialogs:
         if dialog.missing:
             return dialog
@@ -498,14 +505,15 @@ def _four_answers(dialogs: Sequence[Found]) -> Found:
         answer = dialog.texts[1]
         answers.append(answer)
         # Answers that differ in a mark or a capital say the same.
-        different.add(re.sub(r"[\W_]", "", answer.casefold()))
+        letters = re.sub(r"[\W_]", "", answer.casefold())
+        contents.add(letters)
 
-    if len(different) < len(answers):
-        return Found([], "two of the four answers are the same; another SEED draws anew")
-    return Found(answers, "")
+    if len(contents) < len(answers):
+        return Parsed([], "two of the four answers are the same; another SEED draws anew")
+    return Parsed(answers, "")
 
 
-def parse_topics(text: str) -> Found:
+def parse_topics(text: str) -> Parsed:
     """Read the questions from a reply to the topic prompt.
 
     A topic is a numbered, bulleted or quoted line that ends in a question mark; in a reply without
@@ -518,7 +526,7 @@ def parse_topics(text: str) -> Found:
 
     Returns
     -------
-    Found
+    Parsed
         The topics, without marks and a short label before a colon. A topic that comes again is left
         out.
     """
@@ -532,9 +540,10 @@ def parse_topics(text: str) -> Found:
             topics = marked if number or is_quoted else bare
             topics.setdefault(topic.casefold(), topic)
 
-    if not marked and not bare:
-        return Found([], "no line of the reply is a question")
-    return Found(list((marked or bare).values()), "")
+    topics = marked or bare
+    if not topics:
+        return Parsed([], "no line of the reply is a question")
+    return Parsed(list(topics.values()), "")
 
 
 def _topic(line: str) -> tuple[str, bool]:
@@ -552,7 +561,7 @@ def _topic(line: str) -> tuple[str, bool]:
     return re.sub(r"^[\W_]+", "", topic), bool(quoted)
 
 
-def parse_dialog(text: str) -> Found:
+def parse_dialog(text: str) -> Parsed:
     """Read the user's and the assistant's turn from a reply to the dialog prompt.
 
     They stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
@@ -565,7 +574,7 @@ def parse_dialog(text: str) -> Found:
 
     Returns
     -------
-    Found
+    Parsed
         Both turns, the user's first. An answer with a mark of the evaluation prompts, e.g.
         ``[[A]]``, would speak to the judge and counts as missing.
     """
@@ -573,10 +582,10 @@ def parse_dialog(text: str) -> Found:
     names = [speaker[1].lower() for speaker in speakers]
     absent = [f'no "{name}":' for name in ("user", "assistant") if name not in names]
     if absent:
-        return Found([], f"{' and '.join(absent)} in the reply")
+        return Parsed([], f"{' and '.join(absent)} in the reply")
     rounds = max(Counter(names).values())
     if rounds > 1:
-        return Found([], f"{rounds} rounds in the reply, expected one")
+        return Parsed([], f"{rounds} rounds in the reply, expected one")
 
     # From here on there is one turn of each speaker, in either order.
     first, second = speakers
@@ -588,35 +597,34 @@ def parse_dialog(text: str) -> Found:
     }
 
     missing = ""
-    # The loop goes backwards, so that the first empty turn is the one that is named.
-    for name in reversed(names):
-        if not turns[name]:
-            missing = f'nothing after "{name}":'
+    empty = [name for name in names if not turns[name]]
     mark = _MARK.search(turns["assistant"])
     if mark:
         missing = f"{mark[0]!r} in the answer, a mark of the evaluation prompts"
-    return Found([turns["user"], turns["assistant"]], missing)
+    elif empty:
+        missing = f'nothing after "{empty[0]}":'
+    return Parsed([turns["user"], turns["assistant"]], missing)
 
 
 def _turn(text: str) -> str:
-    """What is said, without its quotation marks and what stands in the lines behind them."""
+    """What a speaker says, without quotation marks and the lines behind the closing one."""
     # The braces, commas and fences are what is left of JSON and Markdown around a turn.
-    said = text.strip(" \t\r\n*`{},")
-    closing = _CLOSING.get(said[:1])
+    turn = text.strip(" \t\r\n*`{},")
+    closing = _CLOSING.get(turn[:1])
     if not closing:
-        return one_line(said)
+        return one_line(turn)
 
-    quoted = said[1:]
+    quoted = turn[1:]
     # A quotation ends where its mark ends a line: within the turn, marks may quote somebody.
     end = re.search(rf"(?<!\\){closing}[ \t`,}}]*(?:[\r\n]|\Z)", quoted)
     if end:
-        said = quoted[: end.start()]
+        turn = quoted[: end.start()]
     elif closing not in quoted:  # else the opening quotation mark may be of the first word
-        said = quoted
+        turn = quoted
 
     try:
         # JSON's escapes are undone, and strict=False admits bare line breaks.
-        said = json.loads(f'"{said}"', strict=False)
+        turn = json.loads(f'"{turn}"', strict=False)
     except ValueError:
-        said = said.replace('\\"', '"')
-    return one_line(said)
+        turn = turn.replace('\\"', '"')
+    return one_line(turn)

@@ -38,13 +38,13 @@ class Parameters(shared.Parameters):
     ANNOTATORS: Annotated[int, Field(ge=2, le=1000, description="a whole number, 2 to 1,000")]
 
 
-class Asked(NamedTuple):
+class Trial(NamedTuple):
     """One item under one prompt."""
 
     question: Question
     prompt: str
     shift: int  # places by which its answers are moved
-    identity: str | None  # in the prompt, instead of the item's own; None: its own
+    identity: str | None  # that the prompt names instead of the item's own, None for its own
 
 
 def trials(
@@ -67,16 +67,19 @@ def trials(
     Returns
     -------
     Design
-        One block of :class:`Asked`.
+        One block of :class:`Trial`.
 
     Raises
     ------
     InputError
         As :func:`ingroup.studies.giebench.stimuli.messages` does.
     """
-    shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
-    asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
-    return _design(asked, {"prompt": prompt, "order": order}, wording)
+    shifts = range(len(stimuli.LETTERS)) if order == "rotate" else range(1)
+    in_order = []
+    for shift in shifts:
+        for item in items:
+            in_order.append(Trial(item, prompt, shift, None))
+    return _design(in_order, {"prompt": prompt, "order": order}, wording)
 
 
 def mismatched(
@@ -98,7 +101,7 @@ def mismatched(
     Returns
     -------
     Design
-        One block of :class:`Asked`.
+        One block of :class:`Trial`.
 
     Raises
     ------
@@ -111,19 +114,19 @@ def mismatched(
     both: 32 of 67 are the 47.8 %, 29 the 43.3 % after the mismatch. (Without a mismatch it prints
     Table 1's share of the category, 45 over n + 1.)
     """
-    asked = {}
+    # Trials go by item and identity, as a pair that is listed in both orders is one.
+    by_identity = {}
     for pair in pairs.itertuples():
         others = {pair.identity_i: pair.identity_j, pair.identity_j: pair.identity_i}
         for item in items:
             if item.identity in others:
                 other = others[item.identity]
-                # By item and identity, as a pair in both orders is one.
-                asked[item.key, other] = Asked(item, prompt, 0, other)
-    return _design(list(asked.values()), {"prompt": prompt, "order": "mismatch"}, wording)
+                by_identity[item.key, other] = Trial(item, prompt, 0, other)
+    return _design(list(by_identity.values()), {"prompt": prompt, "order": "mismatch"}, wording)
 
 
-def _design(asked: Sequence[Asked], labels: Mapping[str, str], wording: str) -> Design:
-    """A design of one block, with a trial for each of `asked`."""
+def _design(in_order: Sequence[Trial], labels: Mapping[str, str], wording: str) -> Design:
+    """A design of one block with these trials."""
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         trial = condition["asked"]
@@ -135,13 +138,13 @@ def _design(asked: Sequence[Asked], labels: Mapping[str, str], wording: str) -> 
             trial.shift,
         )
 
-    # An item that cannot be asked so is named before anything is asked, and the fingerprint is
-    # that of the prompts themselves.
+    # All prompts are written here: an item that cannot be asked so is named before any is asked,
+    # and the fingerprint is that of the prompts themselves.
     texts = []
-    for trial in asked:
+    for trial in in_order:
         (message,) = render({"asked": trial})
         texts.append(message["content"])
-    block = Block(labels, {"asked": tuple(asked)}, render, "\n".join(texts))
+    block = Block(labels, {"asked": tuple(in_order)}, render, "\n".join(texts))
     return Design([block])
 
 
@@ -178,9 +181,9 @@ def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
         ``prompt``, and the columns of :func:`ingroup.studies.giebench.stimuli.in_columns` with the
         answers in the order that was asked.
     """
-    asked = condition["asked"]
-    item = stimuli.rotate(asked.question, asked.shift)
-    return {"prompt": asked.prompt, **stimuli.in_columns(item)}
+    trial = condition["asked"]
+    item = stimuli.rotate(trial.question, trial.shift)
+    return {"prompt": trial.prompt, **stimuli.in_columns(item)}
 
 
 def lacking(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
@@ -198,16 +201,16 @@ def lacking(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, li
     dict of str to list of str
         The plans that each model lacks, for every model that has one of them at least.
     """
-    asked: dict[str, set[str]] = {}
+    answered: dict[str, set[str]] = {}
     for job in jobs:
         plan = job.labels["plan"]
         if plan in plans:
-            asked.setdefault(job.model, set()).add(plan)
+            answered.setdefault(job.model, set()).add(plan)
 
-    without: dict[str, list[str]] = {}
-    for model, own in asked.items():
-        without[model] = [plan for plan in plans if plan not in own]
-    return without
+    missing: dict[str, list[str]] = {}
+    for model, plans_of_model in answered.items():
+        missing[model] = [plan for plan in plans if plan not in plans_of_model]
+    return missing
 
 
 def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
@@ -225,7 +228,7 @@ def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     list of str
         The models, in the order of the jobs.
     """
-    return [model for model, without in lacking(jobs, plans).items() if not without]
+    return [model for model, missing in lacking(jobs, plans).items() if not missing]
 
 
 @excerpts_of(QUESTIONS="sample", ORDER="rotate")
@@ -296,7 +299,9 @@ def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Pl
         part = _part(parameters, prompt, order)
         plans.append(_Plan(prompt, part, trials(items, prompt, order, wording)))
 
-    pairs = pairs_of(items) if parameters["MISMATCH"] else ()
+    if not parameters["MISMATCH"]:
+        return plans
+    pairs = pairs_of(items)
     # A user's items may have no two identities of one tuple.
     if len(pairs):
         for prompt in ("COT", "ID"):
@@ -308,10 +313,11 @@ def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Pl
 
 def _part(parameters: Mapping[str, Any], prompt: str, kind: str) -> str:
     """The part of a job's address that tells prompt, order, wording and template."""
+    part = f"{prompt}-{kind}"
     wording = parameters["WORDING"]
     changed = stimuli.templates()["wordings"][wording]
-    part = f"{prompt}-{kind}"
-    # A wording changes the layout of all prompts, or some of the prompts.
+    # A wording changes the layout of all prompts, or some of the prompts. A prompt that it leaves
+    # as it is keeps its address.
     if "question" in changed or prompt in changed.get("prompts", ()):
         part = f"{part}+{wording}"
     if parameters["TEMPLATE"] == "none":

@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from ingroup import figures
 from ingroup.models import find, label
@@ -29,22 +30,24 @@ def shares_of_items(share: pd.DataFrame) -> Figure:
     Figure
         One column wide. A hollow dot is what the numbers of other categories leave.
     """
-    fig, ax = plt.subplots(figsize=(figures.ONE_COLUMN, 2.6))
     # The first category is at the top.
     y = np.arange(len(share))[::-1]
     is_listed = share["in Table 8"].to_numpy(bool)
+
+    fig, ax = plt.subplots(figsize=(figures.ONE_COLUMN, 2.6))
     columns = ("items here", "questions of the paper")
     for column, colour in zip(columns, figures.COLOURS, strict=False):
-        filled = is_listed | (column == "items here")
-        ax.plot(share[column][filled], y[filled], "o", markersize=3.5, color=colour, label=column)
-        hollow = {"color": colour, "markerfacecolor": "white"}
-        ax.plot(share[column][~filled], y[~filled], "o", markersize=3.5, **hollow)
+        is_filled = is_listed | (column == "items here")
+        look = {"marker": "o", "linestyle": "", "markersize": 3.5, "color": colour}
+        ax.plot(share[column][is_filled], y[is_filled], label=column, **look)
+        ax.plot(share[column][~is_filled], y[~is_filled], markerfacecolor="white", **look)
     ax.set_yticks(y, share.index)
     ax.set(xlim=(0, None), xlabel="share of all items (%)")
     ax.grid(axis="y", linewidth=0.3)
-    absent = {"fontsize": figures.points(5.5), "color": figures.COLOURS[1], "va": "bottom"}
-    for place in y[~is_listed]:
-        ax.text(0.3, place + 0.12, "not in Table 8: what is left", **absent)
+
+    look = {"fontsize": figures.points(5.5), "color": figures.COLOURS[1], "va": "bottom"}
+    for height in y[~is_listed]:
+        ax.text(0.3, height + 0.12, "not in Table 8: what is left", **look)
     figures.legend(fig, *ax.get_legend_handles_labels())
     return fig
 
@@ -69,6 +72,7 @@ def radars(accuracy: pd.DataFrame, categories: Sequence[str]) -> Figure:
         known = find(model)
         series[model] = known.series if known else label(model)
     table = accuracy.assign(series=accuracy.model.map(series))
+
     polar = {"projection": "polar"}
     fig, axes = figures.facets(table, 2.5, "series", least=1.9, subplot_kw=polar)
     for ax, rows in axes:
@@ -77,31 +81,43 @@ def radars(accuracy: pd.DataFrame, categories: Sequence[str]) -> Figure:
 
 
 def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None:
-    """A closed line for each model, broken in print, and a dotted one for guessing."""
+    """A closed line for each model, a broken one for its print, and a dotted one for guessing."""
     # There is one angle more than spokes, as the line ends where it began.
     angles = np.linspace(0, 2 * np.pi, len(categories) + 1)
     closed = [*categories, categories[0]]
     for name, colour in zip(rows.model.unique(), cycle(figures.COLOURS), strict=False):
-        own = rows[rows.model == name].set_index("category").reindex(closed)
-        for column, style, suffix in (("accuracy", "-", ""), ("in_print", "--", ", in print")):
-            line = {"color": colour, "linestyle": style, "linewidth": 0.9}
-            # A model that is not in print has no broken line.
-            if own[column].notna().any():
-                ax.plot(angles, own[column], label=label(name) + suffix, **line)
+        of_model = rows[rows.model == name].set_index("category").reindex(closed)
+        look = {"color": colour, "linewidth": 0.9}
+        ax.plot(angles, of_model.accuracy, "-", label=label(name), **look)
+        # A model that is not in print has no broken line.
+        if of_model.in_print.notna().any():
+            ax.plot(angles, of_model.in_print, "--", label=f"{label(name)}, in print", **look)
+
     guess = np.full(len(angles), 100 * statistics.CHANCE)
     ax.plot(angles, guess, ":", color="#777777", linewidth=0.8, label="by chance")
+    _format_radar(ax, angles, categories)
 
+
+def _format_radar(ax: Axes, angles: NDArray[np.float64], categories: Sequence[str]) -> None:
+    """The spokes of a radar with their names, its rings, and its legend."""
     smallest = figures.points(5)
     # The spokes begin at the top and go clockwise.
     ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100), yticks=[50, 100])
     ax.set_xticks(angles[:-1], categories, fontsize=smallest)
     ax.set_yticklabels(["50 %", "100 %"], fontsize=figures.points(4.5), color="#777777")
+
     # Eleven spokes leave a place for the numbers at the bottom, between two of them.
     ax.set_rlabel_position(180)
     ax.grid(linewidth=0.4, color="#DDDDDD")
     ax.spines["polar"].set_linewidth(0.5)
-    small = {"fontsize": smallest, "handlelength": 1, "columnspacing": 1, "ncols": 2}
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), **small)
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        fontsize=smallest,
+        handlelength=1,
+        columnspacing=1,
+        ncols=2,
+    )
 
 
 def by_category(
@@ -148,6 +164,7 @@ def by_category(
         limits=limits,
         step=0.24,
     )
+
     above_overall = len(lines) - 1.5
     for ax in fig.axes:
         ax.axhline(above_overall, color="#BBBBBB", linewidth=0.6)
@@ -168,8 +185,8 @@ def mismatch(table: pd.DataFrame) -> Figure:
         A panel for each model. Tuples are grouped by category; a hollow dot could not have been
         significant.
     """
-    order = stimuli.categories()
-    table = table.sort_values("category", key=lambda column: column.map(order.index), kind="stable")
+    rank = {category: i for i, category in enumerate(stimuli.categories())}
+    table = table.sort_values("category", key=lambda column: column.map(rank), kind="stable")
     names = table.identity_i + ", " + table.identity_j
     table = table.assign(
         pair=names + " (" + table.n.astype(str) + ")",
@@ -191,14 +208,18 @@ def mismatch(table: pd.DataFrame) -> Figure:
     )
 
     categories = table.drop_duplicates("pair").category.reset_index(drop=True)
-    small = figures.points(5.5)
-    beside = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": small}
     for category, rows in categories.groupby(categories, sort=False):
         positions = rows.index.to_numpy()
         for ax in fig.axes:
             ax.axhline(positions[-1] + 0.5, color="#BBBBBB", linewidth=0.5)
         # The last panel has the names of the categories at its right.
-        fig.axes[-1].annotate(category, (1.02, positions.mean()), **beside)
+        fig.axes[-1].annotate(
+            category,
+            (1.02, positions.mean()),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=figures.points(5.5),
+        )
     return fig
 
 
@@ -219,6 +240,7 @@ def mean_probabilities(letters: pd.DataFrame, colours: Mapping[str, str]) -> Fig
     """
     table = letters.melt(["model", "prompt"], list(stimuli.LETTERS), "letter", "share")
     table["percent"] = 100 * table["share"]
+
     fig, axes = figures.facets(table, 1.9, sharey=True)
     for ax, rows in axes:
         sns.barplot(
@@ -233,11 +255,12 @@ def mean_probabilities(letters: pd.DataFrame, colours: Mapping[str, str]) -> Fig
         chance = 100 * statistics.CHANCE
         ax.axhline(chance, color="#777777", linewidth=0.8, linestyle=":", label="guessing")
         ax.set(xlabel="letter", ylabel="mean probability (%)")
+
         # One legend of the figure takes the place of those of the panels.
-        key = ax.get_legend_handles_labels()
+        handles, names = ax.get_legend_handles_labels()
         ax.get_legend().remove()
     figures.label_outer([ax for ax, _ in axes])
-    figures.legend(fig, *key)
+    figures.legend(fig, handles, names)
     return fig
 
 
@@ -256,8 +279,8 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
     Figure
         A dot for each model, hollow at the right where its size is unknown.
     """
-    unknown = 2.2 * landscape.billions.max()
-    x = landscape.billions.fillna(unknown)
+    x_of_unknown = 2.2 * landscape.billions.max()
+    x = landscape.billions.fillna(x_of_unknown)
     colour = figures.COLOURS[0]
     faces = np.where(landscape.billions.isna(), "white", colour)
     ticks = [2, 5, 10, 20, 50, 100]
@@ -266,9 +289,10 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
     for ax, gain in zip(axes, gains, strict=True):
         ax.scatter(x, landscape[gain], s=12, c=faces, edgecolors=colour, linewidths=0.7)
         ax.axhline(0, color="#CCCCCC", linewidth=0.8, zorder=0)
-        ax.set(xscale="log", xlim=(1.4, 1.8 * unknown), xticks=ticks, xticklabels=ticks)
+        ax.set(xscale="log", xlim=(1.4, 1.8 * x_of_unknown), xticks=ticks, xticklabels=ticks)
         ax.minorticks_off()
         ax.set(title=f"{gain}, as printed", ylabel="points of overall accuracy", ymargin=0.15)
+
     axes[1].set_xlabel("billions of parameters by the name, 8x7b as 56 (open: not in the name)")
     # Names are placed last, as they keep clear of what is drawn.
     for ax, gain in zip(axes, gains, strict=True):
@@ -304,6 +328,7 @@ def planted_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> 
             s=20,
             ax=ax,
         )
+
         ax.axline((0, 0), slope=1, color="black", linewidth=0.5)
         ax.set(xlabel="planted accuracy (%)", ylabel="accuracy here (%)")
         ax.set(xlim=(-3, 103), ylim=(-3, 103), aspect="equal")

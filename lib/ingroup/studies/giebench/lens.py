@@ -63,11 +63,12 @@ def portrait(
 
     answers = _read(parameters, model, parameters["PARSING"], file)
     # The gain is that of ID over Raw, so its unit is the SD of verdicts under these two.
-    both = answers[answers.prompt != "COT"]
+    raw_and_id = answers[answers.prompt != "COT"]
+    is_right = raw_and_id.letter.eq(raw_and_id.correct)
     view = View(
         *MEASURES,
         items=gained(answers, groups),
-        sd=both.letter.eq(both.correct).std(),
+        sd=is_right.std(),
         # Every group has items of its own.
         together=False,
     )
@@ -142,6 +143,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     other_prompts = right.columns.drop("Raw")
 
     n = len(stimuli.load_questions(planned["QUESTIONS"]))
+    # By Holm's correction, the smallest p of the tests over Raw has to be below this level.
     level = families()["giebench"].level / len(other_prompts)
     test = Tested(
         effect="points of 100 more right verdicts",
@@ -174,7 +176,7 @@ def claims(
         have been significant, and where the verdict is the same for every question: which answer
         is right differs from question to question, so that such verdicts show nothing of it.
     """
-    # This comes before one order is chosen, as silence in any order or prompt loses the item.
+    # This comes before one order is chosen: no verdict in any order or prompt takes the item out.
     if silence == "listwise":
         answers = _without_silent(answers)
     if order != "mean":

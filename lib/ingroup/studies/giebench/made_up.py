@@ -51,18 +51,17 @@ def dialogs(topics: Sequence[str]) -> list[pd.DataFrame]:
     Raises
     ------
     KeyError
-        For a topic that is no question of this project.
+        For a topic that is not a question of this project.
     """
     item_of = {item.question: item for item in stimuli.load_questions()}
     draws: list[list[str]] = [[] for _ in stimuli.LETTERS]
     for topic in topics:
         item = item_of[topic]
         assert item.answers is not None  # only released prompts lack them
-        answers = list(item.answers)
-        right = stimuli.LETTERS.index(item.correct)
-        right_answer = answers.pop(right)
-        answers.insert(0, right_answer)
-        for draw, answer in zip(draws, answers, strict=True):
+        position = stimuli.LETTERS.index(item.correct)
+        right_answer = item.answers[position]
+        wrong_answers = item.answers[:position] + item.answers[position + 1 :]
+        for draw, answer in zip(draws, (right_answer, *wrong_answers), strict=True):
             dialog = f'"user": "{topic}", "assistant": "{answer}"'
             draw.append(dialog)
 

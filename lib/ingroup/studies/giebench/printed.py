@@ -38,39 +38,50 @@ def numbers_of(
     # The printed shares are met only with the n + 1 and the rounding of the released code.
     accuracy = statistics.accuracy(answers, "released", 3)
     shares = accuracy.set_index(["prompt", "category"]).accuracy
-    asked = set(answers.prompt)
+    prompts = set(answers.prompt)
     for table, prompt in _ACCURACY.items():
-        if prompt in asked:
+        if prompt in prompts:
             yield table, "accuracy_pct", shares.loc[prompt]
 
     for table, after in _CHANGES.items():
-        if not asked.issuperset({"Raw", after}):
-            continue
-        change = statistics.changes(answers, "Raw", after, "released", 3).set_index("category")
-        for column, name in (("delta_pct", "change"), ("gained", "gained"), ("lost", "lost")):
-            yield table, column, change[name]
+        if prompts.issuperset({"Raw", after}):
+            changes = statistics.changes(answers, "Raw", after, "released", 3)
+            changes = changes.set_index("category")
+            yield table, "delta_pct", changes["change"]
+            yield table, "gained", changes["gained"]
+            yield table, "lost", changes["lost"]
 
     if swapped is not None:
         for table in _MISMATCH:
-            yield table, "accuracy_pct", _mismatch(table, answers, swapped, shares.loc["COT"])
+            numbers = _mismatch(table, answers, swapped, shares.loc["COT"])
+            yield table, "accuracy_pct", numbers
 
 
 def _mismatch(
     table: int, answers: pd.DataFrame, swapped: pd.DataFrame, cot: pd.Series
 ) -> pd.Series:
     """Accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
-    own = swapped.set_index(swapped[_SIDES].agg(frozenset, axis=1))[_CONDITIONS]
-    tuples = stimuli.tuples((table,)).set_index("identity_tuple")
     # A tuple is the same in either order, so both tables are matched by sets.
-    names = tuples[_SIDES].agg(frozenset, axis=1)
-    here = own.reindex(names).set_index(names.index).rename_axis(columns="condition")
+    identities_here = _identity_sets(swapped)
+    by_identities = swapped.set_index(identities_here)[_CONDITIONS]
+    tuples = stimuli.tuples((table,)).set_index("identity_tuple")
+    identities_of = _identity_sets(tuples)
+    here = by_identities.reindex(identities_of).set_axis(tuples.index)
+    here = here.rename_axis(columns="condition")
 
     # (Male, Female) are a whole category: without a mismatch the paper prints Table 1's share.
-    people = answers.groupby("category").identity.agg(frozenset)
-    whole = {both: category for category, both in people.items() if len(both) == 2}
-    for name, both in names[names.isin(list(whole))].items():
-        here.loc[name, "no_mismatch"] = cot[whole[both]]
+    by_category = answers.groupby("category").identity.agg(frozenset)
+    category_of = {identities: category for category, identities in by_category.items()}
+    for name, identities in identities_of.items():
+        if identities in category_of:
+            category = category_of[identities]
+            here.loc[name, "no_mismatch"] = cot[category]
     return here.stack().dropna()
+
+
+def _identity_sets(table: pd.DataFrame) -> pd.Series:
+    """The two identities of each row as a set."""
+    return table[_SIDES].agg(frozenset, axis=1)
 
 
 def by_category(table: pd.DataFrame, values: str) -> pd.DataFrame:
@@ -89,14 +100,15 @@ def by_category(table: pd.DataFrame, values: str) -> pd.DataFrame:
         A row per model under each prompt, COT first; models in the order of `table`.
     """
     flat = table.reset_index()
-    cells = flat.pivot(index=["prompt", "model"], columns="category", values=values)
-    rows = pd.MultiIndex.from_product(
-        [_ACCURACY.values(), flat["model"].unique()],
-        names=["prompt", "model"],
-    )
-    is_there = rows.isin(cells.index)
+    names = ["prompt", "model"]
+    cells = flat.pivot(index=names, columns="category", values=values)
+
+    # `pivot` sorts: rows and columns go into the order of print.
+    models = flat["model"].unique()
+    rows = pd.MultiIndex.from_product([_ACCURACY.values(), models], names=names)
+    has_cells = rows.isin(cells.index)
     columns = [*stimuli.categories(), statistics.OVERALL]
-    return cells.reindex(index=rows[is_there], columns=columns)
+    return cells.reindex(index=rows[has_cells], columns=columns)
 
 
 def changes_by_category(changes: pd.DataFrame) -> pd.DataFrame:
@@ -120,7 +132,7 @@ def changes_by_category(changes: pd.DataFrame) -> pd.DataFrame:
 
 
 def tests(changes: pd.DataFrame) -> pd.DataFrame:
-    """Round changes and their tests, to be shown.
+    """Round the numbers of changes and of their tests, to be shown.
 
     Parameters
     ----------
@@ -134,8 +146,9 @@ def tests(changes: pd.DataFrame) -> pd.DataFrame:
         three; p and the smallest possible p are texts of two digits, as they may be tiny.
     """
     decimals = {"change": 1, "low": 1, "high": 1, "p_holm": 3, "p_holm_least": 3}
-    tiny = changes[["p", "p_least"]].map("{:.2g}".format)
-    rounded = changes.round(decimals).assign(p=tiny["p"], p_least=tiny["p_least"])
+    rounded = changes.round(decimals)
+    for column in ("p", "p_least"):
+        rounded[column] = changes[column].map("{:.2g}".format)
     return rounded.set_index("prompt", append=True)
 
 
@@ -168,12 +181,14 @@ def questions_by_category() -> pd.Series:
         The topics of Table 8 by category, in its order, except for two: Gender has the share that
         Figure 1 prints, and Faith, which the table lacks, has the questions that are left of all.
     """
-    claimed = audit.notes("claims", "giebench").set_index("claim")["printed"]
-    n_questions = int(claimed["questions"])
+    claims = audit.notes("claims", "giebench")
+    printed = claims.set_index("claim")["printed"]
+    n_questions = int(printed["questions"])
+    percent_of_gender = float(printed["share of Gender"])
 
-    listed = published.load("giebench", 8).drop_duplicates("category")
-    counts = listed.set_index("category")["n_topics"].astype(float)
-    counts["Gender"] = round(float(claimed["share of Gender"]) / 100 * n_questions)
+    categories = published.load("giebench", 8).drop_duplicates("category")
+    counts = categories.set_index("category")["n_topics"].astype(float)
+    counts["Gender"] = round(percent_of_gender / 100 * n_questions)
     counts["Faith"] = n_questions - counts.sum()
     return counts
 
@@ -193,14 +208,15 @@ def beside_table_1(accuracy: pd.DataFrame) -> pd.DataFrame:
         where the paper has no number.
     """
     keys = ["printed_model", "category"]
-    table = published.load("giebench", 1)
-    in_print = table.set_index(["model", "category"])["accuracy_pct"].rename_axis(keys)
+    printed = published.load("giebench", 1).rename(columns={"model": "printed_model"})
+    in_print = printed.set_index(keys)["accuracy_pct"].rename("in_print")
 
     names = {}
     for model in accuracy["model"].unique():
         names[model] = published.model_of("giebench", model) or ""
-    named = accuracy.assign(printed_model=accuracy["model"].map(names))
-    return named.join(in_print.rename("in_print"), on=keys)
+    printed_model = accuracy["model"].map(names)
+    named = accuracy.assign(printed_model=printed_model)
+    return named.join(in_print, on=keys)
 
 
 def overall_accuracies() -> pd.DataFrame:
@@ -214,7 +230,8 @@ def overall_accuracies() -> pd.DataFrame:
     of_prompt = {}
     for table, prompt in _ACCURACY.items():
         rows = published.load("giebench", table)
-        overall = rows[rows["category"] == statistics.OVERALL]
+        is_overall = rows["category"] == statistics.OVERALL
+        overall = rows[is_overall]
         of_prompt[prompt] = overall.set_index("model")["accuracy_pct"]
     return pd.DataFrame(of_prompt).sort_index()
 

@@ -47,9 +47,11 @@ def by_model(
         The tables below one another, with the index ``model``.
     """
     tables = {}
-    for model, own in answers.groupby("model", sort=False):
-        tables[model] = statistic(own, *options)
-    return pd.concat(tables, names=["model"]).droplevel(1)
+    for model, of_model in answers.groupby("model", sort=False):
+        tables[model] = statistic(of_model, *options)
+    below_each_other = pd.concat(tables, names=["model"])
+    # The second level numbers the rows of each table.
+    return below_each_other.droplevel(1)
 
 
 class _Accuracy(NamedTuple):
@@ -210,14 +212,14 @@ def changes(
     # `_parts` goes by prompt, so the pairs get one.
     for _, category, part in _parts(pairs.assign(prompt=after)):
         n = len(part)
-        is_before = part["before"]
-        is_after = part["after"]
-        gained = int((is_after & ~is_before).sum())
-        lost = int((is_before & ~is_after).sum())
+        right_before = part["before"]
+        right_after = part["after"]
+        gained = int((right_after & ~right_before).sum())
+        lost = int((right_before & ~right_after).sum())
         low, high, p = mcnemar(gained, lost, n)
 
-        n_before = int(is_before.sum())
-        n_after = int(is_after.sum())
+        n_before = int(right_before.sum())
+        n_after = int(right_after.sum())
         share_before = _share(n_before, n, category, denominator, decimals)
         share_after = _share(n_after, n, category, denominator, decimals)
         row = _Change(
@@ -344,7 +346,7 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
 def _change_over_items(before: pd.Series, after: pd.Series, identities: pd.Series) -> dict:
     """A row of `over_orders`: percent right of each item, before and after."""
     test = paired_test(after, before)
-    like = over_clusters(after - before, identities, "identity")
+    identities_like_these = over_clusters(after - before, identities, "identity")
     return {
         "n": int(test.n),
         "before": before.mean(),
@@ -355,10 +357,10 @@ def _change_over_items(before: pd.Series, after: pd.Series, identities: pd.Serie
         "p": test.pvalue,
         "p_least": test.least,
         "identities": identities.nunique(),
-        "low_like": like.low,
-        "high_like": like.high,
-        "p_like": like.p,
-        "reason": like.reason,
+        "low_like": identities_like_these.low,
+        "high_like": identities_like_these.high,
+        "p_like": identities_like_these.p,
+        "reason": identities_like_these.reason,
     }
 
 
@@ -404,9 +406,9 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     intervals hold. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the
     cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make calibration``).
     """
-    by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
+    orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
     # One failed call makes its item NaN, rather than a mean over fewer orders.
-    by_item = by_item.mean(skipna=False).reset_index()
+    by_item = orders_of_item.mean(skipna=False).reset_index()
     raw = by_item[by_item.prompt == "Raw"].set_index("key").p_right
 
     rows = []
@@ -445,9 +447,9 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
 def any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
     """Test whether the right answers could be any of the four of each item.
 
-    Each draw takes one answer to each item, and counts where its mean is as far from `CHANCE` as
-    that of the right answers. The test assumes nothing about how the probabilities are spread. A
-    t-test of six skewed ones rejects too often.
+    Each draw takes one answer to each item at random, and counts if the mean probability of these
+    answers is at least as far from `CHANCE` as that of the right answers. The test assumes nothing
+    about how the probabilities are spread. A t-test of six skewed ones rejects too often.
 
     Parameters
     ----------
@@ -467,11 +469,11 @@ def any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
 
     # The seed is fixed, so that p depends on the answers alone.
     picks = np.random.default_rng(0).integers(4, size=(n_resamples, n))
-    # `picked` has the chance of one answer for each item in each draw: (draw, item).
+    # The probability of the answer that a draw takes of an item: (draw, item).
     picked = chances[np.arange(n), picks]
-    off = np.abs(picked.mean(axis=1) - CHANCE)
+    distances = np.abs(picked.mean(axis=1) - CHANCE)
     observed = abs(chances[:, 0].mean() - CHANCE)
-    n_as_far = (off >= observed - TINY).sum()
+    n_as_far = (distances >= observed - TINY).sum()
     # The right answers themselves count as one more draw.
     return float((1 + n_as_far) / (n_resamples + 1))
 
@@ -585,6 +587,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
         statistic = np.nan
         p = 1.0
         if n_informative:
+            # SciPy takes the answers at each position apart: turned, they are the rows.
             statistic, p = stats.friedmanchisquare(*right.T)
         row = _PositionTest(
             prompt=prompt,
@@ -678,14 +681,15 @@ def _over_rotations(answers: pd.DataFrame) -> pd.DataFrame:
     position_of = {letter: position for position, letter in enumerate(LETTERS)}
     position = rotated["letter"].map(position_of)
     right_position = rotated["correct"].map(position_of)
-    # It is NaN without a verdict, and `count` below leaves it out.
+    # The answer is NaN where there is no verdict; `count` below leaves it out.
     rotated["answer"] = (position - right_position) % 4
 
     by_item = rotated.groupby(["prompt", "key"], sort=False)
     # Both are needed: nunique passes over an order without a verdict.
     has_all = by_item["answer"].count().eq(4)
     has_one = by_item["answer"].nunique().eq(1)
-    # One row per item, with its category; what all four rotations say is added to it.
+
+    # The first rotation has one row per item, to which the results over all four are added.
     items = rotated[rotated["shift"] == 0].set_index(["prompt", "key"])
     items["consistent"] = has_all & has_one
     items["accuracy"] = by_item["right"].mean()
@@ -708,7 +712,8 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
         A row for each tuple: ``identity_i``, ``identity_j``, ``n``; ``cot_prompt_mismatch`` and
         ``id_prompt_mismatch``, with the other identity; ``no_mismatch``, which is COT in print, and
         ``no_mismatch_id``, which is not printed. With the prefixes ``cot_`` and ``id_`` follow the
-        columns of `changes` from own to mismatch, with the tuples as one family a prompt.
+        columns of `changes` from own to mismatch, with the tuples as one family
+        per prompt.
 
     Raises
     ------
@@ -767,13 +772,14 @@ def _mismatch_changes(
     """`changes` overall from the own identity to the other one: a row for each pair."""
     # The columns of an empty table serve a run without pairs.
     columns = changes(answers[:0], "own", "other").columns
+    of_prompt = answers[answers["prompt"] == prompt]
     rows = []
     for pair in pairs:
-        is_of_pair = answers["identity"].isin(pair) & answers["told"].isin(pair)
-        asked = answers[is_of_pair & (answers["prompt"] == prompt)]
-        is_own = asked["told"] == asked["identity"]
+        is_of_pair = of_prompt["identity"].isin(pair) & of_prompt["told"].isin(pair)
+        of_pair = of_prompt[is_of_pair]
+        is_own = of_pair["told"] == of_pair["identity"]
         # `changes` compares prompts, so own and other identity stand in the place of prompts.
-        by_identity = asked.assign(prompt=np.where(is_own, "own", "other"))
+        by_identity = of_pair.assign(prompt=np.where(is_own, "own", "other"))
         # Overall is the last row.
         overall = changes(by_identity, "own", "other").iloc[-1]
         rows.append(overall)
@@ -800,12 +806,13 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
         those of `over_orders`: ``before`` is with the own identity and ``after`` with the others.
     """
     rows = []
-    for prompt, asked in answers.groupby("prompt", sort=False):
-        asked = asked.assign(right=100.0 * (asked.letter == asked.correct))
-        is_own = asked.told == asked.identity
-        with_other = asked[~is_own].groupby("key").right.mean()
-        own = asked[is_own].set_index("key").loc[with_other.index]
-        change = _change_over_items(own.right, with_other, own.identity)
+    for prompt, of_prompt in answers.groupby("prompt", sort=False):
+        is_right = of_prompt.letter == of_prompt.correct
+        of_prompt = of_prompt.assign(percent_right=100.0 * is_right)
+        is_own = of_prompt.told == of_prompt.identity
+        with_other = of_prompt[~is_own].groupby("key").percent_right.mean()
+        with_own = of_prompt[is_own].set_index("key").loc[with_other.index]
+        change = _change_over_items(with_own.percent_right, with_other, with_own.identity)
         rows.append({"prompt": prompt} | change)
     return pd.DataFrame(rows)
 
@@ -832,7 +839,7 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    """One row an item: its category, and whether it is right ``before`` and ``after``."""
+    """One row per item: its category, and whether it is right ``before`` and ``after``."""
     first = answers[answers["prompt"] == before].set_index("key")
     second = answers[answers["prompt"] == after].set_index("key")
     _check_items(first, second, before)
@@ -847,7 +854,7 @@ def _check_items(asked: pd.DataFrame, other: pd.DataFrame, prompt: str) -> None:
 
 
 def _parts(answers: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Prompt, category and its answers; after the categories of a prompt, all of it."""
+    """Prompt, category and its answers; last for each prompt, `OVERALL` and all its answers."""
     for prompt, asked in answers.groupby("prompt", sort=False):
         for category, part in asked.groupby("category", sort=False):
             yield prompt, category, part

@@ -293,8 +293,8 @@ def _written(question: Question, prompt: str, wording: str, identity: str | None
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity).text})
 
-    asked = filled(texts["question"], {"question": question.question})
-    parts = [opening, texts["instructions"], asked]
+    question_text = filled(texts["question"], {"question": question.question})
+    parts = [opening, texts["instructions"], question_text]
     for letter, answer in zip(LETTERS, question.answers, strict=True):
         parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
     return texts["join"].join(parts).rstrip("\n")
@@ -314,6 +314,7 @@ def _rotated(text: str, shift: int) -> str:
     """A released prompt with its answers moved, each with its quotation marks."""
     tags = _TAGS.search(text)
     assert tags is not None  # `rotate` refuses a prompt without them
+
     pieces = []
     end = 0
     for index in range(len(LETTERS)):
@@ -363,7 +364,7 @@ def _identities() -> dict[str, Identity]:
 
 
 def _identity(name: str) -> Identity:
-    """An identity under any of its printed names; one that the paper has not stands for itself."""
+    """An identity under any of its printed names; an unknown one keeps the name as its text."""
     return _identities().get(_plain(name), Identity("", name, name))
 
 
@@ -437,8 +438,8 @@ def _correct(where: str, correct: object) -> str:
 
     found = repr(correct)
     if isinstance(correct, str | list):
-        given = [letter for letter in correct if letter in letters]
-        if len(given) > 1:
+        right_letters = [letter for letter in correct if letter in letters]
+        if len(right_letters) > 1:
             found = f"several right answers, {found}"
     where = f"{where}, field 'correct'"
     raise wrong(where, found, f"one letter of {', '.join(letters)}")

@@ -108,6 +108,7 @@ def load_jobs(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
     tables = []
     for job in jobs:
         replies = load(job, rule)
+
         constructs = stimuli.constructs(job.labels["version"])
         table = replies.assign(
             asked=job.way,
@@ -173,20 +174,22 @@ def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         without a rating`` in them, of ``lists asked``, and of ``lists too short or none``.
     """
     has_no_answer = replies.status.isin(["refused", "cut", "failed"])
-    given = replies[~has_no_answer]
+    answered = replies[~has_no_answer]
     n_missing = []
-    for values in given["values"]:
-        n_missing.append(sum(map(np.isnan, values.values())))
+    for values in answered["values"]:
+        is_missing = map(np.isnan, values.values())
+        n_missing.append(sum(is_missing))
 
-    counts = given[list(by)].assign(replies=1)
+    counts = answered[list(by)].assign(replies=1)
     counts["words without a rating"] = n_missing
-    counts["lists asked"] = given.list != ""
-    counts["lists too short or none"] = given.list.isin(["too few", "unparsable", "refused", "cut"])
+    counts["lists asked"] = answered.list != ""
+    is_short = answered.list.isin(["too few", "unparsable", "refused", "cut"])
+    counts["lists too short or none"] = is_short
     return counts.groupby(list(by), sort=False).sum()
 
 
-def weighed(job: Job) -> pd.DataFrame:
-    """Return how probable each admissible rating is, for a job over choices.
+def rating_probabilities(job: Job) -> pd.DataFrame:
+    """Return how probable each admissible rating of each word is, for a job over choices.
 
     Parameters
     ----------
@@ -213,7 +216,8 @@ def weighed(job: Job) -> pd.DataFrame:
     choices = job.sampling.choices
     n_words = len(job.sampling.leads)
     by_reply = probabilities(table, choices, n_words)
-    # The array is (reply, word, choice). The table has one row per word, in the order of `index`.
+    # The array is (reply, word, choice). The table has one row per reply and word, which is the
+    # order of `index`.
     wide = pd.DataFrame(
         by_reply.reshape(len(index), -1),
         index=pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"]),
@@ -344,12 +348,13 @@ def first_rows(tables: Mapping[tuple[str, str], pd.DataFrame]) -> dict[str, pd.D
 
     shown = {}
     for version, by_model in heads.items():
+        # The second level numbers the rows of each table.
         table = pd.concat(by_model).droplevel(1)
         shown[version] = table.iloc[:, :10]
     return shown
 
 
-def spoken(replies: pd.DataFrame) -> pd.DataFrame:
+def remarks(replies: pd.DataFrame) -> pd.DataFrame:
     """Extract what replies to the first prompt say besides their ratings.
 
     Parameters
@@ -365,7 +370,7 @@ def spoken(replies: pd.DataFrame) -> pd.DataFrame:
     """
     words = stimuli.prompts("EXTENDED")[FIRST].words
     any_word = "|".join(map(re.escape, words))
-    # Lines such as "- Friendly: 4", or a row of a table, are no words of the reply's own.
+    # Lines such as "- Friendly: 4", and rows of a table, say nothing besides a rating.
     rated_line = re.compile(rf"(?im)^[ \-*|]*(?:{any_word})(?:[ *|]*:.*|[ \-*|]*)$")
 
     texts = replies.reply.str.replace(rated_line, "", regex=True)
@@ -389,9 +394,11 @@ def examples(replies: pd.DataFrame) -> pd.DataFrame:
         Up to two replies of each model that are not "ok", then up to four that are, evenly spread.
     """
     picked = [replies.head(0)]
-    for _, own in replies.groupby("model", sort=False):
-        is_ok = own.status == "ok"
-        answered = own[is_ok]
+    for _, of_model in replies.groupby("model", sort=False):
+        is_ok = of_model.status == "ok"
+        without_answer = of_model[~is_ok].head(2)
+        answered = of_model[is_ok]
+        # The step is so large that at most four are left.
         step = len(answered) // 4 + 1
-        picked += [own[~is_ok].head(2), answered.iloc[::step]]
+        picked += [without_answer, answered.iloc[::step]]
     return pd.concat(picked)

@@ -7,14 +7,15 @@ import pandas as pd
 from ingroup.inference import Job
 from ingroup.inference.choices import agreement
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.answers import weighed
+from ingroup.studies.stereomap.answers import rating_probabilities
 
-ASKED = ["model", "version", "ablation"]
+JOB = ["model", "version", "ablation"]  # what tells the jobs of one table apart
 WORD = ["group", "prompt", "word"]
+CONSTRUCT = [*JOB, "construct"]
 
 
 def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
-    """Read how probable each rating is, for all jobs over choices.
+    """Read how probable each rating is, from all jobs with scored answers.
 
     Parameters
     ----------
@@ -24,16 +25,17 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per rated word: `ASKED`, `WORD`, a column for each number of the scale, ``chosen``
-        and ``mass``, as `weighed` has them.
+        One row per rated word: `JOB`, `WORD`, a column for each number of the scale, ``chosen``
+        and ``mass``, as `answers.rating_probabilities` has them.
     """
     tables = []
     for job in jobs:
         if job.over_choices:
-            table = weighed(job).reset_index()
-            tables.append(table.assign(model=job.model, **job.labels))
+            table = rating_probabilities(job).reset_index()
+            table = table.assign(model=job.model, **job.labels)
+            tables.append(table)
     if not tables:
-        return pd.DataFrame(columns=[*ASKED, *WORD, "chosen", "mass"])
+        return pd.DataFrame(columns=[*JOB, *WORD, "chosen", "mass"])
     return pd.concat(tables)
 
 
@@ -53,22 +55,20 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
         These replies with their ``construct``, and with the numbers of ``keywords asked`` and
         ``keywords given``.
     """
-    is_wanted = (replies.asked == "freely") & (replies["round"] == 1)
-    once = replies[is_wanted & replies.model.isin(chosen.model)]
+    is_free = replies.asked == "freely"
+    is_first = replies["round"] == 1
+    is_scored = replies.model.isin(chosen.model)
+    once = replies[is_free & is_first & is_scored]
 
-    constructs = []
-    wanted = []
-    for row in once.itertuples():
-        name = f"{row.version}/{row.prompt}"
-        prompt = stimuli.expected(name, row.part, row.ablation)
-        constructs.append(prompt.construct)
-        wanted.append(prompt.n_keywords)
-    counts = {
-        "construct": constructs,
-        "keywords asked": wanted,
-        "keywords given": once.keywords.map(len),
-    }
-    return once.assign(**counts)
+    prompts = []
+    for reply in once.itertuples():
+        name = f"{reply.version}/{reply.prompt}"
+        prompts.append(stimuli.expected(name, reply.part, reply.ablation))
+
+    once = once.assign(construct=[prompt.construct for prompt in prompts])
+    once["keywords asked"] = [prompt.n_keywords for prompt in prompts]
+    once["keywords given"] = once.keywords.map(len)
+    return once
 
 
 def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
@@ -88,12 +88,14 @@ def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
         where there is none.
     """
     rows = []
-    keys = [*ASKED, "construct", *WORD[:2]]
-    for *key, values in once[[*keys, "values"]].itertuples(index=False):
+    keys = [*CONSTRUCT, "group", "prompt"]
+    replies = once[[*keys, "values"]]
+    for *key, values in replies.itertuples(index=False):
         for word, rating in values.items():
             rows.append((*key, word, rating))
+
     free = pd.DataFrame(rows, columns=[*keys, "word", "free"])
-    return chosen.merge(free, on=[*ASKED, *WORD])
+    return chosen.merge(free, on=[*JOB, *WORD])
 
 
 def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFrame:
@@ -109,22 +111,25 @@ def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     DataFrame
-        Index `ASKED` and ``construct``; the columns of :func:`ingroup.inference.choices.agreement`,
+        Index `CONSTRUCT`; the columns of :func:`ingroup.inference.choices.agreement`,
         and the numbers of keywords asked and given.
     """
-    keys = [*ASKED, "construct"]
-    counts = once.groupby(keys)[["keywords asked", "keywords given"]].sum()
-    rows = {}
-    for key, part in both.groupby(keys, sort=False):
-        numbers = agreement(part.free, part.chosen, part.mass)
-        rows[key] = numbers | counts.loc[key].to_dict()
+    by_construct = once.groupby(CONSTRUCT)
+    counts = by_construct[["keywords asked", "keywords given"]].sum()
+    keys = []
+    rows = []
+    for key, words in both.groupby(CONSTRUCT, sort=False):
+        row = agreement(words.free, words.chosen, words.mass)
+        row |= counts.loc[key].to_dict()
+        keys.append(key)
+        rows.append(row)
 
-    index = pd.MultiIndex.from_tuples(list(rows), names=keys)
-    return pd.DataFrame(list(rows.values()), index).convert_dtypes()
+    index = pd.MultiIndex.from_tuples(keys, names=CONSTRUCT)
+    return pd.DataFrame(rows, index).convert_dtypes()
 
 
 def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
-    """Compute which share of its ratings a model gives to each number, in both ways.
+    """Compute which share of its ratings a model gives to each number, scored and in free text.
 
     Parameters
     ----------
@@ -140,15 +145,23 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
     columns = ["model", "way", "n", "rating", "share"]
     # The columns of the scale have numbers as names.
     numbers = sorted(column for column in both if isinstance(column, float))
-    tables = [pd.DataFrame(columns=columns)]
-    for model, part in both.groupby("model", sort=False):
-        scored = pd.DataFrame({"rating": numbers, "share": part[numbers].mean().to_numpy()})
-        tables.append(scored.assign(model=model, way="over choices", n=len(part)))
+    tables = []
+    for model, words in both.groupby("model", sort=False):
+        scored = pd.DataFrame({"rating": numbers})
+        mean_probabilities = words[numbers].mean()
+        scored["share"] = mean_probabilities.to_numpy()
+        tables.append(scored.assign(model=model, way="over choices", n=len(words)))
 
-        # 3.5 is no number of the scale, nor is 85, which the released rule lets pass.
-        given = part.free[part.free.isin(numbers)]
-        counts = given.value_counts().reindex(numbers, fill_value=0).to_numpy()
-        written = pd.DataFrame({"rating": numbers, "share": counts / max(len(given), 1)})
-        tables.append(written.assign(model=model, way="freely", n=len(given)))
-    # Without a model, the empty table still has the columns.
-    return pd.concat(tables[1:] or tables)[columns]
+        # 3.5 is not a number of the scale, nor is 85, which the released rule lets pass.
+        is_rating = words.free.isin(numbers)
+        ratings = words.free[is_rating]
+        n_ratings = len(ratings)
+        counts = ratings.value_counts().reindex(numbers, fill_value=0)
+        free = pd.DataFrame({"rating": numbers})
+        shares = counts / max(n_ratings, 1)
+        free["share"] = shares.to_numpy()
+        tables.append(free.assign(model=model, way="freely", n=n_ratings))
+
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables)[columns]

@@ -69,8 +69,9 @@ def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
         raise ValueError("no group has 2 rounds with both axes, expected at least one to halve")
 
     shuffled = complete.iloc[rng.permutation(len(complete))]
-    # The place of a round among those of its group is random now: even ones go to one half.
-    is_even = shuffled.groupby("group").cumcount() % 2 == 0
+    # In random order, every second round of a group goes to the first half.
+    number_in_group = shuffled.groupby("group").cumcount()
+    is_even = number_in_group % 2 == 0
     # The halves go back into the order of the scores.
     in_first = is_even.reindex(complete.index)
     return complete[in_first], complete[~in_first]
@@ -223,13 +224,13 @@ def placed(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame
     DataFrame
         The rows with ``cluster``; rows of groups that are in no cluster are left out.
     """
-    numbers = {}
+    cluster_of = {}
     for model, of_model in clusters.items():
         for group, cluster in of_model.labels.items():
-            numbers[model, group] = cluster
+            cluster_of[model, group] = cluster
 
     keys = zip(rows.model, rows.group, strict=True)
-    with_cluster = rows.assign(cluster=[numbers.get(key) for key in keys])
+    with_cluster = rows.assign(cluster=[cluster_of.get(key) for key in keys])
     return with_cluster.dropna(subset="cluster").astype({"cluster": int})
 
 
@@ -384,10 +385,14 @@ def exchange_null(
     d = competence - warmth
     sums = (is_member * d).sum(axis=1)
     squares = (is_member * d**2).sum(axis=1)
+    return _z(sums, squares).max(axis=1)
+
+
+def _z(sums: ArrayLike, squares: ArrayLike) -> Numbers:
+    """The z of `exchange_null`, from the sums of d and of d**2 over the groups of a cluster."""
     # A cluster whose groups all lie on the diagonal has z = 0, and not 0 / 0.
     lengths = np.maximum(np.sqrt(squares), TINY)
-    z = np.abs(sums) / lengths
-    return z.max(axis=1)
+    return np.abs(sums) / lengths
 
 
 def _exchange_p(null: Draws, z: ArrayLike) -> Numbers:
@@ -458,8 +463,9 @@ def smallest_difference(
 ) -> float:
     """Find the difference of the axes that exchanging them finds in a cluster of `n` groups.
 
-    The differences d of the groups are drawn from a normal distribution, 2,000 clusters a mean; the
-    z of `exchange_null` has to be above all but `level` of the null. Checked by simulation.
+    The differences d of the groups are drawn from a normal distribution, for 2,000 clusters per
+    mean. The z of `exchange_null` has to be above all but the share `level` of the null. Checked by
+    simulation.
 
     Parameters
     ----------
@@ -486,12 +492,11 @@ def smallest_difference(
 
     def excess_power(mean: float) -> float:
         d = mean + noise
-        sums = d.sum(axis=1)
-        squares = (d**2).sum(axis=1)
-        z = np.abs(sums) / np.sqrt(squares)
-        is_found = _exchange_p(null, z) < level
-        return float(np.mean(is_found)) - power
+        z = _z(d.sum(axis=1), (d**2).sum(axis=1))
+        is_significant = _exchange_p(null, z) < level
+        return float(np.mean(is_significant)) - power
 
+    # The power grows with the mean: the bracket is doubled until it holds the mean looked for.
     upper = 1.0
     while excess_power(upper) < 0:
         upper *= 2
@@ -562,11 +567,11 @@ def axis_tests(
     rows = []
     for cluster, points in means.loc[labels.index, AXES].groupby(labels):
         test = paired_test(points[competence], points[warmth])
-        p_exchanged = p_least = np.nan
+        p_exchanged = np.nan
+        p_least = np.nan
         if len(null) > 0 and test.n > 1:
             d = points[competence] - points[warmth]
-            length = np.sqrt((d**2).sum())
-            z = abs(d.sum()) / max(length, TINY)
+            z = _z(d.sum(), (d**2).sum())
             largest_z = np.sqrt(test.n)
             p_exchanged, p_least = _exchange_p(null, [z, largest_z])
 
@@ -611,7 +616,7 @@ def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
     Parameters
     ----------
     ratings : DataFrame
-        ``group``, and a column a word, in points; a row is a round.
+        One row per group and round: ``group``, and a column for each word, in points.
     words : DataFrame
         Table 4: ``family`` and ``word``.
 

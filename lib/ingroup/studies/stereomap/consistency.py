@@ -76,21 +76,21 @@ def clusters_with(table: pd.DataFrame, group: str) -> pd.DataFrame:
         the group is left out.
     """
     rows = {}
-    for source, own in table.groupby("source", sort=False):
-        is_group = own.group == group
+    for source, of_source in table.groupby("source", sort=False):
+        is_group = of_source.group == group
         if not is_group.any():
             continue
 
-        of_group = own[is_group].iloc[0]
-        is_same_cluster = own.cluster_order == of_group.cluster_order
-        cluster = own[is_same_cluster]
+        row_of_group = of_source[is_group].iloc[0]
+        is_same_cluster = of_source.cluster_order == row_of_group.cluster_order
+        cluster = of_source[is_same_cluster]
 
         # A cluster's means and sign stand in the rows of all its groups.
         first = cluster.iloc[0]
         competence = first.competence
         warmth = first.warmth
         sign = first.sign
-        sums = own.competence + own.warmth
+        sums = of_source.competence + of_source.warmth
         rows[source] = {
             "groups": set(cluster.group),
             "competence": competence,
@@ -139,7 +139,7 @@ def share_cluster(
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """Read the stars of printed correlations, and how large these can have been before rounding.
+    """Read the stars of printed correlations, and how large each can have been before rounding.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def with_best_n(fits: pd.DataFrame, source: pd.Series) -> pd.DataFrame:
 
 
 def marks_against(table: pd.DataFrame) -> pd.Series:
-    """Count the correlations of the same source that stand against a correlation's stars.
+    """Count the correlations of the same source that contradict a correlation's stars.
 
     With one n, a larger correlation cannot have fewer stars than a smaller one.
 
@@ -215,8 +215,9 @@ def marks_against(table: pd.DataFrame) -> pd.Series:
     """
     rows = table.assign(row=table.index)
     columns = ["row", "source", "n_stars", "least", "most"]
-    one = rows[columns]
-    pairs = one.merge(one, on="source", suffixes=("", "_other"))
+    correlations = rows[columns]
+    # Each correlation meets all others of its source.
+    pairs = correlations.merge(correlations, on="source", suffixes=("", "_other"))
 
     # Rounding must not decide which of two correlations is the larger one.
     is_larger = pairs.least >= pairs.most_other - FLOAT_ERROR

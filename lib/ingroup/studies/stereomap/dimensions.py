@@ -1,7 +1,7 @@
 """Dimensions of stereotypes that the keywords of groups and clusters belong to: Figures 4, 7 and 8.
 
-The tables of keywords come from `given`, with the ``word`` that :func:`ingroup.dictionary.find`
-gives each keyword, missing where the dictionary has none.
+The tables of keywords come from `list_keywords`. They have the ``word`` that
+:func:`ingroup.dictionary.find` gives each keyword, missing where the dictionary has none.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ BY_CLUSTER = ["model", "way", "cluster", "dimension", "share", "direction", "sco
 BY_GROUP = ["group", "dimension", "share", "direction", "score", "n", "model", "sum"]
 
 
-def given(replies: pd.DataFrame) -> pd.DataFrame:
+def list_keywords(replies: pd.DataFrame) -> pd.DataFrame:
     """List the keywords that replies give.
 
     Parameters
@@ -27,7 +27,7 @@ def given(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per keyword, as often as it was given: ``model``, ``group``, ``round`` and
+        One row for each time that a reply has a keyword: ``model``, ``group``, ``round`` and
         ``keyword``.
     """
     asked_for_list = replies["list"] != ""
@@ -73,6 +73,7 @@ def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         empty = pd.DataFrame(columns=BY_CLUSTER)
         return empty.set_index(["model", "way"])
     table = pd.concat(tables, names=["model", "way"])
+    # The third level numbers the rows of each table.
     return table.droplevel(2)
 
 

@@ -8,11 +8,14 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
+from numpy.typing import NDArray
 
 from ingroup import figures, keywords
 from ingroup.models import label
 
 N_DIMENSIONS = 7  # of a pair of groups, in Figure 7
+N_KEYWORDS = 5  # of each part of the two circles in Figure 7
+N_LONG = 12  # letters; longer keywords are written smaller
 
 
 def dimension_name(dimension: str) -> str:
@@ -52,44 +55,58 @@ def dimensions_by_cluster(
     """
     strongest = {}
     for model, rows in table.groupby("model", sort=False):
-        strongest[model] = keywords.top(rows.drop(columns="model").reset_index(drop=True))
-    clusters = sorted(set(pd.concat(strongest).cluster))
+        # `top` goes by the first column, which is the cluster without the model.
+        by_cluster = rows.drop(columns="model").reset_index(drop=True)
+        strongest[model] = keywords.top(by_cluster)
+    all_rows = pd.concat(strongest)
+    clusters = sorted(set(all_rows.cluster))
 
-    height = 1.7 * len(strongest) + 0.2
-    size = (figures.TWO_COLUMNS, height)
-    grid = {"figsize": size, "sharex": True, "squeeze": False}
-    fig, axes = plt.subplots(len(strongest), len(clusters), **grid)
-    for (model, rows), line in zip(strongest.items(), axes, strict=True):
-        for ax, cluster in zip(line, clusters, strict=True):
-            _draw_bars(ax, rows[rows.cluster == cluster], cluster)
-            ax.set_title(
-                names[model, cluster].replace("near ", "near\n"), fontsize=figures.points(7)
-            )
-        line[0].set_ylabel(label(model), fontsize=figures.points(8))
-    axes[-1, len(clusters) // 2].set_xlabel(xlabel)
+    n_models = len(strongest)
+    size = (figures.TWO_COLUMNS, 1.7 * n_models + 0.2)
+    fig, axes = plt.subplots(
+        n_models,
+        len(clusters),
+        figsize=size,
+        sharex=True,
+        squeeze=False,
+    )
+    for (model, rows), row_of_panels in zip(strongest.items(), axes, strict=True):
+        for ax, cluster in zip(row_of_panels, clusters, strict=True):
+            is_of_cluster = rows.cluster == cluster
+            _draw_bars(ax, rows[is_of_cluster], cluster)
+            title = names[model, cluster].replace("near ", "near\n")
+            ax.set_title(title, fontsize=figures.points(7))
+        leftmost = row_of_panels[0]
+        leftmost.set_ylabel(label(model), fontsize=figures.points(8))
+
+    last_row = axes[-1]
+    middle = len(clusters) // 2
+    last_row[middle].set_xlabel(xlabel)
     return fig
 
 
 def by_figure(table: pd.DataFrame, first: str, others: str) -> dict[str, pd.DataFrame]:
-    """Split the models over two figures, as the paper does.
+    """Split the models over two figures, the first model and all others, as the paper does.
 
     Parameters
     ----------
     table : DataFrame
-        A table with ``model``.
+        ``model`` and other columns.
     first, others : str
         The name of the figure of the first model, and of the figure of all others.
 
     Returns
     -------
     dict of DataFrame
-        The rows of each figure; a figure without a model is left out.
+        The rows by figure; a figure without a model is left out.
     """
     if table.empty:
         return {}
     is_first = table.model == table.model.iloc[0]
-    figures_of = {first: table[is_first], others: table[~is_first]}
-    return {name: rows for name, rows in figures_of.items() if len(rows)}
+    rows_of = {first: table[is_first]}
+    if not is_first.all():
+        rows_of[others] = table[~is_first]
+    return rows_of
 
 
 def pairs_with_keywords(
@@ -113,24 +130,31 @@ def pairs_with_keywords(
     """
     pairs_of = {}
     for model in models:
-        groups = set(counts.group[counts.model == model])
-        own = [pair for pair in pairs if set(pair) <= groups]
-        if own:
-            pairs_of[model] = own
+        is_of_model = counts.model == model
+        groups = set(counts.group[is_of_model])
+        complete_pairs = [pair for pair in pairs if groups.issuperset(pair)]
+        if complete_pairs:
+            pairs_of[model] = complete_pairs
     return pairs_of
 
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
     """A bar for each dimension of a cluster, the strongest on top."""
-    y = np.arange(len(rows))[::-1]
+    heights = _falling_heights(len(rows))
     colour = figures.COLOURS[cluster % len(figures.COLOURS)]
-    ax.barh(y, rows.score, color=colour, height=0.65)
+    ax.barh(heights, rows.score, color=colour, height=0.65)
     ax.axvline(0, color="black", linewidth=0.5)
-    ax.set_yticks(y, rows.dimension.map(dimension_name))
+    ax.set_yticks(heights, rows.dimension.map(dimension_name))
+
     # There is room for the five bars of `top`, also where a cluster has fewer.
     ax.set_ylim(-0.6, 4.6)
     ax.locator_params(axis="x", nbins=3)
     ax.xaxis.set_major_formatter(_short_number)
+
+
+def _falling_heights(n: int) -> NDArray[np.int_]:
+    """The heights of n bars, from n - 1 down to 0, so that the first stands on top."""
+    return np.arange(n)[::-1]
 
 
 def _short_number(x: float, _: int) -> str:
@@ -167,63 +191,95 @@ def keyword_pairs(
     Figure
         Two columns wide.
     """
-    layout = {"squeeze": False, "width_ratios": [1.25, 1]}
-    size = (figures.TWO_COLUMNS, 1.95 * len(pairs))
-    fig, axes = plt.subplots(len(pairs), 2, figsize=size, **layout)
-    by_group = dict(list(counts.set_index("keyword").groupby("group")["count"]))
+    fig, axes = plt.subplots(
+        len(pairs),
+        2,
+        figsize=(figures.TWO_COLUMNS, 1.95 * len(pairs)),
+        squeeze=False,
+        width_ratios=[1.25, 1],
+    )
     for pair, (circles, bars) in zip(pairs, axes, strict=True):
-        _draw_circles(circles, pair, *(by_group[group] for group in pair))
+        _draw_circles(circles, pair, counts)
         _draw_pair_of_bars(bars, pair, dimensions, value)
-    axes[-1, 1].set_xlabel(xlabel)
-    fig.suptitle(label(dimensions.model.iloc[0]))
+
+    bottom_bars = axes[-1, 1]
+    bottom_bars.set_xlabel(xlabel)
+    model = dimensions.model.iloc[0]
+    fig.suptitle(label(model))
     return fig
 
 
-def _draw_circles(ax: Axes, pair: tuple[str, str], left: pd.Series, right: pd.Series) -> None:
+def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None:
     """Two overlapping circles with the most frequent keywords of each part."""
+    by_group = counts.set_index("keyword").groupby("group")["count"]
+    left = by_group.get_group(pair[0])
+    right = by_group.get_group(pair[1])
     only_left = left.drop(right.index, errors="ignore")
     only_right = right.drop(left.index, errors="ignore")
     # pandas adds by keyword; what only one group has becomes NaN.
-    shared = (left + right).dropna().sort_values(ascending=False, kind="stable")
+    shared = (left + right).dropna()
+    shared = shared.sort_values(ascending=False, kind="stable")
 
-    for x, colour in ((-0.45, figures.COLOURS[0]), (0.45, figures.COLOURS[1])):
-        ax.add_patch(Circle((x, 0), 0.85, facecolor=colour, alpha=0.15, edgecolor=colour))
-    for x, part in ((-0.87, only_left), (0, shared), (0.87, only_right)):
-        for place, (word, count) in enumerate(part.head(5).items()):
-            # Nothing that a model wrote is read as a formula.
-            text = word.replace("$", r"\$")
-            # Frequent words are larger.
-            size = 4.5 + min(count, 5) * 0.25
-            # Long ones are smaller whatever the font, to fit into the circle.
-            size = size - 0.6 if len(word) > 12 else figures.points(size)
-            look = {"ha": "center", "va": "center", "fontsize": size}
-            ax.text(x, 0.38 - 0.19 * place, text, **look)
-    for x, group in ((-0.95, pair[0]), (0.95, pair[1])):
+    for x, colour in zip((-0.45, 0.45), figures.COLOURS, strict=False):
+        circle = Circle((x, 0), 0.85, facecolor=colour, alpha=0.15, edgecolor=colour)
+        ax.add_patch(circle)
+    _write_keywords(ax, -0.87, only_left)
+    _write_keywords(ax, 0, shared)
+    _write_keywords(ax, 0.87, only_right)
+
+    for x, group in zip((-0.95, 0.95), pair, strict=True):
         ax.text(x, 0.85, group, ha="center", fontsize=figures.points(7))
     ax.set(xlim=(-1.4, 1.4), ylim=(-0.95, 1.0), aspect="equal")
     ax.axis("off")
+
+
+def _write_keywords(ax: Axes, x: float, counts: pd.Series) -> None:
+    """The first keywords of one part of the circles below each other, frequent ones larger."""
+    first = counts.head(N_KEYWORDS)
+    for line, (keyword, count) in enumerate(first.items()):
+        size = 4.5 + min(count, 5) * 0.25
+        if len(keyword) > N_LONG:
+            # Long ones are smaller whatever the font, to fit into the circle.
+            size -= 0.6
+        else:
+            size = figures.points(size)
+
+        y = 0.38 - 0.19 * line
+        # Nothing that a model wrote is read as a formula.
+        text = keyword.replace("$", r"\$")
+        ax.text(x, y, text, ha="center", va="center", fontsize=size)
 
 
 def _draw_pair_of_bars(
     ax: Axes, pair: tuple[str, str], dimensions: pd.DataFrame, value: str
 ) -> None:
     """The strongest dimensions of two groups, a bar for each group."""
-    # `top` goes by the first column, which is now the group.
-    both = dimensions[dimensions.group.isin(pair)].drop(columns="model")
+    is_of_pair = dimensions.group.isin(pair)
+    # `top` goes by the first column, which is the group without the model.
+    both = dimensions[is_of_pair].drop(columns="model")
     strongest = keywords.top(both).sort_values("rank", kind="stable")
     # By rank, the strongest of either group come first.
-    shown = list(dict.fromkeys(strongest.dimension))[:N_DIMENSIONS]
-    y = np.arange(len(shown))[::-1]
+    drawn = strongest.dimension.unique()[:N_DIMENSIONS]
+
+    heights = _falling_heights(len(drawn))
     for group, shift, colour in zip(pair, (0.18, -0.18), figures.COLOURS, strict=False):
-        own = dimensions[dimensions.group == group].set_index("dimension").reindex(shown)
-        score = own[value].fillna(0)
-        ax.barh(y + shift, score, height=0.34, color=colour, label=group)
-        # A bar of no length says whether the group has such keywords.
-        smallest = figures.points(5)
-        look = {"color": colour, "fontsize": smallest, "va": "center_baseline"}
-        for place, length, share in zip(y + shift, score, own.share.fillna(0), strict=True):
-            if length == 0:
-                ax.text(0, place, "  0" if share else "  none", **look)
+        is_of_group = both.group == group
+        rows = both[is_of_group].set_index("dimension").reindex(drawn)
+        rows["height"] = heights + shift
+        _draw_bars_of_group(ax, rows, value, group, colour)
+
     ax.axvline(0, color="black", linewidth=0.5)
-    ax.set_yticks(y, [dimension_name(dimension) for dimension in shown])
+    ax.set_yticks(heights, [dimension_name(dimension) for dimension in drawn])
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+
+
+def _draw_bars_of_group(ax: Axes, rows: pd.DataFrame, value: str, group: str, colour: str) -> None:
+    """A bar at each ``height`` as long as its `value`; NaN where the group has no such keywords."""
+    lengths = rows[value].fillna(0)
+    ax.barh(rows.height, lengths, height=0.34, color=colour, label=group)
+
+    # A bar of no length says whether the group has such keywords.
+    without_length = rows[lengths == 0]
+    for height, share in zip(without_length.height, without_length.share, strict=True):
+        text = "  0" if share > 0 else "  none"
+        ax.text(0, height, text, color=colour, fontsize=figures.points(5), va="center_baseline")

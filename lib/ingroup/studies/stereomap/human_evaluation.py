@@ -89,15 +89,25 @@ def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
         keywords=replies.keywords.map(", ".join),
         reasons=replies.reasons.map(" ".join),
     )
-    columns = dict.fromkeys(["ratings", "keywords", "reasons", "reply"], _joined)
+
+    how_to_join = {
+        "status": _first_usable,
+        "ratings": _joined,
+        "keywords": _joined,
+        "reasons": _joined,
+        "reply": _joined,
+    }
     by_reply = texts.groupby(["group", "prompt", "round"], sort=False)
-    return by_reply.agg({"status": _first_usable} | columns).reset_index()
+    return by_reply.agg(how_to_join).reset_index()
 
 
 def _listed(values: Mapping[str, float]) -> str:
     """Ratings as a text, without words that have none."""
-    # NaN is not equal to itself.
-    return ", ".join(f"{word} {rating:g}" for word, rating in values.items() if rating == rating)
+    texts = []
+    for word, rating in values.items():
+        if not np.isnan(rating):
+            texts.append(f"{word} {rating:g}")
+    return ", ".join(texts)
 
 
 def _joined(parts: pd.Series) -> str:
@@ -153,6 +163,7 @@ def sheet(
     ordered = usable.sort_values(["group", "prompt", "round"])
     for _, group_replies in ordered.groupby("group"):
         drawn.append(_draw(group_replies, rng, per_group))
+
     random_order = rng.permutation(len(drawn))
     table = pd.concat([drawn[index] for index in random_order], ignore_index=True)
     table = table[list(SHOWN)].astype(object).fillna("").astype(str)
@@ -189,7 +200,7 @@ def _draw(
 
 
 def _row_id(cells: Iterable[str]) -> str:
-    """A hash of a row; the r keeps a spreadsheet from reading 12e45678 as a number."""
+    """A hash of a row behind an r, without which a spreadsheet reads 12e45678 as a number."""
     text = "\n".join(cells)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"r{digest[:12]}"
@@ -386,7 +397,8 @@ def _read(file: Path) -> pd.DataFrame:
     for criterion in CRITERIA:
         cells = table[criterion]
         for line, cell in cells.items():
-            if not _MARK.fullmatch(cell) or float(cell or 0) > 1:
+            is_number_or_blank = _MARK.fullmatch(cell)
+            if not is_number_or_blank or float(cell or 0) > 1:
                 expected = "a number from 0 to 1 or blank"
                 raise wrong(at(file, line), repr(cell), expected, criterion)
         table[criterion] = cells.replace("", "nan").astype(float)

@@ -227,8 +227,8 @@ def _classify(line: _Line, current: _List) -> _Kind:
         return _Kind.RATING
 
     # "Reason: poor, old, weak" below an item is its reason, not a list.
-    inline = line.inline and not (line.labelled_reason and current.items)
-    if inline:
+    is_reason_of_item = line.labelled_reason and current.items
+    if line.inline and not is_reason_of_item:
         return _Kind.INLINE
 
     # A loose sentence or table cell is no item, whatever it begins with.
@@ -384,8 +384,8 @@ def _inline(text: str) -> list[_Item]:
     parts = listed.split(";") if ";" in listed else _between_commas(listed)
 
     # "kind, brave, because of history": keywords end where a reason begins.
-    others = takewhile(lambda part: not _WHY.match(part.strip()), parts[1:])
-    items = [_item(_AND.sub("", part).strip()) for part in (*parts[:1], *others)]
+    before_reason = takewhile(lambda part: not _WHY.match(part.strip()), parts)
+    items = [_item(_AND.sub("", part).strip()) for part in before_reason]
     # Two parts without an introduction may be any sentence with a comma.
     least = 2 if introduction else 3
     if len(items) < least or not all(item.keyword for item in items):

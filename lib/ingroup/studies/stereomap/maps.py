@@ -30,8 +30,7 @@ from ingroup.studies.stereomap.statistics import AXES
 MAP = ["model", "version"]
 STRUCTURE = ["Status", "Competition-others"]  # what the theory says that the axes follow from
 
-
-Map = tuple[str, str]
+Map = tuple[str, str]  # a model and a version of the prompts
 
 
 def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:
@@ -126,13 +125,13 @@ def clusters_of(
     dict
         The clusters of each map that has some.
     """
-    found = {}
+    by_map = {}
     for key, table in means.items():
         _, version = key
         clusters = cluster(table, version)
         if clusters is not None:
-            found[key] = clusters
-    return found
+            by_map[key] = clusters
+    return by_map
 
 
 def other_starts(
@@ -159,8 +158,8 @@ def other_starts(
     rows = []
     for key, of_map in labels.items():
         model, version = key
-        again = cluster(means[key], version)
-        rand = adjusted_rand_score(of_map, again.labels)
+        from_other_starts = cluster(means[key], version)
+        rand = adjusted_rand_score(of_map, from_other_starts.labels)
         rows.append({"model": model, "version": version, "other starts": rand})
     return pd.DataFrame(rows)
 
@@ -182,10 +181,10 @@ def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters
         clusters, or if the group has no score on one of the axes.
     """
     table = pd.concat(means, names=MAP)
+
     labels = {}
     for key, of_map in clusters.items():
         labels[key] = of_map.labels
-
     cluster = pd.concat(labels).reindex(table.index)
     # Int64 holds whole numbers and missing ones.
     table.insert(2, "cluster", cluster.astype("Int64"))
@@ -205,8 +204,8 @@ def in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per map with such a group, and their names in one text.
     """
-    is_left_out = positions.cluster.isna()
-    groups = positions[is_left_out].reset_index().groupby(MAP, sort=False).group
+    left_out = positions[positions.cluster.isna()].reset_index()
+    groups = left_out.groupby(MAP, sort=False).group
     return groups.agg(", ".join).to_frame("in no cluster")
 
 
@@ -332,12 +331,12 @@ def tests_in_other_rounds(
     if scores["round"].nunique() == 1:
         raise ValueError("one round was asked, so there is no other half")
 
-    first, second = halves(scores, rng)
-    clusters = cluster(statistics.group_means(first))
+    clustered_rounds, tested_rounds = halves(scores, rng)
+    clusters = cluster(statistics.group_means(clustered_rounds))
     if clusters is None:
         raise ValueError("half of the rounds has too few different positions")
 
-    means = statistics.group_means(second)
+    means = statistics.group_means(tested_rounds)
     tests = axis_tests(means, clusters.labels, alpha)
     return _with_finding(tests)
 
@@ -366,6 +365,7 @@ def differences_found(tests: pd.DataFrame) -> pd.DataFrame:
         printed=tests.sign.isin([">", "<"]),
         exchanged=tests.finding == "significant",
     )
+
     by_way = marked.groupby([*MAP, "way"], sort=False)
     counts = by_way.agg(
         clusters=("n", "size"),
@@ -405,20 +405,20 @@ def whole_map(
         ``p_least``, as in `axis_tests`. For words like these, as in `over_words`, ``low_like``,
         ``high_like``, ``p_like`` and ``reason``.
     """
-    placed = means[AXES].dropna()
+    points = means[AXES].dropna()
     # All groups are one cluster, which k-means has not chosen.
-    one_cluster = pd.Series(0, placed.index)
-    null = exchange_null(placed, 1, rng)
-    test = axis_tests(placed, one_cluster, null=null).loc[0]
-
-    like = over_words(ratings, words)
+    one_cluster = pd.Series(0, points.index)
+    null = exchange_null(points, 1, rng)
+    test = axis_tests(points, one_cluster, null=null).loc[0]
     columns = ["n", *AXES, "difference", "low", "high", "p_exchanged", "p_least"]
-    return test[columns].to_dict() | {
-        "low_like": like.low,
-        "high_like": like.high,
-        "p_like": like.p,
-        "reason": like.reason,
-    }
+    numbers = test[columns].to_dict()
+
+    words_like_these = over_words(ratings, words)
+    numbers["low_like"] = words_like_these.low
+    numbers["high_like"] = words_like_these.high
+    numbers["p_like"] = words_like_these.p
+    numbers["reason"] = words_like_these.reason
+    return numbers
 
 
 def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
@@ -437,6 +437,7 @@ def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
     """
     table = corrected_over_maps(tests, "p_exchanged")
     table["p_like_holm"] = table.groupby("model").p_like.transform(adjust, "holm")
+
     columns = [
         *MAP,
         "n",
@@ -473,7 +474,9 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
         ``low``, ``high`` and ``p`` of a paired t-test over groups.
     """
     both = pd.concat([_lean(listed), _lean(one_by_one)], axis=1, join="inner").dropna()
+    # One row per group: turned, the columns come one by one.
     of_list, word_by_word = both.to_numpy().T
+
     test = paired_test(of_list, word_by_word)
     return {
         "groups": len(both),
@@ -531,8 +534,9 @@ def people() -> pd.DataFrame:
         Index ``group``, as Table 2 names it; both axes, which the groups of a cluster share.
     """
     table = published.load("stereomap", 2)
-    table = table[table.source.str.startswith("Fiske")]
-    return table.set_index("group").rename(columns=str.capitalize)[AXES]
+    is_of_people = table.source.str.startswith("Fiske")
+    by_group = table[is_of_people].set_index("group")
+    return by_group.rename(columns=str.capitalize)[AXES]
 
 
 def beside_people(
@@ -561,20 +565,23 @@ def beside_people(
     """
     human = people()
     named = means.set_axis(_names_in_table2(means.index))
+    is_compared = named.index.isin(human.index)
     if same_name:
-        named = named[named.index.str.casefold() == means.index.str.casefold()]
-    named = named[named.index.isin(human.index)].dropna(subset=AXES)
+        is_compared &= named.index.str.casefold() == means.index.str.casefold()
+    compared = named[is_compared].dropna(subset=AXES)
     # Any two points have the same shape as any two others.
-    if len(named[AXES].drop_duplicates()) < 3:
+    if len(compared[AXES].drop_duplicates()) < 3:
         raise ValueError("it shares fewer than three different positions with people's map")
-    numbers = statistics.agreement(named, human, rng)
+
+    numbers = statistics.agreement(compared, human, rng)
     if not same_name:
         return numbers
 
     # These groups share few positions, of which no order could be significant.
     without_p = {}
     for name, number in numbers.items():
-        if not name.startswith(("p ", "p_")) and name != "p":
+        is_p = name == "p" or name.startswith(("p ", "p_"))
+        if not is_p:
             without_p[name] = number
     return without_p
 
@@ -600,6 +607,7 @@ def with_structure(means: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
         names = []
         for name, prompt in stimuli.prompts("ORIGINAL").items():
             if prompt.construct == part:
+                # The column has the name of the prompt without its version.
                 names.append(name.split("/")[1])
         parts[part] = by_group[names].mean(axis=1)
     return means.assign(**parts)
@@ -630,9 +638,7 @@ def by_cluster(means: pd.DataFrame, labels: pd.Series, scores: Sequence[str]) ->
     return pd.concat(parts, names=["score", "cluster"]).reset_index()
 
 
-def most_probable_lists(
-    chosen: pd.DataFrame, means: Mapping[tuple[str, str], pd.DataFrame]
-) -> pd.DataFrame:
+def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
     """Count the groups that share a most probable list of ratings, and place them on the map.
 
     Parameters
@@ -649,18 +655,25 @@ def most_probable_lists(
         ``model``, ``version``, ``list`` (the ratings as a text), ``groups`` and the mean position
         of these groups on both axes; the most frequent list of a model comes first.
     """
-    numbers = chosen.dropna().assign(list=lambda rows: rows.chosen.astype(int).astype(str))
-    lists = numbers.groupby(["model", "version", "group"], sort=False).list.agg(" ".join)
+    numbers = chosen.dropna()
+    digits = numbers.chosen.astype(int).astype(str)
+    by_group = numbers.assign(list=digits).groupby([*MAP, "group"], sort=False)
+    lists = by_group.list.agg(" ".join)
 
     tables = {}
-    for key, of_map in lists.groupby(level=["model", "version"], sort=False):
-        placed = means[key].join(of_map.droplevel(["model", "version"])).groupby("list")
-        axes = {axis: (axis, "mean") for axis in AXES}
-        table = placed.agg(groups=("rounds", "size"), **axes)
+    for key, of_map in lists.groupby(level=MAP, sort=False):
+        list_of_group = of_map.droplevel(MAP)
+        by_list = means[key].join(list_of_group).groupby("list")
+        table = by_list.agg(
+            groups=("rounds", "size"),
+            Competence=("Competence", "mean"),
+            Warmth=("Warmth", "mean"),
+        )
         tables[key] = table.sort_values("groups", ascending=False, kind="stable")
+
     if not tables:
-        return pd.DataFrame(columns=["model", "version", "list", "groups", *AXES])
-    return pd.concat(tables, names=["model", "version"]).reset_index()
+        return pd.DataFrame(columns=[*MAP, "list", "groups", *AXES])
+    return pd.concat(tables, names=MAP).reset_index()
 
 
 def coldest(positions: pd.DataFrame) -> tuple[str, str]:
@@ -679,10 +692,12 @@ def coldest(positions: pd.DataFrame) -> tuple[str, str]:
         The group.
     """
     warmth = positions.Warmth.xs("EXTENDED", level="version")
+
     models = warmth.index.get_level_values("model")
     is_real = ~models.map(is_calibrant).astype(bool)
     if is_real.any():
         warmth = warmth[is_real]
+    # The index is of models and groups.
     return warmth.idxmin()
 
 

@@ -13,9 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from ingroup.models import is_calibrant, planted_file
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.design import FIRST
+from ingroup.studies.stereomap.maps import Map
 from ingroup.studies.stereomap.statistics import AXES
-
-Map = tuple[str, str]  # a model and a version of the prompts
 
 
 class Position(NamedTuple):
@@ -126,8 +125,10 @@ def sides(planted: Planted, means: pd.DataFrame) -> pd.DataFrame:
         Index ``group``; ``Cluster planted``, and each axis ``planted`` and ``here``, in points.
     """
     positions = [planted.position(group) for group in means.index]
-    wanted = pd.DataFrame(positions, means.index).rename(columns=str.capitalize)
-    return wanted.add_suffix(" planted").join(means[AXES].add_suffix(" here"))
+    planted_side = pd.DataFrame(positions, means.index).rename(columns=str.capitalize)
+    planted_side = planted_side.add_suffix(" planted")
+    side_here = means[AXES].add_suffix(" here")
+    return planted_side.join(side_here)
 
 
 def planted_map(
@@ -152,14 +153,19 @@ def planted_map(
         Index ``group``; both axes, in points.
     """
     words = stimuli.words(version)
-    own = ratings[["group", "round"]].copy()
+    planted_ratings = ratings[["group", "round"]].copy()
     for word in words.word:
-        prompt = FIRST if version == "EXTENDED" else f"ORIGINAL/{word}"
-        # In ORIGINAL a word is the name of a prompt, whose rating has no word.
-        name = word if version == "EXTENDED" else "Rating"
-        own[word] = [planted.rating(group, prompt, name) for group in ratings.group]
-    own = own.where(ratings[own.columns].notna())
-    scores = statistics.round_scores(own, words, incomplete)
+        prompt = FIRST
+        name = word
+        if version == "ORIGINAL":
+            # Here a word is the name of a prompt, whose rating has no word.
+            prompt = f"ORIGINAL/{word}"
+            name = "Rating"
+        planted_ratings[word] = [planted.rating(group, prompt, name) for group in ratings.group]
+
+    is_rated = ratings[planted_ratings.columns].notna()
+    planted_ratings = planted_ratings.where(is_rated)
+    scores = statistics.round_scores(planted_ratings, words, incomplete)
     return statistics.group_means(scores)[AXES]
 
 
@@ -187,25 +193,37 @@ def recovery(
         ``r``, all in points but for r; ``adjusted Rand`` of the planted clusters and those here;
         ``clusters that differ`` significantly. NaN where only one position or cluster is planted.
     """
-    # Both sides get the same columns, as pandas subtracts by name.
-    planted_axes = both[[f"{axis} planted" for axis in AXES]].set_axis(AXES, axis=1)
-    row = {"pipeline": (through - planted_axes).abs().max(axis=None)}
-    difference = both[[f"{axis} here" for axis in AXES]].set_axis(AXES, axis=1) - planted_axes
+    planted_axes = _axes(both, "planted")
+    axes_here = _axes(both, "here")
+    pipeline_error = (through - planted_axes).abs()
+    row = {"pipeline": pipeline_error.max(axis=None)}
+
+    difference = axes_here - planted_axes
     for axis in AXES:
-        row[f"error, {axis}"] = np.sqrt((difference[axis] ** 2).mean())
+        mean_square = (difference[axis] ** 2).mean()
+        row[f"error, {axis}"] = np.sqrt(mean_square)
     for axis in AXES:
         row[f"largest difference, {axis}"] = difference[axis].abs().max()
     for axis in AXES:
         # The null calibrant's map is one point, with which nothing correlates.
-        varies = planted_axes[axis].nunique() > 1
-        r = planted_axes[axis].corr(both[f"{axis} here"]) if varies else np.nan
+        r = np.nan
+        if planted_axes[axis].nunique() > 1:
+            r = planted_axes[axis].corr(axes_here[axis])
         row[f"r of {axis}"] = r
 
     clusters = both["Cluster planted"]
-    rand = adjusted_rand_score(clusters[labels.index], labels)
-    row["adjusted Rand"] = rand if clusters.nunique() > 1 else np.nan
+    rand = np.nan
+    if clusters.nunique() > 1:
+        rand = adjusted_rand_score(clusters[labels.index], labels)
+    row["adjusted Rand"] = rand
     row["clusters that differ"] = (tests.finding == "significant").sum()
     return row
+
+
+def _axes(both: pd.DataFrame, side: str) -> pd.DataFrame:
+    """One side of the table of `sides`, under the names of the axes: pandas subtracts by name."""
+    columns = [f"{axis} {side}" for axis in AXES]
+    return both[columns].set_axis(AXES, axis=1)
 
 
 def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
@@ -262,10 +280,10 @@ def compare(
         if not is_calibrant(model):
             continue
 
-        plan = Planted(planted_file(model))
-        both = sides(plan, means[key])
+        planted = Planted(planted_file(model))
+        both = sides(planted, means[key])
         # The planted ratings take the same way through scores and means as those of the model.
-        through = planted_map(plan, ratings[key], version, incomplete)
+        through = planted_map(planted, ratings[key], version, incomplete)
         numbers = recovery(both, through, of_map, tests[key])
         of_groups[key] = both
         rows.append({"model": model, "version": version, **numbers})

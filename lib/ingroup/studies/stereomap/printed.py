@@ -12,14 +12,13 @@ from ingroup import dictionary, published
 from ingroup.models import label
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.clustering import Clusters
+from ingroup.studies.stereomap.maps import Map
 from ingroup.studies.stereomap.statistics import AXES, extremes
 
 FISKE = "Fiske et al. (2002)"
 TABLES = {"ORIGINAL": 2, "EXTENDED": 5}  # the table that prints the map of each version
 ENDS = ["Traditional", "Conservative", "Wealthy", "High-status"]  # the words of Table 9
-CELLS = ["group", "centroid", "sign_as_printed"]
-
-Map = tuple[str, str]
+CELLS = ["group", "centroid", "sign_as_printed"]  # columns of a source in Tables 2 and 5
 
 
 def cluster_lists(
@@ -38,48 +37,69 @@ def cluster_lists(
     -------
     DataFrame
         One row per group and ``source``, a model or `FISKE` (if there is a map of ORIGINAL):
-        ``row``, ``group``, ``cluster``; ``centroid`` and ``sign_as_printed`` in the first row of a
-        cluster; ``printed``, whether the paper's table has the group; ``model``; ``version``.
+        ``row``, ``group``, ``cluster``; ``centroid`` and ``sign_as_printed``, "" but in the first
+        row of a cluster; ``printed``, whether the paper's table has the group; ``model``;
+        ``version``.
     """
-    lists = [_cluster_list(key, labels[key], tests[key]) for key in labels]
-    if any(version == "ORIGINAL" for _, version in labels):
-        lists.insert(0, _people_list())
-
+    lists = []
+    versions = [version for _, version in labels]
+    if "ORIGINAL" in versions:
+        lists.append(_people_list())
+    for key, clusters in labels.items():
+        groups = _cluster_list(key, clusters, tests[key])
+        lists.append(groups)
     table = pd.concat(lists, ignore_index=True)
-    in_map = table.groupby(["source", "version", "printed"], sort=False)
-    table.insert(0, "row", in_map.cumcount() + 1)
+
+    # Groups that the paper prints and those it does not print are numbered apart.
+    numbered = table.groupby(["source", "version", "printed"], sort=False)
+    table.insert(0, "row", numbered.cumcount() + 1)
     return table
 
 
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
-    """The groups of one map by cluster, those that the paper's table has first."""
+    """The groups of one map by cluster, in each cluster those of the paper's table first."""
     model, version = key
-    # Print and groups.csv differ in the capitals of some names.
-    in_print = published.load("stereomap", TABLES[version]).group.str.casefold()
     rows = labels.rename("cluster").rename_axis("group").reset_index()
-    rows["printed"] = rows.group.str.casefold().isin(in_print)
+    # Print and groups.csv differ in the capitals of some names.
+    table = published.load("stereomap", TABLES[version])
+    names_in_print = table.group.str.casefold()
+    rows["printed"] = rows.group.str.casefold().isin(names_in_print)
     rows = rows.sort_values(["cluster", "printed"], ascending=[True, False], kind="stable")
 
-    side = np.where(tests.difference > 0, ">", "<")
-    conditions = [tests.finding == "significant", tests.finding == "not significant"]
-    sign = pd.Series(np.select(conditions, [side, "="], "?"), tests.index)
-    competence, warmth = (tests[axis].map("{:.2f}".format) for axis in AXES)
-    rows["centroid"] = _in_first_row("(" + competence + sign + warmth + ")", rows.cluster)
-    rows["sign_as_printed"] = _in_first_row(tests.sign, rows.cluster)
+    # The first row of a cluster says what holds for all its groups.
+    is_first = ~rows.cluster.duplicated()
+    centroids = rows.cluster.map(_centroid_texts(tests))
+    signs = rows.cluster.map(tests.sign)
+    rows["centroid"] = centroids.where(is_first, "")
+    rows["sign_as_printed"] = signs.where(is_first, "")
     return rows.assign(source=model, model=model, version=version)
 
 
-def _in_first_row(texts: pd.Series, clusters: pd.Series) -> pd.Series:
-    """The text of each cluster in the row of its first group, "" in the others."""
-    return clusters.map(texts).mask(clusters.duplicated(), "")
+def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
+    """The centroid of each cluster as the paper writes it, such as "(3.21>2.50)".
+
+    "=" stands where competence and warmth do not differ significantly, and "?" where the test had
+    too few groups to find a difference.
+    """
+    is_significant = tests.finding == "significant"
+    is_not_significant = tests.finding == "not significant"
+    larger_side = np.where(tests.difference > 0, ">", "<")
+    signs = np.select([is_significant, is_not_significant], [larger_side, "="], "?")
+
+    competence = tests.Competence.map("{:.2f}".format)
+    warmth = tests.Warmth.map("{:.2f}".format)
+    return "(" + competence + signs + warmth + ")"
 
 
 def _people_list() -> pd.DataFrame:
     """The groups as people placed them, the first columns of Table 2."""
-    rows = published.load("stereomap", 2)
-    rows = rows[rows.source == FISKE].rename(columns={"cluster_order": "cluster"})
-    cells = "(" + rows.competence_printed + rows.sign + rows.warmth_printed + ")"
-    rows["centroid"] = cells.mask(rows.cluster.duplicated(), "")
+    table = published.load("stereomap", 2)
+    is_of_people = table.source == FISKE
+    rows = table[is_of_people].rename(columns={"cluster_order": "cluster"})
+    centroids = "(" + rows.competence_printed + rows.sign + rows.warmth_printed + ")"
+    is_first = ~rows.cluster.duplicated()
+    rows["centroid"] = centroids.where(is_first, "")
+
     rows = rows[["group", "cluster", "centroid", "source"]]
     return rows.assign(printed=True, sign_as_printed="", model=np.nan, version="ORIGINAL")
 
@@ -97,11 +117,12 @@ def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         `CELLS` by source; "" where a source has fewer groups than another.
     """
-    own = lists[lists.printed]
-    own = own.assign(row=own.groupby("source").cumcount() + 1)
-    wide = own.pivot(index="row", columns="source", values=CELLS).swaplevel(axis=1)
+    printed = lists[lists.printed]
+    wide = printed.pivot(index="row", columns="source", values=CELLS)
+    wide = wide.swaplevel(axis=1)
     # `pivot` sorts: sources and cells go back into the order of print.
-    columns = pd.MultiIndex.from_product([own.source.unique(), CELLS])
+    sources = printed.source.unique()
+    columns = pd.MultiIndex.from_product([sources, CELLS])
     return wide.reindex(columns=columns).fillna("")
 
 
@@ -138,8 +159,11 @@ def stars(p: pd.Series) -> pd.Series:
     Series
         ``***`` below .001, ``**`` below .01, ``*`` below .05, else "".
     """
-    count = sum((p < level).astype(int) for level in (0.05, 0.01, 0.001))
-    return count.map("*".__mul__)
+    marks = pd.Series("", p.index, dtype=object)
+    for level in (0.05, 0.01, 0.001):
+        is_below = p < level
+        marks = marks.mask(is_below, marks + "*")
+    return marks
 
 
 def table8(correlations: pd.DataFrame) -> pd.DataFrame:
@@ -155,17 +179,20 @@ def table8(correlations: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Predictors by model and outcome; a text such as ``0.71*** | **``, "" without a correlation.
     """
-    marks = stars(correlations.p) + " | " + stars(correlations.p_holm)
-    cell = correlations.rho.map("{:.2f}".format) + marks
-    table = correlations.assign(cell=cell.where(correlations.rho.notna(), ""))
-    wide = table.pivot(index="predictor", columns=["model", "outcome"], values="cell")
-    columns = pd.MultiIndex.from_frame(table[["model", "outcome"]].drop_duplicates())
+    rho = correlations.rho
+    of_paper = stars(correlations.p)
+    of_holm = stars(correlations.p_holm)
+    cells = rho.map("{:.2f}".format) + of_paper + " | " + of_holm
+    table = correlations.assign(cell=cells.where(rho.notna(), ""))
+
+    names = ["model", "outcome"]
+    wide = table.pivot(index="predictor", columns=names, values="cell")
+    # `pivot` sorts: rows and columns go back into the order of the paper.
+    columns = pd.MultiIndex.from_frame(table[names].drop_duplicates())
     return wide.loc[table.predictor.unique(), columns]
 
 
-def ratings_of_ends(
-    ratings: Mapping[Map, pd.DataFrame],
-) -> dict[str, pd.DataFrame]:
+def ratings_of_ends(ratings: Mapping[Map, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Select the ratings that have the words of Table 9.
 
     Parameters
@@ -180,7 +207,8 @@ def ratings_of_ends(
     """
     of_words = {}
     for (model, version), table in ratings.items():
-        if version == "EXTENDED" and set(ENDS) <= set(table):
+        has_all = set(table).issuperset(ENDS)
+        if version == "EXTENDED" and has_all:
             of_words[model] = table
     return of_words
 
@@ -224,10 +252,16 @@ def table9(extremes: pd.DataFrame) -> pd.DataFrame:
         Ranks by word: the group, its mean, its variance over rounds in parentheses, and how many
         groups are tied.
     """
-    tied = (", " + extremes.tied.astype(str) + " tied").where(extremes.tied > 1, "")
-    variance = extremes["variance"].map(" ({:.2f})".format).where(extremes["variance"].notna(), "")
-    mean = extremes["mean"].map("{:.2f}".format)
-    table = extremes.assign(cell=extremes.group + " " + mean + variance + tied)
+    means = extremes["mean"].map(" {:.2f}".format)
+    variances = extremes["variance"].map(" ({:.2f})".format)
+    has_variance = extremes["variance"].notna()
+    ties = extremes["tied"].map(", {} tied".format)
+    is_tied = extremes["tied"] > 1
+
+    cells = extremes.group + means
+    cells += variances.where(has_variance, "")
+    cells += ties.where(is_tied, "")
+    table = extremes.assign(cell=cells)
     wide = table.pivot(index=["model", "end", "rank"], columns="word", values="cell")
     return wide.reindex(index=table.model.unique(), columns=ENDS, level="model")
 
@@ -235,36 +269,50 @@ def table9(extremes: pd.DataFrame) -> pd.DataFrame:
 def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -> pd.Index:
     """Names as a source's rows of a printed table spell them, whatever their case and spaces."""
     table = published.load("stereomap", number)
-    whose = "source" if "source" in table else "model"
-    in_print = table[column][table[whose] == source]
-    known = {}
+    column_of_source = "source" if "source" in table else "model"
+    is_of_source = table[column_of_source] == source
+    in_print = table[column][is_of_source]
+
     # The printed names come last, so that their spelling wins.
+    spelling = {}
     for name in [*names, *in_print]:
-        known[name.replace(" ", "").lower()] = name
-    spelt = [known[name.replace(" ", "").lower()] for name in names]
+        spelling[_folded(name)] = name
+    spelt = [spelling[_folded(name)] for name in names]
     return pd.Index(spelt, name=column)
+
+
+def _folded(name: str) -> str:
+    """A name in lower case without spaces."""
+    return name.replace(" ", "").lower()
 
 
 def _equal_pairs(number: int, source: str | None) -> pd.Series:
     """Groups of Table 2 or 5 whose printed competence is the warmth, to the last digit."""
     table = published.load("stereomap", number)
-    table = table[(table.source == source) & table.competence.notna()]
-    return table.group[table.competence_printed == table.warmth_printed]
+    rows = table[table.source == source]
+    rows = rows[rows.competence.notna()]
+    is_equal = rows.competence_printed == rows.warmth_printed
+    return rows.group[is_equal]
 
 
 def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -> pd.DataFrame:
     """Centroids by group, as Tables 2 and 5 spell groups, with the slip of the released code."""
     labels = clusters.labels
-    own = clusters.centroids[AXES].reindex(labels).set_axis(labels.index)
-    # The columns of Table 5 do not agree on the names of these two groups.
-    second_names = {"Elderly": "Elderly people", "Women": "Woman"} if number == 5 else {}
-    again = own[own.index.isin(list(second_names))].rename(second_names)
-    own = pd.concat([own, again])
-    own = own.set_axis(_spelt(own.index, number, "group", source))
+    centroids = clusters.centroids[AXES].reindex(labels)
+    centroids = centroids.set_axis(labels.index)
+    if number == 5:
+        # The columns of Table 5 do not agree on the names of these two groups.
+        second_names = {"Elderly": "Elderly people", "Women": "Woman"}
+        has_second_name = centroids.index.isin(list(second_names))
+        renamed = centroids[has_second_name].rename(second_names)
+        centroids = pd.concat([centroids, renamed])
+    groups = _spelt(centroids.index, number, "group", source)
+    centroids = centroids.set_axis(groups)
 
-    slips = own.index.isin(_equal_pairs(number, source))
-    own.loc[slips, "Competence"] = own.loc[slips, "Warmth"]
-    return own
+    # Where the print has the warmth twice, the number beside it is the warmth, too.
+    is_slip = groups.isin(_equal_pairs(number, source))
+    competence = centroids.Competence.mask(is_slip, centroids.Warmth)
+    return centroids.assign(Competence=competence)
 
 
 def numbers_of(
@@ -295,21 +343,25 @@ def numbers_of(
     sources = []
     for version, number in TABLES.items():
         if (model, version) in clusters:
-            own = _centroids_as_printed(number, clusters[model, version], source)
-            sources += [(number, axis.lower(), own[axis]) for axis in AXES]
+            centroids = _centroids_as_printed(number, clusters[model, version], source)
+            for axis in AXES:
+                sources.append((number, axis.lower(), centroids[axis]))
 
     if model in correlations:
         # Table 8 has another word for this feeling.
         table = correlations[model].replace({"predictor": {"Admire": "Admiration"}})
-        outcome = _spelt(table.outcome, 8, "behavior", source)
-        sources.append((8, "spearman_rho", table.set_index(["predictor", outcome]).rho))
+        behaviours = _spelt(table.outcome, 8, "behavior", source)
+        rhos = table.set_index(["predictor", behaviours]).rho
+        sources.append((8, "spearman_rho", rhos))
 
     if model in ratings:
         by_group = ratings[model].groupby("group")[ENDS]
-        for name, ends in (("mean", by_group.mean()), ("variance", by_group.var())):
-            ends = ends.set_axis(_spelt(ends.index, 9, "group", source))
-            ends = ends.set_axis(_spelt(ENDS, 9, "dimension", source), axis=1)
-            sources.append((9, name, ends.unstack()))
+        words = _spelt(ENDS, 9, "dimension", source)
+        tables = {"mean": by_group.mean(), "variance": by_group.var()}
+        for column, table in tables.items():
+            groups = _spelt(table.index, 9, "group", source)
+            table = table.set_axis(groups).set_axis(words, axis=1)
+            sources.append((9, column, table.unstack()))
     return sources
 
 
@@ -328,10 +380,13 @@ def marked(versus: pd.DataFrame) -> pd.DataFrame:
     """
     marks = []
     for row in versus.itertuples():
-        source = published.model_of("stereomap", row.model)
-        is_map = row.table in TABLES.values()
-        is_equal = is_map and row.row in set(_equal_pairs(row.table, source))
-        marks.append("the print has C = W" if is_equal else "")
+        mark = ""
+        if row.table in TABLES.values():
+            source = published.model_of("stereomap", row.model)
+            equal_pairs = _equal_pairs(row.table, source)
+            if equal_pairs.eq(row.row).any():
+                mark = "the print has C = W"
+        marks.append(mark)
     return versus.assign(mark=marks)
 
 
@@ -351,7 +406,7 @@ def numbers_of_words(
     model : str
         The model.
     traits : DataFrame
-        ``model`` and ``keyword``, as often as it was given.
+        ``model`` and ``keyword``, one row for each time that a reply has it.
     lexicon : Lexicon
         The dictionary.
     mappings : dict
@@ -376,30 +431,32 @@ def numbers_of_words(
     coverage = _coverage_as_printed(keywords, lexicon, mappings)
     sources: list[tuple] = [(15, "coverage_pct", coverage)]
 
-    own = sensitivity.loc[[model]].droplevel("model")
-    own = own.dropna(axis=1, how="all")
-    of_paper = own.loc[stimuli.ablations()[0]]
+    by_prompt = sensitivity.loc[[model]].droplevel("model")
+    by_prompt = by_prompt.dropna(axis=1, how="all")
+    paper_prompt = stimuli.ablations()[0]
+    of_paper = by_prompt.loc[paper_prompt]
     for end in ("mean", "max"):
         variation = {}
         for axis in AXES:
-            variation[axis] = of_paper.get(f"{axis} CV {end}, all rounds")
-        by_axis = pd.Series(variation, dtype=float)
-        sources.append((13, f"cv_{end}", by_axis.rename_axis("dimension")))
+            name = f"{axis} CV {end}, all rounds"
+            variation[axis] = of_paper.get(name)
+        by_axis = pd.Series(variation, dtype=float).rename_axis("dimension")
+        sources.append((13, f"cv_{end}", by_axis))
 
     if source == ablated:
-        sources.append((14, "value", _table14_as_printed(own)))
-        is_own = between_prompts.model == model
-        by_form = between_prompts[is_own].set_index("prompt")
-        by_form = by_form.rename_axis("prompt_type")
+        by_metric = _table14_as_printed(by_prompt)
+        sources.append((14, "value", by_metric))
+        of_model = between_prompts[between_prompts.model == model]
+        by_form = of_model.set_index("prompt").rename_axis("prompt_type")
         sources.append(("appendix_l", "cv_mean", by_form.cv_mean))
     return sources
 
 
-def _table14_as_printed(own: pd.DataFrame) -> pd.Series:
+def _table14_as_printed(by_prompt: pd.DataFrame) -> pd.Series:
     """The numbers of one model by prompt and metric, under the names of Table 14."""
     # Table 13 has the variation over all rounds.
-    over_all_rounds = own.columns.str.endswith("all rounds")
-    table = own.loc[:, ~over_all_rounds]
+    over_all_rounds = by_prompt.columns.str.endswith("all rounds")
+    table = by_prompt.loc[:, ~over_all_rounds]
 
     metrics = table.columns.str.lower().str.replace(" ", "_")
     table = table.set_axis(metrics, axis=1)
@@ -412,11 +469,11 @@ def _coverage_as_printed(
 ) -> pd.Series:
     """Percentage of keywords that each of the paper's three stages covers."""
     lemmas = dictionary.lemmatizer("paper")
-    found = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
-    covered = dictionary.coverage(found.assign(model=""), by="model")
+    looked_up = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
+    # All keywords are of one model, whose name does not matter here.
+    covered = dictionary.coverage(looked_up.assign(model=""), by="model")
     is_printed = covered.printed_stage != ""
-    by_stage = covered[is_printed].set_index("printed_stage")
-    by_stage = by_stage.rename_axis("stage")
+    by_stage = covered[is_printed].set_index("printed_stage").rename_axis("stage")
     return by_stage.coverage_pct
 
 
@@ -437,14 +494,15 @@ def table13(sensitivity: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """
     printed = published.load("stereomap", 13)
     table = printed.pivot(index="model", columns="dimension", values="cv_mean")
-    paper = stimuli.ablations()[0]
+
+    paper_prompt = stimuli.ablations()[0]
     # Table 13 names its columns by the axes.
-    names = [f"{axis} CV mean, all rounds" for axis in table]
+    columns_here = [f"{axis} CV mean, all rounds" for axis in table]
     for model in models:
-        if (model, paper) in sensitivity.index:
-            row = sensitivity.loc[(model, paper), names]
-            table.loc[f"{label(model)} (here)"] = row.to_numpy()
+        if (model, paper_prompt) in sensitivity.index:
+            numbers = sensitivity.loc[(model, paper_prompt), columns_here]
+            name = f"{label(model)} (here)"
+            table.loc[name] = numbers.to_numpy()
 
     # A model of one round has no variation.
-    table = table.astype(float)
-    return table.dropna()
+    return table.astype(float).dropna()

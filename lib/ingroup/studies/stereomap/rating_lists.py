@@ -463,21 +463,22 @@ def _labelled(line: _Line) -> list[_Reading]:
     """Readings of a line that begins with a label."""
     pairs = _labels_with_numbers(line)
     claims = _claims(line.numbers)
-    starts = [label.start for label, _ in pairs]
-    starts.append(len(line.text))
+    # A label with a number has the line up to the next such label.
+    boundaries = [label.start for label, _ in pairs]
+    boundaries.append(len(line.text))
 
     # "Friendly: they seem kind, so I would rate them a 4" is read like a sentence.
     readings = []
     for claim in claims:
-        if claim.start < starts[0]:
+        if claim.start < boundaries[0]:
             readings.append(_Reading(line.labels[0].word, _SENTENCE, claim.rating))
 
-    for (label, number), next_start in zip(pairs, starts[1:], strict=True):
+    for (label, number), boundary in zip(pairs, boundaries[1:], strict=True):
         readings.append(_Reading(label.word, _LABEL, number.rating))
 
         # Other numbers in the same sentence leave open which one is meant.
-        sentence_end = _SENTENCE_END.search(line.text, number.end, next_start)
-        end = sentence_end.start() if sentence_end else next_start
+        sentence_end = _SENTENCE_END.search(line.text, number.end, boundary)
+        end = sentence_end.start() if sentence_end else boundary
         for rival in claims:
             if number.start < rival.start < end:
                 readings.append(_Reading(label.word, _LABEL, rival.rating))
@@ -511,6 +512,7 @@ def _in_sentences(line: _Line) -> list[_Reading]:
     """Readings of a line that does not begin with a label, sentence by sentence."""
     claims = _claims(line.numbers)
     ends = [match.end() for match in _SENTENCE_END.finditer(line.text)]
+
     readings = []
     for start, end in pairwise([0, *ends, len(line.text)]):
         sentence = _Line(
@@ -556,6 +558,7 @@ def _in_sentence(sentence: _Line) -> list[_Reading]:
 
 def _neighbours(left: Sequence, right: Sequence) -> Iterator[tuple]:
     """Spans of `left` that are followed by one of `right` without another of `left` between."""
+    # Labels and numbers are told apart by their types.
     kind = type(left[0])
     spans = sorted([*left, *right], key=attrgetter("start"))
     for span, following in pairwise(spans):

@@ -15,7 +15,7 @@ from ingroup.studies.stereomap import stimuli
 DOCUMENT = ["model", "of", "name"]
 
 
-def given(replies: pd.DataFrame) -> pd.DataFrame:
+def list_reasons(replies: pd.DataFrame) -> pd.DataFrame:
     """List the reasons that replies give.
 
     Parameters
@@ -44,7 +44,7 @@ def documents(
     Parameters
     ----------
     reasons : DataFrame
-        From `given`.
+        From `list_reasons`.
     placed : DataFrame
         The reasons with the ``cluster`` of their group, from `clustering.placed`.
     way : {"sound", "released"}
@@ -60,10 +60,10 @@ def documents(
     names = pd.unique(forms.to_numpy().ravel())
 
     texts = {}
-    for model, own in reasons.groupby("model", sort=False):
+    for model, of_model in reasons.groupby("model", sort=False):
         # One document per value of a column: all reasons have the same value of "all".
         rows_by_column = {
-            "all": own.assign(all="all groups"),
+            "all": of_model.assign(all="all groups"),
             "cluster": placed[placed.model == model],
         }
         for column, rows in rows_by_column.items():
@@ -97,7 +97,7 @@ def examples(reasons: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
     Parameters
     ----------
     reasons : DataFrame
-        From `given`.
+        From `list_reasons`.
     groups : sequence of str
         The groups.
 

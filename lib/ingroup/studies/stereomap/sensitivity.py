@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup.studies.stereomap import statistics, stimuli
-from ingroup.studies.stereomap.answers import rating_table, spoken
+from ingroup.studies.stereomap.answers import rating_table, remarks
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.statistics import AXES
 
@@ -51,7 +51,7 @@ def variation(rated: pd.DataFrame, rounds: int, incomplete: str) -> dict[str, fl
     -------
     dict
         The mean and the largest coefficient of variation of each axis over groups
-        (``Competence CV mean`` ...), NaN of a single round.
+        (``Competence CV mean`` ...), NaN where no group has two rounds with a score.
     """
     try:
         table = statistics.variation(axis_scores(rated, incomplete), AXES, rounds)
@@ -97,14 +97,17 @@ def table14_row(
     if all_rounds:
         for name, number in variation(rated, all_rounds, incomplete).items():
             row[f"{name}, all rounds"] = number
-    # A refusal has words as well, but they are no reasons.
+
+    # A refusal has words as well, but they are not reasons.
     has_no_answer = written.status.isin(["refused", "cut", "failed"])
-    texts = spoken(written[~has_no_answer])
+    texts = remarks(written[~has_no_answer])
     row |= statistics.reason_diversity(texts, per_group=rounds)
+
     # A reply that was cut or failed may have been a refusal: it is in no share, as in Figure 5.
     is_known = ~written.status.isin(["cut", "failed"])
-    refused = written.status[is_known].eq("refused")
-    return row | {"refuse to answer": 100 * refused.mean()}
+    is_refused = written.status[is_known].eq("refused")
+    row["refuse to answer"] = 100 * is_refused.mean()
+    return row
 
 
 def between_prompts(
@@ -202,6 +205,8 @@ def by_prompt(
             incomplete,
             all_rounds if form == paper else 0,
         )
+
+    # Each row is a column here, so the table is turned.
     return pd.DataFrame(rows).T.rename_axis(["model", "prompt"])
 
 
@@ -242,7 +247,10 @@ def table_of_forms(varied: Mapping[tuple[str, str], pd.DataFrame]) -> pd.DataFra
     if not varied:
         index = pd.MultiIndex.from_tuples([], names=["model", "prompt"])
         return pd.DataFrame(index=index, columns=["cv_mean"], dtype=float)
-    return pd.concat(varied, names=["model", "prompt"]).droplevel(2)
+
+    table = pd.concat(varied, names=["model", "prompt"])
+    # The third level numbers the rows of each table.
+    return table.droplevel(2)
 
 
 def mean_of_axes(varied: pd.DataFrame) -> pd.DataFrame:

@@ -207,16 +207,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     }
     table = pd.concat(ends, names=["end"]).reset_index()
     table["rank"] = 1 + table.groupby("end").cumcount()
-    columns = [
-        "end",
-        "rank",
-        "group",
-        "mean",
-        "variance",
-        "rounds",
-        "tied",
-    ]
-    return table[columns]
+    return table[["end", "rank", "group", "mean", "variance", "rounds", "tied"]]
 
 
 def agreement(
@@ -286,16 +277,15 @@ def agreement(
     # The first two columns are the model's axes, the others people's.
     model_map, human_map = np.split(both.to_numpy(), 2, axis=1)
 
-    # Each group takes the position of the centroid that an order gives to its cluster.
     centroids, cluster = np.unique(human_map, axis=0, return_inverse=True)
     orders_of_centroids = _orders(len(centroids), n_permutations, rng)
     # The shape is (order, centroid, axis).
     permuted_centroids = centroids[orders_of_centroids]
+    # Each group takes the position of the centroid that an order gives to its cluster.
+    maps_by_centroid = permuted_centroids[:, cluster.ravel()]
     orders_of_groups = _orders(len(both), n_permutations, rng)
-    nulls = [
-        _distances(model_map, permuted_centroids[:, cluster.ravel()]),
-        _distances(model_map, human_map[orders_of_groups]),
-    ]
+    maps_by_group = human_map[orders_of_groups]
+    nulls = [_distances(model_map, maps_by_centroid), _distances(model_map, maps_by_group)]
 
     # The first order of each null is the identity, so the first distance is the observed one.
     observed = nulls[0][0]
@@ -303,19 +293,22 @@ def agreement(
     if not np.isnan(observed):
         p = max(np.mean(null <= null[0] + TINY) for null in nulls)
 
-    model_values = _by_axis(model_map)
-    orders_of_values = _by_axis(permuted_centroids[:, cluster.ravel()])
     # A map that knows only good and bad has its valence on both axes.
-    valence = np.stack([model_values["Valence"]] * 2, axis=-1)
-    distance_of_valence = _distances(valence, human_map[None])[0]
+    model_values = _by_axis(model_map)
+    valence = model_values["Valence"]
+    map_of_valence = np.stack([valence, valence], axis=-1)
+    (distance_of_valence,) = _distances(map_of_valence, human_map[np.newaxis])
 
     rhos = {}
     ps = {}
+    permuted_values = _by_axis(maps_by_centroid)
     for axis, values in model_values.items():
-        null = _rank_correlations(values, orders_of_values[axis])
-        rhos[f"rho of {axis}"] = null[0]
-        is_as_large = np.abs(null) >= np.abs(null[0]) - TINY
-        ps[f"p of {axis}"] = np.nan if np.isnan(null[0]) else is_as_large.mean()
+        null = _rank_correlations(values, permuted_values[axis])
+        rho = null[0]
+        is_as_large = np.abs(null) >= np.abs(rho) - TINY
+        rhos[f"rho of {axis}"] = rho
+        ps[f"p of {axis}"] = np.nan if np.isnan(rho) else is_as_large.mean()
+
     numbers = rhos | ps
     numbers["r of the axes"] = both.Competence.corr(both.Warmth)
     numbers["groups"] = len(both)
@@ -569,6 +562,7 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
     """
     counted = reasons.groupby("group", sort=False).head(per_group)
     within = counted.groupby("group", sort=False)["text"].agg(self_bleu)
+
     texts = counted["text"].tolist()
     return {
         "texts": len(texts),
@@ -660,8 +654,8 @@ def refusals_by_model(replies: pd.DataFrame, models: Sequence[str]) -> pd.DataFr
     """
     rates = {}
     for model in models:
-        own = replies[replies.model == model]
-        rates[model] = refusal_rates(own)
+        of_model = replies[replies.model == model]
+        rates[model] = refusal_rates(of_model)
     return pd.concat(rates, names=["model"]).reset_index("model")
 
 

@@ -282,7 +282,11 @@ def chats(
         contents[name] = _replaced(part, changes)
     if calls == "together":
         contents = {"": _TEXTS["join"].join(contents.values())}
-    return {name: [{"role": "user", "content": content}] for name, content in contents.items()}
+
+    turns: dict[str, list[Message]] = {}
+    for name, content in contents.items():
+        turns[name] = [{"role": "user", "content": content}]
+    return turns
 
 
 def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, str]:
@@ -298,9 +302,9 @@ def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, 
     if "cot" in left_out and "keywords" in parts:
         # Instructions that stood in the keywords move to the front of the ratings.
         keywords = parts.pop("keywords")
-        kept = [sentence for sentence in instructions if sentence in keywords]
+        moved = [sentence for sentence in instructions if sentence in keywords]
         ratings = _replaced(parts["ratings"], _TEXTS["opening"])
-        parts["ratings"] = " ".join([*kept, ratings])
+        parts["ratings"] = " ".join([*moved, ratings])
 
     if "instructions" in left_out:
         for name, part in parts.items():
