@@ -622,7 +622,7 @@ def precisions(ratings: pd.DataFrame, models: Sequence[str]) -> Figure:
             y="bfloat16",
             size="prompts",
             # Where all pairs of ratings are different, one size would be all there is to explain.
-            legend="auto" if dots[is_own].prompts.nunique() > 1 else False,
+            legend="auto" if dots[is_in_panel].prompts.nunique() > 1 else False,
             ax=ax,
         )
         # On this line both precisions give the same rating.
