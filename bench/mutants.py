@@ -66,7 +66,7 @@ class Mutant(NamedTuple):
     line: int
 
     def row(self) -> dict:
-        """What a table says of it."""
+        """The row of the table about this mutant: all fields except the text of the file."""
         row = self._asdict()
         del row["text"]
         return row

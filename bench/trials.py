@@ -148,31 +148,39 @@ def write(path: Path, draw: random.Random, strangers: list[Path]) -> str:
         What was done.
     """
     content = path.read_bytes()
-    place = draw.randrange(len(content))
-    how = draw.choice(["flip", "cut", "zero", "grow", "remove", "swap", "rename", "empty"])
-    if how == "flip":
-        spoilt = bytearray(content)
-        # The change is a single bit.
-        spoilt[place] ^= 1 << draw.randrange(8)
-        path.write_bytes(spoilt)
-    elif how == "cut":
-        path.write_bytes(content[:place])
-    elif how == "zero":
+    position = draw.randrange(len(content))
+    change = draw.choice(["flip", "cut", "zero", "grow", "remove", "swap", "rename", "empty"])
+    before = content[:position]
+
+    if change == "flip":
+        path.write_bytes(with_flipped_bit(content, position, draw.randrange(8)))
+    elif change == "cut":
+        path.write_bytes(before)
+    elif change == "zero":
         size = draw.randrange(1, 64)
-        path.write_bytes(content[:place] + bytes(size) + content[place + size :])
-    elif how == "grow":
-        path.write_bytes(content[:place] + draw.randbytes(draw.randrange(1, 64)) + content[place:])
-    elif how == "remove":
+        path.write_bytes(before + bytes(size) + content[position + size :])
+    elif change == "grow":
+        size = draw.randrange(1, 64)
+        path.write_bytes(before + draw.randbytes(size) + content[position:])
+    elif change == "remove":
         path.unlink()
-    elif how == "swap":
+    elif change == "swap":
         other = draw.choice(strangers)
         path.write_bytes(other.read_bytes())
         return f"{path.name} is {other.name} of {other.parent.name}"
-    elif how == "rename":
-        path.rename(path.with_name(draw.choice(["part-00001.parquet", "part-00009.parquet", "x"])))
+    elif change == "rename":
+        name = draw.choice(["part-00001.parquet", "part-00009.parquet", "x"])
+        path.rename(path.with_name(name))
     else:
         path.write_bytes(b"")
-    return f"{how} {path.name} at {place}"
+    return f"{change} {path.name} at {position}"
+
+
+def with_flipped_bit(content: bytes, position: int, bit: int) -> bytes:
+    """Change one bit of the byte at a position."""
+    changed = bytearray(content)
+    changed[position] ^= 1 << bit
+    return bytes(changed)
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -189,14 +197,15 @@ class Again(toy.Toy):
         super().__init__(lambda chat, *_: f"reply {int(chat[0]['content']) % 11}", True)
         # All have one identity, so that each may go on with a store of another.
         self.about = {"engine": "toy", "model": "m"}
+        self.chats = []
 
     @property
     def trials(self) -> set[int]:
         """The trials that it was asked."""
-        return {int(chat[0]["content"]) for batch in self.chats for chat in batch}
+        return {int(chat[0]["content"]) for chat in self.chats}
 
     def answer(self, conversations, sampling):
-        self.chats = [*getattr(self, "chats", ()), conversations]
+        self.chats += conversations
         return super().answer(conversations, sampling)
 
 
@@ -227,23 +236,30 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
         path = draw.choice(files_of(copy))
         done = write(path, draw, [*files_of(original), *files_of(other)])
         engine = Again()
-        how = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
+        end = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
+
+        # A spoilt manifest may cost the whole store, any other file its own trials alone. Whole
+        # answers of other shards should not be asked again.
         is_manifest = path.name == "manifest.json"
-        # A spoilt manifest may cost the whole store, any other file its own trials alone.
-        if how == WELL and not is_manifest and len(getattr(engine, "chats", ())) > 0:
-            # Whole answers of other shards should not be asked again.
-            allowed = touched(path, copy)
-            if not engine.trials <= allowed:
-                how = "lost"
-        yield done, how
+        if end == WELL and not is_manifest and not engine.trials <= touched(path):
+            end = "lost"
+        yield done, end
         shutil.rmtree(copy)
 
 
-def touched(path: Path, folder: Path) -> set[int]:
-    """Give the trials of the shard to which a file belongs, and of those that a name may hit."""
-    # Names are part-00003 and so on, and `write` may give a file the name of part 1.
-    shards = {int(path.name[5:10]), 1} if path.name.startswith("part-") else {1}
-    return {shard * SHARD + trial for shard in shards for trial in range(SHARD)}
+def touched(path: Path) -> set[int]:
+    """Give the trials of the shard to which a file belongs, and those of shard 1."""
+    # `write` may give a file the name of shard 1, in place of that shard's own file.
+    shards = {1}
+    if path.name.startswith("part-"):
+        number = path.name[len("part-") : len("part-00000")]
+        shards.add(int(number))
+
+    trials = set()
+    for shard in shards:
+        first = shard * SHARD
+        trials.update(range(first, first + SHARD))
+    return trials
 
 
 def recorded_stores(draw: random.Random, engine: str) -> list[Path]:
@@ -327,13 +343,13 @@ PIECES = [
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
-    """Change one to three places of a file."""
-    for _ in range(draw.randrange(1, 4)):
-        place = draw.randrange(len(content) + 1)
-        # This inserts where the size is 0, cuts where the piece is empty, and else exchanges.
-        size = draw.choice([0, 1, 5, 200])
-        piece = draw.choice([b"", draw.randbytes(1), draw.choice(PIECES)])
-        content = content[:place] + piece + content[place + size :]
+    """Change the content of a file at one to three positions."""
+    n_changes = draw.randrange(1, 4)
+    for _ in range(n_changes):
+        position = draw.randrange(len(content) + 1)
+        n_removed = draw.choice([0, 1, 5, 200])
+        inserted = draw.choice([b"", draw.randbytes(1), draw.choice(PIECES)])
+        content = content[:position] + inserted + content[position + n_removed :]
     return content
 
 
@@ -365,10 +381,10 @@ def table_of_replies(folder: Path) -> Path:
 
 
 def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
-    """Change a log of inspect_ai: the right replies, or one sentence.
+    """Change a log of inspect_ai, then read it: the right replies, or one sentence.
 
-    First each of its bits is flipped. Its bytes, and so their number, are others in each run, for
-    inspect_ai writes times and random names.
+    First each of its bits is flipped, then further changes are drawn. inspect_ai writes times and
+    random names into a log, so its bytes and their number differ from run to run.
     """
     good = folder / "good.eval"
     inspect_logs.write(good, 3)
@@ -376,12 +392,10 @@ def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
     replies = replies_of(good)
 
     file = folder / "log.eval"
-    for place, bit in product(range(len(content)), range(8)):
-        spoilt = bytearray(content)
-        spoilt[place] ^= 1 << bit
-        file.write_bytes(spoilt)
-        how = ending(lambda: replies_of(file), replies.__eq__)
-        yield f"bit {bit} of byte {place} of {len(content)}", how
+    for position, bit in product(range(len(content)), range(8)):
+        file.write_bytes(with_flipped_bit(content, position, bit))
+        end = ending(lambda: replies_of(file), replies.__eq__)
+        yield f"bit {bit} of byte {position} of {len(content)}", end
 
     for number in range(n):
         file.write_bytes(mutated(content, draw))

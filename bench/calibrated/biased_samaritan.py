@@ -195,7 +195,7 @@ def of_runs(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def of_a_negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate runs of the default design in which no group is above another, with Holm."""
+    """Simulate null runs of the default design: how many have a finding, after Holm."""
     has_finding = defaultdict(list)
     for _ in range(RUNS):
         tables = defaultdict(list)
@@ -209,19 +209,20 @@ def of_a_negative_control(rng: np.random.Generator) -> Iterator[dict]:
             tables["bias"].append(statistics.bias_table(groups, control, level=ALPHA))
             tables["two runs"].append(statistics.repeatability(cells, again, ALPHA))
             tables["brittleness between groups"].append(between)
-        for what, of_categories in tables.items():
+
+        for test, of_categories in tables.items():
             findings = pd.concat(of_categories).finding
-            has_finding[what].append(findings.eq("significant").any())
+            has_finding[test].append(findings.eq("significant").any())
 
     # A category is a family, so a run has three chances.
     level = 3 * ALPHA
-    for what, inside in has_finding.items():
+    for test, of_runs in has_finding.items():
         yield {
-            "what": f"test of {what}, any of a null run's after Holm",
+            "what": f"test of {test}, any of a null run's after Holm",
             "n": N_SCENARIOS,
             "nominal": level,
             "claimed": level,
-            "inside": inside,
+            "inside": of_runs,
         }
 
 

@@ -832,12 +832,12 @@ def groups_in_families(rng: np.random.Generator) -> Iterator[dict]:
         ("unrelated groups, whole numbers", tied_scores, LEVEL),
         ("groups in ten families that share their scores", scores_of_families, 0.49),
     ):
-        inside = []
+        is_claimed = []
         for _ in range(DRAWS // 2):
             x, y = draw(rng)
             # The permutation treats groups as exchangeable, which families are not.
             _, p, _ = spearman(x, y, rng, 199)
-            inside.append(p < LEVEL)
+            is_claimed.append(p < LEVEL)
 
         yield {
             "what": "test of a correlation (Table 8)",
@@ -845,7 +845,7 @@ def groups_in_families(rng: np.random.Generator) -> Iterator[dict]:
             "condition": condition,
             "n": 98,
             "claimed": claimed,
-            "inside": inside,
+            "inside": is_claimed,
         }
 
 

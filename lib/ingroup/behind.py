@@ -23,12 +23,16 @@ from ingroup.tables import InputError
 
 SHOWN = 12  # trials that are shown in full
 LONG = 300  # characters; a longer text is folded
-LINES = 6  # and one of more lines
+LINES = 6  # so is a text of more lines
 LONGEST_LABEL = 60  # characters; a longer text is in the prompt anyway
 LISTED = 12  # names in a sentence
 
-# Columns that say what was read in a reply, and where it is; most others say what was asked.
-_READ = {"value", "status", "reply", "rating", "trial", "prefix"}
+# Columns that say what was read in a reply, and where it is stored; most others are labels.
+_NO_LABELS = {"value", "status", "reply", "rating", "trial", "prefix", "store"}
+
+
+class _NoRows(Exception):
+    """Nothing is behind a number, as the message says in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +61,22 @@ class Behind:
     def _repr_html_(self) -> str:
         """The sentence and the examples as HTML; everything that is not ours is escaped."""
         parts = [f"<p>{escape(self.sentence)}</p>"]
-        if len(self.rows):
-            labels = _label_columns(self.rows)
-            constant = [name for name in labels if self.rows[name].map(str).nunique() == 1]
-            varying = [name for name in labels if name not in constant]
-            parts.append(f"<p>{'; '.join(_labels(self.rows.iloc[0], constant))}</p>")
-            stores = [escape(store) for store in self.rows.store.unique()]
-            parts.append(f"<p>stored in {_some(stores)}</p>")
-            parts.append(_table(self.examples, varying))
-            if len(self.rows) > len(self.examples):
-                parts.append(_every_value(self.rows))
+        if self.rows.empty:
+            return parts[0]
+
+        # Labels that all rows share stand once above the table; the others have a column in it.
+        labels = _label_columns(self.rows)
+        n_levels = self.rows[labels].astype(str).nunique()
+        constant = [name for name in labels if n_levels[name] == 1]
+        varying = [name for name in labels if n_levels[name] > 1]
+
+        first_row = self.rows.iloc[0]
+        parts.append(f"<p>{'; '.join(_named_labels(first_row, constant))}</p>")
+        stores = [escape(store) for store in self.rows.store.unique()]
+        parts.append(f"<p>stored in {_first_ones(stores)}</p>")
+        parts.append(_table(self.examples, varying))
+        if len(self.rows) > len(self.examples):
+            parts.append(_every_value(self.rows))
         return "\n".join(parts)
 
 
@@ -112,27 +122,12 @@ def replies_behind(
         rule = "sound"
 
     wanted = {name: _texts(value) for name, value in labels.items()}
-    chosen, why_none = _matching(jobs, wanted)
-    tables = []
-    for job in chosen:
-        try:
-            tables.append(_rows_of(job, parsing or rule))
-        except StoreError as error:
-            why_none = _not_stored(job, error)
-    if not tables:
-        return _nothing(why_none)
+    try:
+        chosen = _matching(jobs, wanted)
+        rows = _with_labels(_rows_of_jobs(chosen, parsing or rule), wanted)
+    except _NoRows as why:
+        return _nothing(str(why))
 
-    rows = pd.concat(tables, ignore_index=True)
-    for name, values in wanted.items():
-        if name not in rows:
-            known = ", ".join([*_label_columns(rows), "store", "trial"])
-            return _nothing(f"There is no label {name!r}; there are {known}.")
-        is_one = rows[name].map(str).isin(values)
-        if not is_one.any():
-            return _nothing(_unknown(name, values, rows[name]))
-        rows = rows[is_one]
-
-    rows = rows.reset_index(drop=True)
     examples = _with_answers(_examples(rows), chosen)
     return Behind(rows, examples, _summary(rows, chosen))
 
@@ -178,62 +173,94 @@ def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
 
 
 def _texts(value: Any) -> list[str]:
-    """A label, or each of several, as text."""
-    is_one = isinstance(value, str) or not isinstance(value, Iterable)
-    values = [value] if is_one else value
-    return [str(one) for one in values]
+    """A label as a list of one text; a list of labels as a list of texts."""
+    is_single = isinstance(value, str) or not isinstance(value, Iterable)
+    labels = [value] if is_single else value
+    return [str(label) for label in labels]
 
 
-def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> tuple[list[Job], str]:
-    """The jobs with these labels, and why there are none."""
+def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
+    """The jobs with the labels that jobs have; `_NoRows` if there are none."""
     # A text that a model writes for the prompts of others has no value.
     jobs = [job for job in jobs if job.labels.get("setting") != "rewrite"]
     if "asked" not in wanted and "store" not in wanted:
         jobs = rated(jobs)
 
-    of_jobs = pd.DataFrame([_labels_of(job) for job in jobs])
-    fits = pd.Series(True, of_jobs.index)
+    labels = pd.DataFrame([_labels_of(job) for job in jobs])
+    fits = pd.Series(True, labels.index)
     for name, values in wanted.items():
-        if name in of_jobs:
-            is_one = of_jobs[name].map(str).isin(values)
-            if not is_one.any():
-                return [], _unknown(name, values, of_jobs[name])
-            fits &= is_one
+        if name in labels:
+            has_label = labels[name].map(str).isin(values)
+            if not has_label.any():
+                raise _NoRows(_unknown(name, values, labels[name]))
+            fits &= has_label
 
     chosen = [job for job, is_chosen in zip(jobs, fits, strict=True) if is_chosen]
-    return chosen, "This run asks nothing that has all of these labels together."
+    if not chosen:
+        raise _NoRows("This run asks nothing that has all of these labels together.")
+    return chosen
+
+
+def _rows_of_jobs(jobs: list[Job], rule: Rule) -> pd.DataFrame:
+    """The rows of all jobs with stored answers; `_NoRows` if no job has any."""
+    tables = []
+    for job in jobs:
+        try:
+            tables.append(_rows_of(job, rule))
+        except StoreError as error:
+            why_none = _not_stored(job, error)
+
+    if not tables:
+        raise _NoRows(why_none)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _with_labels(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> pd.DataFrame:
+    """The rows with all of these labels; `_NoRows` if there are none."""
+    for name, values in wanted.items():
+        if name not in rows:
+            known = ", ".join([*_label_columns(rows), "store", "trial"])
+            raise _NoRows(f"There is no label {name!r}; there are {known}.")
+
+        has_label = rows[name].map(str).isin(values)
+        if not has_label.any():
+            raise _NoRows(_unknown(name, values, rows[name]))
+        rows = rows[has_label]
+    return rows.reset_index(drop=True)
 
 
 def _labels_of(job: Job) -> dict[str, Any]:
-    """What tells a job from others."""
+    """The labels that tell a job from others."""
     return {"model": job.model, "asked": job.way, **job.labels, "store": store_of(job)}
 
 
 def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
     """One row for each value of a job, with everything that names its trial."""
-    read = notebook.loaded(job, rule).reset_index(drop=True)
+    answers = notebook.loaded(job, rule).reset_index(drop=True)
     (block,) = job.design.blocks
     factors = _factors(block)
-    further = factors[factors.columns.difference(read.columns, sort=False)]
-    rows = pd.concat([further, read], axis=1)
-
+    # Labels of the job come before columns of the study of that name, and these before factors.
+    further = factors.columns.difference(answers.columns, sort=False)
+    trials = pd.concat([factors[further], answers], axis=1)
     labels = _labels_of(job)
-    own = pd.DataFrame([labels] * len(rows), columns=list(labels))
-    rows = rows.drop(columns=list(labels), errors="ignore")
-    rows = pd.concat([own, rows], axis=1)
+    trials = trials.drop(columns=list(labels), errors="ignore")
+
+    labels_of_rows = pd.DataFrame([labels] * len(trials), columns=list(labels))
+    rows = pd.concat([labels_of_rows, trials], axis=1)
     rows["trial"] = np.arange(len(rows))
     return _with_values(rows)
 
 
 def _factors(block: Block) -> pd.DataFrame:
     """The levels of each trial of a block; a level that is a named tuple has a column per field."""
-    positions = np.unravel_index(np.arange(len(block)), block.shape)
+    # For each factor, the number of its level in each trial.
+    level_numbers = np.unravel_index(np.arange(len(block)), block.shape)
     columns: dict[str, Any] = {}
-    for (name, levels), position in zip(block.factors.items(), positions, strict=True):
+    for (name, levels), numbers in zip(block.factors.items(), level_numbers, strict=True):
         # As objects, every level stays what it is.
         table = pd.DataFrame([named_values(name, level) for level in levels], dtype=object)
         for field in table:
-            columns[field] = table[field].to_numpy()[position]
+            columns[field] = table[field].to_numpy()[numbers]
     return pd.DataFrame(columns)
 
 
@@ -245,21 +272,27 @@ def _with_values(rows: pd.DataFrame) -> pd.DataFrame:
     if "values" not in rows:
         return rows.assign(value=rows.rating, prefix=0)
 
-    # A reply without ratings stays, with no word.
-    pairs = rows["values"].map(lambda values: list(values.items()) or [("", np.nan)])
-    by_word = rows.drop(columns="values").assign(pair=pairs)
-    by_word = by_word.explode("pair", ignore_index=True)
+    # A reply may rate several words, so it gets a row per word. One without ratings keeps one row,
+    # with no word.
+    ratings = rows["values"].map(lambda values: list(values.items()) or [("", np.nan)])
+    by_word = rows.drop(columns="values").assign(word_and_value=ratings)
+    by_word = by_word.explode("word_and_value", ignore_index=True)
+    word_and_value = by_word.pop("word_and_value")
     return by_word.assign(
-        word=by_word.pair.str[0],
-        value=by_word.pair.str[1].astype(float),
+        word=word_and_value.str[0],
+        value=word_and_value.str[1].astype(float),
         prefix=by_word.groupby("trial").cumcount(),
-    ).drop(columns="pair")
+    )
 
 
 def _examples(rows: pd.DataFrame) -> pd.DataFrame:
-    """All rows, if they are few; else some, evenly from the lowest value to none at all."""
+    """All rows if they are few, else some at even steps from the lowest value to the highest.
+
+    Rows without a value come after the highest.
+    """
     if len(rows) <= SHOWN:
         return rows
+
     ordered = rows.sort_values("value", kind="stable")
     positions = np.linspace(0, len(rows) - 1, SHOWN).round().astype(int)
     return ordered.iloc[positions]
@@ -267,12 +300,12 @@ def _examples(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _with_answers(examples: pd.DataFrame, jobs: Iterable[Job]) -> pd.DataFrame:
     """Examples with what was sent and what is stored."""
-    job_of = {store_of(job): job for job in jobs}
-    further = []
+    job_by_store = {store_of(job): job for job in jobs}
+    answers = []
     for example in examples.itertuples():
-        job = job_of[example.store]
-        further.append(_answer(job, example.trial, example.prefix))
-    return pd.concat([examples, pd.DataFrame(further, examples.index)], axis=1)
+        job = job_by_store[example.store]
+        answers.append(_answer(job, example.trial, example.prefix))
+    return pd.concat([examples, pd.DataFrame(answers, examples.index)], axis=1)
 
 
 def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
@@ -280,13 +313,15 @@ def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
     store = stored(job)
     shard = trial // store.shard_size
     files = [file.name for file in store.files()[shard]]
-    replies = store.read(trial, trial + 1)
-    reply = replies.iloc[0]
+    one_row = store.read(trial, trial + 1)
+    reply = one_row.iloc[0]
+
     messages = job.design[trial].messages
+    # A model without system messages was sent them as a part of the user's.
     if store.manifest.get("system") == "fold":
         messages = fold_system(messages)
 
-    about = {
+    answer = {
         "chat": messages,
         "answer": reply.text,
         "reasoning": reply.reasoning,
@@ -294,21 +329,25 @@ def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
         "file": " and ".join(files),
     }
     if job.over_choices:
-        about |= _distribution(job, replies, prefix)
-    return about
+        answer |= _distribution(job, one_row, prefix)
+    return answer
 
 
 def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
     """How one scored answer divides its probability; NaN where the call failed."""
     choices = job.sampling.choices
     prefixes = job.sampling.leads
-    weights = probabilities(reply, choices, len(prefixes))[0, prefix]
+    # Both arrays have one row, for the one reply, and one entry per prefix.
+    shares = probabilities(reply, choices, len(prefixes))[0, prefix]
     option_mass = numbers_of(reply.mass, len(prefixes))[0, prefix]
+    # Choices that are no numbers become NaN, and so does their mean.
     points = pd.to_numeric(pd.Series(choices), errors="coerce").to_numpy()
+
+    has_failed = np.isnan(shares).any()
     return {
         "answer_prefix": prefixes[prefix].strip(),
-        "mean": float(weights @ points),
-        "most_probable": "" if np.isnan(weights).any() else most_probable(weights, choices),
+        "mean": float(shares @ points),
+        "most_probable": "" if has_failed else most_probable(shares, choices),
         "option_mass": float(option_mass),
     }
 
@@ -333,9 +372,10 @@ def _summary(rows: pd.DataFrame, jobs: Sequence[Job]) -> str:
     if len(values):
         summary += f", mean {values.mean():.4f}"
 
-    without = rows.status[rows.value.isna()].astype(str).value_counts()
-    if len(without):
-        reasons = [f"{status} {count:,}" for status, count in without.items()]
+    reasons_why_none = rows.status[rows.value.isna()].astype(str)
+    counts = reasons_why_none.value_counts()
+    if len(counts):
+        reasons = [f"{reason} {count:,}" for reason, count in counts.items()]
         summary += f"; without a value: {', '.join(reasons)}"
     return f"{summary}."
 
@@ -356,18 +396,20 @@ def _not_stored(job: Job, error: StoreError) -> str:
 def _unknown(name: str, values: list[str], known: pd.Series) -> str:
     """Say which values a label has, the most similar ones first."""
     texts = list(dict.fromkeys(known.map(str)))
-    near = difflib.get_close_matches(values[0], texts, LISTED, 0.5) if values else []
-    others = [text for text in texts if text not in near]
-    asked = " or ".join(map(repr, values))
-    listed = _some(near + others)
-    return f"Nothing that is asked or stored here has {name} {asked}; there are {listed}."
+    similar = difflib.get_close_matches(values[0], texts, LISTED, 0.5) if values else []
+    others = [text for text in texts if text not in similar]
+    wanted = " or ".join(map(repr, values))
+    listed = _first_ones(similar + others)
+    return f"Nothing that is asked or stored here has {name} {wanted}; there are {listed}."
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_ones(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
     listed = ", ".join(names[:LISTED])
     n_more = len(names) - LISTED
-    return f"{listed} and {n_more:,} more" if n_more > 0 else listed
+    if n_more <= 0:
+        return listed
+    return f"{listed} and {n_more:,} more"
 
 
 # ---- HTML ----------------------------------------------------------------------------------------
@@ -377,38 +419,39 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
     """The columns that say in a few words what was asked."""
     names = []
     for name in rows.columns:
-        if name in _READ or name == "store":
+        if name in _NO_LABELS:
             continue
         is_plain = rows[name].map(lambda level: isinstance(level, (str, int, np.integer)))
-        lengths = rows[name].map(str).str.len()
-        if is_plain.all() and 0 < lengths.max() <= LONGEST_LABEL:
+        longest = rows[name].map(str).str.len().max()
+        if is_plain.all() and 0 < longest <= LONGEST_LABEL:
             names.append(name)
     return names
 
 
-def _labels(row: pd.Series, names: Iterable[str]) -> list[str]:
+def _named_labels(row: pd.Series, names: Iterable[str]) -> list[str]:
     """Labels of a row, each with its name, as HTML."""
     return [f"{escape(name)}: {escape(str(row[name]))}" for name in names]
 
 
 def _table(examples: pd.DataFrame, varying: list[str]) -> str:
     """Examples as an HTML table."""
-    cells = []
+    has_several_stores = examples.store.nunique() > 1
+    rows = []
     for _, example in examples.iterrows():
         address = f"{escape(example.file)}, trial {example.trial}"
-        if examples.store.nunique() > 1:
+        if has_several_stores:
             address = f"{escape(example.store)}/{address}"
         row = {
-            "asked about": "<br>".join(_labels(example, varying)),
+            "asked about": "<br>".join(_named_labels(example, varying)),
             "prompt": _chat(example.chat),
-            "answer": _said(example),
+            "answer": _stored_answer(example),
             "value": f"{example.value:.4g}",
             "status": escape(example.status),
             "address": address,
         }
-        cells.append(row)
+        rows.append(row)
 
-    table = pd.DataFrame(cells)
+    table = pd.DataFrame(rows)
     if not varying:
         table = table.drop(columns="asked about")
     return table.to_html(escape=False, index=False)
@@ -420,18 +463,22 @@ def _chat(messages: Iterable[Message]) -> str:
     return _folded("\n\n".join(turns))
 
 
-def _said(example: pd.Series) -> str:
+def _stored_answer(example: pd.Series) -> str:
     """A stored answer as HTML: its text, or how it divides its probability."""
-    answer = _folded(example.answer) if isinstance(example.answer, str) else "(no text)"
-    lines = [answer]
-    if "most_probable" in example and isinstance(example.most_probable, str):
-        lines = [f"most probable: {escape(example.most_probable)}"]
+    text = _folded(example.answer) if isinstance(example.answer, str) else "(no text)"
+    # Scored and free answers may stand in one table, where free ones lack these columns' values.
+    is_scored = "most_probable" in example and isinstance(example.most_probable, str)
+    lines = []
+    if is_scored:
         if example.answer_prefix:
-            lines.insert(0, f"after: {escape(example.answer_prefix)}")
+            lines.append(f"after: {escape(example.answer_prefix)}")
+        lines.append(f"most probable: {escape(example.most_probable)}")
         if not np.isnan(example["mean"]):
             lines.append(f"mean: {example['mean']:.4f}")
         lines.append(f"option mass: {example.option_mass:.1%}")
-        lines.append(f"greedy: {answer}")
+        lines.append(f"greedy: {text}")
+    else:
+        lines.append(text)
 
     if example.reasoning:
         lines.append(f"reasoning: {notebook.collapsed(example.reasoning)}")
@@ -446,16 +493,18 @@ def _folded(text: str) -> str:
     n_lines = text.count("\n") + 1
     if len(text) <= LONG and n_lines <= LINES:
         return whole
-    begin = escape(" ".join(text[:100].split()))
-    return f"<details><summary>{begin} ... ({len(text):,} characters)</summary>{whole}</details>"
+
+    beginning = " ".join(text[:100].split())
+    summary = f"{escape(beginning)} ... ({len(text):,} characters)"
+    return f"<details><summary>{summary}</summary>{whole}</details>"
 
 
 def _every_value(rows: pd.DataFrame) -> str:
     """The values of all rows with their trials, store by store, on a click."""
     lines = []
-    for store, of_store in rows.groupby("store", sort=False):
-        values = of_store.value.map("{:.4g}".format)
-        pairs = of_store.trial.astype(str) + ": " + values
+    for store, rows_of_store in rows.groupby("store", sort=False):
+        values = rows_of_store.value.map("{:.4g}".format)
+        pairs = rows_of_store.trial.astype(str) + ": " + values
         lines.append(f"{escape(store)}<br>{', '.join(pairs)}")
     summary = f"All {len(rows):,} values by trial; the table shows {SHOWN}, the lowest first"
     return f"<details><summary>{summary}</summary>{'<br>'.join(lines)}</details>"

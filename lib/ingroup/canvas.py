@@ -49,19 +49,21 @@ def misfits(fig: Figure) -> list[str]:
         problems.append(f"it is {fig.get_figheight():.1f} in tall, and a page has {MOST_INCHES:g}")
     problems += _squeezed(fig)
 
+    slack = SLACK_POINTS * point
     outlines = []
     for text in _texts(fig):
         outline = _outline(text, point)
         left, bottom = outline.min(axis=0)
         right, top = outline.max(axis=0)
-        slack = SLACK_POINTS * point
-        if left < -slack or bottom < -slack or right > width + slack or top > height + slack:
+        is_beyond_x = left < -slack or right > width + slack
+        is_beyond_y = bottom < -slack or top > height + slack
+        if is_beyond_x or is_beyond_y:
             problems.append(f"{_quoted(text)} leaves the canvas")
         outlines.append((text, outline))
 
-    for (one, first), (other, second) in itertools.combinations(outlines, 2):
-        if _overlap(first, second):
-            problems.append(f"{_quoted(one)} overlaps {_quoted(other)}")
+    for (text, outline), (other, other_outline) in itertools.combinations(outlines, 2):
+        if _overlap(outline, other_outline):
+            problems.append(f"{_quoted(text)} overlaps {_quoted(other)}")
     return problems
 
 
@@ -133,13 +135,16 @@ def wrap(text: Text, pixels: float) -> None:
 def _fill(line: str, n_letters: int) -> str:
     """A line broken at blanks and after hyphens, as model names have them."""
     # textwrap breaks after a hyphen only between letters, but model names have digits there. So
-    # each hyphen gets a blank to break at, marked to be removed.
-    mark = "\u200b "
-    parted = line.replace("-", f"-{mark}")
+    # each hyphen gets a blank to break at, behind a sign without width that marks it for removal.
+    sign = "\u200b"
+    mark = f"{sign} "
+    marked = line.replace("-", f"-{mark}")
     # A line may be longer by one mark, which takes no room once it is removed.
-    filled = textwrap.fill(parted, n_letters + len(mark), break_long_words=False)
-    # Where a line was broken, textwrap has dropped the blank of the mark.
-    return filled.replace(mark, "").replace(mark.strip(" "), "")
+    filled = textwrap.fill(marked, n_letters + len(mark), break_long_words=False)
+
+    # Where a line was broken, textwrap has dropped the blank and left the sign.
+    without_marks = filled.replace(mark, "")
+    return without_marks.replace(sign, "")
 
 
 def wrap_titles(fig: Figure) -> None:
@@ -158,23 +163,30 @@ def wrap_titles(fig: Figure) -> None:
         # A colour bar has no place in the grid, and no neighbours beside it.
         if ax.get_subplotspec() is None:
             continue
-        wrap(ax.title, _room(ax, [other for other in fig.axes if other.get_title()]))
-        wrap(ax.xaxis.label, _room(ax, [other for other in fig.axes if other.get_xlabel()]))
+        with_title = [other for other in fig.axes if other.get_title()]
+        wrap(ax.title, _room(ax, with_title))
+        with_label = [other for other in fig.axes if other.get_xlabel()]
+        wrap(ax.xaxis.label, _room(ax, with_label))
 
 
 def _room(ax: Axes, others: Sequence[Axes]) -> float:
     """The width in pixels of a text in the middle of a panel, beside texts of other panels."""
-    middle = (ax.bbox.x0 + ax.bbox.x1) / 2
+    middle = _middle(ax)
     # A centred text grows to both sides alike, so the nearer edge limits it.
     to_edge = min(middle, ax.figure.bbox.width - middle)
-    room = [2 * to_edge]
+    widths = [2 * to_edge]
     for other in others:
         is_beside = other.get_subplotspec() and _rows(other) == _rows(ax)
         if is_beside and other is not ax:
             # Two centred texts, both as wide as the distance of their middles, just touch.
-            distance = abs((other.bbox.x0 + other.bbox.x1) / 2 - middle)
-            room.append(distance)
-    return 0.97 * min(room)
+            distance = abs(_middle(other) - middle)
+            widths.append(distance)
+    return 0.97 * min(widths)
+
+
+def _middle(ax: Axes) -> float:
+    """The middle of a panel, in pixels from the left edge of the figure."""
+    return (ax.bbox.x0 + ax.bbox.x1) / 2
 
 
 def _rows(ax: Axes) -> range:
@@ -184,15 +196,17 @@ def _rows(ax: Axes) -> range:
 
 def _texts(fig: Figure) -> list[Text]:
     """The texts that are drawn, without labels of ticks beyond the ends of an axis."""
-    unseen: set[Text] = set()
+    undrawn: set[Text] = set()
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
-            # The texts of a panel without axes are not drawn either.
-            unseen.update(_labels_beyond(axis) if ax.axison else axis.findobj(Text))
+            # A panel whose axes are switched off has none of their texts.
+            hidden = _labels_beyond(axis) if ax.axison else axis.findobj(Text)
+            undrawn.update(hidden)
 
     texts = []
     for text in fig.findobj(Text):
-        if text.get_visible() and text.get_text().strip() and text not in unseen:
+        has_letters = text.get_visible() and text.get_text().strip()
+        if has_letters and text not in undrawn:
             texts.append(text)
     return texts
 
@@ -212,11 +226,12 @@ def _labels_beyond(axis: Axis) -> list[Text]:
 
 def _outline(text: Text, point: float) -> np.ndarray:
     """The (4, 2) corners of a text's box in pixels, turned as the text is."""
-    # An annotation's own extent would include its arrow.
+    # The class's method is called, because an annotation's own would include its arrow.
     around = Text.get_window_extent(text)
-    centre = np.array([(around.x0 + around.x1) / 2, (around.y0 + around.y1) / 2])
+    centre_x = (around.x0 + around.x1) / 2
+    centre_y = (around.y0 + around.y1) / 2
 
-    # The box of the text before it is turned; its centre stays where it is.
+    # This is the box of the text before it is turned; its centre stays where it is.
     rotation = text.get_rotation()
     text.set_rotation(0)
     box = Text.get_window_extent(text)
@@ -227,21 +242,23 @@ def _outline(text: Text, point: float) -> np.ndarray:
     air = box.height / n_lines * (1 - SHRINK)
     half_width = max(box.width - SLACK_POINTS * point, 0) / 2
     half_height = (box.height - air) / 2
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * (half_width, half_height)
+    signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+    corners = signs * (half_width, half_height)
 
     angle = math.radians(rotation)
+    cos = math.cos(angle)
+    sin = math.sin(angle)
     # Corners are rows, so they are multiplied by the transpose of the usual matrix.
-    turn = np.array(
-        [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]],
-    )
-    return centre + corners @ turn
+    turn = np.array([[cos, sin], [-sin, cos]])
+    return (centre_x, centre_y) + corners @ turn
 
 
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two outlines share an area."""
     # Outlines that only touch share no area, but paths that touch would intersect.
-    apart = (one.max(axis=0) <= other.min(axis=0)) | (other.max(axis=0) <= one.min(axis=0))
-    if apart.any():
+    is_before = one.max(axis=0) <= other.min(axis=0)
+    is_behind = other.max(axis=0) <= one.min(axis=0)
+    if is_before.any() or is_behind.any():
         return False
     return Path(one).intersects_path(Path(other), filled=True)
 
@@ -249,4 +266,6 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
 def _quoted(text: Text) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.get_text().split())
-    return repr(line if len(line) <= 30 else f"{line[:29]}…")
+    if len(line) > 30:
+        line = f"{line[:29]}…"
+    return repr(line)

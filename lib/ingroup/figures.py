@@ -282,17 +282,19 @@ def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     str
         One or two sentences; "" if all models are real.
     """
-    listed: Iterable[str] = names
+    shown: Iterable[str] = names
     if isinstance(names, Mapping):
         panel = OWN.get("panel", "")
-        shown = [names[panel]] if panel in names else names.values()
-        listed = itertools.chain.from_iterable(shown)
+        panels_shown = [names[panel]] if panel in names else names.values()
+        shown = itertools.chain.from_iterable(panels_shown)
 
-    calibrants: list[str] = []
-    real: list[str] = []
-    for name in listed:
-        kind = calibrants if models.is_calibrant(name) else real
-        kind.append(models.label(name))
+    calibrants = []
+    real = []
+    for name in shown:
+        if models.is_calibrant(name):
+            calibrants.append(models.label(name))
+        else:
+            real.append(models.label(name))
 
     if not calibrants:
         return ""
@@ -303,7 +305,7 @@ def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
 
 
 def own_names(figure: str, names: Sequence[str]) -> dict[str, str]:
-    """Name the figures of which each model has its own.
+    """Name the figures of the models, where each model has a figure.
 
     Parameters
     ----------
@@ -315,18 +317,19 @@ def own_names(figure: str, names: Sequence[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The name of each model's figure: that of the paper for the first model, and with the model's
-        name behind it for the others.
+        The name of the figure by model: for the first model the paper's name, for each other model
+        the paper's name followed by the model's.
 
     Examples
     --------
     >>> own_names("figure6", ["first", "somebody/second"])
     {'first': 'figure6', 'somebody/second': 'figure6_second'}
     """
-    own: dict[str, str] = {}
-    for name in names:
-        own[name] = f"{figure}_{Path(name).name}" if own else figure
-    return own
+    figure_names: dict[str, str] = {}
+    for model in names:
+        is_first = not figure_names
+        figure_names[model] = figure if is_first else f"{figure}_{Path(model).name}"
+    return figure_names
 
 
 def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
@@ -384,11 +387,11 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         file = folder / f"{name}.{kind}"
         file.parent.mkdir(parents=True, exist_ok=True)
 
-        # Drawn in memory first: a run that is stopped leaves no half of a figure.
+        # The figure is drawn in memory first, so that a stopped run leaves no half of a file.
         drawn = io.BytesIO()
         # None takes an entry out of the metadata.
-        unsaid = dict.fromkeys(_UNSAID.get(kind, ()))
-        fig.savefig(drawn, format=kind, metadata=unsaid)
+        without = dict.fromkeys(_UNSAID.get(kind, ()))
+        fig.savefig(drawn, format=kind, metadata=without)
         file.write_bytes(drawn.getvalue())
         _record(
             figure=f"{folder.name}/{name}", file=str(file), inches=fig.get_size_inches().tolist()
@@ -493,10 +496,10 @@ def legend(
     **how
         Further options of the legend.
     """
-    n = len(labels)
-    # Only a legend that is there can be measured.
-    for n_rows in range(1, n + 1):
-        n_columns = math.ceil(n / n_rows)
+    n_entries = len(labels)
+    # Only a legend that is there can be measured, so one with a further row is tried after another.
+    for n_rows in range(1, n_entries + 1):
+        n_columns = math.ceil(n_entries / n_rows)
         key = fig.legend(handles, labels, loc=f"outside {loc} center", ncols=n_columns, **how)
         extent = key.get_window_extent()
         if n_columns == 1 or extent.width <= fig.bbox.width:
@@ -604,11 +607,12 @@ def facets(
     fig, axes = panels(len(parts), height, columns, **how)
     if len(parts) == 1:
         fig.set_figwidth(ONE_COLUMN)
-    drawn = []
+
+    panels_with_rows = []
     for ax, (name, rows) in zip(axes, parts, strict=True):
         ax.set_title(models.label(name) if by == "model" else name)
-        drawn.append((ax, rows))
-    return fig, drawn
+        panels_with_rows.append((ax, rows))
+    return fig, panels_with_rows
 
 
 def _panels_of_models(
@@ -881,12 +885,15 @@ def _explain(
 
 def _share_scales(axes: Sequence[Axes], names: Sequence[str]) -> None:
     """Give panels of calibrants one horizontal scale, and those of real models another."""
-    for of_calibrants in (True, False):
-        alike = [
-            ax
-            for ax, name in zip(axes, names, strict=True)
-            if models.is_calibrant(name) == of_calibrants
-        ]
+    of_calibrants = []
+    of_real_models = []
+    for ax, name in zip(axes, names, strict=True):
+        if models.is_calibrant(name):
+            of_calibrants.append(ax)
+        else:
+            of_real_models.append(ax)
+
+    for alike in (of_calibrants, of_real_models):
         ends = [end for ax in alike for end in ax.get_xlim()]
         for ax in alike:
             # Without this air a dot could lie on the end of the axis.
@@ -1010,9 +1017,9 @@ def heatmap(
 
     # Without groups of several identities a line would stand between all cells.
     edges = []
-    for position, (before, group) in enumerate(itertools.pairwise(groups)):
+    for position, (before, group) in enumerate(itertools.pairwise(groups), start=1):
         if group != before:
-            edges.append(position + 1)
+            edges.append(position)
     if len(edges) < len(groups) - 1:
         for edge in edges:
             ax.axhline(edge, color="#666666", linewidth=0.4)
@@ -1037,7 +1044,7 @@ def label_points(
     Parameters
     ----------
     ax : Axes
-        The panel, with the points drawn. Job this last: the limits of the axes are fixed here.
+        The panel, with the points drawn. Call this last: the limits of the axes are fixed here.
     x, y : sequence of float
         The points.
     labels : sequence of str

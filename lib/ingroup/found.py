@@ -12,6 +12,7 @@ from ingroup.stats import multiverse
 REAL = "real"
 POSITIVE = "positive control: biases were planted"
 NEGATIVE = "negative control: nothing was planted"
+_A_CLAIM = ["model", "study", "claim"]  # the columns that name a claim of a model
 _IN_A_SENTENCE = {
     REAL: "a real model",
     POSITIVE: "planted biases",
@@ -32,8 +33,8 @@ def role(model: str) -> str:
     str
         `REAL`, `POSITIVE` or `NEGATIVE`.
     """
-    known = models.find(model)
-    if known and known.control:
+    listed = models.find(model)
+    if listed and listed.control:
         return NEGATIVE
     if models.is_calibrant(model):
         return POSITIVE
@@ -59,7 +60,8 @@ def printed_range(study: str, table: str, rows: str, number: str) -> str:
     str
         For example "0.20 to 0.45, 4 models (Table 2)".
     """
-    numbers = published.load(study, int(table)).query(rows).eval(number)
+    printed = published.load(study, int(table))
+    numbers = printed.query(rows).eval(number)
     low = numbers.min()
     high = numbers.max()
     return f"{low:.2f} to {high:.2f}, {len(numbers)} models (Table {table})"
@@ -78,12 +80,13 @@ def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         For each model and claim, the first ``reason`` why a path does not count or has no estimate.
     """
-    every = paths_walked.groupby(["model", "claim"], sort=False)
-    return every.agg(reason=("reason", "first")).reset_index()
+    by_claim = paths_walked.groupby(["model", "claim"], sort=False)
+    # pandas' "first" passes over paths without a reason.
+    return by_claim.agg(reason=("reason", "first")).reset_index()
 
 
 def deciding(options: pd.DataFrame) -> pd.DataFrame:
-    """Find the choice that moves the share of the paths on which a sentence is borne out most.
+    """Find the choice that most changes the share of the paths on which a sentence is borne out.
 
     Parameters
     ----------
@@ -99,15 +102,16 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
         share under all its options.
     """
     verdicts = multiverse.verdicts(options, options.way)
-    told = options.join(verdicts[["share", "counted"]])
-    told = told[told.counted > 0]
+    with_shares = options.join(verdicts[["share", "counted"]])
+    # Without a path that counts, an option has no share.
+    with_shares = with_shares[with_shares.counted > 0]
 
-    claim = ["model", "study", "claim"]
-    by_choice = told.groupby([*claim, "choice"], sort=False).share
+    by_choice = with_shares.groupby([*_A_CLAIM, "choice"], sort=False).share
     table = by_choice.agg(share_from="min", share_to="max").reset_index()
     table["apart"] = table.share_to - table.share_from
     table = table[table.apart > 0].sort_values("apart", ascending=False, kind="stable")
-    return table.drop_duplicates(claim).drop(columns="apart")
+    # The rows are sorted, so the first of each claim has the choice that changes most.
+    return table.drop_duplicates(_A_CLAIM).drop(columns="apart")
 
 
 def decided_by(claims: pd.DataFrame) -> str:
@@ -124,10 +128,14 @@ def decided_by(claims: pd.DataFrame) -> str:
     str
         The choice that decides more than half of the claims, or "".
     """
-    is_decided = [multiverse.decides(row.share_from, row.share_to) for row in claims.itertuples()]
-    counts = claims.choice[is_decided].value_counts()
-    most = counts[2 * counts > len(claims)]
-    return "" if most.empty else str(most.index[0])
+    deciding_choices = []
+    for row in claims.itertuples():
+        if multiverse.decides(row.share_from, row.share_to):
+            deciding_choices.append(row.choice)
+
+    counts = pd.Series(deciding_choices, dtype=object).value_counts()
+    of_most_claims = counts[counts > len(claims) / 2]
+    return "" if of_most_claims.empty else str(of_most_claims.index[0])
 
 
 def on_paper(claims: pd.DataFrame) -> str:
@@ -169,33 +177,45 @@ def by_claim(folder: Path) -> pd.DataFrame:
     if not (folder / "multiverse_shares.csv").exists():
         return pd.DataFrame()
 
-    shares = read_table(folder, "multiverse_shares")
-    shares = shares.rename(columns={"median": "estimate", "lowest": "low", "highest": "high"})
-    reasons_of_studies = []
-    for study in shares.study.unique():
-        walked = read_table(folder, f"multiverse_{study}")
-        reasons_of_studies.append(reasons(walked).assign(study=study))
-    table = shares.merge(pd.concat(reasons_of_studies), on=["model", "study", "claim"])
-
-    headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv", dtype=str)
-    headlines = headlines.rename(columns={"paper": "study"})
-    # A claim without an entry in headlines.csv keeps its own name.
-    table = table.merge(headlines, "left", on=["study", "claim"])
-    table["name"] = table.name.fillna(table.claim.str.replace("_", " "))
-    table["way"] = table.way.fillna("above")
-    table["printed"] = [
-        printed_range(row.study, row.table, row.rows, row.number) if pd.notna(row.table) else ""
-        for row in table.itertuples()
-    ]
+    table = _with_headlines(_shares_and_reasons(folder))
     # The merges keep the rows in the order of the file, whose first line names the columns.
     table["source"] = "multiverse_shares.csv, line " + (table.index + 2).astype(str)
     verdicts = multiverse.verdicts(table, table.way)
     table = table.join(verdicts).drop(columns=["table", "number", "rows"])
 
     options = read_table(folder, "multiverse_options")
-    ways = table[["model", "study", "claim", "way"]]
-    choices = deciding(options.merge(ways, on=["model", "study", "claim"]))
-    return table.merge(choices, "left", on=["model", "study", "claim"])
+    ways = table[[*_A_CLAIM, "way"]]
+    choices = deciding(options.merge(ways, on=_A_CLAIM))
+    return table.merge(choices, "left", on=_A_CLAIM)
+
+
+def _shares_and_reasons(folder: Path) -> pd.DataFrame:
+    """The shares of paths by claim and model, with the estimates over paths and the `reasons`."""
+    shares = read_table(folder, "multiverse_shares")
+    shares = shares.rename(columns={"median": "estimate", "lowest": "low", "highest": "high"})
+
+    reasons_of_studies = []
+    for study in shares.study.unique():
+        paths_walked = read_table(folder, f"multiverse_{study}")
+        reasons_of_studies.append(reasons(paths_walked).assign(study=study))
+    return shares.merge(pd.concat(reasons_of_studies), on=_A_CLAIM)
+
+
+def _with_headlines(table: pd.DataFrame) -> pd.DataFrame:
+    """Claims with what headlines.csv says of them, and the numbers that their papers print."""
+    headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv", dtype=str)
+    headlines = headlines.rename(columns={"paper": "study"})
+    table = table.merge(headlines, "left", on=["study", "claim"])
+    # A claim without an entry in headlines.csv keeps its own name, and no number is printed of it.
+    table["name"] = table.name.fillna(table.claim.str.replace("_", " "))
+    table["way"] = table.way.fillna("above")
+
+    printed = []
+    for row in table.itertuples():
+        has_printed = pd.notna(row.table)
+        numbers = printed_range(row.study, row.table, row.rows, row.number) if has_printed else ""
+        printed.append(numbers)
+    return table.assign(printed=printed)
 
 
 def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:
@@ -213,14 +233,16 @@ def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:
         paths where any path counts.
     """
     share = claims.share.map(", on {:.0f} %".format)
-    told = claims.assign(
+    has_share = claims.counted > 0
+    cells = claims.assign(
         model=claims.model.map(models.label),
-        told=claims.verdict + share.where(claims.counted > 0, ""),
+        cell=claims.verdict + share.where(has_share, ""),
     )
-    # pivot will sort the claims, so their order is kept here.
-    order = pd.MultiIndex.from_frame(claims[["study", "name"]].drop_duplicates())
-    wide = told.pivot(index=["study", "name"], columns="model", values="told")
-    return wide.loc[order].fillna("not asked").reset_index()
+    wide = cells.pivot(index=["study", "name"], columns="model", values="cell")
+
+    # `pivot` has sorted the claims, so they get their order back.
+    in_order = pd.MultiIndex.from_frame(claims[["study", "name"]].drop_duplicates())
+    return wide.loc[in_order].fillna("not asked").reset_index()
 
 
 def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
@@ -238,9 +260,9 @@ def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
     str
         A sentence.
     """
-    own = table[table.changes == "a claim"]
-    named = [f"{titles[row.paper]}, {row.items}" for row in own.itertuples()]
-    return f"{len(own)} slips of the papers change a claim: {'; '.join(named)}."
+    changing = table[table.changes == "a claim"]
+    named = [f"{titles[row.paper]}, {row.items}" for row in changing.itertuples()]
+    return f"{len(changing)} slips of the papers change a claim: {'; '.join(named)}."
 
 
 def of_model(model: str, verdicts: pd.Series) -> str:

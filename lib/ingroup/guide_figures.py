@@ -26,7 +26,7 @@ BAND = "#E3E3E3"
 MORE = "the own group gets more"
 LESS = "others get more"
 SAME = "no difference"
-LEVEL = 0.05  # of a lead's p, from which it may be chance
+LEVEL = 0.05  # a lead with a p of this or more may be chance
 # What a direction may depend on: the columns of the leads, and how the title names them.
 FACTORS = {
     "model": "the model",
@@ -34,7 +34,8 @@ FACTORS = {
     "read": "how its answer is read",
 }
 DIRECTIONS = {MORE: figures.COLOURS[0], LESS: figures.COLOURS[1], SAME: GREY}
-# The place of each corner and each edge of the Stereotype Content Model, and a corner's tint.
+# The Stereotype Content Model expects these on its map: corners by (x, y) of the lower left end and
+# a tint; edges by what the groups there are, and (x, y) of the text.
 CORNERS = {
     "Pity": (1.0, 3.0, "#EAF3FA"),
     "Admire": (3.0, 3.0, "#EAF6F0"),
@@ -113,35 +114,46 @@ def headline(lead: pd.DataFrame, kind: str) -> str:
     """
     names = [label(model) for model in lead.model.unique()]
     who = names[0] if len(names) == 1 else "a model"
-    asked = f"Told to be somebody, does {who} rate the feelings of people of its own {kind} higher?"
-
-    return f"{textwrap.fill(asked, 95)}\n{_answer(lead)}"
+    question = (
+        f"Told to be somebody, does {who} rate the feelings of people of its own {kind} higher?"
+    )
+    return f"{textwrap.fill(question, 95)}\n{_answer(lead)}"
 
 
 def _answer(lead: pd.DataFrame) -> str:
     """The direction of all leads, or what it depends on, and whether all may be chance."""
-    ways = lead.points.map(direction)
-    if ways.nunique() == 1:
+    directions = lead.points.map(direction)
+    if directions.nunique() == 1:
         n_wordings = lead.setting.nunique()
         where = "every wording" if n_wordings > 1 else "the one wording that was asked"
-        answer = f"In {where}, {ways.iloc[0]}"
+        answer = f"In {where}, {directions.iloc[0]}"
     else:
-        several = [column for column in FACTORS if lead[column].nunique() > 1]
-        # Where no two rows differ in one column alone, the columns cannot be told apart.
-        deciding = [column for column in several if _matters(column, lead, ways)] or several
-        on = [f"on {FACTORS[column]}" for column in deciding]
-        if len(on) > 1:
-            on[-1] = f"and {on[-1]}"
-        answer = f"That depends {', '.join(on)}"
-    # A sentence without this would claim what no dot shows.
-    return f"{answer}, which may be chance." if (lead.p >= LEVEL).all() else f"{answer}."
+        answer = f"That depends {_on_what(lead, directions)}"
+
+    # Without this, a sentence would claim a direction that no dot shows.
+    if (lead.p >= LEVEL).all():
+        return f"{answer}, which may be chance."
+    return f"{answer}."
 
 
-def _matters(column: str, lead: pd.DataFrame, ways: pd.Series) -> bool:
+def _on_what(lead: pd.DataFrame, directions: pd.Series) -> str:
+    """The columns on which the direction depends, in words."""
+    varying = [column for column in FACTORS if lead[column].nunique() > 1]
+    deciding = [column for column in varying if _matters(column, lead, directions)]
+    # Where no two rows differ in one column alone, the columns cannot be told apart.
+    columns = deciding or varying
+
+    phrases = [f"on {FACTORS[column]}" for column in columns]
+    if len(phrases) > 1:
+        phrases[-1] = f"and {phrases[-1]}"
+    return ", ".join(phrases)
+
+
+def _matters(column: str, lead: pd.DataFrame, directions: pd.Series) -> bool:
     """Whether rows that differ in this column alone have several directions."""
-    others = [other for other in FACTORS if other != column]
-    n_ways = ways.groupby([lead[other] for other in others]).nunique()
-    return bool((n_ways > 1).any())
+    others = [lead[other] for other in FACTORS if other != column]
+    n_directions = directions.groupby(others).nunique()
+    return bool((n_directions > 1).any())
 
 
 def own_group(lead: pd.DataFrame, kind: str) -> Figure:
@@ -161,24 +173,28 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     """
     rows = lead.assign(
         line=lead.model.map(label) + ", " + lead.read,
-        way=lead.points.map(direction),
+        direction=lead.points.map(direction),
     )
     lines = list(rows.line.unique())
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.3 + 0.38 * len(lines)))
 
     # There are two swarms, because seaborn has one opacity for all dots of a swarm.
     may_be_chance = rows.p >= LEVEL
-    for part, alpha in ((rows[may_be_chance], 0.35), (rows[~may_be_chance], 0.9)):
+    swarms = (
+        (rows[may_be_chance], 0.35),
+        (rows[~may_be_chance], 0.9),
+    )
+    for swarm, opacity in swarms:
         sns.swarmplot(
-            part,
+            swarm,
             x="points",
             y="line",
             order=lines,
-            hue="way",
+            hue="direction",
             palette=DIRECTIONS,
             size=3.6,
             legend=False,
-            alpha=alpha,
+            alpha=opacity,
             ax=ax,
         )
     ax.axvline(0, color="black", linewidth=0.7, zorder=0)
@@ -225,17 +241,20 @@ def delta(
     Figure
         Two columns wide, with three panels.
     """
-    fig, axes = plt.subplots(
-        1, 3, figsize=(figures.TWO_COLUMNS, 2.5), gridspec_kw={"width_ratios": [1, 1, 0.75]}
-    )
-    _number_cells(axes[0], points, "{:.0f}", same, groups, names)
-    axes[0].set(title="mean ratings, points", xlabel="experiencer")
+    size = (figures.TWO_COLUMNS, 2.5)
+    fig, axes = plt.subplots(1, 3, figsize=size, width_ratios=[1, 1, 0.75])
+    in_points, as_z, distance = axes
+
+    _number_cells(in_points, points, "{:.0f}", same, groups, names)
+    in_points.set(title="mean ratings, points", xlabel="experiencer")
     # Adding zero takes the minus from a rounded -0.0.
     rounded = z.round(1) + 0.0
-    _number_cells(axes[1], rounded, "{:.1f}", same, groups, names)
-    axes[1].set(title="the same as z-scores", xlabel="experiencer")
-    axes[0].set_ylabel("perceiver")
-    _draw_distance(axes[2], z[same], z[~same])
+    _number_cells(as_z, rounded, "{:.1f}", same, groups, names)
+    as_z.set(title="the same as z-scores", xlabel="experiencer")
+    # seaborn lays the figure out for each heatmap, so a label set before the second one would move
+    # all panels.
+    in_points.set_ylabel("perceiver")
+    _draw_distance(distance, z[same], z[~same])
     return fig
 
 
@@ -249,35 +268,39 @@ def _number_cells(
 ) -> None:
     """A heatmap with a number in each cell, bold within groups."""
     image = figures.heatmap(ax, cells, None, groups, names)
+    size = figures.points(5.5)
     for (row, column), value in np.ndenumerate(cells):
-        ax.text(
-            column + 0.5,
-            row + 0.5,
-            form.format(value),
-            fontsize=figures.points(5.5),
-            # The map is dark above its middle, where black could not be read.
-            color="white" if image.norm(value) > 0.5 else "black",
-            fontweight="bold" if same[row, column] else "normal",
-            **_CENTRED,
-        )
+        # The map is dark above its middle, where black could not be read.
+        colour = "white" if image.norm(value) > 0.5 else "black"
+        weight = "bold" if same[row, column] else "normal"
+        # A cell is one unit wide, so its middle is half a unit from its corner.
+        x = column + 0.5
+        y = row + 0.5
+        number = form.format(value)
+        ax.text(x, y, number, fontsize=size, color=colour, fontweight=weight, **_CENTRED)
 
 
 def _draw_distance(ax: Axes, within: Numbers, between: Numbers) -> None:
     """Cells within and between groups as dots, their means, and the distance of the means."""
-    for place, values, colour in (
+    columns = (
         (0, within, figures.COLOURS[1]),
         (1, between, figures.COLOURS[0]),
-    ):
+    )
+    for x, values, colour in columns:
         # Dots are spread sideways, because equal values would cover each other.
-        aside = place + np.linspace(-0.17, 0.17, len(values))
-        ax.plot(aside, values, ".", color=colour, alpha=0.45, markersize=4)
-        mean = values.mean()
-        ax.plot(place, mean, "o", color=colour, markersize=8, markeredgecolor="black")
+        spread = x + np.linspace(-0.17, 0.17, len(values))
+        ax.plot(spread, values, ".", color=colour, alpha=0.45, markersize=4)
+        ax.plot(x, values.mean(), "o", color=colour, markersize=8, markeredgecolor="black")
 
-    means = [within.mean(), between.mean()]
+    mean_within = within.mean()
+    mean_between = between.mean()
+    means = [mean_within, mean_between]
     ax.hlines(means, [0, 1], 1.45, color=GREY, linewidth=0.5, linestyle=":")
-    ax.annotate("", (1.4, means[0]), (1.4, means[1]), arrowprops={"arrowstyle": "<->", "lw": 0.8})
-    distance = means[0] - means[1]
+
+    # A double arrow beside the dots spans the distance of the two means.
+    arrow = {"arrowstyle": "<->", "lw": 0.8}
+    ax.annotate("", (1.4, mean_within), (1.4, mean_between), arrowprops=arrow)
+    distance = mean_within - mean_between
     ax.text(1.47, np.mean(means), rf"$\delta$ = {distance:.2f}", va="center")
     ax.set(xlim=(-0.5, 2.3), ylabel="z-score", title="and their means")
     ax.set_xticks([0, 1], ["in-group\n(bold)", "out-group"])
@@ -296,17 +319,21 @@ def null_intervals(tests: Mapping[str, PermutationTest]) -> Figure:
     Figure
         Two columns wide.
     """
-    fig, axes = plt.subplots(
-        1, len(tests), figsize=(figures.TWO_COLUMNS, 2.2), sharex=True, sharey=True
-    )
+    size = (figures.TWO_COLUMNS, 2.2)
+    fig, axes = plt.subplots(1, len(tests), figsize=size, sharex=True, sharey=True)
     bins = np.arange(-2, 2, 0.05)
+    pale_blue = figures.COLOURS[5]
+    red = figures.COLOURS[1]
+
     for ax, (name, test) in zip(axes, tests.items(), strict=True):
         low, high = test.null_interval
+        observed = test.statistic
         ax.axvspan(low, high, color=BAND, zorder=0, label="null interval")
         shuffled = "rows and columns shuffled"
-        ax.hist(test.null_distribution, bins, color=figures.COLOURS[5], label=shuffled)
-        ax.axvline(test.statistic, color=figures.COLOURS[1], linewidth=1.5, label="observed delta")
-        where = "inside" if low <= test.statistic <= high else "outside"
+        ax.hist(test.null_distribution, bins, color=pale_blue, label=shuffled)
+        ax.axvline(observed, color=red, linewidth=1.5, label="observed delta")
+
+        where = "inside" if low <= observed <= high else "outside"
         ax.set_title(f"{name}: {where}, p = {test.pvalue:.4f}")
         ax.set(xlabel=r"$\delta$", xlim=(-1.6, 1.6))
 
@@ -341,44 +368,48 @@ def biases(name: str, group: Numbers, control: Numbers, scores: pd.DataFrame) ->
     names = []
     for ax in axes:
         # Each panel has entries of its own.
-        of_panel = ax.get_legend_handles_labels()
-        handles += of_panel[0]
-        names += of_panel[1]
+        handles_of_panel, names_of_panel = ax.get_legend_handles_labels()
+        handles += handles_of_panel
+        names += names_of_panel
     figures.legend(fig, handles, names, loc="lower")
     return fig
 
 
 def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> None:
     """The ratings in six scenarios as dots, and their means as strokes."""
+    blue = figures.COLOURS[0]
+    # The control is drawn a little above the group, as the axis runs downwards.
     sides = (
         (-0.14, control, GREY),
-        (0.14, group, figures.COLOURS[0]),
+        (0.14, group, blue),
     )
     for scenario in range(6):
-        for aside, ratings, colour in sides:
-            own = ratings[scenario]
-            place = scenario + 1 + aside
-            ax.plot(own, np.full_like(own, place), ".", color=colour)
-            ax.plot(own.mean(), place, "|", color=colour, markersize=8)
+        for shift, ratings_of_all, colour in sides:
+            ratings = ratings_of_all[scenario]
+            height = scenario + 1 + shift
+            ax.plot(ratings, np.full_like(ratings, height), ".", color=colour)
+            ax.plot(ratings.mean(), height, "|", color=colour, markersize=8)
 
     # These empty lines are for the legend alone: every dot with a label would be an entry.
-    ax.plot([], [], ".", color=figures.COLOURS[0], label=f"{name}, four wordings")
+    ax.plot([], [], ".", color=blue, label=f"{name}, four wordings")
     ax.plot([], [], ".", color=GREY, label="control, four wordings")
     # The axis runs downwards, so that the first scenario is on top.
     ax.set(xlabel="rating", ylabel="scenario", title="six of the scenarios", ylim=(6.6, 0.4))
 
 
 def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
-    """Each bias with its interval, before a bar as long as the brittleness."""
+    """Each bias with its interval, before a bar from minus to plus the brittleness."""
     # Heights grow upwards, so the last group comes first.
     upwards = scores[::-1]
     blue = figures.COLOURS[0]
+    size = figures.points(6)
     for y, row in enumerate(upwards.itertuples()):
-        ax.barh(y, 2 * row.brittleness, left=-row.brittleness, height=0.55, color=BAND, zorder=0)
+        left = -row.brittleness
+        ax.barh(y, 2 * row.brittleness, left=left, height=0.55, color=BAND, zorder=0)
         ax.hlines(y, row.low, row.high, color=blue, linewidth=1.4)
         ax.plot(row.bias, y, "o", color=blue, markersize=4)
-        look = {"ha": "center", "va": "bottom", "fontsize": figures.points(6)}
-        ax.text(row.bias, y + 0.16, f"{row.bias:+.1f}", **look)
+        number = f"{row.bias:+.1f}"
+        ax.text(row.bias, y + 0.16, number, ha="center", va="bottom", fontsize=size)
 
     ax.axvline(0, color="black", linewidth=0.5)
     # The ends of bars are sticky: the panel would end where the longest bar does.
@@ -410,10 +441,13 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
     for name, (x, y, tint) in CORNERS.items():
         ax.fill_between([x, x + 2], y, y + 2, color=tint, zorder=0)
         ax.text(x + 1, y + 1.7, words[name], fontweight="bold", **_CENTRED)
+
+    small = figures.points(6)
     for name, (kind, x, y) in EDGES.items():
-        look: dict[str, Any] = {"fontsize": figures.points(6), "style": "italic"} | _CENTRED
         # x is 3 in the middle of the lower and upper edge, where words lie level.
-        ax.text(x, y, f"{kind}: {words[name]}", rotation=0 if x == 3 else 90, **look)
+        rotation = 0 if x == 3 else 90
+        text = f"{kind}: {words[name]}"
+        ax.text(x, y, text, rotation=rotation, fontsize=small, style="italic", **_CENTRED)
 
     by_group = scores.groupby("group", sort=False)
     means = by_group[["Competence", "Warmth"]].mean()
@@ -421,6 +455,8 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
         ax.plot(rows.Competence, rows.Warmth, ".", color=colour, alpha=0.5, markersize=3)
         mean = means.loc[group]
         ax.plot(mean.Competence, mean.Warmth, "o", color=colour, markersize=6)
+
+    # On the diagonal, warmth and competence are equal.
     ax.axline((1, 1), slope=1, color="#999999", linewidth=0.6, zorder=1)
     ax.set(xlim=(0.9, 5.1), ylim=(0.9, 5.1), xlabel="Competence", ylabel="Warmth")
     ax.set(aspect="equal", xticks=range(1, 6), yticks=range(1, 6))

@@ -267,7 +267,7 @@ def checkpoint(text: str) -> str:
     if model is None:
         return ""
 
-    name = _last(text)
+    name = _last_part(text)
     tail = re.search(_TAIL, name)
     if tail is None or name in registry().ids:
         return ""
@@ -305,14 +305,14 @@ def _relation(tail: str, papers: Collection[str]) -> str:
     return "is another"
 
 
-def _last(text: str) -> str:
+def _last_part(text: str) -> str:
     """The last part of a name, in lower case, without a provider's prefix or a folder."""
     return text.strip().rstrip("/").lower().split("/")[-1]
 
 
 def _marks(text: str) -> list[str]:
     """The marks of a checkpoint in a name, dates as digits alone."""
-    marks = re.findall(rf"-({_MARK})(?=-|$)", _last(text))
+    marks = re.findall(rf"-({_MARK})(?=-|$)", _last_part(text))
     return [mark.replace("-", "") for mark in marks]
 
 
@@ -350,7 +350,7 @@ def reasons(name: str) -> bool:
     bool
         True for a model of a family that reasons.
     """
-    return bool(_reasoning().search(_last(name)))
+    return bool(_reasoning().search(_last_part(name)))
 
 
 def provider(text: str) -> str:

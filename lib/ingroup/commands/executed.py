@@ -41,9 +41,13 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
         The label of each folder as it was typed; empty where two models have one label, as then
         only the folders tell them apart.
     """
-    names = [models.split(entry)[0] for entry in entries]
-    labels = {name: models.label(name) for name in names}
-    if len(set(labels.values())) < len(labels):
+    labels = {}
+    for entry in entries:
+        name, _ = models.split(entry)
+        labels[name] = models.label(name)
+
+    has_equal_labels = len(set(labels.values())) < len(labels)
+    if has_equal_labels:
         return {}
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
 
@@ -63,12 +67,19 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
         by its last part: where it stands on a machine is nobody else's business.
     """
     names = folders(parameters.get("MODELS") or [])
-    others = {name: value for name, value in parameters.items() if name != "MODELS"}
-    for value in others.values():
-        for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and os.path.isabs(text) and os.path.exists(text):
-                names[text] = os.path.basename(text.rstrip("/"))
+    for parameter, value in parameters.items():
+        if parameter == "MODELS":
+            continue
+        entries = value if isinstance(value, list) else [value]
+        for entry in entries:
+            if _is_own_file(entry):
+                names[entry] = os.path.basename(entry.rstrip("/"))
     return names
+
+
+def _is_own_file(value: Any) -> bool:
+    """Whether a value is the absolute path of a file or folder that exists."""
+    return isinstance(value, str) and os.path.isabs(value) and os.path.exists(value)
 
 
 def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
@@ -88,15 +99,16 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
     if not entries or entries == committed.get("MODELS"):
         return
 
-    names = [models.split(entry)[0] for entry in entries]
-    labels = ", ".join(f"`{models.label(name)}`" for name in names)
-    told = f"This run shows {labels}. {ABOUT_MODELS}"
+    names = [name for name, _ in map(models.split, entries)]
+    labels = [f"`{models.label(name)}`" for name in names]
+    introduction = f"This run shows {', '.join(labels)}. {ABOUT_MODELS}"
     for cell in book.cells:
         if cell.cell_type == "markdown":
-            # This is a function, as in a text a backslash of a label would be an escape.
-            cell.source = DEFAULT_MODELS.sub(lambda _: told, cell.source)
+            # A function gives the text, because `sub` would read a label's backslash as an escape.
+            cell.source = DEFAULT_MODELS.sub(lambda _: introduction, cell.source)
 
-    if not any(map(models.is_calibrant, names)):
+    has_calibrant = any(models.is_calibrant(name) for name in names)
+    if not has_calibrant:
         leave_calibrants_out(book)
 
 
@@ -109,11 +121,16 @@ def leave_calibrants_out(book: Any) -> None:
         The notebook before it runs; cells with the tag `CALIBRANTS` and items of lists that name a
         calibrant are taken out of it.
     """
-    book.cells = [cell for cell in book.cells if CALIBRANTS not in cell.metadata.get("tags", ())]
+    left = []
     for cell in book.cells:
+        if CALIBRANTS in cell.metadata.get("tags", ()):
+            continue
         if cell.cell_type == "markdown":
             lines = cell.source.split("\n")
-            cell.source = "\n".join(line for line in lines if not _is_about_calibrants(line))
+            others = [line for line in lines if not _is_about_calibrants(line)]
+            cell.source = "\n".join(others)
+        left.append(cell)
+    book.cells = left
 
 
 def _is_about_calibrants(line: str) -> bool:
@@ -136,7 +153,7 @@ def as_typed(name: str, value: Any) -> str:
     str
         The value as a user types it, with the names of :func:`places`.
     """
-    return _named(settings.typed(value), places({name: value}))
+    return _with_labels(settings.typed(value), places({name: value}))
 
 
 def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
@@ -161,34 +178,44 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     labels = places(parameters)
     for cell in book.cells:
         if PARAMETERS in cell.metadata.get("tags", ()):
-            cell.source = _named(cell.source, labels)
+            cell.source = _with_labels(cell.source, labels)
         for output in cell.get("outputs", ()):
-            # Each state of a bar begins with a carriage return; only the last one is worth reading.
-            if output.get("name") == "stderr":
-                output.text = re.sub(r"[^\n]*\r", "", output.text)
-                output.text = SPEED.sub("", output.text)
-            if "text" in output:
-                output.text = _named(output.text, labels)
-            for kind, content in output.get("data", {}).items():
-                if kind.startswith("text/"):
-                    output.data[kind] = _filled(_named(content, labels), kind)
+            _tidy_output(output, labels)
 
 
-def _named(text: str, labels: Mapping[str, str]) -> str:
+def _tidy_output(output: Any, labels: Mapping[str, str]) -> None:
+    """Change one output: labels in place of folders, the last state of a bar, "none"."""
+    # Each state of a bar begins with a carriage return; only the last one is worth reading.
+    if output.get("name") == "stderr":
+        output.text = re.sub(r"[^\n]*\r", "", output.text)
+        output.text = SPEED.sub("", output.text)
+    if "text" in output:
+        output.text = _with_labels(output.text, labels)
+
+    for kind, content in output.get("data", {}).items():
+        if kind.startswith("text/"):
+            labelled = _with_labels(content, labels)
+            output.data[kind] = _without_empty_tables(labelled, kind)
+
+
+def _with_labels(text: str, labels: Mapping[str, str]) -> str:
     """A text with labels in place of folders and files."""
     for folder, label in labels.items():
+        text = _with_label(text, folder, label)
         # HTML has the name in its escaped form.
-        for written, shown in ((folder, label), (html.escape(folder), html.escape(label))):
-            place = re.escape(written.rstrip("/"))
-            # The name must not be a part of a longer path.
-            alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"
-            # re.sub would read a backslash of the label as its own.
-            literal = shown.replace("\\", r"\\")
-            text = re.sub(alone, literal, text)
+        text = _with_label(text, html.escape(folder), html.escape(label))
     return text
 
 
-def _filled(content: str, kind: str) -> str:
+def _with_label(text: str, folder: str, label: str) -> str:
+    """A text with a label in place of a folder, wherever that is no part of a longer path."""
+    path = re.escape(folder.rstrip("/"))
+    pattern = rf"(?<![\w./-]){path}/?(?![\w-]|[./]\w)"
+    # A function gives the label, because `sub` would read its backslash as an escape.
+    return re.sub(pattern, lambda _: label, text)
+
+
+def _without_empty_tables(content: str, kind: str) -> str:
     """An output in which a table without a row says "none"."""
     if kind != "text/html":
         return EMPTY_TEXT.sub("none", content)

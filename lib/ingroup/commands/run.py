@@ -441,10 +441,12 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any]) -> bool:
-    """Whether a notebook that asks nothing reads a named run, of which no model was chosen."""
-    names = [assignment.partition("=")[0] for assignment in options.set]
-    is_reader = "MODELS" in parameters and study_of(options.notebook) is None
-    return is_reader and options.run != paths.DEFAULT_RUN and "MODELS" not in names
+    """Whether a notebook that asks nothing reads a named run, and `--set` chose no models of it."""
+    asks_nothing = study_of(options.notebook) is None
+    shows_models = "MODELS" in parameters
+    names_set = [assignment.partition("=")[0] for assignment in options.set]
+    is_named_run = options.run != paths.DEFAULT_RUN
+    return asks_nothing and shows_models and is_named_run and "MODELS" not in names_set
 
 
 def _models_of(run: str) -> list[str]:
