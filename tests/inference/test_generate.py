@@ -1,4 +1,4 @@
-"""Around the loop: calls and their folders, engines, failures, what it took."""
+"""Around the loop: jobs and their folders, engines, failures, what it took."""
 
 import sys
 
@@ -15,9 +15,9 @@ from ingroup.inference import (
     Store,
     StoreError,
     ask,
-    call,
     fill,
     find_model,
+    job,
     open_store,
     stored,
     usage,
@@ -70,7 +70,7 @@ def engines(tmp_path, monkeypatch):
         def close(self):
             self.entry["closed"] = True
 
-    monkeypatch.setattr(call, "make_engine", ModelsName)
+    monkeypatch.setattr(job, "make_engine", ModelsName)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     return made
 

@@ -27,10 +27,10 @@ from ingroup.inference.engine import (
 )
 from ingroup.inference.ledger import Asked
 from ingroup.inference.prompts import Prompts, batches
-from ingroup.inference.weights import NOT_FINITE, LocalEngine, weighed
+from ingroup.inference.weights import NOT_FINITE, LocalEngine, scored_replies
 
-LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
-BATCHES = 4  # a thread, from one time that replies are kept to the next
+LEAST = 4  # prompts of a batch over choices, before it may end for the sake of the prefix
+BATCHES = 4  # per thread, after which replies are kept
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()
@@ -151,7 +151,7 @@ class TransformersEngine(LocalEngine):
         with self._threads(len(prompts)) as pool:
             return list(pool.map(choose, prompts))
 
-    def _weighed(
+    def _scored_in_tree(
         self,
         prompts: Prompts,
         tree: Tree,
@@ -159,10 +159,10 @@ class TransformersEngine(LocalEngine):
         cache: DynamicCache | None = None,
     ) -> list[Reply]:
         if cache is None or not prompts:
-            return self._in_batches(prompts, LEAST, partial(self._weigh, tree, choices))
+            return self._in_batches(prompts, LEAST, partial(self._score_batch, tree, choices))
 
         cached_tokens = cache.get_seq_length()
-        (reply,) = self._weigh(tree, choices, prompts, cached_tokens, cache)
+        (reply,) = self._score_batch(tree, choices, prompts, cached_tokens, cache)
         # The next lead goes on behind this prompt: a negative number crops the tree's tokens off
         # the end.
         cache.crop(len(prompts[0]) - cache.get_seq_length())
@@ -174,7 +174,10 @@ class TransformersEngine(LocalEngine):
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
-        """Replies of ``compute`` to batches (prompts, length of their shared prefix), in order."""
+        """Replies of ``compute`` to all prompts, in order.
+
+        It is given the prompts of a batch and the length of the prefix that they share.
+        """
         order: list[int] = []
         parts = []
         shared_lengths = []
@@ -190,7 +193,10 @@ class TransformersEngine(LocalEngine):
 
     @contextmanager
     def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
-        """On a CPU parts side by side, a thread each, are twice as fast as one on many threads."""
+        """A pool for this many parts, which on a CPU share its cores.
+
+        There, parts side by side with one thread each take half the time of one part on all cores.
+        """
         cores = torch.get_num_threads()
         workers = max(1, min(cores, parts)) if self.device == "cpu" else 1
         torch.set_num_threads(max(1, cores // workers))
@@ -234,7 +240,7 @@ class TransformersEngine(LocalEngine):
     def _begin(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
-        """The tokens behind the shared prefix, padded on the left; the prefixes; their cache."""
+        """The tokens behind the shared prefix, padded on the left; the prefix; its cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         )
@@ -247,7 +253,7 @@ class TransformersEngine(LocalEngine):
         return rest.to(self.device), prefix.expand(len(prompts), shared), past
 
     @torch.inference_mode()
-    def _weigh(
+    def _score_batch(
         self,
         tree: Tree,
         choices: Sequence[str],
@@ -295,7 +301,7 @@ class TransformersEngine(LocalEngine):
             looked_up = place.looked_up(self._endings)
             log_probabilities = logits[:, number, looked_up] - total[:, number]
             steps.append(place.steps(log_probabilities.cpu().numpy(), self._endings))
-        return weighed(tree, steps, choices, _cached(prompts, shared))
+        return scored_replies(tree, steps, choices, _cached(prompts, shared))
 
     def _check_window(self, size: int) -> None:
         """EngineError where some layers look back over fewer than ``size`` tokens."""
@@ -436,12 +442,16 @@ def _not_finite(reply: Reply) -> Reply:
 
 
 def _cached(prompts: Sequence, shared: int) -> list[int]:
-    """Tokens that each prompt of a batch did not have to compute: the first pays for the prefix."""
+    """How many tokens each prompt of a batch did not have to compute."""
+    # The prefix is computed for the first prompt.
     return [0] + [shared] * (len(prompts) - 1)
 
 
 def _beginnings(tree: Tree) -> list[tuple[int, ...]]:
-    """All beginnings of the paths to a tree's places, sorted: the tokens that a pass computes."""
+    """All beginnings of the paths to a tree's places, sorted.
+
+    A pass computes the last token of each.
+    """
     beginnings = set()
     for place in tree.places:
         for length in range(1, len(place.path) + 1):
