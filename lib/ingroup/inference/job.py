@@ -465,10 +465,10 @@ def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
     """
     name = models.without_place(model)
     jobs_of_model = [job for job in jobs if job.model == name]
-    return rated(there(jobs_of_model) or jobs_of_model)
+    return rated(answered_jobs(jobs_of_model) or jobs_of_model)
 
 
-def there(jobs: Iterable[Job]) -> list[Job]:
+def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
     """Select the jobs whose answers are stored, all of them and to these prompts.
 
     Parameters
@@ -503,7 +503,7 @@ def there(jobs: Iterable[Job]) -> list[Job]:
     return complete
 
 
-def kept(jobs: Iterable[Job]) -> int:
+def count_stored(jobs: Iterable[Job]) -> int:
     """Count the stored answers to these jobs, in shards and journals.
 
     Parameters
@@ -532,7 +532,7 @@ def kept(jobs: Iterable[Job]) -> int:
 
 
 def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
-    """Compute the cost of the servers' answers that :func:`kept` counts, in all runs.
+    """Compute the cost of the servers' answers that :func:`count_stored` counts, in all runs.
 
     Parameters
     ----------
@@ -700,7 +700,7 @@ def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[st
     """The message of a run that stops at its COST_LIMIT."""
     cost = money(cost_stored(jobs, parameters))
     return (
-        f"{reached}; {kept(jobs):,} replies are stored, which cost {cost} in all "
+        f"{reached}; {count_stored(jobs):,} replies are stored, which cost {cost} in all "
         "runs, and the same command with a higher COST_LIMIT goes on"
     )
 
