@@ -175,7 +175,7 @@ def fill(
     state = store.state()
     # A prompt that is too long fails each time, so the engine says whether asking again helps.
     repeats = state.cut or (state.failed and engine.asks_again)
-    if state.missing or state.damaged or store.has_journal or repeats:
+    if state.missing or state.damaged or store.has_unwritten or repeats:
         for path in state.damaged:
             print(f"{path} was damaged: it is moved aside and asked again", file=sys.stderr)
         # Another run may have written since, so the state is taken anew under the lock.
@@ -222,9 +222,9 @@ def _write_missing(
         if isinstance(engine, Cluster):
             ask = engine.replies
         elif engine.keeps_each:
-            ask = partial(_each, engine, store, progress, budget)
+            ask = partial(_keep_each_reply, engine, store, progress, budget)
         else:
-            ask = partial(_ahead, engine)
+            ask = partial(_prepare_ahead, engine)
 
         for index, replies in ask(design, todo, sampling):
             if index < len(whole_shards):
@@ -255,7 +255,7 @@ def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -
     return n_kept
 
 
-def _ahead(
+def _prepare_ahead(
     engine: Engine, design: Design, todo: Sequence[Sequence[int]], sampling: Sampling
 ) -> Iterator[tuple[int, list[Reply]]]:
     """Answer parts one by one; while the engine computes one, a thread prepares the next."""
@@ -269,7 +269,7 @@ def _ahead(
             yield index, complete(engine, prompts, sampling)
 
 
-def _each(
+def _keep_each_reply(
     engine: Engine,
     store: Store,
     progress: tqdm,

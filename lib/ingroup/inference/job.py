@@ -929,7 +929,7 @@ def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
         for path in state.damaged:
             print(f"{path} is damaged", file=sys.stderr)
 
-    if state.missing or state.damaged or store.has_journal:
+    if state.missing or state.damaged or store.has_unwritten:
         return False
     # A store under an engine's former name is only read, even where calls failed.
     if stored_engine in models.FORMER:

@@ -139,7 +139,7 @@ class Store:
 
         A StoreError where the stored manifest differs so that answers may differ.
         """
-        if not any(self.folder.glob("part-*")) and not self.has_journal:
+        if not any(self.folder.glob("part-*")) and not self.has_unwritten:
             return False
         file = self.folder / "manifest.json"
         if not file.exists():
@@ -237,7 +237,7 @@ class Store:
             yield state
 
     @property
-    def has_journal(self) -> bool:
+    def has_unwritten(self) -> bool:
         """Tell whether there are finished calls, or batches, that no shard holds yet.
 
         Returns

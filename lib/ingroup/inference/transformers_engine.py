@@ -131,21 +131,21 @@ class TransformersEngine(LocalEngine):
                 replies.append(reply)
         return replies
 
-    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         # A step costs little more for many prompts than for few, so small batches are avoided.
         least = max(1, self.batch_size // 4)
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
-    def _chosen(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
+    def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
         """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
-            return super()._chosen(prompts, sampling, **options)
+            return super()._scored(prompts, sampling, **options)
         # This loads the model, before there are threads.
         config = self._model.config
 
         def choose(ids: list[int]) -> Reply:
             cache = DynamicCache(config=config)
-            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling, cache=cache)
+            (reply,) = super(TransformersEngine, self)._scored([ids], sampling, cache=cache)
             return reply
 
         with self._threads(len(prompts)) as pool:
@@ -168,7 +168,7 @@ class TransformersEngine(LocalEngine):
         cache.crop(len(prompts[0]) - cache.get_seq_length())
         return [reply._replace(cached_tokens=cached_tokens)]
 
-    def _longest(self) -> float:
+    def _longest_prompt(self) -> float:
         # This loads the model, before there are threads.
         config = self._model.config.get_text_config()
         return getattr(config, "max_position_embeddings", math.inf) - 1

@@ -173,10 +173,10 @@ class VLLMEngine(LocalEngine):
             self._seed = sampling.seed
         return super().complete(prompts, sampling)
 
-    def _longest(self) -> int:
+    def _longest_prompt(self) -> int:
         return self.llm.model_config.max_model_len - 1
 
-    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         make_params = partial(
             self.vllm.SamplingParams,
             temperature=sampling.temperature or 0.0,

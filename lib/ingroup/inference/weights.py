@@ -496,9 +496,11 @@ class LocalEngine(Engine, ABC):
         """
         with without_panic(self.weights.model):
             if sampling.choices:
-                replies = self._chosen(prompts, sampling)
+                replies = self._scored(prompts, sampling)
             else:
-                replies = self._ask_fitting(prompts, 0, partial(self._written, sampling=sampling))
+                replies = self._ask_fitting(
+                    prompts, 0, partial(self._free_replies, sampling=sampling)
+                )
 
         errors = {reply.error for reply in replies}
         if errors == {NOT_FINITE} and not self.has_answered:
@@ -511,7 +513,7 @@ class LocalEngine(Engine, ABC):
         return replies
 
     @abstractmethod
-    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """Replies that the model writes freely."""
 
     @abstractmethod
@@ -519,14 +521,14 @@ class LocalEngine(Engine, ABC):
         """The scored reply to each prompt (:func:`scored_replies`), or a failed one."""
 
     @abstractmethod
-    def _longest(self) -> float:
+    def _longest_prompt(self) -> float:
         """How many tokens a prompt may have, so that one more can follow."""
 
     def _ask_fitting(
         self, prompts: Prompts, room: int, ask: Callable[..., list[Reply]]
     ) -> list[Reply]:
         """Replies of ``ask`` to prompts that leave room for so many tokens; other prompts fail."""
-        longest = self._longest() - room
+        longest = self._longest_prompt() - room
         fitting = [ids for ids in prompts if len(ids) <= longest]
         answers = iter(ask(fitting))
 
@@ -540,7 +542,7 @@ class LocalEngine(Engine, ABC):
             replies.append(Reply(None, FAILED, length, error=error))
         return replies
 
-    def _chosen(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
+    def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
         """Replies over choices, behind each lead, given the answers before it.
 
         ``options`` are handed to `_scored_in_tree`.
