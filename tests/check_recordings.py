@@ -13,7 +13,7 @@ import torch
 
 from ingroup import models, paths
 from ingroup.inference import find_model, make_engine, stored
-from ingroup.inference.job import there
+from ingroup.inference.job import answered_jobs
 from ingroup.inference.weights import Weights
 from record import listed, recorded
 
@@ -35,7 +35,7 @@ def recordings(model):
     bits are left out, because each device rounds them in its own way.
     """
     in_full = [job for job, given in recorded(model) if given["DTYPE"] == "auto"]
-    jobs = there(in_full)
+    jobs = answered_jobs(in_full)
     is_transformers = ENGINE == "transformers"
     chosen = []
     with_text = set()

@@ -9,7 +9,7 @@ import pytest
 import record
 from ingroup import models, paths
 from ingroup.commands.parameters import jobs_of, merged
-from ingroup.inference import Job, fill, open_store, stored, there
+from ingroup.inference import Job, answered_jobs, fill, open_store, stored
 from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest
 from ingroup.studies.empathy_gap import answers
@@ -25,7 +25,7 @@ def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     jobs = {job.address: job for job, _ in recorded(model)}
     addresses = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
     assert addresses
-    complete = {job.address for job in there(jobs.values())}
+    complete = {job.address for job in answered_jobs(jobs.values())}
     assert complete == addresses
 
     for address in addresses:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ingroup import figures, notebook
-from ingroup.inference import Job, stored, there
+from ingroup.inference import Job, answered_jobs, stored
 
 LARGEST = 20_000  # trials of a job that is looked through
 SHOWN = 3  # trials of an excerpt
@@ -203,7 +203,7 @@ def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]
         if job.settled and not job.over_choices and len(job.design) <= LARGEST:
             in_text.append(job)
 
-    answered = there(in_text)
+    answered = answered_jobs(in_text)
     for job in answered:
         for kind, trial in unlike(job):
             yield job, kind, trial

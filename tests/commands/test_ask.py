@@ -5,7 +5,7 @@ import pytest
 from ingroup import paths
 from ingroup.commands import run
 from ingroup.commands.parameters import jobs_of, merged
-from ingroup.inference import EngineError, Reply, job, kept, there
+from ingroup.inference import EngineError, Reply, answered_jobs, count_stored, job
 from ingroup.inference.cost import shared_budget
 from ingroup.tables import InputError
 from toy import Server, Toy
@@ -105,7 +105,7 @@ def test_a_limit_stops_a_run_over_all_its_jobs_and_a_higher_one_goes_on(server):
     with pytest.raises(EngineError) as caught:
         run.answer("30_giebench", first)
 
-    stored = kept(jobs_of("30_giebench", first))
+    stored = count_stored(jobs_of("30_giebench", first))
     assert sum(server.batches) == stored
     assert server.asked["all"] == stored
     cost = stored * 0.0014
@@ -155,4 +155,4 @@ def test_a_mistake_is_one_sentence(engines, capsys):
     assert run.main([*GIVEN, "--set", "ORDER=any"]) == 2
     assert capsys.readouterr().err == "ORDER 'any' is unknown; expected given or rotate\n"
     assert engines == []
-    assert there([]) == []
+    assert answered_jobs([]) == []

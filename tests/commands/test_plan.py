@@ -19,7 +19,7 @@ from ingroup.commands import plan
 from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import Reply, open_store
 from ingroup.inference.cost import Characters
-from ingroup.inference.job import there
+from ingroup.inference.job import answered_jobs
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.studies.biased_samaritan import lens as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -601,7 +601,7 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     (planned,) = biased_samaritan.power(given, given, "smollm2-135m-instruct")
     variances = []
     scored = [job for job in jobs_of("20_biased_samaritan", given) if job.over_choices]
-    for job in there(scored):
+    for job in answered_jobs(scored):
         cells = cubes(load(job))
         control = cells.pop("control")
         for cell in cells.values():

@@ -20,7 +20,7 @@ from papermill.exceptions import PapermillExecutionError
 from ingroup import paths
 from ingroup.commands import digests, kernel, parameters, run, settings
 from ingroup.commands.parameters import jobs_of
-from ingroup.inference import Reply, kept, make_engine, open_store
+from ingroup.inference import Reply, count_stored, make_engine, open_store
 from ingroup.inference.engine import EngineError
 from ingroup.models import answers_of
 from toy import Toy
@@ -252,7 +252,7 @@ def test_what_is_stored_is_counted_when_a_run_is_stopped(
         store.write(1, toy.answer(range(50), None))
     store.journal().add(3, Reply("[[B]]", "stop"))
 
-    assert kept(jobs_of("30_giebench", given)) == 51
+    assert count_stored(jobs_of("30_giebench", given)) == 51
 
 
 def test_tests_leave_the_build_of_the_user_alone():

@@ -178,7 +178,7 @@ SILENT = {"base_url": "http://127.0.0.1:1/v1"}
 def no_server(monkeypatch):
     """An engine of a server is made though none is there."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(InspectEngine, "knock", lambda engine: engine)
+    monkeypatch.setattr(InspectEngine, "ping", lambda engine: engine)
 
 
 @pytest.mark.usefixtures("no_server")

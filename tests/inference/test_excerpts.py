@@ -7,7 +7,17 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands.parameters import jobs_of, merged
-from ingroup.inference import Job, Reply, Sampling, StoreError, ask, excerpts, kept, stored, there
+from ingroup.inference import (
+    Job,
+    Reply,
+    Sampling,
+    StoreError,
+    answered_jobs,
+    ask,
+    count_stored,
+    excerpts,
+    stored,
+)
 from ingroup.inference import job as calling
 from ingroup.inference.excerpts import SOURCE
 from toy import Toy, religion, run
@@ -72,7 +82,7 @@ def few(recorded):
 
 
 def test_fewer_events_have_the_answers_to_their_prompts(few):
-    assert there([few]) == [few]
+    assert answered_jobs([few]) == [few]
     assert ask([few], {}) == [few]
 
     table = stored(few).read()
@@ -83,7 +93,7 @@ def test_fewer_events_have_the_answers_to_their_prompts(few):
         assert table.text[trial] == expected.text
         assert table.probabilities[trial] == list(expected.probabilities)
     assert "@vllm" in str(few.folder)
-    assert kept([few]) == 0
+    assert count_stored([few]) == 0
 
 
 def test_the_recordings_stay_as_they_are(few):
@@ -116,14 +126,14 @@ def test_an_excerpt_that_is_there_is_found_without_its_prompts(few, monkeypatch)
 
     monkeypatch.setattr(excerpts, "_trials", render)
 
-    assert there([few]) == [few]
+    assert answered_jobs([few]) == [few]
 
 
 def test_an_excerpt_that_was_killed_half_way_is_copied_anew(few):
     ask([few], {})
     next(few.folder.glob("part-00000*")).unlink()
 
-    assert there([few]) == [few]
+    assert answered_jobs([few]) == [few]
     assert len(stored(few).read()) == 72
 
 
@@ -133,16 +143,16 @@ def test_nothing_is_copied_where_a_prompt_was_not_recorded(recorded):
     other_choices = replace(SCORED, choices=("0", "50", "100"))
     other_scale = job_of(2, wider=recorded, sampling=other_choices)
 
-    assert there([more_events]) == []
-    assert there([other_prompts]) == []
-    assert there([other_scale]) == []
+    assert answered_jobs([more_events]) == []
+    assert answered_jobs([other_prompts]) == []
+    assert answered_jobs([other_scale]) == []
     assert not (paths.RESPONSES / calling.EXCERPTS).exists()
 
 
 def test_nothing_is_copied_of_half_a_recording(recorded, few):
     next(recorded.folder.glob("part-00001*")).unlink()
 
-    assert there([few]) == []
+    assert answered_jobs([few]) == []
 
 
 def test_answers_of_ones_own_are_read_first(few):
@@ -182,7 +192,7 @@ def test_each_study_reads_part_of_what_is_recorded(notebook, given, model, tmp_p
     wider = [job for job in demo_jobs(notebook) if is_wider(job, few)]
     assert len(wider) == 1
 
-    assert there([few]) == [few]
+    assert answered_jobs([few]) == [few]
     texts = stored(few).read().text.astype(str)
 
     numbers = {json.dumps(trial.messages): trial.index for trial in wider[0].design}
@@ -199,7 +209,7 @@ def test_fewer_events_have_the_real_models_numbers_and_texts(n_events, tmp_path,
     jobs = demo_jobs("10_empathy_gap", **given)
 
     assert {job.way for job in jobs} == {"over choices", "freely"}
-    assert there(jobs) == jobs
+    assert answered_jobs(jobs) == jobs
 
 
 @pytest.mark.parametrize("notebook", [notebook for notebook, _ in SUBSETS])

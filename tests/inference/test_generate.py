@@ -1,4 +1,4 @@
-"""Around the loop: calls and their folders, engines, failures, what it took."""
+"""Around the loop: jobs and their folders, engines, failures, what it took."""
 
 import re
 import sys

@@ -414,7 +414,7 @@ def test_a_server_that_is_not_there_stops_the_run():
     engine = InspectEngine(MODEL, "http://127.0.0.1:9/v1")
 
     with pytest.raises(EngineError, match=r"no server is at 127\.0\.0\.1:9/v1"):
-        engine.knock()
+        engine.ping()
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:9/v1 does not answer \(ConnectError"):
         engine.answer(chats(3), GREEDY)
 

@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, rated, stored
-from ingroup.inference.job import rated_by, there
+from ingroup.inference.job import answered_jobs, rated_by
 from toy import Toy, numbers, rendered_otherwise, run
 
 REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "carried.yaml"]
@@ -386,7 +386,7 @@ def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, recorded, 
     with refused:
         stored(scored)
     with refused:
-        there([scored])
+        answered_jobs([scored])
     with refused:
         rated_by("m", [scored, free])  # as notebook 60 reads
     with refused:
@@ -415,7 +415,7 @@ def test_answers_to_chats_that_other_code_rendered_are_not_completed(rendered):
 
     with pytest.raises(StoreError, match=OTHER_CHATS):
         ask([otherwise], {})
-    assert there([scored, otherwise]) == [scored]
+    assert answered_jobs([scored, otherwise]) == [scored]
 
 
 def test_recordings_without_the_chats_in_their_manifest_have_them_in_a_table(plan):

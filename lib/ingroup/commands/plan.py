@@ -29,9 +29,9 @@ from ingroup.inference import (
     Job,
     Store,
     StoreError,
+    answered_jobs,
     find_model,
     rated,
-    there,
 )
 from ingroup.inference.cost import (
     BATCHED,
@@ -157,7 +157,7 @@ def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
 
     sentences = []
     for model, of_model in wanted.items():
-        n_lacking = len(of_model) - len(there(of_model))
+        n_lacking = len(of_model) - len(answered_jobs(of_model))
         if not n_lacking:
             continue
 

@@ -32,7 +32,7 @@ from ingroup.commands.parameters import (
     parameters_of,
     study_of,
 )
-from ingroup.inference import EngineError, Job, StoreError, ask, kept, make_engine, stored
+from ingroup.inference import EngineError, Job, StoreError, ask, count_stored, make_engine, stored
 from ingroup.inference.cost import budget_of, money
 from ingroup.inference.job import cost_stored
 from ingroup.tables import InputError, writing
@@ -476,7 +476,7 @@ def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
     # The jobs are unknown where the notebook is no study's, or before its parameters are known.
     with suppress(ImportError, KeyError):
-        return f"{kept(jobs_of(notebook, parameters)):,} answers kept; "
+        return f"{count_stored(jobs_of(notebook, parameters)):,} answers kept; "
     return ""
 
 

@@ -22,7 +22,7 @@ from ingroup import figures, notebook, paths
 from ingroup.commands import settings
 from ingroup.commands.parameters import command_line, jobs_of, parameters_of
 from ingroup.design import named_values
-from ingroup.inference import Job, StoreError, parts, stored, there
+from ingroup.inference import Job, StoreError, answered_jobs, parts, stored
 from ingroup.inference.choices import most_probable, probabilities
 from ingroup.inference.engine import LENGTH
 from ingroup.parsing import Rule
@@ -284,7 +284,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise InputError(f"BUNDLE is a new folder, found {options.bundle}: give another name")
         rule_of = _rules(names, options)
         # Jobs that write texts for others have no study's reading.
-        answered = [job for job in there(rule_of) if job.labels.get("setting") != "rewrite"]
+        answered = [job for job in answered_jobs(rule_of) if job.labels.get("setting") != "rewrite"]
         if not answered:
             studies = ", ".join(names)
             raise InputError(f"nothing is stored of the {len(rule_of)} jobs of {studies}")

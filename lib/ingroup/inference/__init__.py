@@ -3,5 +3,14 @@
 # ruff: noqa: F401 (what is imported here is meant for others)
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling, find_model, make_engine
 from ingroup.inference.generate import fill, open_store, usage
-from ingroup.inference.job import Job, ask, excerpts_of, kept, rated, rated_by, stored, there
+from ingroup.inference.job import (
+    Job,
+    answered_jobs,
+    ask,
+    count_stored,
+    excerpts_of,
+    rated,
+    rated_by,
+    stored,
+)
 from ingroup.inference.store import Store, StoreError, parts

@@ -1,7 +1,7 @@
-"""One part of a design through one engine in two steps: the first of the next goes ahead.
+"""Asking one part of a design in two steps: prepare its prompts, complete them with replies.
 
-The prompts of a part are made while the engine computes another: a GPU does not wait for a chat
-template.
+The prompts of the next part can so be made while the engine computes this one, and a GPU does not
+wait for a chat template.
 """
 
 from collections.abc import Sequence

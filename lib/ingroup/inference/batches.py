@@ -1,7 +1,7 @@
-"""Calls that go through a provider's batch API, which a killed run finds again.
+"""Calls that go through a provider's batch API. A run finds the batches of a killed run again.
 
-inspect_ai makes the requests and reads the replies. The batches between them are ours, because
-inspect_ai keeps its own in memory alone, and loses a whole batch where one of its requests failed.
+inspect_ai makes the requests and reads the replies. This module sends the batches, because
+inspect_ai keeps its own batches in memory alone, and loses a whole batch where one request failed.
 The store's :class:`ingroup.inference.ledger.Ledger` holds on disk which trials are in which batch.
 """
 
@@ -25,8 +25,8 @@ from ingroup.inference.wire import (
     Unanswered,
     causes_of,
     masked,
+    normalised,
     pause,
-    sound,
     status_of,
 )
 
@@ -116,7 +116,8 @@ class Provider(Protocol):
         Returns
         -------
         bool
-            False for a file that was uploaded with the key of another project, too.
+            False where it has none. A file that was uploaded with the key of another project counts
+            as none.
         """
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
@@ -247,8 +248,10 @@ class OpenAIBatches:
                 content = await self.client.files.content(file)
                 lines = (await content.aread()).split(b"\n")
             except Exception as error:
-                # One of two may be gone: its requests are asked again, those of the other are not.
-                if _first_status(error) != 404 or (file == files[-1] and n_read == 0):
+                is_gone = _first_status(error) == 404
+                none_is_left = file == files[-1] and n_read == 0
+                # One of two files may be gone, and then its requests alone are asked again.
+                if not is_gone or none_is_left:
                     raise
                 continue
 
@@ -277,7 +280,7 @@ class OpenAIBatches:
         if status != 200:
             return _status_error(self.client, status, body)
         kind = Response if "output" in body else ChatCompletion
-        return kind.construct(**sound(body))
+        return kind.construct(**normalised(body))
 
 
 class AnthropicBatches:
@@ -308,16 +311,7 @@ class AnthropicBatches:
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
         """Wait for each batch of that size and time: only results have the submission's name."""
-        candidates = []
-        async for batch in self.client.messages.batches.list(limit=100):
-            counts = batch.request_counts
-            total = counts.processing + counts.succeeded + counts.errored
-            total += counts.canceled + counts.expired
-            is_near = abs(batch.created_at.timestamp() - submission.sent) < SKEW
-            if is_near and total == len(submission.trials) and batch.id not in others:
-                candidates.append(batch.id)
-
-        for batch in candidates:
+        for batch in await self._candidates(submission, others):
             candidate = replace(submission, batch=batch)
             state = await _look_at(self, candidate)
             if not state.ended:
@@ -335,6 +329,18 @@ class AnthropicBatches:
                     return batch
                 break
         return ""
+
+    async def _candidates(self, submission: Submission, others: Collection[str]) -> list[str]:
+        """Ids of the batches that have a submission's size and time, except the others'."""
+        candidates = []
+        async for batch in self.client.messages.batches.list(limit=100):
+            counts = batch.request_counts
+            total = counts.processing + counts.succeeded + counts.errored
+            total += counts.canceled + counts.expired
+            is_near = abs(batch.created_at.timestamp() - submission.sent) < SKEW
+            if is_near and total == len(submission.trials) and batch.id not in others:
+                candidates.append(batch.id)
+        return candidates
 
     async def check(self, batch: str) -> State:
         record = await self.client.messages.batches.retrieve(batch)
@@ -509,16 +515,17 @@ class Batcher:
                 await self._submit(part)
 
         # The ledger may hold other batches of this store, whose trials nobody waits for now.
-        left = []
+        open_batches = []
         for submission in self.ledger.submissions.values():
-            if not self._waiting.keys().isdisjoint(submission.trials):
-                left.append(submission)
-        while left:
-            for submission in list(left):
+            is_waited_for = not self._waiting.keys().isdisjoint(submission.trials)
+            if is_waited_for:
+                open_batches.append(submission)
+        while open_batches:
+            for submission in list(open_batches):
                 if await self._has_ended(submission):
                     await self._hand_out(submission)
-                    left.remove(submission)
-            if left:
+                    open_batches.remove(submission)
+            if open_batches:
                 await sleep(TICK)
 
         # Without this a call that no batch covers would wait for ever.
@@ -526,21 +533,21 @@ class Batcher:
             call.give(Refused("no batch has an answer to this request"))
 
     def _parts(self) -> list[dict[int, dict]]:
-        """The bodies of the requests, by trial, no more to a part than a batch takes."""
+        """The bodies of the requests by trial, in parts that each fit into one batch."""
         parts: list[dict[int, dict]] = []
         part: dict[int, dict] = {}
-        size = 0
+        bytes_of_part = 0
         for trial, call in sorted(self._waiting.items()):
             body = _body_of(call.request)
-            more = len(json.dumps(body))
+            n_bytes = len(json.dumps(body))
 
-            is_full = size + more > MOST_BYTES or len(part) == MOST_REQUESTS
+            is_full = bytes_of_part + n_bytes > MOST_BYTES or len(part) == MOST_REQUESTS
             if is_full or not parts:
                 part = {}
-                size = 0
+                bytes_of_part = 0
                 parts.append(part)
             part[trial] = body
-            size += more
+            bytes_of_part += n_bytes
         return parts
 
     async def _submit(self, bodies: Mapping[int, dict]) -> None:
@@ -552,7 +559,7 @@ class Batcher:
         # The calls of one model have the same headers, except for inspect_ai's mark of each call.
         headers = _headers_of(self._waiting[submission.trials[0]].request)
         try:
-            file = await _again(_is_passing, self.provider.upload, submission.name, requests)
+            file = await _retried(_is_passing, self.provider.upload, submission.name, requests)
         except Exception as error:
             # An upload alone is not billed, so it is safe to forget it and to ask anew.
             self.ledger.forget(submission)
@@ -562,7 +569,7 @@ class Batcher:
         try:
             # Creating is repeated only where surely nothing was taken: a second batch would be
             # billed, too.
-            batch = await _again(_is_busy, self.provider.create, file, requests, headers)
+            batch = await _retried(_is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             status = _first_status(error)
             # A timeout (408) and a conflict (409) do not say that nothing was created.
@@ -591,7 +598,7 @@ class Batcher:
     async def _hand_out(self, submission: Submission) -> None:
         """Give the answers of a batch to the calls that wait for them."""
         try:
-            answers = await _again(_is_passing, self._read, submission)
+            answers = await _retried(_is_passing, self._read, submission)
         except Exception as error:
             replies = f"the replies of batch {submission.batch}"
             if _first_status(error) == 404:
@@ -666,12 +673,13 @@ async def find_again(api: Any, ledger: Ledger) -> None:
 async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
     """Find the id of a batch that may have been created; "" where none was."""
     # Batches that other submissions have already are no candidates for this one.
-    batches = {other.batch for other in ledger.submissions.values()}
+    other_batches = {other.batch for other in ledger.submissions.values()}
+    # A clock that was set back must not make the wait longer than LAG.
     passed = time.time() - submission.sent
     await sleep(min(LAG, max(0.0, LAG - passed)))
 
     try:
-        return await _again(_is_passing, provider.find, submission, batches)
+        return await _retried(_is_passing, provider.find, submission, other_batches)
     # Anthropic's search waits for batches, and an error of that has its own sentence.
     except EngineError:
         raise
@@ -684,7 +692,7 @@ async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -
 
 async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
     """Stop where the provider does not know the file of a batch: the key may be another one."""
-    if not submission.file or await _again(_is_passing, provider.knows, submission.file):
+    if not submission.file or await _retried(_is_passing, provider.knows, submission.file):
         return
     raise EngineError(
         f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
@@ -696,7 +704,7 @@ async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Subm
 async def _look_at(provider: Provider, submission: Submission) -> State:
     """Ask for the state of a batch: `UNKNOWN` where the provider does not know it."""
     try:
-        return await _again(_is_passing, provider.check, submission.batch, attempts=LOOKS)
+        return await _retried(_is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
         if _first_status(error) == 404:
             # A 404 does not tell a batch that expired long ago from one of another project.
@@ -707,18 +715,21 @@ async def _look_at(provider: Provider, submission: Submission) -> State:
         ) from error
 
 
-async def _again(
-    helps: Callable[[BaseException], bool],
+async def _retried(
+    may_help: Callable[[BaseException], bool],
     ask: Callable[..., Awaitable[Any]],
     *arguments: Any,
     attempts: int = ATTEMPTS,
 ) -> Any:
-    """Ask a provider, and ask again where that helps."""
+    """Ask a provider, and ask again after an error for which that may help."""
     # A batch that is looked at for an hour is asked at a steady pace, without longer and longer
     # pauses.
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
-        retry=retry_if_exception(helps), stop=stop_after_attempt(attempts), wait=wait, reraise=True
+        retry=retry_if_exception(may_help),
+        stop=stop_after_attempt(attempts),
+        wait=wait,
+        reraise=True,
     )
     return await retrying(ask, *arguments)
 
@@ -744,8 +755,8 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def _is_passing(error: BaseException) -> bool:
-    """Tell whether a question that changes nothing may be answered later."""
-    # An EngineError comes from within, after that question was asked often enough.
+    """Tell whether a request that changes nothing at the provider may succeed later."""
+    # An EngineError comes from this module, which has tried often enough before it.
     if isinstance(error, EngineError):
         return False
     status = _first_status(error)

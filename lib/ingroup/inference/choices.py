@@ -32,11 +32,11 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     Parameters
     ----------
     stored : pyarrow.ChunkedArray
-        A list of numbers a reply, empty where there is none.
+        One list of numbers for each reply, empty where there is none.
     leads : int
         How many answers a reply consists of.
     width : int
-        How many numbers an answer has: its probabilities, which sum to 1, or 1 for its option mass.
+        How many numbers an answer has: one probability for each choice, or 1 for its option mass.
 
     Returns
     -------
@@ -60,7 +60,8 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     # An option mass stands alone and need not be 1; probabilities have to sum to 1.
     if width == 1:
         return bool((sums <= 1 + TOLERANCE).all())
-    return bool((np.abs(sums - 1) <= TOLERANCE).all())
+    deviations = np.abs(sums - 1)
+    return bool((deviations <= TOLERANCE).all())
 
 
 def numbers_of(column: pd.Series, width: int) -> Floats:
@@ -130,8 +131,10 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
         `BEST` answers with their probabilities, the most probable first.
     """
     best = []
-    for position in np.argsort(-weights, kind="stable")[:BEST]:
-        best.append(f"{choices[position].strip()} ({weights[position]:.1%})")
+    most_probable_first = np.argsort(-weights, kind="stable")
+    for index in most_probable_first[:BEST]:
+        choice = choices[index].strip()
+        best.append(f"{choice} ({weights[index]:.1%})")
     return ", ".join(best)
 
 
@@ -184,18 +187,18 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     >>> beginnings(["85 of 100", "8.5", "I rate it 85", None], ["8", "85"])
     ['85', None, None, None]
     """
-    # An alternation takes the first that matches, which is to be the longest: "AB" before "A".
+    # A regular expression takes the first alternative that matches, so "AB" stands before "A".
     longest_first = sorted(choices, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, longest_first))
     # "85" and "8.5" do not begin with 8. A full stop behind a number is no decimal point.
     pattern = re.compile(rf"\s*({alternatives})(?![0-9]|[.,][0-9])")
 
-    found = []
+    begun: list[str | None] = []
     for text in texts:
         # pandas turns None into NaN in a column of texts.
         match = pattern.match(text) if isinstance(text, str) else None
-        found.append(match.group(1) if match else None)
-    return found
+        begun.append(match.group(1) if match else None)
+    return begun
 
 
 def agreement(
@@ -239,26 +242,27 @@ def agreement(
     # Some studies write "" where a text holds no answer, others NaN.
     free_answers = pd.Series(list(free)).replace("", np.nan)
     is_answered = free_answers.notna()
+    # Only prompts that were answered freely can agree.
     written = free_answers[is_answered]
     row = {
         "asked": len(free_answers),
         "answered": int(is_answered.sum()),
         "percent_answered": 100 * is_answered.mean(),
     }
-    for name, scored in (("agree", chosen), ("agree_greedy", greedy)):
-        if scored is None:
-            continue
-        scored_answers = pd.Series(list(scored))
-        # Only prompts that were answered freely can agree.
-        is_same = written == scored_answers[is_answered]
+    scored = {"agree": pd.Series(list(chosen))}
+    if greedy is not None:
+        scored["agree_greedy"] = pd.Series(list(greedy))
+    for name, answers in scored.items():
+        is_same = written == answers[is_answered]
         row[name] = int(is_same.sum())
         row[f"percent_{name}"] = 100 * is_same.mean() if len(is_same) else np.nan
 
     if begun is not None:
-        begins = pd.Series(list(begun))
-        greedy_answers = pd.Series(list(chosen if greedy is None else greedy))
-        row["begin"] = int(begins.notna().sum())
-        row["begin_greedy"] = int((begins == greedy_answers).sum())
+        beginnings_of_texts = pd.Series(list(begun))
+        likely_text = scored.get("agree_greedy", scored["agree"])
+        is_greedy = beginnings_of_texts == likely_text
+        row["begin"] = int(beginnings_of_texts.notna().sum())
+        row["begin_greedy"] = int(is_greedy.sum())
 
     if mean is not None:
         means = pd.Series(list(mean))
@@ -277,7 +281,7 @@ class Endings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A beginning of answers behind which there is a choice."""
+    """A beginning of answers behind which a model can go on in several ways."""
 
     path: Tokens  # its tokens; none where an answer begins
     tokens: Tokens  # those that go on with an admissible answer
@@ -313,7 +317,7 @@ class Place(NamedTuple):
         return [*self.tokens, *endings.turn, *endings.newline]
 
     def steps(self, log_probabilities: NDArray[np.floating], endings: Endings) -> Floats:
-        """Sum up the tokens that end the turn, and those that are newlines, in one step each.
+        """Sum up the tokens that end the turn in one step, and the newlines in another.
 
         Parameters
         ----------
@@ -336,11 +340,11 @@ class Place(NamedTuple):
         # newlines.
         first_end = len(self.tokens)
         first_newline = first_end + len(endings.turn)
-        on, turn, newline = np.split(logs, [first_end, first_newline], axis=1)
-        return np.hstack([on, _together(turn), _together(newline)])
+        going_on, turn, newline = np.split(logs, [first_end, first_newline], axis=1)
+        return np.hstack([going_on, _log_sum(turn), _log_sum(newline)])
 
     def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
-        """Renormalise the ways on from here.
+        """Renormalise the ways on from here: the tokens that go on with an answer, and its end.
 
         Parameters
         ----------
@@ -362,25 +366,26 @@ class Place(NamedTuple):
 
         n_tokens = len(self.tokens)
         # Behind the tokens that go on, `steps` has one column for each of the two ends.
-        on, turn, newline = np.split(steps, [n_tokens, n_tokens + 1], axis=1)
+        going_on, turn, newline = np.split(steps, [n_tokens, n_tokens + 1], axis=1)
         if ending == "turn":
             end = turn
         elif ending == "newline":
             end = np.logaddexp(turn, newline)
         else:
             # Whatever does not go on with an answer ends it, so the end has all other probability.
-            rest = 1 - np.exp(on).sum(axis=1, keepdims=True)
+            probability_of_going_on = np.exp(going_on).sum(axis=1, keepdims=True)
+            rest = 1 - probability_of_going_on
             end = np.log(np.maximum(rest, LEAST))
-        ways = np.hstack([on, end])
+        ways = np.hstack([going_on, end])
         return log_softmax(ways / temperature, axis=1)
 
 
-def _together(logs: Floats) -> Floats:
-    """The log-probability of any one of some tokens, (prompts, 1); `LOWEST` where there is none."""
+def _log_sum(logs: Floats) -> Floats:
+    """The log of the sum of some tokens' probabilities, (prompts, 1); `LOWEST` without tokens."""
     # The start of -inf, a probability of 0, is the sum of no tokens.
-    together = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
+    log_sum = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
     # An infinite number would make the whole reply invalid.
-    return np.maximum(together, LOWEST)
+    return np.maximum(log_sum, LOWEST)
 
 
 class Tree:
@@ -406,10 +411,12 @@ class Tree:
         self.spelt = [tuple(answer) for answer in spelt]
         answers = set(self.spelt)
         are_distinct = len(answers) == len(self.spelt)
-        if not all(answers) or not are_distinct:
+        has_empty = () in answers
+        if has_empty or not are_distinct:
             raise ValueError("every admissible answer needs tokens of its own")
 
-        # The tokens behind each beginning, each once and in the order of the answers.
+        # The tokens behind each beginning, each once and in the order of the answers: a dict keeps
+        # this order, which a set would not.
         following: dict[Tokens, dict[int, None]] = {}
         for answer in self.spelt:
             for length, token in enumerate(answer):
@@ -423,7 +430,8 @@ class Tree:
             is_start = len(path) == 0
             if is_start or is_answer or len(tokens) > 1:
                 self.places.append(Place(path, tuple(tokens), is_answer))
-        self._ways_to = [list(self._way(answer)) for answer in self.spelt]
+        # For each answer, the places that it passes, with the index of its way on from there.
+        self._routes = [list(self._route(answer)) for answer in self.spelt]
 
     @property
     def needs_an_end(self) -> bool:
@@ -464,9 +472,10 @@ class Tree:
         list of array
             For each of `places`, an array of shape (prompts, steps).
         """
-        # np.split takes the borders between parts; the last end is no border.
         ends = np.cumsum(self._n_steps())
-        return np.split(steps.astype(float), ends[:-1], axis=1)
+        # np.split takes the borders between parts; the last end is no border.
+        borders = ends[:-1]
+        return np.split(steps.astype(float), borders, axis=1)
 
     def probabilities(
         self,
@@ -497,9 +506,10 @@ class Tree:
         ways = self._ways(steps, ending, temperature)
         # An answer's log-probability is the sum of the logs of its ways, place by place.
         columns = []
-        for way_to_answer in self._ways_to:
-            log_probability = np.zeros(len(steps[0]))
-            for place, way in way_to_answer:
+        n_prompts = len(steps[0])
+        for route in self._routes:
+            log_probability = np.zeros(n_prompts)
+            for place, way in route:
                 logs = ways[place.path]
                 log_probability = log_probability + logs[:, way]
             columns.append(log_probability)
@@ -523,20 +533,20 @@ class Tree:
         array of int, shape (prompts,)
             Its index in the list of answers.
         """
-        # This finds the best way at each place, for all prompts at once, then the answer that takes
-        # only those.
-        best = {}
+        # First the best way at each place, for all prompts at once.
+        best_way = {}
         for path, logs in self._ways(steps, ending).items():
-            best[path] = logs.argmax(axis=1)
+            best_way[path] = logs.argmax(axis=1)
 
+        # Then whether each answer takes the best way at all of its places: (answers, prompts).
         is_greedy = []
-        for way_to_answer in self._ways_to:
-            follows = np.ones(len(steps[0]), dtype=bool)
-            for place, way in way_to_answer:
-                follows &= best[place.path] == way
-            is_greedy.append(follows)
-        # Exactly one answer takes the best way everywhere; argmax finds it among (answers,
-        # prompts).
+        n_prompts = len(steps[0])
+        for route in self._routes:
+            takes_best = np.ones(n_prompts, dtype=bool)
+            for place, way in route:
+                takes_best &= best_way[place.path] == way
+            is_greedy.append(takes_best)
+        # Exactly one answer does for each prompt, and argmax finds this True.
         return np.argmax(is_greedy, axis=0)
 
     def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
@@ -561,27 +571,28 @@ class Tree:
         has_tie = {}
         for path, logs in self._ways(steps, ending).items():
             # Stored steps have 16 bits, so equal numbers are exactly equal and need no tolerance.
-            is_largest = logs == logs.max(axis=1, keepdims=True)
-            has_tie[path] = is_largest.sum(axis=1) > 1
+            largest = logs.max(axis=1, keepdims=True)
+            n_largest = (logs == largest).sum(axis=1)
+            has_tie[path] = n_largest > 1
 
         greedy = self.greedy(steps, ending)
         tied = np.zeros(len(greedy), dtype=bool)
         # A tie counts only at the places that the greedy answer passes.
-        for answer, way_to_answer in enumerate(self._ways_to):
+        for answer, route in enumerate(self._routes):
             is_answer = greedy == answer
-            for place, _ in way_to_answer:
+            for place, _ in route:
                 tied |= is_answer & has_tie[place.path]
         return tied
 
     def _ways(self, steps: Steps, ending: Ending, temperature: float = 1.0) -> dict[Tokens, Floats]:
-        """Log-probabilities of the ways on, by the path of their place."""
+        """The renormalised log-probabilities of the ways on from each place, by its path."""
         ways = {}
         for place, steps_of_place in zip(self.places, steps, strict=True):
             ways[place.path] = place.ways(steps_of_place, ending, temperature)
         return ways
 
-    def _way(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
-        """The places on the way to an answer, and which of the ways on leads there."""
+    def _route(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
+        """The places on the way to an answer, each with the index of the way that leads there."""
         for place in self.places:
             length = len(place.path)
             if answer == place.path:

@@ -40,7 +40,7 @@ class Worker:
         self.engine: Engine | None = None
         # Whoever holds this asks the engine, which computes one shard at a time.
         self.turn = threading.Lock()
-        # Whoever holds this makes or drops the engine: two calls may need it at the same time.
+        # Whoever holds this makes or drops the engine: two shards may need it at the same time.
         self.making = threading.Lock()
 
     def ready(self) -> None:
@@ -54,7 +54,7 @@ class Worker:
         Parameters
         ----------
         design : sequence of Trial
-            All trials of the call.
+            All trials of the job.
         sampling : Sampling
             How replies are drawn.
         numbers : sequence of int
@@ -66,12 +66,13 @@ class Worker:
             The engine's identity and the list of replies, or an empty dict and an EngineError.
         """
         try:
-            # The prompts are made without the turn, while another call's shard is computed.
-            prompts = prepare(self._made(), design, numbers)
+            # The prompts are made without the turn, while another shard is computed.
+            prompts = prepare(self._ready_engine(), design, numbers)
             with self.turn:
                 # A shard before this one may have broken the engine that made the prompts.
-                engine = self._made()
-                return engine.identity(), self._asked(engine, prompts, sampling)
+                engine = self._ready_engine()
+                replies = self._complete(engine, prompts, sampling)
+                return engine.identity(), replies
         except EngineError as error:
             return {}, error
 
@@ -83,7 +84,7 @@ class Worker:
         dict of str
             The engine's identity.
         """
-        return self._made().identity()
+        return self._ready_engine().identity()
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
         """Say how its engine spells the choices.
@@ -98,15 +99,17 @@ class Worker:
         dict
             As :meth:`ingroup.inference.engine.Engine.spelling`.
         """
-        return self._made().spelling(sampling)
+        return self._ready_engine().spelling(sampling)
 
-    def _made(self) -> Engine:
+    def _ready_engine(self) -> Engine:
+        """The engine, which is made where there is none."""
         with self.making:
             if self.engine is None:
                 self.engine = self.factory()
             return self.engine
 
-    def _asked(self, engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Reply]:
+    def _complete(self, engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Reply]:
+        """Ask the engine; drop it where it breaks."""
         try:
             return complete(engine, prompts, sampling)
         except EngineError:
@@ -119,7 +122,7 @@ class Worker:
 
 
 class _Shards:
-    """The places of the shards that nobody has, and how often each was lost.
+    """The shards that no worker has, by their index, and how often each was lost.
 
     A shard that was lost goes first, to another worker than the last, and has it for itself: if
     that one dies too, no second shard is blamed for it.
@@ -131,11 +134,11 @@ class _Shards:
         self.losses: Counter[int] = Counter()
         self._last: dict[int, Any] = {}
 
-    def lose(self, place: int, worker: Any) -> None:
+    def lose(self, shard: int, worker: Any) -> None:
         """Take a shard back from a worker that died, or whose engine broke."""
-        self.losses[place] += 1
-        self._last[place] = worker
-        self.lost.appendleft(place)
+        self.losses[shard] += 1
+        self._last[shard] = worker
+        self.lost.appendleft(shard)
 
     def take(self, worker: Any, held: Sequence[int], alone: bool) -> int | None:
         """Give the next shard to a worker that holds others; None where it shall wait.
@@ -143,18 +146,18 @@ class _Shards:
         A worker that is ``alone`` gets back even what it lost itself.
         """
         # A shard that was lost once may be what kills workers.
-        suspects = [place for place in held if self.losses[place] > 0]
+        suspects = [shard for shard in held if self.losses[shard] > 0]
         if len(held) == AT_A_TIME or len(suspects) > 0:
             return None
 
-        for place in self.lost:
+        for shard in self.lost:
             # Another worker tells whether the shard or the machine is to blame.
-            if alone or self._last[place] is not worker:
+            if alone or self._last[shard] is not worker:
                 if len(held) > 0:
                     # This worker shall first be empty, so that only the suspect is lost if it dies.
                     return None
-                self.lost.remove(place)
-                return place
+                self.lost.remove(shard)
+                return shard
 
         if len(self.fresh) > 0:
             return self.fresh.popleft()
@@ -208,10 +211,10 @@ class Cluster(Engine):
                 f"this cluster: it has {total} GPUs and room for {room}"
             )
 
-    def _started(self) -> Any:
-        """A new worker, in a process of its own."""
+    def _start_worker(self) -> Any:
+        """Start a new worker, in a process of its own."""
         ray, _ = _connect(self._address)
-        kind = ray.remote(
+        as_actor = ray.remote(
             max_concurrency=AT_A_TIME,
             # Ray neither restarts nor retries by itself: it would spend all tries on a lost node.
             max_restarts=0,
@@ -222,11 +225,11 @@ class Cluster(Engine):
             scheduling_strategy="SPREAD",
         )
 
-        worker = kind(Worker).remote(self._factory)
+        worker = as_actor(Worker).remote(self._factory)
         self._actors.append(worker)
         return worker
 
-    def _dropped(self, worker: Any) -> None:
+    def _drop(self, worker: Any) -> None:
         """Give up a worker that died, or that cannot be reached."""
         ray, _ = _connect(self._address)
         ray.kill(worker)
@@ -236,7 +239,7 @@ class Cluster(Engine):
         """The workers, each in a process of its own; started where there are none."""
         if len(self._actors) == 0:
             for _ in range(self._workers):
-                self._started()
+                self._start_worker()
         return list(self._actors)
 
     def identity(self) -> dict[str, str]:
@@ -287,8 +290,8 @@ class Cluster(Engine):
             except ray.exceptions.RayError as error:
                 # Python deletes `error` at the end of this block, so its words are kept.
                 reason = _one_line(error)
-                self._dropped(worker)
-                self._started()
+                self._drop(worker)
+                self._start_worker()
         raise EngineError(f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {STORED}")
 
     def replies(
@@ -322,21 +325,21 @@ class Cluster(Engine):
         first: dict[str, str] = {}
 
         try:
-            for place, engine, replies in self._answered(design, todo, sampling):
+            for part, engine, replies in self._answers(design, todo, sampling):
                 # A worker returns this error, since Ray would ask again for one that is raised.
                 if isinstance(replies, EngineError):
                     raise replies
                 # Two workers with other versions or weights must not answer into one store.
                 first = first or engine
-                _same(first, engine)
-                yield place, replies
+                _check_same(first, engine)
+                yield part, replies
             is_complete = True
         finally:
             if not is_complete:
                 # Nobody takes the replies that are still computed.
                 self.close()
 
-    def _answered(
+    def _answers(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, dict[str, str], list[Reply] | EngineError]]:
         """Hand out shards and take back replies; a worker that dies is replaced."""
@@ -348,56 +351,56 @@ class Cluster(Engine):
         for worker in self._crew():
             staff.start(worker)
 
-        answers = 0
-        while answers < len(todo):
+        n_answered = 0
+        while n_answered < len(todo):
             for worker in staff.emptiest_first():
                 alone = len(staff.ready) == 1
-                place = shards.take(worker, staff.held_by(worker), alone)
-                if place is not None:
-                    call = worker.answer.remote(shared, sampling, todo[place])
-                    staff.asked[call] = (worker, place)
+                shard = shards.take(worker, staff.held_by(worker), alone)
+                if shard is not None:
+                    task = worker.answer.remote(shared, sampling, todo[shard])
+                    staff.answering[task] = (worker, shard)
 
             # Take what happens next: a worker has started, or a shard is answered or lost.
-            call = _next_ended(ray, staff)
+            task = _next_ended(ray, staff)
             # Nothing happened for a while, but there are workers: their shards may take long.
-            if call is None:
+            if task is None:
                 continue
-            if call in staff.starting:
-                self._welcome(ray, staff, call)
+            if task in staff.starting:
+                self._welcome(ray, staff, task)
                 continue
 
-            worker, place = staff.asked.pop(call)
+            worker, shard = staff.answering.pop(task)
             try:
-                engine, replies = ray.get(call)
+                engine, replies = ray.get(task)
             except ray.exceptions.RayError as error:
-                shards.lose(place, worker)
-                if shards.losses[place] > RETRIES:
+                shards.lose(shard, worker)
+                if shards.losses[shard] > RETRIES:
                     raise _lost(error) from error
                 # Where the error is a task's, the engine broke and its worker lives.
                 is_dead = not isinstance(error, ray.exceptions.RayTaskError)
                 # A worker that dies loses both of its shards, but is replaced once.
                 if is_dead and worker in staff.ready:
                     staff.ready.remove(worker)
-                    self._dropped(worker)
-                    staff.start(self._started())
+                    self._drop(worker)
+                    staff.start(self._start_worker())
                 continue
-            answers += 1
-            yield place, engine, replies
+            n_answered += 1
+            yield shard, engine, replies
 
-    def _welcome(self, ray: ModuleType, staff: "_Staff", call: Any) -> None:
+    def _welcome(self, ray: ModuleType, staff: "_Staff", task: Any) -> None:
         """Take a worker that has started; replace one that failed to, unless too many have."""
-        worker = staff.starting.pop(call)
+        worker = staff.starting.pop(task)
         try:
-            ray.get(call)
+            ray.get(task)
             staff.ready.append(worker)
         except ray.exceptions.RayError as error:
-            self._dropped(worker)
+            self._drop(worker)
             staff.failed_starts += 1
             staff.reason = _one_line(error)
             # The bound ends starts that can never succeed, e.g. without the project on the
             # machines.
             if staff.failed_starts <= RETRIES * self._workers:
-                staff.start(self._started())
+                staff.start(self._start_worker())
 
     def close(self) -> None:
         """End the workers; they are started anew when something is asked again.
@@ -417,11 +420,13 @@ class Cluster(Engine):
 
 @dataclass
 class _Staff:
-    """The workers during one call of :meth:`Cluster.replies`, and which shards they have."""
+    """The workers while :meth:`Cluster.replies` runs, and which shards they have."""
 
-    starting: dict[Any, Any] = field(default_factory=dict)  # calls that return at the start
+    # Workers that are not there yet, by the Ray task that returns when they are.
+    starting: dict[Any, Any] = field(default_factory=dict)
     ready: list[Any] = field(default_factory=list)
-    asked: dict[Any, tuple[Any, int]] = field(default_factory=dict)  # call: worker, shard's place
+    # Workers and the shards that they answer, by the Ray task that returns the replies.
+    answering: dict[Any, tuple[Any, int]] = field(default_factory=dict)
     failed_starts: int = 0
     reason: str = ""  # why the latest start failed
 
@@ -430,21 +435,21 @@ class _Staff:
         self.starting[worker.ready.remote()] = worker
 
     def held_by(self, worker: Any) -> list[int]:
-        """The places of the shards that a worker has."""
-        return [place for other, place in self.asked.values() if other is worker]
+        """The shards that a worker has."""
+        return [shard for other, shard in self.answering.values() if other is worker]
 
     def emptiest_first(self) -> list[Any]:
-        """Each worker as often as it takes shards; in rounds, so that none has two before all one.
+        """The workers, that with the fewest shards first, and then all of them once more.
 
-        The worker with the fewest shards comes first.
+        In this order no worker gets a second shard before every worker has one.
         """
         workers = sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
         return workers * AT_A_TIME
 
 
 def _next_ended(ray: ModuleType, staff: _Staff) -> Any:
-    """The next call that has ended, None where none did for `PATIENCE` and workers are ready."""
-    waiting = [*staff.asked, *staff.starting]
+    """The next task that has ended, None where none did for `PATIENCE` and workers are ready."""
+    waiting = [*staff.answering, *staff.starting]
     ended = []
     if waiting:
         ended, _ = ray.wait(waiting, timeout=PATIENCE)
@@ -460,7 +465,7 @@ def _next_ended(ray: ModuleType, staff: _Staff) -> Any:
     )
 
 
-def _same(first: dict[str, str], engine: dict[str, str]) -> None:
+def _check_same(first: dict[str, str], engine: dict[str, str]) -> None:
     """Raise an EngineError where two engines are not the same."""
     for name in engine.keys() | first.keys():
         expected = first.get(name)
@@ -473,15 +478,18 @@ def _same(first: dict[str, str], engine: dict[str, str]) -> None:
 
 
 def _lost(error: Exception) -> EngineError:
-    """The sentence on a shard that was lost each time that it was asked."""
+    """The error of a shard that was lost each time that it was asked."""
+    # A task's error has as its cause what the worker raised; its own text is a traceback.
     cause = getattr(error, "cause", None)
-    reason = error if cause is None else f"{type(cause).__name__}: {cause}"
-    return EngineError(f"a shard was lost {1 + RETRIES} times ({_one_line(reason)}); {STORED}")
+    text = str(error) if cause is None else f"{type(cause).__name__}: {cause}"
+    reason = _one_line(text)
+    return EngineError(f"a shard was lost {1 + RETRIES} times ({reason}); {STORED}")
 
 
 def _one_line(text: object) -> str:
-    """The first line, without its full stop."""
-    return str(text).strip().split("\n")[0].rstrip(".")
+    """The first line of a text, or of an error's, without its full stop."""
+    first_line, *_ = str(text).strip().split("\n")
+    return first_line.rstrip(".")
 
 
 def _connect(address: str) -> tuple[ModuleType, bool]:
@@ -509,11 +517,12 @@ def _connect(address: str) -> tuple[ModuleType, bool]:
         # The workers' output stays out of the notebook.
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR")
     except Exception as error:
+        if not address:
+            message = f"Ray cannot start on this machine ({_one_line(error)})"
+            raise EngineError(message) from error
         raise EngineError(
             f"no Ray cluster can be reached at RAY_ADDRESS={address!r} ({_one_line(error)}); start "
             "one with .venv/bin/ray start --head --port=6379, and where it asks for a token export "
             "RAY_AUTH_MODE=token on every machine"
-            if address
-            else f"Ray cannot start on this machine ({_one_line(error)})"
         ) from error
     return ray, True

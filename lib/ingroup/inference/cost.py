@@ -67,7 +67,10 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
     Prices
         By PRICE_IN and PRICE_OUT; 0 for a price that is not given.
     """
-    return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
+    return Prices(
+        prompt=parameters.get("PRICE_IN") or 0.0,
+        output=parameters.get("PRICE_OUT") or 0.0,
+    )
 
 
 def money(amount: float) -> str:
@@ -121,7 +124,12 @@ class Characters:
             A sequence per chat, whose length is the estimate: one token for `CHARACTERS`
             characters, rounded up.
         """
-        return [range(math.ceil(characters(chat) / CHARACTERS)) for chat in conversations]
+        estimates = []
+        for chat in conversations:
+            n_tokens = math.ceil(characters(chat) / CHARACTERS)
+            # A range has a length and takes no memory, whatever its length.
+            estimates.append(range(n_tokens))
+        return estimates
 
 
 def most_output(sampling: Sampling) -> int:
@@ -157,13 +165,13 @@ class Budget:
     Attributes
     ----------
     prompt_tokens, output_tokens : int
-        Of the replies of this run.
+        Tokens of this run's replies and of their prompts.
     spent : float
         The price of replies that came from a server.
     in_doubt : float
         The most that replies without token counts can have cost.
     uncounted : int
-        How many these are.
+        How many replies have no token counts.
     """
 
     def __init__(self, limit: float = 0.0, its_prices: Prices | None = None):
@@ -183,10 +191,10 @@ class Budget:
     def most(self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False) -> float:
         """Compute the most that one trial can cost.
 
-        That is the cost of its estimated prompt, and of replies of full length. The prompt counts
+        That is the cost of its estimated prompt and of replies of ``max_tokens``. The prompt counts
         with the most tokens per character of any earlier prompt of this run, at least 1/4. A server
-        may not count reasoning against ``max_tokens``. So replies count as long as the longest so
-        far, where that was longer.
+        may not count reasoning against ``max_tokens``, so replies count with the length of this
+        run's longest reply where that was longer.
 
         Parameters
         ----------
@@ -205,8 +213,8 @@ class Budget:
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
         # The bound takes each answer prefix for a call of its own, with the whole prompt again.
-        whole = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
-        return whole * BATCHED if in_batch else whole
+        full_price = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
+        return full_price * BATCHED if in_batch else full_price
 
     def affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
@@ -261,11 +269,13 @@ class Budget:
         return allowed
 
     def _reached(self, most: float, allowed: int) -> str:
-        """The sentence on the limit."""
-        small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
+        """The sentence on the limit; `allowed` is the size of a batch that is not worth sending."""
+        small = ""
+        if allowed:
+            small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
         return (
             f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
-            f"may cost {money(most)}{small if allowed else ''}"
+            f"may cost {money(most)}{small}"
         )
 
     def bill(self) -> str:
@@ -317,8 +327,8 @@ class Budget:
             self.in_doubt += self.most(chat, sampling) * reply.price_share
             return
 
-        whole = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
-        self.spent += whole * reply.price_share
+        full_price = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
+        self.spent += full_price * reply.price_share
         self._has_learnt = True
         # As in `most`, the prompt counts once for each prefix. Even an empty prompt counts 1.
         sent = max(1, characters(chat)) * len(sampling.leads)
@@ -342,7 +352,7 @@ def shared_budget(limit: float, its_prices: Prices) -> Budget:
     Returns
     -------
     Budget
-        The same object at each call.
+        The same object each time.
     """
     return Budget(limit, its_prices)
 
@@ -350,7 +360,7 @@ def shared_budget(limit: float, its_prices: Prices) -> Budget:
 def budget_of(parameters: Mapping[str, Any]) -> Budget:
     """Give the budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
 
-    A run is a process: all its calls with the same numbers share one budget.
+    A run is a process: all its jobs with the same limit and prices share one budget.
 
     Parameters
     ----------
@@ -360,7 +370,7 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
     Returns
     -------
     Budget
-        The budget, which other calls of this run may share.
+        The budget, which other jobs of this run may share.
 
     Raises
     ------

@@ -24,7 +24,7 @@ Bos = Literal["template", "released"]  # how often a BOS token is added
 # must fit.
 REASONING_ROOM = 8_192
 ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
-# Part of the error of an engine that is asked over choices and cannot give them.
+# Part of the error of an engine that is asked over choices and cannot give their probabilities.
 NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with READING=free, or ask the model "
     "itself with ENGINE=transformers or vllm"
@@ -363,7 +363,7 @@ class Engine:
         return {}
 
     def close(self) -> None:
-        """Free the engine's memory and connections; it takes them anew where it is asked again."""
+        """Free the engine's memory and connections; where it is asked again, it takes new ones."""
 
 
 def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> Sampling:
@@ -413,7 +413,7 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
 def find_model(name: str) -> str:
     """Give the folder or the hub's name by which a model is loaded.
 
-    The folder is made here where a package of a registry carries the model.
+    Where the model comes in packages of a registry, this makes its folder.
 
     Parameters
     ----------
@@ -513,7 +513,7 @@ def make_engine(
         There is no engine of that name.
     """
     if engine_workers > 1 or ray_address:
-        # This module is imported by that one, so it cannot import it at the top.
+        # The cluster's module imports this one, so this one cannot import it at the top.
         from ingroup.inference.cluster import Cluster
 
         # Each worker calls this in its own process, so it has to be picklable and hold no engine.
@@ -540,8 +540,8 @@ def make_engine(
     if models.FORMER.get(name, name) == "inspect":
         from ingroup.inference.inspect_engine import InspectEngine
 
-        # A wrong address is told here, before the first of thousands of calls.
-        return InspectEngine(model, base_url, in_flight, timeout, batch).knock()
+        # A wrong address is reported here, before the first of thousands of calls.
+        return InspectEngine(model, base_url, in_flight, timeout, batch).ping()
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 

@@ -21,12 +21,12 @@ OF_DESIGN = ("prompts", "trials", "shard_size", "chats")
 
 def excerpt(
     source: Store,
-    asked: Design,
+    source_design: Design,
     design: Design,
     sampling: Sampling,
     folder: Path,
 ) -> bool:
-    """Copy the answers to a design from a store that answers all its prompts, and others.
+    """Copy the answers to a design from a store that answers all of its prompts.
 
     An excerpt that is already in the folder is kept while the source has not changed. Otherwise the
     answers are copied again, which costs nothing. Two processes may call this at the same time.
@@ -34,8 +34,8 @@ def excerpt(
     Parameters
     ----------
     source : Store
-        Complete answers to `asked`; it is not changed.
-    asked : Design
+        Complete answers to `source_design`; it is not changed.
+    source_design : Design
         The prompts that the source answers.
     design : Design
         The prompts whose answers are wanted.
@@ -63,7 +63,7 @@ def excerpt(
     # This comes before the trials are looked up, which renders every prompt of both designs.
     if _is_current(folder, digest, design):
         return True
-    trials = _trials(asked, design)
+    trials = _trials(source_design, design)
     if trials is None:
         return False
 
@@ -112,9 +112,9 @@ def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
     return expected.items() <= source.manifest.items()
 
 
-def _trials(asked: Design, design: Design) -> list[int] | None:
-    """The number of each prompt of a design among those that were asked; None if one is not."""
-    numbers = _numbers(asked)
+def _trials(source_design: Design, design: Design) -> list[int] | None:
+    """The trial of the source that has each prompt of a design; None if one is not there."""
+    numbers = _numbers(source_design)
     trials = []
     for trial in design:
         # Prompts are found by their text: the same prompt has other numbers in other designs.
@@ -126,10 +126,10 @@ def _trials(asked: Design, design: Design) -> list[int] | None:
 
 
 @lru_cache(maxsize=4)  # the same design is asked of several models
-def _numbers(asked: Design) -> dict[str, int]:
-    """The number of each prompt; the first, where a prompt comes twice."""
+def _numbers(design: Design) -> dict[str, int]:
+    """The trial's number by prompt, as JSON; the first, where a prompt comes twice."""
     numbers: dict[str, int] = {}
-    for trial in asked:
+    for trial in design:
         numbers.setdefault(json.dumps(trial.messages), trial.index)
     return numbers
 

@@ -176,17 +176,16 @@ def fill(
     state = store.state()
     # A prompt that is too long fails each time, so the engine says whether asking again helps.
     repeats = state.cut or (state.failed and engine.asks_again)
-    if state.missing or state.damaged or store.has_journal or repeats:
+    if state.missing or state.damaged or store.has_unwritten or repeats:
         for path in state.damaged:
             print(f"{path} was damaged: it is moved aside and asked again", file=sys.stderr)
         # Another run may have written since, so the state is taken anew under the lock.
         with store.writing() as state:
             _write_missing(design, engine, store, sampling, title, budget, state)
 
-    # Failures of earlier runs are told, too: the whole store is read.
-    sentences = notes(
-        parts(store, columns=["error", "model", "text", "reasoning"]), store.manifest.get("model")
-    )
+    # Failures of earlier runs are reported, too, so the whole store is read.
+    columns = ["error", "model", "text", "reasoning"]
+    sentences = notes(parts(store, columns=columns), store.manifest.get("model"))
     for sentence in sentences:
         print(shown(f"{title}: {sentence}" if title else sentence), file=sys.stderr)
 
@@ -201,19 +200,19 @@ def _write_missing(
     state: State,
 ) -> None:
     """Ask for what a store lacks (``state``) and write it; the store is held meanwhile."""
-    # Whole shards come first; trials that failed or were cut go into supplements of theirs.
-    new = [range(*store.bounds(shard)) for shard in state.missing]
+    # Whole shards come first; trials that failed or were cut go into supplements of their shards.
+    whole_shards = [range(*store.bounds(shard)) for shard in state.missing]
     failed = state.failed if engine.asks_again else []
     repeated = sorted([*failed, *state.cut])
-    again = []
+    supplements = []
     # Repeated trials of many shards are asked together, up to a shard's size at once.
     for start in range(0, len(repeated), store.shard_size):
-        again.append(repeated[start : start + store.shard_size])
+        supplements.append(repeated[start : start + store.shard_size])
 
-    todo = [*new, *again]
+    todo = [*whole_shards, *supplements]
     n_done = store.trials - sum(map(len, todo))
     n_kept = _count_kept(store, state.missing, repeated)
-    # The bar stays, as its last state has the speed of the whole call.
+    # The bar stays, as its last state has the speed of the whole job.
     with tqdm(
         total=store.trials,
         initial=n_done + n_kept,
@@ -228,12 +227,12 @@ def _write_missing(
         if isinstance(engine, Cluster):
             ask = engine.replies
         elif engine.keeps_each:
-            ask = partial(_each, engine, store, progress, budget)
+            ask = partial(_keep_each_reply, engine, store, progress, budget)
         else:
-            ask = partial(_ahead, engine)
+            ask = partial(_prepare_ahead, engine)
 
         for index, replies in ask(design, todo, sampling):
-            if index < len(new):
+            if index < len(whole_shards):
                 store.write(state.missing[index], replies)
             else:
                 store.write_again(todo[index], replies)
@@ -248,7 +247,10 @@ def _write_missing(
 
 
 def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -> int:
-    """How many replies of the journal no shard holds: a kill leaves those of a written one, too."""
+    """How many replies of the journal are to trials that are still to be written.
+
+    After a kill the journal may also hold replies that stand in a shard already.
+    """
     missing_shards = set(missing)
     repeated_trials = set(repeated)
     n_kept = 0
@@ -258,21 +260,21 @@ def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -
     return n_kept
 
 
-def _ahead(
+def _prepare_ahead(
     engine: Engine, design: Design, todo: Sequence[Sequence[int]], sampling: Sampling
 ) -> Iterator[tuple[int, list[Reply]]]:
-    """While the engine computes a part, a thread makes the prompts of the next."""
+    """Answer parts one by one; while the engine computes one, a thread prepares the next."""
     with ThreadPoolExecutor(1) as thread:
         # With the empty part at the end, the last real part is computed like the others.
         parts = iter([*todo, ()])
-        made = thread.submit(prepare, engine, design, next(parts))
+        next_prompts = thread.submit(prepare, engine, design, next(parts))
         for index, next_part in enumerate(parts):
-            prompts = made.result()
-            made = thread.submit(prepare, engine, design, next_part)
+            prompts = next_prompts.result()
+            next_prompts = thread.submit(prepare, engine, design, next_part)
             yield index, complete(engine, prompts, sampling)
 
 
-def _each(
+def _keep_each_reply(
     engine: Engine,
     store: Store,
     progress: tqdm,
@@ -281,7 +283,10 @@ def _each(
     todo: Sequence[Sequence[int]],
     sampling: Sampling,
 ) -> Iterator[tuple[int, list[Reply]]]:
-    """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
+    """Answer parts one by one, and keep each reply in the journal as it comes.
+
+    Trials whose reply is kept, or that are in a batch, are not asked again.
+    """
     journal = store.journal()
     ledger = store.ledger()
     # A kill may have come between the reply's line in the journal and its end in the ledger.
@@ -293,23 +298,19 @@ def _each(
         reply_of = dict(journal.kept)
         rest = [trial for trial in trials if trial not in reply_of]
 
-        # Trials in a batch are paid for, so the limit does not count: they are read before the
-        # rest. Calls in flight count at their most, so as many are asked at once as it allows.
         while rest:
-            asked = ledger.covered(rest)
-            if not asked:
-                asked = rest
-                if engine.costs:
-                    chats = _chats(design, rest)
-                    asked = rest[: budget.affordable(chats, sampling, engine.batch)]
+            # Trials in a batch are paid for already: they are read first, whatever the limit.
+            group = ledger.covered(rest)
+            if not group:
+                group = _affordable(engine, budget, design, rest, sampling)
 
-            chats = _chats(design, asked)
-            keep = partial(_keep, journal, progress, pay, asked, chats)
-            replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
+            chats = _chats(design, group)
+            keep = partial(_keep, journal, progress, pay, group, chats)
+            replies = engine.answer_each(chats, sampling, keep, Asked(ledger, group))
             # The order matters: a trial may leave the ledger only when its reply is on the disk.
             journal.sync()
-            ledger.drop(asked)
-            reply_of |= dict(zip(asked, replies, strict=True))
+            ledger.drop(group)
+            reply_of |= dict(zip(group, replies, strict=True))
             rest = [trial for trial in rest if trial not in reply_of]
 
         yield index, [reply_of[trial] for trial in trials]
@@ -319,6 +320,16 @@ def _each(
     # What is left belongs to shards that were written just before a kill.
     journal.drop(list(journal.kept))
     ledger.clear()
+
+
+def _affordable(
+    engine: Engine, budget: Budget, design: Design, trials: list[int], sampling: Sampling
+) -> list[int]:
+    """The first of some trials, as many as may be asked at once under the budget's limit."""
+    if not engine.costs:
+        return trials
+    chats = _chats(design, trials)
+    return trials[: budget.affordable(chats, sampling, engine.batch)]
 
 
 def _chats(design: Design, trials: Sequence[int]) -> list[Sequence[Message]]:
@@ -352,7 +363,7 @@ def _pay(
 
 
 def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
-    """How many replies name each model that is another than was asked."""
+    """How many replies name each model other than the one that was asked."""
     others = {}
     for category, count in responses.model.value_counts(sort=False).items():
         name = str(category)

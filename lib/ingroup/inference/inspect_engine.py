@@ -47,13 +47,13 @@ from ingroup.inference.wire import (
     Refused,
     Unanswered,
     causes_of,
-    count,
-    look,
+    host_and_path,
     may_help,
     pause,
-    place_of,
     printable,
+    read_body,
     status_of,
+    valid_count,
     without_keys,
 )
 from ingroup.parameters import address
@@ -184,7 +184,8 @@ class _Progress:
 class _Event:
     """Receives inspect_ai's record of a call, which has the request as it was sent."""
 
-    request: Mapping[str, Any] = {}
+    def __init__(self) -> None:
+        self.event: Any = None
 
     def on_pending(self, event: Any) -> None:
         self.event = event
@@ -193,7 +194,8 @@ class _Event:
         self.event = event
 
     def sent(self) -> Mapping[str, Any]:
-        call = getattr(getattr(self, "event", None), "call", None)
+        """The request; empty where none was sent."""
+        call = getattr(self.event, "call", None)
         return call.request if call is not None else {}
 
 
@@ -332,14 +334,14 @@ class InspectEngine(Engine):
         # inspect_ai would send slow calls again, which may be billed each time.
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
-        # inspect_ai keeps how many calls go at once under this key as long as the process lives.
+        # As long as the process lives, inspect_ai keeps under this key how many calls go at once.
         pool = f"{self._connections}-batch" if batch else self._connections
         model.api.connection_key = lambda: pool
         self._guard(model.api, batch)
         return model
 
     def _server_key(self) -> str:
-        """The key for an OpenAI-compatible server: a word, where one on this machine needs none."""
+        """The key for an OpenAI-compatible server, "none" for one on this machine without a key."""
         service = self.model.split("/")[1].upper().replace("-", "_")
         names = [f"{service}_API_KEY"]
         if service == "LOCAL":
@@ -353,7 +355,7 @@ class InspectEngine(Engine):
         return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
     def _hint(self) -> str:
-        """How the weights are asked, for a name that the hub may have as well."""
+        """A hint how to ask the model's weights, where its name may be meant as one on the hub."""
         if self.model.split("/")[0] in ("google", "openai"):
             return f" (for weights of the model hub: {self.model}@transformers)"
         return ""
@@ -374,10 +376,10 @@ class InspectEngine(Engine):
             transport.follow_redirects = False
             transport.headers["Accept-Encoding"] = "identity"
             hooks = transport.event_hooks
-            bounded = partial(look, bounded=not batch)
-            transport.event_hooks = hooks | {"response": [*hooks["response"], bounded]}
+            hook = partial(read_body, bounded=not batch)
+            transport.event_hooks = hooks | {"response": [*hooks["response"], hook]}
 
-    def knock(self) -> "InspectEngine":
+    def ping(self) -> "InspectEngine":
         """Check that something listens at the engine's address; the answer is not read.
 
         Returns
@@ -400,7 +402,8 @@ class InspectEngine(Engine):
                 pass
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise EngineError(
-                f"no server is at {place_of(self.address)} ({error}): start it, or check BASE_URL"
+                f"no server is at {host_and_path(self.address)} ({error}): start it, or check "
+                "BASE_URL"
             ) from error
         except httpx2.HTTPError:
             # A server that answers with an error, or breaks off, is running.
@@ -427,7 +430,7 @@ class InspectEngine(Engine):
             "model": self.model,
         }
         if self.address:
-            identity["base_url"] = place_of(self.address)
+            identity["base_url"] = host_and_path(self.address)
         if self._sent:
             identity["left_out"] = sorted(self.left_out)
             for name, value in self.sent.items():
@@ -537,6 +540,7 @@ class InspectEngine(Engine):
             )
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
+        """Keep the arguments that are sent with a sampling, which is the latest one now."""
         key = _key(sampling)
         # The latest stands last, for `sent`.
         self._sent.pop(key, None)
@@ -572,18 +576,18 @@ class InspectEngine(Engine):
 
         config = self._config(messages, sampling)
         # Only an argument that was sent can be left out; else the loop of `_learn` would not end.
-        sent = [name for name in NAMED if getattr(config, name, None) is not None]
-        sent += list(config.extra_body or {})
+        sent_names = [name for name in NAMED if getattr(config, name, None) is not None]
+        sent_names += list(config.extra_body or {})
         has_system = any(message["role"] == "system" for message in messages)
         if has_system and "system" not in self.left_out:
-            sent.append("system")
+            sent_names.append("system")
 
-        if trouble.parameter in sent:
+        if trouble.parameter in sent_names:
             return trouble.parameter
         if re.search(TOO_LONG, trouble.reason, re.IGNORECASE):
             return ""
         for name, pattern in NAMED.items():
-            if name in sent and re.search(pattern, trouble.reason, re.IGNORECASE):
+            if name in sent_names and re.search(pattern, trouble.reason, re.IGNORECASE):
                 return name
         return ""
 
@@ -608,14 +612,18 @@ class InspectEngine(Engine):
         elif reasoning:
             arguments["reasoning_effort"] = reasoning
 
-        kept = {name: value for name, value in arguments.items() if name not in self.left_out}
+        for name in self.left_out:
+            arguments.pop(name, None)
+        extra_body: dict[str, Any] = {}
         # OpenAI's reasoning models reject max_tokens and name its successor.
         if "max_tokens" in self.left_out and "max_completion_tokens" not in self.left_out:
-            kept["extra_body"] = {"max_completion_tokens": sampling.max_tokens}
-        if self.model.startswith("ollama/") and kept.get("reasoning_effort") == "none":
+            extra_body["max_completion_tokens"] = sampling.max_tokens
+        if self.model.startswith("ollama/") and arguments.get("reasoning_effort") == "none":
             # inspect_ai hands only low, medium and high on to Ollama, which takes none as well.
-            kept.setdefault("extra_body", {})["reasoning"] = {"effort": "none"}
-        return GenerateConfig(**kept)
+            extra_body["reasoning"] = {"effort": "none"}
+        if extra_body:
+            arguments["extra_body"] = extra_body
+        return GenerateConfig(**arguments)
 
     def answer_each(
         self,
@@ -710,8 +718,8 @@ class InspectEngine(Engine):
             await model.api.aclose()
 
     def _does_not_answer(self, reason: str) -> str:
-        """The sentence on a model that nobody can ask."""
-        where = f" at {place_of(self.address)}" if self.address else ""
+        """The sentence on a model that cannot be asked."""
+        where = f" at {host_and_path(self.address)}" if self.address else ""
         return (
             f"the model {self.model!r}{where} does not answer ({reason}): check the provider's "
             "key, the model's name, the base URL and the parameters"
@@ -740,11 +748,11 @@ class InspectEngine(Engine):
                     ask = partial(self._ask_in_turn, model, sampling, progress)
                     # All tasks take their next conversation from this iterator, so each is asked
                     # once.
-                    left = iter(enumerate(conversations))
+                    unasked = iter(enumerate(conversations))
                     # With adaptive connections inspect_ai itself decides how many of these tasks
                     # wait.
                     for _ in islice(conversations, self.in_flight or MOST_IN_FLIGHT):
-                        group.start_soon(ask, left)
+                        group.start_soon(ask, unasked)
         except ExceptionGroup as failures:  # a full disk, say: its own sentence
             failure: Exception = failures
             while isinstance(failure, ExceptionGroup):
@@ -754,8 +762,8 @@ class InspectEngine(Engine):
             await model.api.aclose()
 
         # Conversations that a common cause kept from being asked fail with its error.
-        unasked = Reply(None, FAILED, error=progress.stopped)
-        replies = [progress.replies.get(index, unasked) for index in range(len(conversations))]
+        not_asked = Reply(None, FAILED, error=progress.stopped)
+        replies = [progress.replies.get(index, not_asked) for index in range(len(conversations))]
         return replies, progress.stopped
 
     async def _ask_in_turn(
@@ -763,14 +771,14 @@ class InspectEngine(Engine):
         model: Any,
         sampling: Sampling,
         progress: _Progress,
-        left: Iterator[tuple[int, Sequence[Message]]],
+        unasked: Iterator[tuple[int, Sequence[Message]]],
     ) -> None:
         """Ask one conversation after another, until none is left or a common cause stops all."""
-        for index, messages in left:
+        for index, messages in unasked:
             if progress.stopped:
                 return
             call = await self._ask(model, messages, sampling)
-            self._note(progress, index, call.reply, call.kind)
+            self._take_reply(progress, index, call.reply, call.kind)
 
     async def _ask_in_batch(
         self,
@@ -805,19 +813,19 @@ class InspectEngine(Engine):
                 error=f"it was cut at {limit} tokens, in a batch of an earlier run",
                 price_share=share,
             )
-        self._note(progress, index, reply, call.kind)
+        self._take_reply(progress, index, reply, call.kind)
 
-    def _note(self, progress: _Progress, index: int, reply: Reply, kind: str) -> None:
-        """Take a reply that came, and see whether a common cause stops the other calls."""
+    def _take_reply(self, progress: _Progress, index: int, reply: Reply, kind: str) -> None:
+        """Keep a reply, and find out whether a common cause stops the other calls."""
         progress.replies[index] = reply
         progress.keep(index, reply)
         progress.kinds.append(kind)
         self.answered = self.answered or reply.finish_reason != FAILED
         # Only the first calls to end decide.
-        if len(progress.kinds) == progress.patience and self._common(progress.kinds):
+        if len(progress.kinds) == progress.patience and self._have_common_cause(progress.kinds):
             progress.stopped = reply.error
 
-    def _common(self, kinds: Sequence[str]) -> bool:
+    def _have_common_cause(self, kinds: Sequence[str]) -> bool:
         """Whether the first calls failed alike, for a cause that is not theirs."""
         kind = kinds[0]
         if not kind or len(set(kinds)) > 1:
@@ -828,13 +836,14 @@ class InspectEngine(Engine):
 
         is_common = int(kind) in COMMON
         are_many = len(kinds) == PATIENCE
-        # After an answer, a status of `COMMON` stops the run only if many calls had it.
+        # Before any answer a status of `COMMON` stops the run, and so does any other that many
+        # calls had. After an answer both conditions must hold.
         if self.answered:
             return is_common and are_many
         return is_common or are_many
 
     async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Called:
-        """One call, tried again where that may help; it raises nothing but what cancels it."""
+        """Make one call, tried again where that may help. Only what cancels it is raised."""
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
         from inspect_ai.model._model import use_model_event_sink
 
@@ -883,9 +892,10 @@ class InspectEngine(Engine):
 
     def _trouble(self, error: BaseException) -> Trouble:
         """Why a call failed, by its exception and the causes of that."""
+        all_causes = list(causes_of(error))
         # inspect_ai's own error repeats the whole request; the provider's error is its cause.
-        every = list(causes_of(error))
-        causes = [cause for cause in every if type(cause).__name__ != "ModelGenerateError"] or every
+        causes = [cause for cause in all_causes if type(cause).__name__ != "ModelGenerateError"]
+        causes = causes or all_causes
         names = [type(cause).__name__ for cause in causes]
 
         for name, cause in zip(names, causes, strict=True):
@@ -941,13 +951,15 @@ def _http_trouble(error: BaseException, status: int) -> Trouble:
 
 
 def _key(sampling: Sampling) -> str:
+    """A key for what is sent with a sampling."""
     return json.dumps(sampling.identity(), sort_keys=True)
 
 
 def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The arguments of a request, those of one in another behind a dot; no chat, no name, no seed.
+    """The arguments of a request by name; one inside another has both names, with a dot between.
 
-    Every prompt has a seed of its own, made from the sampling's.
+    The chat, the model's name and the connection are left out. So is the seed, as every prompt has
+    its own.
     """
     arguments: dict[str, Any] = {}
     for name, value in request.items():
@@ -962,9 +974,10 @@ def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 def _holds(request: Mapping[str, Any], argument: str) -> bool:
     """Whether a request has an argument, in snake or in camel case, at any depth."""
-    letters = argument.replace("_", "")
+    without_underscores = argument.replace("_", "")
     for name, value in request.items():
-        if name.lower().replace("_", "") == letters and value is not None:
+        is_same_name = name.lower().replace("_", "") == without_underscores
+        if is_same_name and value is not None:
             return True
         if isinstance(value, Mapping) and _holds(value, argument):
             return True
@@ -973,8 +986,10 @@ def _holds(request: Mapping[str, Any], argument: str) -> bool:
 
 def _holds_reasoning(request: Mapping[str, Any]) -> bool:
     """Whether a request says how much the model is to reason, under any provider's name for it."""
+    pattern = re.compile("effort|think|budget|reasoning", re.IGNORECASE)
+    # How reasoning is summed up does not say how much of it there is to be.
     names = [name for name in _flat(request) if not name.endswith("summary")]
-    return any(re.search("effort|think|budget|reasoning", name, re.IGNORECASE) for name in names)
+    return any(map(pattern.search, names))
 
 
 def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
@@ -985,11 +1000,9 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     """
     if reply.finish_reason in (FAILED, FILTERED):
         return reply
-    # Without an answer nothing of the probability was on admissible ones.
-    masses = (0.0,) * len(sampling.leads)
-    # The reply has no text, as where it ended inside its reasoning.
+    # A reply without text, as one that ended inside its reasoning, holds no admissible answer.
     if not (reply.text or "").strip():
-        return reply._replace(mass=masses)
+        return reply._replace(mass=(0.0,) * len(sampling.leads))
     logprobs = output.choices[0].logprobs
     if logprobs is None or not logprobs.content:
         return reply._replace(text=None, finish_reason=FAILED, error="no top_logprobs came")
@@ -1040,7 +1053,7 @@ def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
 
 
 def _reply(output: Any) -> Reply:
-    """A reply from an output of inspect_ai."""
+    """The reply in an output of inspect_ai, its reasoning apart from its text."""
     if output.empty:
         return Reply(None, FAILED, error="the answer holds no text", model=output.model)
 
@@ -1062,27 +1075,27 @@ def _reply(output: Any) -> Reply:
         cached = usage.input_tokens_cache_read or 0
         # inspect_ai counts cached tokens apart from the other tokens of the prompt.
         prompt = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
-        # Some servers leave reasoning out of what they say was written.
-        written = max(usage.output_tokens, usage.total_tokens - prompt)
+        # Some servers count reasoning in the total alone, and not in the output.
+        output_tokens = max(usage.output_tokens, usage.total_tokens - prompt)
         reply = reply._replace(
-            prompt_tokens=count(prompt),
-            cached_tokens=count(cached),
-            output_tokens=count(written),
-            reasoning_tokens=count(usage.reasoning_tokens or 0),
+            prompt_tokens=valid_count(prompt),
+            cached_tokens=valid_count(cached),
+            output_tokens=valid_count(output_tokens),
+            reasoning_tokens=valid_count(usage.reasoning_tokens or 0),
         )
     return apart(reply)
 
 
 def _thought(content: Any) -> str:
-    """The reasoning in the content of a message, its summary where it cannot be read."""
+    """The reasoning in the content of a message; its summary where the provider hides it."""
     if not isinstance(content, list):
         return ""
 
     thoughts = []
     for part in content:
         if part.type == "reasoning":
-            readable = "" if part.redacted else part.reasoning
-            thought = readable or part.summary or ""
+            visible = "" if part.redacted else part.reasoning
+            thought = visible or part.summary or ""
             if thought:
                 thoughts.append(encodable(thought))
     return "\n".join(thoughts)

@@ -27,7 +27,7 @@ from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__ or ()}
-Jobs = Callable[[Mapping[str, Any]], list["Job"]]  # a study's: parameters to jobs
+Jobs = Callable[[Mapping[str, Any]], list["Job"]]  # a study's ``jobs``: from parameters to jobs
 SHOWN_PARTS = 3  # of those that a model lacks
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
@@ -164,31 +164,32 @@ class Job:
         folders = self.folders
         if folders:
             return folders[0]
-        return self._own_root / self.address
+        return self._root_of_new / self.address
 
     @property
     def folders(self) -> list[Path]:
         """List all folders with answers, below ``data/recordings`` or ``build/responses``.
 
-        The folder that holds the largest share of its shards comes first; of equals, a recorded
-        one. Recorded answers to other prompts or with another sampling are left out. For the engine
-        "stored" the folders are those of any engine.
+        The folder that holds the largest share of its shards comes first, and before an equal one a
+        recorded folder. Recorded answers to other prompts or with another sampling are left out.
+        For the engine "stored" the folders are those of any engine.
 
-        Where there are none, they are complete ones under the engine's earlier name
-        (``models.FORMER``), which are only read. Where there are none of these either, they are an
-        excerpt of recorded ones (`provide`).
+        If there is no such folder, the list has complete stores under the engine's earlier name
+        (``models.FORMER``), which are only read. If there is none of these either, it has an
+        excerpt of recorded answers (`provide`).
 
         Returns
         -------
         list of Path
             The folders; none if nothing was answered.
         """
-        model, _, _ = self.address.parts[2].partition("@")
+        _, _, model_at_engine, _ = self.address.parts
+        model, _, _ = model_at_engine.partition("@")
         # Recordings lie one level deeper, so that all of one model's are in one folder.
         recorded = paths.RECORDINGS / model
         folders = []
         # While a recording is made both roots are the same, and its stores may not be listed twice.
-        for root in dict.fromkeys([recorded, self._own_root]):
+        for root in dict.fromkeys([recorded, self._root_of_new]):
             for folder in sorted(self._stores_below(root)):
                 is_recorded = recorded in folder.parents
                 # New answers that do not fit are kept here: their store refuses them and says why.
@@ -205,7 +206,7 @@ class Job:
         return folders
 
     @property
-    def _own_root(self) -> Path:
+    def _root_of_new(self) -> Path:
         """The folder below which new answers go."""
         return self.root or paths.RESPONSES
 
@@ -225,7 +226,7 @@ class Job:
         for former, current in models.FORMER.items():
             if current != self.engine:
                 continue
-            folder = self._own_root / replace(self, engine=former).address
+            folder = self._root_of_new / replace(self, engine=former).address
             file = folder / "manifest.json"
             if file.exists() and self._fits(folder):
                 store = Store(folder, read_manifest(file))
@@ -338,29 +339,29 @@ def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
     Returns
     -------
     callable
-        Makes the same jobs. Those without answers of their own have, as ``wider``, the recorded
-        job of their model, engine, labels and way.
+        Makes the same jobs. A job without answers of its own has, as ``wider``, the recorded job
+        with the same model, engine, labels and way.
     """
 
     def decorate(jobs: Jobs) -> Jobs:
         @wraps(jobs)
         def with_wider(parameters: Mapping[str, Any]) -> list[Job]:
-            asked = jobs(parameters)
-            as_recorded = {**parameters, **stimuli}
+            jobs_of_run = jobs(parameters)
+            recorded_parameters = {**parameters, **stimuli}
             # These are the recorded jobs themselves.
-            if as_recorded == dict(parameters):
-                return asked
+            if recorded_parameters == dict(parameters):
+                return jobs_of_run
             # Designs take time to make, so the recorded jobs are made only where answers are
             # missing.
-            lacking = {job for job in asked if not _has_own(job)}
+            lacking = {job for job in jobs_of_run if not _has_answers(job)}
             if not lacking:
-                return asked
+                return jobs_of_run
 
-            recorded = {_name(job): job for job in jobs(as_recorded)}
+            recorded = {_shared_key(job): job for job in jobs(recorded_parameters)}
             widened = []
-            for job in asked:
+            for job in jobs_of_run:
                 if job in lacking:
-                    job = replace(job, wider=recorded.get(_name(job)))
+                    job = replace(job, wider=recorded.get(_shared_key(job)))
                 widened.append(job)
             return widened
 
@@ -369,18 +370,18 @@ def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
     return decorate
 
 
-def _name(job: Job) -> tuple:
+def _shared_key(job: Job) -> tuple:
     """What a job and the recorded job that holds its trials have in common."""
     return job.key, job.engine, job.way, job.sampling.leads
 
 
-def _has_own(job: Job) -> bool:
+def _has_answers(job: Job) -> bool:
     """Whether a job has a folder with answers that is not an excerpt."""
-    return not all(map(_is_excerpt, job.folders))
+    return any(not _is_excerpt(folder) for folder in job.folders)
 
 
 def _is_excerpt(folder: Path) -> bool:
-    """Tell whether a folder of answers is an excerpt of recorded ones."""
+    """Whether a folder of answers is an excerpt of recorded answers."""
     return paths.RESPONSES / EXCERPTS in folder.parents
 
 
@@ -417,13 +418,13 @@ def provide(job: Job) -> None:
     """
     if job.wider is None:
         return
-    source = job.wider.folder
+    recorded = job.wider.folder
     # The wider job may have answers of a run, too; only what the repository brings is copied.
-    if paths.RECORDINGS not in source.parents:
+    if paths.RECORDINGS not in recorded.parents:
         return
 
-    study, asked_about, _, part = job.address.parts
-    folder = paths.RESPONSES / EXCERPTS / study / asked_about / source.parent.name / part
+    study, source, _, part = job.address.parts
+    folder = paths.RESPONSES / EXCERPTS / study / source / recorded.parent.name / part
     excerpt(stored(job.wider), job.wider.design, job.design, job.sampling, folder)
 
 
@@ -459,25 +460,26 @@ def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
     Returns
     -------
     list of Job
-        The `rated` ones of this model's jobs that are stored, or of all of them where none is.
+        The `rated` jobs among this model's stored jobs, or among all of its jobs where none is
+        stored.
     """
     name = models.without_place(model)
-    own = [job for job in jobs if job.model == name]
-    return rated(there(own) or own)
+    jobs_of_model = [job for job in jobs if job.model == name]
+    return rated(answered_jobs(jobs_of_model) or jobs_of_model)
 
 
-def there(jobs: Iterable[Job]) -> list[Job]:
+def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
     """Select the jobs whose answers are stored, all of them and to these prompts.
 
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs, whose answers are copied from recorded ones where they can be (`provide`).
+        Jobs. Answers that a recording holds are copied from it first (`provide`).
 
     Returns
     -------
     list of Job
-        The stored ones, in their order.
+        The jobs with all of their answers, in their order.
 
     Raises
     ------
@@ -501,7 +503,7 @@ def there(jobs: Iterable[Job]) -> list[Job]:
     return complete
 
 
-def kept(jobs: Iterable[Job]) -> int:
+def count_stored(jobs: Iterable[Job]) -> int:
     """Count the stored answers to these jobs, in shards and journals.
 
     Parameters
@@ -530,7 +532,7 @@ def kept(jobs: Iterable[Job]) -> int:
 
 
 def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
-    """Compute the cost of the servers' answers that :func:`kept` counts, in all runs.
+    """Compute the cost of the servers' answers that :func:`count_stored` counts, in all runs.
 
     Parameters
     ----------
@@ -606,11 +608,11 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     # A notebook has only some of the options; `make_engine` has defaults for the rest.
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     categories = {job.labels.get("category", "") for job in jobs}
-    absent, asked = _unanswered(jobs, options)
+    absent, open_jobs = _unanswered(jobs, options)
     # All keys are checked before the first model answers, which may take hours.
-    _check_servers(asked, options)
+    _check_servers(open_jobs, options)
 
-    for _, group in groupby(asked, lambda job: (job.loaded, job.engine)):
+    for _, group in groupby(open_jobs, lambda job: (job.loaded, job.engine)):
         same_engine = list(group)
         _check_settled(same_engine)
         first = same_engine[0]
@@ -619,12 +621,12 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
             # This first pass only refuses: ambiguous recordings stop the run before anything is
             # stored.
             for job in same_engine:
-                _can_answer(engine, job, categories)
+                _turn_to(engine, job, categories)
 
             # The engine is turned again for each job, as it has only one round and category at a
             # time.
             for job in same_engine:
-                if not _can_answer(engine, job, categories):
+                if not _turn_to(engine, job, categories):
                     absent.append(job)
                     continue
                 try:
@@ -639,24 +641,24 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
 
 
 def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
-    """The jobs whose stores lack answers: those of the engine "stored", and those to ask."""
+    """The jobs whose stores lack answers: those of the engine "stored", and those to be asked."""
     # Hashing a model's folder reads all of its weights, and many jobs have one model.
     revision = cache(models.revision)
     absent = []
-    asked = []
+    open_jobs = []
 
     for job in jobs:
-        if _answered(job, options | job.options, revision):
+        if _is_answered(job, options | job.options, revision):
             continue
         if job.engine == STORED:
             absent.append(job)
         else:
-            asked.append(job)
-    return absent, asked
+            open_jobs.append(job)
+    return absent, open_jobs
 
 
 def _check_servers(jobs: Iterable[Job], options: dict[str, Any]) -> None:
-    """Make and close the engine of each server's model: a missing key is told before any call."""
+    """Make and close the engine of each server's model, which reports a missing key."""
     by_model = {}
     for job in jobs:
         if job.engine == "inspect":
@@ -674,11 +676,11 @@ def _check_settled(jobs: Iterable[Job]) -> None:
             raise ValueError(f"{job.title}: texts of its prompts are still to be written")
 
 
-def _can_answer(engine: Any, job: Job, categories: Iterable[str]) -> bool:
-    """Turn recordings to a job; whether there are any of its round and category.
+def _turn_to(engine: Any, job: Job, categories: Iterable[str]) -> bool:
+    """Make an engine of recordings answer this job next; False where it cannot.
 
-    An engine other than "replay" can always answer. EngineError where prompts of the job have
-    several recordings that nothing tells apart.
+    It cannot where it has no recording of the job's round and category. Any other engine can.
+    EngineError where prompts of the job have several recordings that nothing tells apart.
     """
     if job.engine != "replay":
         return True
@@ -698,7 +700,7 @@ def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[st
     """The message of a run that stops at its COST_LIMIT."""
     cost = money(cost_stored(jobs, parameters))
     return (
-        f"{reached}; {kept(jobs):,} replies are stored, which cost {cost} in all "
+        f"{reached}; {count_stored(jobs):,} replies are stored, which cost {cost} in all "
         "runs, and the same command with a higher COST_LIMIT goes on"
     )
 
@@ -709,7 +711,7 @@ def _report_absent(absent: Sequence[Job], jobs: Sequence[Job]) -> None:
     for job in absent:
         by_model.setdefault(job.model, []).append(job)
 
-    sentences = [shown(_absent_sentence(own)) for own in by_model.values()]
+    sentences = [shown(_absent_sentence(of_model)) for of_model in by_model.values()]
     message = "\n".join(sentences)
     # Without any answer the notebook cannot go on; with some it goes on without the absent ones.
     if len(absent) == len(jobs):
@@ -776,7 +778,7 @@ def _print_choices(jobs: Iterable[Job]) -> None:
 
 
 def _other_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Tell in which of model and engine the manifest of a job's folder differs from the job."""
+    """List which of model and engine differ between a job and the manifest of its folder."""
     _, _, engine = folder.parent.name.rpartition("@")
     model = manifest.get("model", job.model)
     differences = []
@@ -789,7 +791,7 @@ def _other_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list
 
 
 def _model_name(text: str) -> str:
-    """A model's name in the registry, or the last part of a folder's or hub's."""
+    """A model's name in the registry, or else the last part of a folder's path or a hub's name."""
     model = models.find(text)
     return model.name if model else Path(text).name
 
@@ -806,7 +808,7 @@ def _check_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None
 
 @cache
 def _recorded_chats(file: Path) -> dict[str, str]:
-    """Digests of the chats to which recorded stores without one in their manifest are answers."""
+    """Digests of the chats of recorded stores whose manifest has none, by the store's address."""
     if not file.exists():
         return {}
     table = read_table(file, ["job", "chats"])
@@ -820,7 +822,7 @@ def _check_chats(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
-    """Look up to which chats a store holds answers.
+    """Look up the digest of the chats that a store answers.
 
     Parameters
     ----------
@@ -832,8 +834,9 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        Of :attr:`ingroup.design.Design.chats_digest`. For a recorded store whose manifest does not
-        say, ``data/recordings/chats.csv`` does; "" where neither does.
+        The :attr:`ingroup.design.Design.chats_digest` of the store's design, from its manifest. For
+        a recorded store whose manifest has none it is that in ``data/recordings/chats.csv``; ""
+        where neither has one.
     """
     digest = manifest.get("chats", "")
     # Recorded stores from before the digest was in a manifest are never rewritten, so a table has
@@ -845,10 +848,11 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
     return digests.get(address, "")
 
 
-def _answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
-    """Whether a store holds all answers to a job, told without the engine.
+def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
+    """Whether a store holds all answers to a job, found out without the engine.
 
-    StoreError where it answers something else; for the engine "stored" the job then has none.
+    StoreError where it answers something else. For the engine "stored" a line on the standard error
+    says so instead, and the job is not answered.
     """
     # This comes first because it can change which folder the job reads.
     provide(job)
@@ -860,12 +864,10 @@ def _answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], s
 
     manifest = read_manifest(file)
     expected = pinned(job.design, job.sampling, manifest["shard_size"])
-    identity = _expected_identity(job, folder, manifest, options, revision)
+    expected |= _expected_identity(job, folder, manifest, options, revision)
     if job.engine == STORED:
         differences = _other_identity(job, folder, manifest)
-        for name, value in (expected | identity).items():
-            if manifest.get(name) != value:
-                differences.append(name)
+        differences += [name for name in expected if manifest.get(name) != expected[name]]
         # The engine "stored" asks nothing, so answers that do not fit are left out and not
         # replaced.
         if differences:
@@ -881,8 +883,8 @@ def _answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], s
         _check_chats(job, folder, manifest)
 
     # What only the engine could tell is taken from the manifest, so the store compares the rest.
-    other = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
-    store = Store(folder, other | expected | identity, job.sampling.max_tokens)
+    known = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
+    store = Store(folder, known | expected, job.sampling.max_tokens)
     return _holds_all(store, job.engine, manifest.get("engine"))
 
 
@@ -920,14 +922,14 @@ def _expected_identity(
 
 
 def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
-    """Whether nothing of a store would be asked by an engine; prints damage for "stored"."""
+    """Whether an engine would ask nothing for a store; for "stored", prints damaged files."""
     state = store.state()
     # Any other engine names the damaged files when it asks again.
     if engine == STORED:
         for path in state.damaged:
             print(f"{path} is damaged", file=sys.stderr)
 
-    if state.missing or state.damaged or store.has_journal:
+    if state.missing or state.damaged or store.has_unwritten:
         return False
     # A store under an engine's former name is only read, even where calls failed.
     if stored_engine in models.FORMER:

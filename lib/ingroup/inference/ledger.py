@@ -1,8 +1,8 @@
 """The batches of a store, on disk: which trials were sent together, and under which id.
 
 Before a batch is created, its trials are written to ``batches.json`` beside the journal, under a
-name that each request of the batch has in its ``custom_id``; as soon as it is created, the
-provider's id. So a run that is killed at any moment finds it again
+name that each request of the batch has in its ``custom_id``. As soon as the batch is created, the
+provider's id is written, too. So after a kill at any moment the next run finds the batch
 (:mod:`ingroup.inference.batches`). A trial is struck out when its answer was read: a reply then
 stands in the journal, and a call that failed is to be sent anew.
 """
@@ -23,9 +23,9 @@ from ingroup.inference.shards import StoreError
 class Submission:
     """Trials that were, or were about to be, sent as one batch, and were not read yet.
 
-    ``max_tokens`` is what a reply could have, ``sent`` the time in seconds since 1970, ``file`` the
-    provider's id of the requests, if it has one, ``batch`` that of the batch: "" where a kill may
-    have come before it was known.
+    ``max_tokens`` is the limit of each reply, and ``sent`` the time in seconds since 1970. ``file``
+    is the provider's id of the uploaded requests, "" where none is uploaded. ``batch`` is its id of
+    the batch, "" where a kill may have come before it was known.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Submission:
 class Ledger:
     """The batches of one store that were not read yet, by their names.
 
-    Each change is on the disk when its method returns. The file is gone once nothing is open. It is
-    one line, sealed and bound to the store's manifest as a line of the journal is.
+    Each change is on the disk when its method returns. The file is removed once every batch was
+    read. It is one line, checksummed and bound to the store's manifest as a line of the journal is.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Ledger:
             return
 
         try:
-            text = shards.sealed_text(file.read_bytes(), manifest)
+            text = shards.checksummed_text(file.read_bytes(), manifest)
         except OSError as error:
             raise StoreError(f"{file} cannot be read: {error.strerror}") from error
         # Going on would send all prompts of these batches again, and they would be billed twice.
@@ -210,16 +210,16 @@ class Ledger:
         StoreError
             The file cannot be written.
         """
-        was_read = set(trials)
+        read_trials = set(trials)
         for submission in list(self.submissions.values()):
-            left = [trial for trial in submission.trials if trial not in was_read]
-            if not left:
+            unread = [trial for trial in submission.trials if trial not in read_trials]
+            if not unread:
                 self.forget(submission)
-            elif len(left) < len(submission.trials):
-                self._keep(replace(submission, trials=left))
+            elif len(unread) < len(submission.trials):
+                self._keep(replace(submission, trials=unread))
 
     def clear(self) -> None:
-        """Strike out all: no trial is missing."""
+        """Strike out all batches, once no trial is missing."""
         if self.submissions:
             self.submissions.clear()
             self._write()
@@ -232,7 +232,7 @@ class Ledger:
         if self.submissions:
             entries = [asdict(submission) for submission in self.submissions.values()]
             text = json.dumps(entries).encode()
-            shards.replace(self.file, shards.sealed_line(text, self._manifest))
+            shards.replace(self.file, shards.checksummed_line(text, self._manifest))
         else:
             self.file.unlink(missing_ok=True)
 
@@ -245,12 +245,12 @@ class Asked(NamedTuple):
 
     @property
     def are_covered(self) -> bool:
-        """Tell whether batches were created for these trials, all of them or none.
+        """Tell whether batches were created for these trials.
 
         Returns
         -------
         bool
-            True for all of them.
+            True where all of them are in a batch; otherwise none is.
         """
-        # One trial stands for all, since `_each` asks either covered trials or others.
+        # One trial stands for all, since `generate` asks either covered trials or others.
         return bool(self.ledger.covered(self.trials[:1]))

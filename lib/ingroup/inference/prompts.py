@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Prompts = list[list[int]]  # chats as token ids
 
-LONGEST = 20  # seconds for one short chat, which takes a thousandth of one
+LONGEST = 20  # seconds for one short chat, which usually takes a thousandth of a second
 
 _PROBE = [
     {"role": "system", "content": "INGROUP SYSTEM PROBE"},
@@ -79,10 +79,14 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
     list of Message
         The chat with one turn less; as it was, unless it begins with a system turn and a user turn.
     """
-    if [message["role"] for message in messages[:2]] != ["system", "user"]:
+    first_roles = [message["role"] for message in messages[:2]]
+    if first_roles != ["system", "user"]:
         return list(messages)
+
     system, user, *rest = messages
-    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
+    content = f"{system['content']}\n\n{user['content']}"
+    folded: Message = {"role": "user", "content": content}
+    return [folded, *rest]
 
 
 class Prompter:
@@ -139,7 +143,7 @@ class Prompter:
             self._try_template(reasoning)
 
     def _try_template(self, reasoning: str) -> None:
-        """See how the template renders a chat; an EngineError where it cannot be used."""
+        """Render the probe to learn about the template; EngineError where it cannot be used."""
         name = self.tokenizer.name_or_path
         if self.tokenizer.chat_template is None:
             raise EngineError(
@@ -164,7 +168,10 @@ class Prompter:
             )
 
     def _reasoning_switches(self, reasoning: str) -> dict[str, str | bool]:
-        """The arguments of the template that say how much to think, or none and a line."""
+        """The arguments of the template that say how much to think.
+
+        Where the template has none, a line on the standard error says so.
+        """
         template = str(self.tokenizer.chat_template)
         switches: dict[str, str | bool] = {}
         if "enable_thinking" in template:
@@ -248,9 +255,10 @@ class Prompter:
         return self._encoded_in_turns(texts, self._turns)
 
     def _encoded(self, texts: Sequence[str], special: bool) -> Prompts:
-        """Token ids without masks and offsets, in two thirds of the time."""
+        """Token ids alone; without masks and offsets this takes two thirds of the time."""
         backend = self.tokenizer.backend_tokenizer
-        # Only where they are set: another thread may be decoding, and nothing may change then.
+        # Padding and truncation are reset only where they are set: another thread may be decoding
+        # meanwhile, and nothing may change then.
         if backend.padding is not None:
             backend.no_padding()
         if backend.truncation is not None:
@@ -261,23 +269,23 @@ class Prompter:
     def _encoded_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
         """The same token ids; a turn that many chats share is encoded once.
 
-        Turns of the batch before are not encoded anew: a persona lasts for many batches, a sample
-        shows the same events to each.
+        Turns of the last batch are not encoded again either, as many batches have the same persona,
+        and each persona sees the same events.
         """
         chats = [cut(text, marks) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(chats)))
 
-        # Without a turn of their own for the persona, chats share next to nothing.
+        # Chats whose persona has no turn of its own share next to nothing.
         if sum(map(len, distinct)) > 0.9 * sum(map(len, texts)):
             return self._encoded(texts, special=False)
 
-        before = self._ids_of_turns
-        new = [turn for turn in distinct if turn not in before]
+        last_ids = self._ids_of_turns
+        new = [turn for turn in distinct if turn not in last_ids]
         ids_of_turns = dict(zip(new, self._encoded(new, special=False), strict=True))
         # Only this batch's turns are kept, so the memory does not grow with the design.
         for turn in distinct:
-            if turn in before:
-                ids_of_turns[turn] = before[turn]
+            if turn in last_ids:
+                ids_of_turns[turn] = last_ids[turn]
         self._ids_of_turns = ids_of_turns
 
         prompts = []
@@ -367,10 +375,11 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
     token therefore changes nothing, provided that
 
     - the token is taken out of the raw text (``normalized`` is false);
-    - no other reaches over the cut: none holds this one, or ends as this one begins;
-    - nothing looks over the cut: ``lstrip`` and ``single_word`` look back, ``rstrip`` and
-      ``single_word`` of a token before the cut look ahead, but never at ``<`` or ``[``, with which
-      these tokens begin.
+    - no other added token can span the cut: none contains this token, and none ends with text that
+      this token begins with;
+    - no added token looks across the cut. ``lstrip`` and ``single_word`` of this token would look
+      back. ``rstrip`` and ``single_word`` of a token before the cut look ahead, but ``<`` and
+      ``[``, with which these tokens begin, change nothing for them.
 
     Parameters
     ----------
@@ -435,23 +444,23 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
     for index in sorted(range(len(prompts)), key=prompts.__getitem__):
         prompt = prompts[index]
         # One token at least must be computed, or there would be no logits.
-        alone = len(prompt) - 1
+        most_shared = len(prompt) - 1
         if not batch:
             batch = [index]
-            shared = alone
+            shared = most_shared
             continue
 
         first = prompts[batch[0]]
         # `commonprefix` compares sequences of any kind, here lists of ids.
         prefix = os.path.commonprefix([prompt, first])  # noqa: RUF071 (ids)
-        common = min(shared, alone, len(prefix))
+        common = min(shared, most_shared, len(prefix))
         # With this prompt in the batch, each of the others computes what is no longer shared.
         more_computed = len(batch) * (shared - common)
         ends_early = len(batch) >= least and more_computed > common
         if len(batch) == size or ends_early:
             yield batch, shared
             batch = [index]
-            shared = alone
+            shared = most_shared
         else:
             batch.append(index)
             shared = common
@@ -460,20 +469,20 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
 
 
 def tokens(
-    asked: Design, prompter: "Prompter | Characters", size: int, rng: np.random.Generator
+    design: Design, prompter: "Prompter | Characters", size: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Estimate the prompt tokens of a design from a random sample of its trials.
 
     Parameters
     ----------
-    asked : Design
+    design : Design
         The trials.
     prompter : Prompter or Characters
         Who counts the tokens.
     size : int
         Trials that are drawn without replacement, at least 2; all of a smaller design.
     rng : numpy.random.Generator
-        One for all parts of a plan: with a seed for each they would draw the same trials.
+        The same for all parts of a plan. With one seed for each, all would draw the same trials.
 
     Returns
     -------
@@ -485,15 +494,15 @@ def tokens(
     ----------
     Cochran (1977), *Sampling Techniques*, section 2.6.
     """
-    number = len(asked)
-    drawn = rng.choice(number, min(size, number), replace=False)
+    n_trials = len(design)
+    drawn = rng.choice(n_trials, min(size, n_trials), replace=False)
     n_drawn = len(drawn)
-    chats = [asked[trial].messages for trial in drawn.tolist()]
+    chats = [design[trial].messages for trial in drawn.tolist()]
     lengths = [len(ids) for ids in prompter.batch(chats)]
 
     # The factor 1 - n/N is the correction for a finite population.
-    error_of_mean = np.std(lengths, ddof=1) * math.sqrt((1 - n_drawn / number) / n_drawn)
+    error_of_mean = np.std(lengths, ddof=1) * math.sqrt((1 - n_drawn / n_trials) / n_drawn)
     return {
-        "tokens": number * float(np.mean(lengths)),
-        "error": number * float(error_of_mean),
+        "tokens": n_trials * float(np.mean(lengths)),
+        "error": n_trials * float(error_of_mean),
     }

@@ -67,7 +67,8 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
     """List every reading that scored answers allow, that of greedy text first.
 
     Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
-    Where no answer begins another, as letters do not, all rules of where one ends are the same.
+    Where no answer begins another, as with letters, the rules for an answer's end do not differ,
+    and one of them is listed.
 
     Parameters
     ----------
@@ -128,8 +129,8 @@ def numbers(
         return expected(responses, sampling.choices, len(sampling.leads))
     columns = {}
     points = _points(sampling)
-    is_answered, of_leads = _steps_of_leads(responses, store, sampling, reading)
-    for number, (tree, steps) in enumerate(of_leads):
+    is_answered, trees_with_steps = _trees_with_steps(responses, store, sampling, reading)
+    for number, (tree, steps) in enumerate(trees_with_steps):
         if reading.how == "greedy":
             values = points[tree.greedy(steps, reading.ending)]
         elif reading.how == "expected":
@@ -162,7 +163,7 @@ def ties(
     Returns
     -------
     Series of bool
-        With the index of the responses; without those to calls that failed.
+        With the index of the responses; calls that failed are left out.
 
     Raises
     ------
@@ -170,15 +171,19 @@ def ties(
         The answers were stored before steps were kept.
     """
     reading = Reading("greedy", ending)
-    is_answered, ((tree, steps), *_) = _steps_of_leads(responses, store, sampling, reading)
+    is_answered, trees_with_steps = _trees_with_steps(responses, store, sampling, reading)
+    tree, steps = trees_with_steps[0]
     tied = pd.Series(tree.is_tied(steps, ending), responses.index)
     return tied[is_answered]
 
 
-def _steps_of_leads(
+def _trees_with_steps(
     responses: pd.DataFrame, store: Store, sampling: Sampling, reading: Reading
 ) -> tuple[NDArray[np.bool_], list[tuple[Tree, Steps]]]:
-    """Which calls did not fail, and the tree of each lead with the steps in it."""
+    """A mask of the calls that did not fail; and for each lead its tree, with the stored steps.
+
+    StoreError where no steps were stored.
+    """
     if SPELLING not in store.manifest:
         raise StoreError(
             f"{store.folder} holds scored answers without their steps, which {reading} is read "
@@ -192,13 +197,14 @@ def _steps_of_leads(
     # NaN would spoil the computations; the rows of failed calls are made NaN again in the end.
     all_steps = np.nan_to_num(stored)
 
-    of_leads: list[tuple[Tree, Steps]] = []
+    trees_with_steps: list[tuple[Tree, Steps]] = []
     begin = 0
     for tree in trees:
         end = begin + tree.size
-        of_leads.append((tree, tree.split(all_steps[:, begin:end])))
+        steps = tree.split(all_steps[:, begin:end])
+        trees_with_steps.append((tree, steps))
         begin = end
-    return is_answered, of_leads
+    return is_answered, trees_with_steps
 
 
 def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:
@@ -242,10 +248,10 @@ def _points(sampling: Sampling) -> NDArray[np.float64]:
 
 
 def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
-    """One answer for each row, drawn from its probabilities by its trial's own number.
+    """The index of one answer for each row, drawn by its probabilities.
 
-    Trial t has the t-th number of one stream, so that a draw does not depend on which rows are read
-    together.
+    Trial t takes the t-th number of one random stream, so that a draw does not depend on which rows
+    are read together.
     """
     trials = np.asarray(trials)
     first = int(trials.min())
@@ -258,9 +264,10 @@ def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArra
     generator = np.random.Generator(stream)
     uniform = generator.random(last + 1 - begin)
 
-    # The answer drawn is the first whose cumulative probability reaches the trial's number.
-    drawn = uniform[trials - begin]
-    is_below = chances.cumsum(axis=1) < drawn[:, None]
+    # The answer drawn is the first whose cumulative probability reaches the trial's number. Its
+    # index is the number of answers before it.
+    number_of_trial = uniform[trials - begin]
+    is_before = chances.cumsum(axis=1) < number_of_trial[:, None]
     # Rounding can leave the sum of all chances below the number.
     last_answer = chances.shape[1] - 1
-    return is_below.sum(axis=1).clip(max=last_answer)
+    return is_before.sum(axis=1).clip(max=last_answer)

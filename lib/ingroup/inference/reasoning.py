@@ -28,8 +28,8 @@ _CHANNEL = re.compile(
 )
 _HARMONY_MARK = re.compile(r"<\|(?:channel|start|end|return|call|message|constrain)\|>")
 
-# The same without its marks, which a decoder that skips special tokens takes away. A text that
-# only begins with the word, "analysis: ...", is none of it.
+# The harmony format without its marks, which a decoder that skips special tokens leaves out. A text
+# that only begins with the word, "analysis: ...", is not in this format.
 _BARE_FINAL = "assistantfinal"
 _BARE_OTHER = re.compile(r"assistant(?:analysis|commentary)")
 _BARE_ANALYSIS = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?![a-z]|\s*[:,;.)-])")
@@ -62,8 +62,8 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     noticed and can be asked again; a number out of a reasoning is not noticed.
     """
     # The word alone may begin an answer; with a final channel further on it is a mark.
-    starts_bare = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
-    is_bare_harmony = starts_bare and _BARE_FINAL in text
+    begins_with_word = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
+    is_bare_harmony = begins_with_word and _BARE_FINAL in text
     if "<|channel|>" in text or "<|message|>" in text:
         answer, reasoning = _channels(text)
     elif is_bare_harmony or _BARE_ANALYSIS.match(text):
@@ -78,7 +78,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
 
 
 def apart(reply: Reply, opened: bool = False) -> Reply:
-    """Put the reasoning of a reply beside its text.
+    """Move the reasoning in a reply's text to its field of its own.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
     if reply.text is None:
         return reply
 
-    # What a reply that was cut left open is reasoning to its end.
+    # Where a reply was cut inside a mark of reasoning, all that follows the mark is reasoning.
     answer, reasoning = separate(reply.text, opened, reply.finish_reason != LENGTH)
     thoughts = [part for part in (reply.reasoning, reasoning) if part]
     return reply._replace(text=answer, reasoning="\n".join(thoughts))
@@ -176,8 +176,9 @@ def is_mark(token: str) -> bool:
 
 def _closes(mark: re.Match[str]) -> bool:
     """Whether a mark ends the reasoning."""
-    closing_sign = mark["angle"] or mark["pipe"] or mark["square"] or mark["triangle"]
-    return bool(closing_sign or mark["shut"]) or (mark["side"] or "").lower() == "end"
+    slash = mark["angle"] or mark["pipe"] or mark["square"] or mark["triangle"]
+    is_end = (mark["side"] or "").lower() == "end"
+    return bool(slash or mark["shut"]) or is_end
 
 
 def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
@@ -208,7 +209,8 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
             answers = []
 
     rest = text[start:]
-    # A reasoning may mention its own mark; if the model ended, its last closing mark is the end.
+    # A reasoning may mention its own opening mark. If the model ended by itself and closed a mark
+    # last, the mark that seems open was only mentioned.
     is_only_mention = ended and depth and marks and _closes(marks[-1])
     if depth and not is_only_mention:
         thoughts.append(rest)

@@ -155,8 +155,8 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
     run_of: dict[Path, int] = {}
     for numbered in _alike_but_for_a_number(files):
         first = min(numbered)
-        without_gap = list(range(first, first + len(numbered)))
-        if first > 1 or sorted(numbered) != without_gap:
+        consecutive = list(range(first, first + len(numbered)))
+        if first > 1 or sorted(numbered) != consecutive:
             continue
 
         if _share_a_prompt(numbered.values()):
@@ -166,17 +166,17 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
 
 
 def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
-    """Files by a number in their names, for each name that is left without the number."""
-    alike: dict[tuple, dict[int, Path]] = {}
+    """Groups of files whose names differ in one number alone, each by that number."""
+    by_rest: dict[tuple, dict[int, Path]] = {}
     for file in files:
         parts = re.split(r"(\d+)", str(file))
-        # Splitting by a group puts the numbers at the odd places, between the texts.
+        # Splitting by a group puts the numbers at the odd indices, between the texts.
         for index in range(1, len(parts), 2):
-            rest = (*parts[:index], None, *parts[index + 1 :])
-            numbered = alike.setdefault(rest, {})
+            rest_of_name = (*parts[:index], None, *parts[index + 1 :])
+            numbered = by_rest.setdefault(rest_of_name, {})
             number = int(parts[index])
             numbered[number] = file
-    return list(alike.values())
+    return list(by_rest.values())
 
 
 def _share_a_prompt(files: Iterable[Path]) -> bool:
@@ -236,12 +236,13 @@ def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
 def _read(file: Path, delimiter: str) -> pd.DataFrame:
     """A table whose columns are spelt as in the layouts, whatever their case."""
     table = read_table(file, (), delimiter)
-    spelt = {}
+    new_names = {}
     for name in _COLUMNS:
         alike = [column for column in table if column.lower() == name.lower()]
+        # Of two columns that differ in case alone, neither is renamed.
         if name not in alike and len(alike) == 1:
-            spelt[alike[0]] = name
-    return table.rename(columns=spelt)
+            new_names[alike[0]] = name
+    return table.rename(columns=new_names)
 
 
 def _drafts(row: Mapping[str, str]) -> list[str]:
@@ -287,9 +288,9 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> 
     """The round of each row: from its column, StereoMap's file, or earlier rows of its prompt."""
     for name in ROUNDS:
         if name in table:
-            # pandas makes 1.0 of 1 where the column lacked a number once.
-            whole = table[name].str.fullmatch(r"0*[1-9]\d{0,5}(\.0*)?").astype(bool)
-            check(file, table[name], whole, "a whole number from 1")
+            # pandas wrote 1 as 1.0 where the column lacked a number somewhere.
+            is_whole = table[name].str.fullmatch(r"0*[1-9]\d{0,5}(\.0*)?").astype(bool)
+            check(file, table[name], is_whole, "a whole number from 1")
             return table[name].str.partition(".")[0]
 
     if layout is not STEREOMAP:
@@ -366,24 +367,26 @@ def _check_archive(file: Path) -> None:
             # The list of members is all that stands from here to the archive's end.
             stream.seek(archive.start_dir)
             n_listed = stream.read().count(_ENTRY)
-            # An entry whose length has changed takes those behind it for its own comment.
+            # Where the length in an entry has changed, zipfile skips the entries behind it.
             if len(members) != n_listed:
                 raise BadZipFile(f"it lists {len(members)} of {n_listed} members")
 
             n_bytes = sum(member.file_size for member in members)
             for member in members:
-                if n_bytes <= LARGEST_LOG:
-                    n_bytes += _unstated(archive, member)
+                # A log that is too large already is refused below, without unpacking more of it.
+                if n_bytes > LARGEST_LOG:
+                    break
+                n_bytes += _unstated_bytes(archive, member)
     except Exception as error:  # of the archive, or of any of the ways to pack
         raise wrong(file, f"a damaged archive ({error})", expected) from error
     if n_bytes > LARGEST_LOG:
         raise wrong(file, "a larger archive", expected)
 
 
-def _unstated(archive: ZipFile, member: ZipInfo) -> int:
+def _unstated_bytes(archive: ZipFile, member: ZipInfo) -> int:
     """Unpack a member of an archive; return how many more bytes it has than the archive states.
 
-    BadZipFile where its checksum is another. A bomb is not unpacked to its end.
+    BadZipFile where its checksum does not fit. Unpacking stops after `LARGEST_LOG` bytes.
     """
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED, ZIP_ZSTANDARD):
         raise BadZipFile("inspect_ai packs otherwise")

@@ -96,7 +96,7 @@ class ReplayEngine(Engine):
     # ---- read ------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        """Keep a key, a number of its reply and of its origin for each recording, and no text."""
+        """Keep each recording as a key of its prompt and numbers of its reply and its origin."""
         keys = bytearray()
         reply_numbers = array("i")
         origin_numbers = array("i")
@@ -161,17 +161,20 @@ class ReplayEngine(Engine):
         """
         self.round = number
         self.category = category
-        origins = self._origins_open(others)
+        is_open_origin = self._open_origins(others)
         origin_of = self._origin_of[self._by_key]
-        is_open = origins[origin_of]
+        is_open = is_open_origin[origin_of]
         self._open = self._by_key[is_open]
         self._open_keys = self._keys[is_open]
         self._several = self._differing()
         self._trials: dict[int, list[int]] = {}
         return len(self._open) > 0
 
-    def _origins_open(self, others: Iterable[str]) -> np.ndarray:
-        """Which origins are of the round and the category that is asked."""
+    def _open_origins(self, others: Iterable[str]) -> np.ndarray:
+        """Which origins the engine answers from: those of its round and category, as a mask.
+
+        Where its category has no recordings of its own, those that are of no category.
+        """
         words = _words(self.category)
         words_of_others = set().union(*map(_words, others))
         of_round = np.zeros(len(self._origins), dtype=bool)
@@ -243,21 +246,21 @@ class ReplayEngine(Engine):
                 numbers.append(-1)
                 continue
 
-            same = self._open[begin:end]
+            recordings_of_prompt = self._open[begin:end]
             if begin in self._several:
-                turn = self._turn(begin, trial)
-                same = same[turn : turn + 1]
+                position = self._position(begin, trial)
+                recordings_of_prompt = recordings_of_prompt[position : position + 1]
             # One reply that was recorded several times answers each time.
-            self._used[same] = True
-            numbers.append(int(same[0]))
+            self._used[recordings_of_prompt] = True
+            numbers.append(int(recordings_of_prompt[0]))
         return numbers
 
-    def complete(self, found: Sequence[int], sampling: Sampling) -> list[Reply]:
+    def complete(self, numbers: Sequence[int], sampling: Sampling) -> list[Reply]:
         """Give the replies of recordings that :meth:`match` found.
 
         Parameters
         ----------
-        found : sequence of int
+        numbers : sequence of int
             Numbers of recordings, -1 for a failed call.
         sampling : Sampling
             Only whether it has choices counts.
@@ -276,7 +279,7 @@ class ReplayEngine(Engine):
             raise EngineError(f"the recordings in {self.path} are texts {NO_CHOICES}")
 
         replies = []
-        for number in found:
+        for number in numbers:
             if number < 0:
                 replies.append(NO_RECORDING)
             else:
@@ -316,6 +319,7 @@ class ReplayEngine(Engine):
         if len(keys) == 0:
             return {}
 
+        # The keys are sorted, so each prompt's recordings stand together.
         begins_anew = np.append(True, keys[1:] != keys[:-1])
         begins = np.flatnonzero(begins_anew)
         ends = np.append(begins[1:], len(keys))
@@ -346,17 +350,17 @@ class ReplayEngine(Engine):
             The recordings stand in several files, or more or fewer trials ask than are recorded; it
             names two of them.
         """
-        # `ingroup.inference.job.ask` comes here twice for each call: to refuse, then to answer.
-        turn = (self.round, self.category, design.fingerprint)
-        if turn not in self._settled:
+        # `ingroup.inference.job.ask` comes here twice for each job: to refuse, then to answer.
+        key = (self.round, self.category, design.fingerprint)
+        if key not in self._settled:
             asking = self._asking(design)
             for begin, trials in asking.items():
-                same = self._several[begin]
-                n_files = len(self._files_of(same))
-                if n_files > 1 or len(trials) != len(same):
+                differing = self._several[begin]
+                n_files = len(self._files_of(differing))
+                if n_files > 1 or len(trials) != len(differing):
                     self._refuse(begin, len(trials))
-            self._settled[turn] = asking
-        self._trials = self._settled[turn]
+            self._settled[key] = asking
+        self._trials = self._settled[key]
 
     def _asking(self, design: Design) -> dict[int, list[int]]:
         """The trials that ask each of the prompts that have several replies."""
@@ -377,9 +381,10 @@ class ReplayEngine(Engine):
 
     def _files_of(self, numbers: Sequence[int] | np.ndarray) -> set[Path]:
         """The files in which recordings stand."""
-        return {self._origins[origin].file for origin in self._origin_of[numbers]}
+        origins = self._origin_of[np.asarray(numbers)]
+        return {self._origins[origin].file for origin in origins}
 
-    def _turn(self, begin: int, trial: int | None) -> int:
+    def _position(self, begin: int, trial: int | None) -> int:
         """Which of the recordings of a prompt a trial gets, from 0."""
         asking = self._trials.get(begin, [])
         if trial not in asking:
@@ -388,15 +393,15 @@ class ReplayEngine(Engine):
 
     def _refuse(self, begin: int, n_trials: int) -> NoReturn:
         """EngineError that names two recordings of one prompt whose replies differ."""
-        same = self._several[begin]
-        first = same[0]
-        differs = self._reply_of[same] != self._reply_of[first]
-        others = same[differs]
+        numbers = self._several[begin]
+        first = numbers[0]
+        differs = self._reply_of[numbers] != self._reply_of[first]
+        others = numbers[differs]
         other = others[0]
-        file = self._files_of(same[:1])
+        file_of_first = self._files_of([first])
         # A pair from two files is named if there is one, as mixed files are the likelier mistake.
         for number in others:
-            if self._files_of([number]) != file:
+            if self._files_of([number]) != file_of_first:
                 other = number
                 break
 
@@ -406,7 +411,7 @@ class ReplayEngine(Engine):
         found = (
             "two replies to one prompt of one repetition "
             f"({_short(recording.reply)} and {_short(conflict.reply)}) "
-            f"where {trials_ask} for {len(same)} recordings"
+            f"where {trials_ask} for {len(numbers)} recordings"
         )
         expected = (
             "as many in one file, or what tells them apart: a column run or category, files with a "
@@ -497,10 +502,12 @@ def _listed(files: Sequence[Path]) -> str:
 
 
 def _prompt(chat: Sequence[Message]) -> str:
+    """A chat as the text that it is compared by."""
     return recordings.as_text(*(message["content"] for message in chat))
 
 
 def _key(prompt: str) -> bytes:
+    """A digest of a prompt, in 16 bytes as `_KEY` has them."""
     content = prompt.encode()
     return hashlib.blake2b(content, digest_size=16).digest()
 

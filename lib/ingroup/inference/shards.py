@@ -1,9 +1,9 @@
 """The files of a store: shards of replies, and finished calls that no shard holds yet.
 
-A shard is Parquet, which any reader of Parquet reads, sealed and bound to the place where it
-stands. The footer holds what it is bound to (its store's manifest, its own name) and a SHA-256 over
-all its bytes, taken while 64 zeros stand in its place: Parquet's page checksums leave the pages'
-headers and the footer open.
+A shard is Parquet, which any reader of Parquet reads. It is checksummed, and bound to its store and
+its name: the footer holds the hash of the store's manifest, the file's own name, and a SHA-256 over
+all bytes. That SHA-256 is taken while 64 zeros stand in its own place. Parquet's page checksums
+would not cover the pages' headers and the footer.
 """
 
 import errno
@@ -51,7 +51,7 @@ SCHEMA = pa.schema(
 
 SECONDS = 0.5  # from one sync to the next; a kill of the process costs nothing in between
 
-_SEAL = b"sha256:"
+_CHECKSUM = b"sha256:"
 _BLANK = b"0" * 64
 _REMEDIES = {
     errno.EACCES: "allow writing there",
@@ -75,7 +75,7 @@ def write(
     Parameters
     ----------
     path : Path
-        The file of the shard, whose name is part of the seal.
+        The file of the shard; it is bound to its name.
     manifest : str
         The hash of the store's manifest.
     trials : sequence of int
@@ -97,14 +97,16 @@ def write(
     columns["max_tokens"] = [max_tokens] * len(replies)
 
     table = pa.Table.from_pydict(columns, schema=SCHEMA)
-    metadata = _bound(path, manifest) | {b"seal": _SEAL + _BLANK}
+    metadata = _bound(path, manifest) | {b"seal": _CHECKSUM + _BLANK}
     table = table.replace_schema_metadata(metadata)
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
     content = stream.getvalue().to_pybytes()
-    # A reply may hold this word, too, but the footer with the seal stands behind all replies.
-    assert content.rfind(_SEAL) == content.rfind(_SEAL + _BLANK) > 0, "where it is looked for"
-    replace(path, _sealed(content))
+    # A reply may hold this word, too, but the footer stands behind all replies.
+    assert content.rfind(_CHECKSUM) == content.rfind(_CHECKSUM + _BLANK) > 0, (
+        "where it is looked for"
+    )
+    replace(path, _with_checksum(content))
 
 
 def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
@@ -112,9 +114,9 @@ def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
     return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
 
-def _sealed(content: bytes) -> bytes:
-    """The same bytes with the right digest behind the seal."""
-    begin = content.rfind(_SEAL) + len(_SEAL)
+def _with_checksum(content: bytes) -> bytes:
+    """The same bytes with the right digest behind the last `_CHECKSUM`."""
+    begin = content.rfind(_CHECKSUM) + len(_CHECKSUM)
     end = begin + len(_BLANK)
     head = content[:begin]
     tail = content[end:]
@@ -127,12 +129,12 @@ def read(
 ) -> pa.Table | None:
     """Read some columns of a file.
 
-    A file is damaged where a byte is not as it was written (checked by flipping every single bit of
-    a shard). So is a file that is not bound to the manifest and its name, or lacks trials.
+    A file counts as damaged where a byte is not as it was written (checked by flipping every single
+    bit of a shard), where it is bound to another manifest or name, or where it lacks trials.
 
-    Older files lack some columns. Text from before reasoning was stored apart is split here
-    (:mod:`ingroup.inference.reasoning`), and its ``max_tokens`` are 0. Replies from before the
-    price was kept count at the whole price. Replies from before steps were kept have none.
+    Older files lack some columns. Without ``reasoning``, the text is split here
+    (:mod:`ingroup.inference.reasoning`), and ``max_tokens`` is 0. Without ``price_share``, replies
+    count at the whole price. Without ``steps``, they have none.
 
     Parameters
     ----------
@@ -161,8 +163,8 @@ def read(
         content = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    # A file without a seal gets other bytes here as well, and counts as damaged.
-    if content != _sealed(content):
+    # A file without a checksum gets other bytes here as well, and counts as damaged.
+    if content != _with_checksum(content):
         return None
 
     file = pq.ParquetFile(pa.BufferReader(content))
@@ -180,12 +182,13 @@ def read(
 
 def _holds(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
     """Whether stored trials ascend and are all of a shard's, or some if not ``whole``."""
-    are_enough = len(stored) == len(trials) if whole else len(stored) > 0
-    if not are_enough:
+    has_enough = len(stored) == len(trials) if whole else len(stored) > 0
+    if not has_enough:
         return False
     are_inside = stored[0] in trials and stored[-1] in trials
+    are_ascending = bool((np.diff(stored) > 0).all())
     # Ascending numbers, as many as the shard has and between its bounds, are all of its trials.
-    return are_inside and bool((np.diff(stored) > 0).all())
+    return are_inside and are_ascending
 
 
 def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
@@ -242,24 +245,28 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
     if len(tables) == 1:
         return tables[0]
 
-    # As plain texts, encoded anew: categories must not tell how often was asked.
+    # Texts are encoded anew, so that the result does not show in how many files they stood.
     schema = tables[0].schema
-    plain = [field.with_type(pa.string()) if field.type == TEXT else field for field in schema]
-    table = pa.concat_tables(tables).cast(pa.schema(plain)).combine_chunks()
+    plain_fields = []
+    for field in schema:
+        is_text = field.type == TEXT
+        plain_fields.append(field.with_type(pa.string()) if is_text else field)
+    table = pa.concat_tables(tables).cast(pa.schema(plain_fields)).combine_chunks()
 
     is_answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
     trials = table["trial"].to_numpy()
-    # The last key counts first: by trial, then by whether it is answered. The sort is stable, so
-    # the latest comes last.
+    # lexsort sorts by its last key first: by trial, then by whether it is answered. The sort is
+    # stable, so the latest comes last, and it is the row before the next trial begins.
     order = np.lexsort((is_answered, trials))
-    is_last = np.append(np.diff(trials[order]) > 0, True)
+    trial_changes = np.diff(trials[order]) > 0
+    is_last = np.append(trial_changes, True)
     return table.take(order[is_last]).cast(schema)
 
 
 def replace(target: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and so that it stays.
+    """Write a file whole or not at all, and so that a crash of the machine does not undo it.
 
-    A temporary file is written and renamed, and both are synced.
+    A temporary file is written and renamed, and the file and its folder are synced.
 
     Parameters
     ----------
@@ -291,7 +298,7 @@ def replace(target: Path, content: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Sync the list of files of a folder to the disk, where the disk can do so for folders.
+    """Sync the list of a folder's files to the disk, where the disk can do so.
 
     Parameters
     ----------
@@ -336,7 +343,7 @@ def unwritable(path: Path, error: OSError) -> StoreError:
     )
 
 
-def sealed_line(text: bytes, manifest: str) -> bytes:
+def checksummed_line(text: bytes, manifest: str) -> bytes:
     """Make a line that begins with a digest over a manifest's hash and the text.
 
     Parameters
@@ -354,8 +361,8 @@ def sealed_line(text: bytes, manifest: str) -> bytes:
     return _digest(text, manifest) + b" " + text + b"\n"
 
 
-def sealed_text(line: bytes, manifest: str) -> bytes | None:
-    """Read the text of a sealed line.
+def checksummed_text(line: bytes, manifest: str) -> bytes | None:
+    """Read the text of a checksummed line.
 
     Parameters
     ----------
@@ -374,7 +381,7 @@ def sealed_text(line: bytes, manifest: str) -> bytes | None:
 
 
 def _digest(text: bytes, manifest: str) -> bytes:
-    """16 hexadecimal digits."""
+    """16 hexadecimal digits of the SHA-256 over a manifest's hash and a text."""
     digest = hashlib.sha256(manifest.encode() + text).hexdigest()
     return digest[:16].encode()
 
@@ -422,7 +429,7 @@ class Journal:
 
         # A kill may leave half a line at the end, whose digest does not fit.
         for line in content.split(b"\n"):
-            text = sealed_text(line, manifest)
+            text = checksummed_text(line, manifest)
             if text is not None:
                 self._take(json.loads(text))
 
@@ -500,6 +507,6 @@ class Journal:
         self.file.unlink(missing_ok=True)
 
     def _line(self, trial: int, reply: Reply) -> bytes:
-        """One sealed line of the file."""
+        """One checksummed line of the file."""
         values = {"trial": trial, **reply._asdict(), "max_tokens": self._max_tokens}
-        return sealed_line(json.dumps(values).encode(), self._manifest)
+        return checksummed_line(json.dumps(values).encode(), self._manifest)

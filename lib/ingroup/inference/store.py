@@ -1,9 +1,9 @@
 """Responses on disk: shards that are written once, and a manifest that says what they answer.
 
-A run that was killed at any moment goes on with the shards that are missing; what is there is whole
-and never written again. What a later run got from trials that had failed stands in a supplement
-beside the shard (``part-00003.again-1.parquet``, then ``again-2``): of several replies to a trial
-the latest counts that did not fail. One run at a time writes to a store.
+After a kill at any moment the next run goes on with the missing shards. A shard that exists is
+whole, and is never written again. A later run's replies to trials that had failed stand in a
+supplement beside the shard (``part-00003.again-1.parquet``, then ``again-2``). Where a trial has
+several replies, the latest that did not fail counts. One run at a time writes to a store.
 """
 
 import hashlib
@@ -132,11 +132,14 @@ class Store:
         self.max_tokens = max_tokens or manifest.get("sampling_max_tokens") or 0
         self.trials = manifest["trials"]
         self.shard_size = manifest["shard_size"]
-        self._agree()
+        self._adopt_manifest()
 
-    def _agree(self) -> bool:
-        """Whether there are answers; refused where they answer another manifest."""
-        if not any(self.folder.glob("part-*")) and not self.has_journal:
+    def _adopt_manifest(self) -> bool:
+        """Take over the manifest of stored answers; False where there are no answers.
+
+        A StoreError where the stored manifest differs so that answers may differ.
+        """
+        if not any(self.folder.glob("part-*")) and not self.has_unwritten:
             return False
         file = self.folder / "manifest.json"
         if not file.exists():
@@ -201,10 +204,11 @@ class Store:
             another by now, or the disk takes no files.
         """
         try:
-            new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+            folders = (self.folder, *self.folder.parents)
+            new_folders = [folder for folder in folders if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
             # A new folder lasts only once the folder above it is synced.
-            for folder in new:
+            for folder in new_folders:
                 shards.sync(folder.parent)
             lock = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
@@ -217,7 +221,7 @@ class Store:
         with lock:
             # Another run may have made this store since it was opened. A manifest that no answer
             # follows is replaced.
-            if not self._agree():
+            if not self._adopt_manifest():
                 shards.replace(self.folder / "manifest.json", self._text)
             state = self.state()
             try:
@@ -233,8 +237,8 @@ class Store:
             yield state
 
     @property
-    def has_journal(self) -> bool:
-        """Tell whether finished calls, or batches, are stored that no shard holds yet.
+    def has_unwritten(self) -> bool:
+        """Tell whether there are finished calls, or batches, that no shard holds yet.
 
         Returns
         -------
@@ -263,7 +267,7 @@ class Store:
         return Journal(self.folder / JOURNAL, self._hash, self.max_tokens)
 
     def ledger(self) -> Ledger:
-        """Open the created batches that no shard holds yet, inside :meth:`writing`.
+        """Open the ledger of batches whose replies were not read yet, inside :meth:`writing`.
 
         Returns
         -------
@@ -432,12 +436,13 @@ class Store:
             The replies are not as many as the shard's trials, the shard exists already, or the disk
             does not take it.
         """
+        path = self.path(shard)
         trials = range(*self.bounds(shard))
         if len(replies) != len(trials):
             raise StoreError(f"shard {shard} takes {len(trials)} replies, found {len(replies)}")
-        if self.path(shard).exists():
-            raise StoreError(f"{self.path(shard)} is there already; answers are never overwritten")
-        shards.write(self.path(shard), self._hash, trials, replies, self.max_tokens)
+        if path.exists():
+            raise StoreError(f"{path} is there already; answers are never overwritten")
+        shards.write(path, self._hash, trials, replies, self.max_tokens)
 
     def write_again(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
         """Write replies to ascending trials that had failed or were cut, and were asked again.

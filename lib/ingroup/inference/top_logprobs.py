@@ -56,22 +56,22 @@ def score(
     """
     # Tokens are joined, since a prefix or a choice may be spelt by several.
     text = "".join(token.text for token in tokens)
-    plain = [choice.strip() for choice in choices]
+    stripped = [choice.strip() for choice in choices]
     spelling = _Spelling(
-        choices=plain,
-        shared=os.path.commonprefix(plain),  # noqa: RUF071 (characters)
-        whole_numbers=_has_whole_numbers(tokens, plain),
+        choices=stripped,
+        shared=os.path.commonprefix(stripped),  # noqa: RUF071 (characters)
+        whole_numbers=_has_whole_numbers(tokens, stripped),
     )
 
     scores = []
-    behind = 0
+    search_from = 0
     for lead in leads:
-        begin = _beginning(text, lead, spelling.shared, behind)
+        begin = _beginning(text, lead, spelling.shared, search_from)
         if begin is None:
-            scores.append(Scored(np.full(len(plain), math.nan), 0.0))
+            scores.append(Scored(np.full(len(stripped), math.nan), 0.0))
             continue
         # The next prefix is looked for behind this one, as they stand in order.
-        behind = begin
+        search_from = begin
         scores.append(_scored(tokens, begin, spelling))
     return scores
 
@@ -84,14 +84,17 @@ class _Spelling(NamedTuple):
     whole_numbers: bool  # whether a number of several digits is one token
 
 
-def _beginning(text: str, lead: str, shared: str, behind: int) -> int | None:
-    """Where in a reply the answer behind a prefix begins; blanks and marks are passed over."""
+def _beginning(text: str, lead: str, shared: str, search_from: int) -> int | None:
+    """Where in a reply the answer behind a prefix begins; None where it does not hold the prefix.
+
+    Blanks and marks between prefix and answer are passed over.
+    """
     # Models write a prefix in bold, as a list item or with other blanks.
     label = lead.strip(" \n-:*")
     if label:
         # At the beginning of a line, with a colon: a mention in a sentence is no rating.
         line = rf"^[^\w\n]*(?:\w+[ \t]+){{0,2}}{re.escape(label)}[\s*_]*[:=][\s*_]*"
-        match = re.compile(line, re.IGNORECASE | re.MULTILINE).search(text, behind)
+        match = re.compile(line, re.IGNORECASE | re.MULTILINE).search(text, search_from)
         return match.end() if match else None
 
     if shared:
@@ -115,27 +118,29 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
     """The scores of the choices where an answer begins in the text of a reply."""
     text = "".join(token.text for token in tokens)
     weights = np.zeros(len(spelling.choices))
-    nothing = Scored(weights * math.nan, 0.0)
+    nothing = Scored(np.full(len(weights), math.nan), 0.0)
     # "8.5" is not 8, and "8/10" is no choice of 0 to 100. Behind a slash only the last choice, the
     # top of the scale, may stand.
     last = re.escape(spelling.choices[-1])
     if re.compile(rf"\d+(?:[.,]\d|\s*/\s*(?!{last}\b)\d)").match(text, begin):
         return nothing
 
-    # The choices part behind their shared beginning: the token that holds that character counts.
+    # The choices differ behind their shared beginning: the token that holds that character counts.
     starts = [0, *np.cumsum([len(token.text) for token in tokens]).tolist()]
-    branch = begin + len(spelling.shared)
-    position = int(np.searchsorted(starts, branch, side="right")) - 1
+    first_difference = begin + len(spelling.shared)
+    # The last token that starts at this character or before it.
+    position = int(np.searchsorted(starts, first_difference, side="right")) - 1
     if position >= len(tokens):
         return nothing
 
     # A token may begin before the answer, as " 72" does behind a colon; another, "72", may not.
     token_begin = starts[position]
-    head = text[begin:token_begin]
-    before = text[token_begin:begin]
+    answer_before_token = text[begin:token_begin]
+    token_before_answer = text[token_begin:begin]
     # Alternatives share all before this token, so each is completed by the same beginning.
     for name, probability in tokens[position].alternatives.items():
-        spelt = head + name.removeprefix(before)
+        in_answer = name.removeprefix(token_before_answer)
+        spelt = answer_before_token + in_answer
         choice = _choice_of(spelt.strip(), spelling)
         if choice is not None:
             weights[choice] += probability
@@ -147,7 +152,7 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
 
 
 def _choice_of(spelt: str, spelling: _Spelling) -> int | None:
-    """The choice that a beginning stands for without doubt, None for no choice or a doubt."""
+    """The index of the choice that a beginning stands for without doubt; None where it does not."""
     if len(spelt) <= len(spelling.shared):
         return None
 

@@ -27,10 +27,10 @@ from ingroup.inference.engine import (
 )
 from ingroup.inference.ledger import Asked
 from ingroup.inference.prompts import Prompts, batches
-from ingroup.inference.weights import NOT_FINITE, LocalEngine, weighed
+from ingroup.inference.weights import NOT_FINITE, LocalEngine, scored_replies
 
-LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
-BATCHES = 4  # a thread, from one time that replies are kept to the next
+LEAST = 4  # prompts of a batch over choices, before it may end for the sake of the prefix
+BATCHES = 4  # per thread, after which replies are kept
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()
@@ -132,27 +132,27 @@ class TransformersEngine(LocalEngine):
                 replies.append(reply)
         return replies
 
-    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         # A step costs little more for many prompts than for few, so small batches are avoided.
         least = max(1, self.batch_size // 4)
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
-    def _chosen(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
+    def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
         """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
-            return super()._chosen(prompts, sampling, **options)
+            return super()._scored(prompts, sampling, **options)
         # This loads the model, before there are threads.
         config = self._model.config
 
         def choose(ids: list[int]) -> Reply:
             cache = DynamicCache(config=config)
-            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling, cache=cache)
+            (reply,) = super(TransformersEngine, self)._scored([ids], sampling, cache=cache)
             return reply
 
         with self._threads(len(prompts)) as pool:
             return list(pool.map(choose, prompts))
 
-    def _weighed(
+    def _scored_in_tree(
         self,
         prompts: Prompts,
         tree: Tree,
@@ -160,22 +160,25 @@ class TransformersEngine(LocalEngine):
         cache: DynamicCache | None = None,
     ) -> list[Reply]:
         if cache is None or not prompts:
-            return self._in_batches(prompts, LEAST, partial(self._weigh, tree, choices))
+            return self._in_batches(prompts, LEAST, partial(self._score_batch, tree, choices))
 
         cached_tokens = cache.get_seq_length()
-        (reply,) = self._weigh(tree, choices, prompts, cached_tokens, cache)
+        (reply,) = self._score_batch(tree, choices, prompts, cached_tokens, cache)
         # The next lead goes on behind this prompt: a negative number crops the tree's tokens off
         # the end.
         cache.crop(len(prompts[0]) - cache.get_seq_length())
         return [reply._replace(cached_tokens=cached_tokens)]
 
-    def _longest(self) -> float:
+    def _longest_prompt(self) -> float:
         # This loads the model, before there are threads.
         config = self._model.config.get_text_config()
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
-        """Replies of ``compute`` to batches (prompts, length of their shared prefix), in order."""
+        """Replies of ``compute`` to all prompts, in order.
+
+        It is given the prompts of a batch and the length of the prefix that they share.
+        """
         order: list[int] = []
         parts = []
         shared_lengths = []
@@ -191,7 +194,10 @@ class TransformersEngine(LocalEngine):
 
     @contextmanager
     def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
-        """On a CPU parts side by side, a thread each, are twice as fast as one on many threads."""
+        """A pool for this many parts, which on a CPU share its cores.
+
+        There, parts side by side with one thread each take half the time of one part on all cores.
+        """
         cores = torch.get_num_threads()
         workers = max(1, min(cores, parts)) if self.device == "cpu" else 1
         torch.set_num_threads(max(1, cores // workers))
@@ -235,7 +241,7 @@ class TransformersEngine(LocalEngine):
     def _begin(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
-        """The tokens behind the shared prefix, padded on the left; the prefixes; their cache."""
+        """The tokens behind the shared prefix, padded on the left; the prefix; its cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         )
@@ -248,7 +254,7 @@ class TransformersEngine(LocalEngine):
         return rest.to(self.device), prefix.expand(len(prompts), shared), past
 
     @torch.inference_mode()
-    def _weigh(
+    def _score_batch(
         self,
         tree: Tree,
         choices: Sequence[str],
@@ -296,7 +302,7 @@ class TransformersEngine(LocalEngine):
             looked_up = place.looked_up(self._endings)
             log_probabilities = logits[:, number, looked_up] - total[:, number]
             steps.append(place.steps(log_probabilities.cpu().numpy(), self._endings))
-        return weighed(tree, steps, choices, _cached(prompts, shared))
+        return scored_replies(tree, steps, choices, _cached(prompts, shared))
 
     def _check_window(self, size: int) -> None:
         """EngineError where some layers look back over fewer than ``size`` tokens."""
@@ -437,12 +443,16 @@ def _not_finite(reply: Reply) -> Reply:
 
 
 def _cached(prompts: Sequence, shared: int) -> list[int]:
-    """Tokens that each prompt of a batch did not have to compute: the first pays for the prefix."""
+    """How many tokens each prompt of a batch did not have to compute."""
+    # The prefix is computed for the first prompt.
     return [0] + [shared] * (len(prompts) - 1)
 
 
 def _beginnings(tree: Tree) -> list[tuple[int, ...]]:
-    """All beginnings of the paths to a tree's places, sorted: the tokens that a pass computes."""
+    """All beginnings of the paths to a tree's places, sorted.
+
+    A pass computes the last token of each.
+    """
     beginnings = set()
     for place in tree.places:
         for length in range(1, len(place.path) + 1):

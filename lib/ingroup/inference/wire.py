@@ -1,8 +1,8 @@
-"""Replies of a server on the wire: bodies, errors, waits, and keys that go no further.
+"""What comes back from a server: bodies, errors, waits, and keys that must not be stored.
 
-inspect_ai and the clients below it would let some things pass that are stopped here. These are
-bodies without end or compressed, slow calls that are sent and billed again, content in parts, and
-keys that a server repeats.
+This module guards against what inspect_ai and the clients below it would let pass: bodies that are
+compressed or never end, slow calls that are sent and billed again, content in parts, and keys that
+a server repeats.
 """
 
 import json
@@ -34,7 +34,7 @@ class Unanswered(Refused):
     """A request that a batch ended without; nobody bills it."""
 
 
-def place_of(url: str) -> str:
+def host_and_path(url: str) -> str:
     """Give an address without its scheme, user and query.
 
     Parameters
@@ -63,7 +63,8 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
     Yields
     ------
     BaseException
-        The exception, then the cause of each. The cause of several tries is that of the last try.
+        The exception, then its cause, then the cause's cause, and so on. Where there were several
+        tries, the cause is the error of the last one.
     """
     while error is not None:
         yield error
@@ -179,8 +180,8 @@ def without_keys(reply: Reply) -> Reply:
     Returns
     -------
     Reply
-        The reply with "[key]" instead of each key. Of the text, the reasoning and the model's name,
-        plain or very short words stay, since they may be an answer.
+        The reply with "[key]" instead of each key. A key that is a plain or very short word is
+        masked in the error alone, since elsewhere it may be an answer.
     """
     text = reply.text
     reasoning = reply.reasoning
@@ -188,7 +189,8 @@ def without_keys(reply: Reply) -> Reply:
     for key in keys():
         # A plain or a very short word, as a key for a server that wants none, may well be the
         # answer or a part of it: it is masked in errors alone.
-        if len(key) <= WORD_LENGTH or (len(key) < SECRET_LENGTH and key.isalpha()):
+        is_plain_word = len(key) < SECRET_LENGTH and key.isalpha()
+        if len(key) <= WORD_LENGTH or is_plain_word:
             continue
         text = text and text.replace(key, "[key]")
         reasoning = reasoning.replace(key, "[key]")
@@ -200,7 +202,7 @@ def without_keys(reply: Reply) -> Reply:
 
 
 def masked(error: str) -> str:
-    """Show an error in one short line, without keys.
+    """Show an error in one short line, with "[key]" in place of each key.
 
     Parameters
     ----------
@@ -233,12 +235,15 @@ def printable(text: str) -> str:
     str
         At most `REASON_LENGTH` printable characters.
     """
-    text = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", text)[: 10 * REASON_LENGTH]
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(text.split())[:REASON_LENGTH]
+    masked_text = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", text)
+    # Of a text that may be of any length only the beginning is looked at.
+    beginning = masked_text[: 10 * REASON_LENGTH]
+    letters = [letter if letter.isprintable() else " " for letter in beginning]
+    one_line = " ".join("".join(letters).split())
+    return one_line[:REASON_LENGTH]
 
 
-def count(number: Any) -> int:
+def valid_count(number: Any) -> int:
     """Check a count that the store is to hold.
 
     Parameters
@@ -254,7 +259,7 @@ def count(number: Any) -> int:
     return number if type(number) is int and 0 <= number < 2**31 else 0
 
 
-async def look(response: Any, bounded: bool = True) -> None:
+async def read_body(response: Any, bounded: bool = True) -> None:
     """Read an answer's body, and put it back in a form that OpenAI's client expects.
 
     Parameters
@@ -292,22 +297,25 @@ async def look(response: Any, bounded: bool = True) -> None:
     stream = sys.modules[package].ByteStream
     # The body may be longer or shorter than it came.
     response.headers.pop("content-length", None)
-    response.stream = stream(_sound(content) if response.is_success else content)
+    response.stream = stream(_normalised_body(content) if response.is_success else content)
 
 
-def _sound(body: bytes) -> bytes:
-    """An answer's JSON by :func:`sound`, any other body as it is; a Refused for no JSON object."""
+def _normalised_body(body: bytes) -> bytes:
+    """A body with its JSON object `normalised`; a body that is not JSON as it is.
+
+    A Refused for JSON that is not an object.
+    """
     try:
         answer = json.loads(body)
         if isinstance(answer, dict):
-            return json.dumps(sound(answer)).encode()
-    except (ValueError, RecursionError):  # no JSON, or lines of it
+            return json.dumps(normalised(answer)).encode()
+    except (ValueError, RecursionError):  # not JSON, or one JSON text per line
         return body
     beginning = body[:REASON_LENGTH].decode(errors="replace")
     raise Refused(f"the answer is JSON, but no object: {beginning}")
 
 
-def sound(answer: dict[str, Any]) -> dict[str, Any]:
+def normalised(answer: dict[str, Any]) -> dict[str, Any]:
     """Change a chat completion into the form that OpenAI's client expects.
 
     Content in parts becomes a text and its reasoning, and invalid token counts become 0. Any other
@@ -340,7 +348,7 @@ def sound(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
-    """The texts of an answer's parts, and those of its reasoning."""
+    """The texts of content in parts: those of the answer, and those of its reasoning."""
     texts = []
     thoughts = []
     for part in content:
@@ -362,26 +370,26 @@ def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:
-    """Token counts in the form of OpenAI's, 0 where a server gave none that the store can hold."""
+    """Token counts in OpenAI's form; 0 for one that is missing or that the store cannot hold."""
     if not isinstance(usage, dict):
         return None
-    prompt = count(usage.get("prompt_tokens"))
-    written = count(usage.get("completion_tokens"))
-    total = count(usage.get("total_tokens"))
+    prompt = valid_count(usage.get("prompt_tokens"))
+    completion = valid_count(usage.get("completion_tokens"))
+    total = valid_count(usage.get("total_tokens"))
     cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
     reasoning = _detail(usage, "completion_tokens_details", "reasoning_tokens")
 
     return {
         "prompt_tokens": prompt,
-        "completion_tokens": written,
-        # Some servers count reasoning in the total alone, from which `_reply` takes it.
-        "total_tokens": max(total, prompt + written),
+        "completion_tokens": completion,
+        # Some servers count reasoning in the total alone, from which the engine takes it.
+        "total_tokens": max(total, prompt + completion),
         "prompt_tokens_details": {"cached_tokens": min(cached, prompt)},
         "completion_tokens_details": {"reasoning_tokens": reasoning},
     }
 
 
 def _detail(usage: dict[str, Any], details: str, name: str) -> int:
-    """A count among the details of another one."""
+    """A count among the details of another count, e.g. the cached tokens of a prompt."""
     counts = usage.get(details)
-    return count(counts.get(name)) if isinstance(counts, dict) else 0
+    return valid_count(counts.get(name)) if isinstance(counts, dict) else 0

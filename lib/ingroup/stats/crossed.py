@@ -60,7 +60,11 @@ class Relations(NamedTuple):
 
 
 class _Crossing(NamedTuple):
-    """Effects of levels, means of items, and what is left of the numbers of a group."""
+    """The numbers of a group, split by `_cross`.
+
+    ``levels`` are the centred effects of the levels, ``items`` the means of the items. The rest is
+    what level and item leave of the numbers: its sum of squares and its degrees of freedom.
+    """
 
     levels: Array
     items: Array
@@ -69,7 +73,7 @@ class _Crossing(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A part of a variance and its degrees of freedom."""
+    """One term of the variance of an estimate, with its own degrees of freedom."""
 
     variance: float
     freedom: int
@@ -79,13 +83,14 @@ class _Fit(NamedTuple):
     """A design, cells by terms, its pseudo-inverse, and whether its first term can be told."""
 
     design: Array
-    solve: NDArray[np.floating]
+    pseudo_inverse: NDArray[np.floating]
     freedom: int
     tells_first: bool
 
     def residuals(self, cells: Array) -> Array:
         """What the design leaves of cells, or of cells by events."""
-        return cells - self.design @ (self.solve @ cells)
+        coefficients = self.pseudo_inverse @ cells
+        return cells - self.design @ coefficients
 
 
 def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dict[str, Effect]:
@@ -129,39 +134,39 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
         Where a group has no number.
     """
     crossings = {}
-    freedom = 0
-    squares = 0.0
+    level_freedom = 0
+    level_squares = 0.0
     rest_freedom = 0
     rest_squares = 0.0
     # The variances of levels and of the rest are pooled over all groups, so they come first.
     for name, numbers in cells.items():
         crossing = _cross(name, numbers)
         crossings[name] = crossing
-        freedom += len(crossing.levels) - 1
-        squares += float(crossing.levels @ crossing.levels)
+        level_freedom += len(crossing.levels) - 1
+        level_squares += float(crossing.levels @ crossing.levels)
         rest_freedom += crossing.rest_freedom
         rest_squares += crossing.rest_squares
     # Where the degrees of freedom are 0, so are the squares, and the 1 spares a 0 / 0.
-    between = squares / max(freedom, 1)
-    rest = rest_squares / max(rest_freedom, 1)
+    level_variance = level_squares / max(level_freedom, 1)
+    rest_variance = rest_squares / max(rest_freedom, 1)
 
     effects = {}
     for name, crossing in crossings.items():
         items = crossing.items
         estimate = items.mean()
-        levels = len(crossing.levels)
-        count = len(items)
+        n_levels = len(crossing.levels)
+        n_items = len(items)
 
-        if freedom < LEAST_FREEDOM:
+        if level_freedom < LEAST_FREEDOM:
             # Below 2 degrees of freedom, one more is the number of levels of the largest group.
-            reason = _too_few(freedom + 1, factor)
+            reason = _too_few(level_freedom + 1, factor)
             effects[name] = Effect(estimate, reason=reason)
-        elif count < 2:
-            reason = _too_few(count, "item")
+        elif n_items < 2:
+            reason = _too_few(n_items, "item")
             effects[name] = Effect(estimate, reason=reason)
         else:
-            variance = _of_levels_and_items(between, rest, levels, items)
-            df = min(freedom, count - 1)
+            variance = _variance_of_mean(level_variance, rest_variance, n_levels, items)
+            df = min(level_freedom, n_items - 1)
             effects[name] = _student(estimate, variance, df)
     return effects
 
@@ -199,31 +204,34 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
     ValueError
         Where the sides differ in their number of items, or one has no number.
     """
-    sides = [np.asarray(side, dtype=float) for side in (one, other)]
-    items = [side.shape[1] for side in sides]
-    if items[0] != items[1]:
-        raise ValueError(f"found {items[0]} and {items[1]} items, expected the same items twice")
+    left = np.asarray(one, dtype=float)
+    right = np.asarray(other, dtype=float)
+    n_left = left.shape[1]
+    n_right = right.shape[1]
+    if n_left != n_right:
+        raise ValueError(f"found {n_left} and {n_right} items, expected the same items twice")
     # Both sides must be means over the same items, so an item that one side lacks is dropped.
-    rated = np.isfinite(sides[0]).any(axis=0) & np.isfinite(sides[1]).any(axis=0)
-    crossings = [_cross("levels", side[:, rated]) for side in sides]
+    is_rated = np.isfinite(left).any(axis=0) & np.isfinite(right).any(axis=0)
+    crossings = [_cross("levels", side[:, is_rated]) for side in (left, right)]
 
-    counts = [len(crossing.levels) for crossing in crossings]
-    freedom = sum(counts) - 2
+    a, b = [len(crossing.levels) for crossing in crossings]
+    level_freedom = a + b - 2
     differences = crossings[0].items - crossings[1].items
     estimate = float(differences.mean())
-    if freedom < LEAST_FREEDOM:
-        return Effect(estimate, reason=_too_few(sum(counts), factor))
+    if level_freedom < LEAST_FREEDOM:
+        return Effect(estimate, reason=_too_few(a + b, factor))
     if len(differences) < 2:
         return Effect(estimate, reason=_too_few(len(differences), "item"))
 
     level_squares = sum(float(crossing.levels @ crossing.levels) for crossing in crossings)
+    level_variance = level_squares / level_freedom
     rest_squares = sum(crossing.rest_squares for crossing in crossings)
     rest_freedom = sum(crossing.rest_freedom for crossing in crossings)
-    rest = rest_squares / max(rest_freedom, 1)
+    rest_variance = rest_squares / max(rest_freedom, 1)
     # A mean of this many levels has the variance of the difference, S_level (1/a + 1/b).
-    levels = 1 / (1 / counts[0] + 1 / counts[1])
-    variance = _of_levels_and_items(level_squares / freedom, rest, levels, differences)
-    df = min(freedom, len(differences) - 1)
+    n_levels = 1 / (1 / a + 1 / b)
+    variance = _variance_of_mean(level_variance, rest_variance, n_levels, differences)
+    df = min(level_freedom, len(differences) - 1)
     return _student(estimate, variance, df)
 
 
@@ -237,7 +245,7 @@ def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cl
         variance = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
 
     The test is Student's t with G - 1 degrees of freedom. With one item per cluster it is the
-    t-test of one sample. Of 79 questions about 46 identities, it rejects a true null in .05 of
+    t-test of one sample. With 79 questions about 46 identities, it rejects a true null in .05 of
     simulations. Where one cluster of six holds half of the items, it rejects in .12 (``make
     calibration``).
 
@@ -272,8 +280,9 @@ def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cl
 def relations(matrix: ArrayLike) -> Relations:
     """Split a matrix of means into perceiver, target and relationship effects.
 
-    Cells of two groups alone tell the levels, as in Warner, Kenny and Stoto (1979), by least
-    squares. A group's own effect is what its own cell has beyond the mean and both its levels.
+    The effects of perceivers and targets are fitted by least squares to the cells of two different
+    groups alone, as in Warner, Kenny and Stoto (1979). A group's own effect is what its own cell
+    has beyond the mean and its two effects as perceiver and as target.
 
     Parameters
     ----------
@@ -292,29 +301,29 @@ def relations(matrix: ArrayLike) -> Relations:
     ValueError
         For another shape, fewer than 3 groups, or a cell that is not finite.
     """
-    cells, n = _cube(matrix)
-    matrices = cells.shape[1]
-    if matrices > 1 or n < 3:
-        found = f"{n} groups and {matrices} matrices"
+    cells, n = _cells(matrix)
+    n_matrices = cells.shape[1]
+    if n_matrices > 1 or n < 3:
+        found = f"{n} groups and {n_matrices} matrices"
         raise ValueError(f"found {found}, expected one matrix of at least 3 groups")
     values = cells.reshape(n, n)
-    apart = ~np.eye(n, dtype=bool)
+    is_two_groups = ~np.eye(n, dtype=bool)
 
-    # Perceivers and targets share the mean: the shortest solution gives each a half.
-    design = _levels(n)[apart.ravel()]
-    levels, *_ = np.linalg.lstsq(design, values[apart])
+    # The design has no column for the mean, so perceivers and targets each hold a part of it.
+    design = _level_design(n)[is_two_groups.ravel()]
+    levels, *_ = np.linalg.lstsq(design, values[is_two_groups])
     perceivers = levels[:n]
     targets = levels[n:]
     # The diagonal was not fitted, so what is left there is the effect of the own group.
     rest = values - perceivers[:, None] - targets
 
-    giving = perceivers.mean()
-    getting = targets.mean()
+    perceiver_mean = perceivers.mean()
+    target_mean = targets.mean()
     return Relations(
-        mean=float(giving + getting),
-        perceivers=perceivers - giving,
-        targets=targets - getting,
-        relationships=np.where(apart, rest, np.nan),
+        mean=float(perceiver_mean + target_mean),
+        perceivers=perceivers - perceiver_mean,
+        targets=targets - target_mean,
+        relationships=np.where(is_two_groups, rest, np.nan),
         own=rest.diagonal().copy(),
     )
 
@@ -364,10 +373,10 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     ValueError
         For another shape, or a cell without any rating.
     """
-    cells, n = _cube(ratings)
+    cells, n = _cells(ratings)
     design = _own_design(n)
     if similarity is not None:
-        alike, _ = _cube(similarity)
+        alike, _ = _cells(similarity)
         # `_fit` takes the first column for the effect, so similarity goes last.
         design = np.hstack([design, alike])
     fit = _fit(design)
@@ -383,7 +392,7 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     residuals = fit.residuals(means)
     relationship = residuals @ residuals / fit.freedom
     # The first row of the pseudo-inverse weighs the cells into the own-group effect.
-    weights = fit.solve[0]
+    weights = fit.pseudo_inverse[0]
     variance = weights @ weights * relationship
     error = _Part(variance, fit.freedom)
     return _over_events(cells, fit, weights, [error])
@@ -412,7 +421,7 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
     ValueError
         As `own_group`, and for fewer than 3 groups.
     """
-    cells, n = _cube(ratings)
+    cells, n = _cells(ratings)
     means = nan_mean(cells, axis=1)
     matrix = means.reshape(n, n)
     own = relations(matrix).own
@@ -421,7 +430,7 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
 
     # The mean of the own effects is the same weighted sum of cells as in `own_group`.
     fit = _fit(_own_design(n))
-    weights = fit.solve[0]
+    weights = fit.pseudo_inverse[0]
     return _over_events(cells, fit, weights, [error])
 
 
@@ -440,11 +449,13 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
         variance = sum over g of (n_g - 1) / n_g * sum over i in g of (own_-i - mean of these)^2
 
     plus what the effect varies by event beyond that, as in `own_group`. The jackknife counts twice
-    what belongs to a pair of names alone: the size is .00 to .07 (``make calibration``), lowest
-    where pairs of names vary and names do not. That of one name beyond two names is .01 to .02.
-    What pairs of these groups have is an effect of one name and of two names here, also if it
-    varies from pair to pair without favour (.7). For groups like these, see `own_group` of the
-    means by group.
+    what belongs to a pair of names alone. Its size is .00 to .07 (``make calibration``), lowest
+    where pairs of names vary and names do not. The size for one name beyond two names is .01 to
+    .02.
+
+    The groups are fixed. Where pairs of groups vary and no group favours its own, this counts as an
+    effect of these groups, and the tests of one name and of two names reject in .7. For groups like
+    these, use `own_group` with the means by group.
 
     Parameters
     ----------
@@ -464,12 +475,12 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
     ValueError
         For another shape, a cell without any rating, or groups that are not as many as the names.
     """
-    cells, n = _cube(ratings)
+    cells, n = _cells(ratings)
     if len(groups) != n:
         raise ValueError(f"found {len(groups)} groups, expected one for each of {n} names")
     names = np.asarray(groups, dtype=str)
-    labels, places = np.unique(names, return_inverse=True)
-    sizes = np.bincount(places)
+    labels, codes = np.unique(names, return_inverse=True)
+    sizes = np.bincount(codes)
 
     reason = ""
     if len(labels) < 2:
@@ -479,13 +490,13 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
         reason = _too_few(sizes[smallest], "name")
         reason = f"{reason} of {labels[smallest]}"
     if reason:
-        untold = Effect(np.nan, reason=reason)
-        return dict.fromkeys((*KINDS, ONE_BEYOND_TWO), untold)
+        undefined = Effect(np.nan, reason=reason)
+        return dict.fromkeys((*KINDS, ONE_BEYOND_TWO), undefined)
 
     # The functions below are cached, so they take a tuple in place of an array.
-    key = tuple(places)
-    fit = _name_fit(key)
-    one_name, two_names = _name_weights(key)
+    group_codes = tuple(codes)
+    fit = _name_fit(group_codes)
+    one_name, two_names = _name_weights(group_codes)
     weights = {
         KINDS[0]: one_name,
         KINDS[1]: two_names,
@@ -494,51 +505,52 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
     means = nan_mean(cells, axis=1)
 
     effects = {}
-    for kind, of_kind in weights.items():
-        # Row 0 has all names; row 1 + i has all but name i.
-        without = of_kind[1:] @ means
+    for kind, weights_of_kind in weights.items():
+        # Row 0 of the weights has all names; row 1 + i has all but name i.
+        all_names = weights_of_kind[0]
+        effects_without_one = weights_of_kind[1:] @ means
         errors = []
         for group, size in enumerate(sizes):
-            without_one = without[places == group]
+            of_group = effects_without_one[codes == group]
             freedom = size - 1
             # As var() divides by n_g, this is (n_g - 1) / n_g times the sum of squares.
-            error = _Part(freedom * without_one.var(), freedom)
+            error = _Part(freedom * of_group.var(), freedom)
             errors.append(error)
-        effects[kind] = _over_events(cells, fit, of_kind[0], errors)
+        effects[kind] = _over_events(cells, fit, all_names, errors)
     return effects
 
 
-def _of_levels_and_items(between: float, rest: float, levels: float, items: Array) -> float:
-    """The variance of a mean over levels and items, given those of levels and of the rest.
-
-    Means of items hold the noise of single numbers, which the variance of levels holds already.
-    """
-    excess = items.var(ddof=1) - rest / levels
-    return between / levels + max(excess, 0.0) / len(items)
+def _variance_of_mean(
+    level_variance: float, rest_variance: float, n_levels: float, items: Array
+) -> float:
+    """The variance of a mean over levels and items (the formula of `over_levels`)."""
+    # The noise of single numbers is in the means of levels already, so those of items give it up.
+    excess = items.var(ddof=1) - rest_variance / n_levels
+    return level_variance / n_levels + max(excess, 0.0) / len(items)
 
 
 def _student(estimate: float, variance: float, df: float) -> Effect:
-    """Student's t of an estimate."""
+    """Student's t-test of an estimate against 0, with its interval."""
     estimate = float(estimate)
     error = float(np.sqrt(variance))
     if error < TINY:
         return Effect(estimate, reason="cannot be told: the answers do not vary")
 
     statistic = abs(estimate) / error
-    beyond = stats.t.sf(statistic, df)
-    reach = stats.t.ppf(0.975, df)
-    reach = float(reach) * error
+    upper_tail = stats.t.sf(statistic, df)
+    quantile = stats.t.ppf(0.975, df)
+    half_width = float(quantile) * error
     return Effect(
         estimate=estimate,
-        low=estimate - reach,
-        high=estimate + reach,
-        p=2 * float(beyond),
+        low=estimate - half_width,
+        high=estimate + half_width,
+        p=2 * float(upper_tail),
         df=float(df),
     )
 
 
 def _too_few(count: int, factor: str) -> str:
-    """Say that a factor has too few levels."""
+    """The reason that a factor has too few levels, e.g. "cannot be told: two phrasings"."""
     number = NUMBERS.get(count, count)
     if count == 1:
         return f"cannot be told: {number} {factor}"
@@ -547,179 +559,197 @@ def _too_few(count: int, factor: str) -> str:
 
 
 def _cross(name: str, numbers: ArrayLike) -> _Crossing:
-    """Split the numbers of a group (levels, items) into those of levels, of items, and a rest.
+    """Split the numbers of a group (levels, items) into effects of levels, means of items, a rest.
 
-    The means of items are taken out of numbers and levels first (Frisch and Waugh), so that a
-    level that lacks an item is compared over the items that it shares.
+    The means of items are taken out of the numbers and of the design first (Frisch and Waugh), so
+    that a level that lacks an item is compared over the items that it shares.
     """
     values = np.asarray(numbers, dtype=float)
     has_number = ~np.isnan(values)
+    # Levels and items without any number are left out.
     values = values[has_number.any(axis=1)]
     values = values[:, has_number.any(axis=0)]
     if not values.size:
         raise ValueError(f"{name}: found no number, expected at least one")
     has_number = ~np.isnan(values)
-    levels, items = values.shape
+    n_levels, n_items = values.shape
 
     means = nan_mean(values, axis=0)
-    # From here on `within` is flat: it has one number for each cell that has one.
-    within = values - means
-    within = within[has_number]
+    deviations = values - means
     # A level's effect also moves the mean of each of its items, by its share in that mean.
     shares = has_number / has_number.sum(axis=0)
-    is_level = np.eye(levels)
+    is_level = np.eye(n_levels)
     # The shape is (levels, items, levels): the number's level, its item, and the effect.
-    design = is_level[:, None] - shares.T
-    design = design[has_number]
+    full_design = is_level[:, None] - shares.T
+    # The mask flattens both: one row for each cell that has a number.
+    within = deviations[has_number]
+    design = full_design[has_number]
 
     effects, _, rank, _ = np.linalg.lstsq(design, within)
     rest = within - design @ effects
     # The means of the items have taken one degree of freedom each.
-    freedom = len(within) - items - rank
+    rest_freedom = len(within) - n_items - rank
     return _Crossing(
         # Numbers within items tell differences of levels only, so the effects are centred.
         levels=effects - effects.mean(),
         items=means,
         rest_squares=float(rest @ rest),
-        rest_freedom=int(freedom),
+        rest_freedom=int(rest_freedom),
     )
 
 
-def _cube(ratings: ArrayLike) -> tuple[Array, int]:
-    """Ratings as cells by events, and n; ValueError for what is no square and for empty cells."""
-    cube = np.asarray(ratings, dtype=float)
-    n = len(cube)
-    shape = cube.shape
-    if cube.ndim not in (2, 3) or shape[1] != n:
+def _cells(ratings: ArrayLike) -> tuple[Array, int]:
+    """Ratings as cells by events, (n * n, events), and n.
+
+    ValueError where the ratings are not square, or a cell has none.
+    """
+    square = np.asarray(ratings, dtype=float)
+    n = len(square)
+    shape = square.shape
+    if square.ndim not in (2, 3) or shape[1] != n:
         raise ValueError(f"ratings have shape {shape}, expected (n, n) or (n, n, events)")
 
-    cells = cube.reshape(n * n, -1)
-    rated = np.isfinite(cells)
-    rated = rated.any(axis=1)
-    if not rated.all():
-        cell = int(rated.argmin())
-        row, column = divmod(cell, n)
+    cells = square.reshape(n * n, -1)
+    is_rated = np.isfinite(cells).any(axis=1)
+    if not is_rated.all():
+        # argmin finds the first False.
+        first_empty = int(is_rated.argmin())
+        row, column = divmod(first_empty, n)
         raise ValueError(f"row {row}, column {column} has no rating, expected one in every cell")
     return cells, n
 
 
-def _levels(n: int) -> Array:
-    """Which perceiver and which target a cell has: (n * n, 2 n)."""
-    each = np.eye(n)
-    perceivers = np.repeat(each, n, axis=0)
-    targets = np.tile(each, (n, 1))
+def _level_design(n: int) -> Array:
+    """Columns of 0 and 1 for the perceiver and the target of each cell: (n * n, 2 n)."""
+    indicators = np.eye(n)
+    # Cells go row by row: a perceiver has n cells in a row, a target every n-th cell.
+    perceivers = np.repeat(indicators, n, axis=0)
+    targets = np.tile(indicators, (n, 1))
     return np.hstack([perceivers, targets])
 
 
 def _own_design(n: int) -> Array:
-    """Which cell is of an own group, and its perceiver and target: (n * n, 1 + 2 n)."""
+    """The columns of `_level_design` after one for own-group cells: (n * n, 1 + 2 n)."""
     own = np.eye(n)
     own = own.reshape(-1, 1)
-    return np.hstack([own, _levels(n)])
+    return np.hstack([own, _level_design(n)])
 
 
 def _fit(design: Array) -> _Fit:
     """Least squares of a design whose first term is the effect."""
     rank = np.linalg.matrix_rank(design)
-    without = np.linalg.matrix_rank(design[:, 1:])
+    rank_without_first = np.linalg.matrix_rank(design[:, 1:])
     return _Fit(
         design=design,
-        solve=np.linalg.pinv(design),
+        pseudo_inverse=np.linalg.pinv(design),
         freedom=len(design) - int(rank),
-        tells_first=bool(rank > without),
+        tells_first=bool(rank > rank_without_first),
     )
 
 
 def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]) -> Effect:
-    """Test `weights` @ `cells`, averaged over events, that may vary by event too.
+    """Test an effect, the sum of the mean cells by `weights`, that may vary from event to event.
 
-    Its variance is the sum of the `parts`, which hold for means over events, and of what the effect
-    varies by event beyond the noise of the cells. Its degrees of freedom are Satterthwaite's.
+    Its variance is the sum of the `parts`, which hold for means over events, and of
+    `_variance_by_event`. Its degrees of freedom are Satterthwaite's.
     """
     # The estimate takes every rating, the variance by event only complete events.
     means = nan_mean(cells, axis=1)
-    estimate = weights @ means
-    lacking = np.isnan(cells)
-    complete = ~lacking.any(axis=0)
-    events = cells[:, complete]
-    count = events.shape[1]
+    estimate = float(weights @ means)
+    is_complete = ~np.isnan(cells).any(axis=0)
+    n_complete = int(is_complete.sum())
 
-    if cells.shape[1] > 1:
-        if count < 2:
-            reason = _too_few(count, "complete event")
-            return Effect(float(estimate), reason=reason)
-        residuals = fit.residuals(events)
-        # Residuals vary around their mean over events by what cell and event leave, S_rest.
-        rest = residuals.var(axis=1, ddof=1)
-        rest = rest.sum() / fit.freedom
-        effects = weights @ events
-        by_event = effects.var(ddof=1)
-        noise = weights @ weights * rest
-        excess = max(by_event - noise, 0.0)
-        part = _Part(excess / count, count - 1)
-        parts = [*parts, part]
+    all_parts = list(parts)
+    n_events = cells.shape[1]
+    if n_events > 1:
+        if n_complete < 2:
+            reason = _too_few(n_complete, "complete event")
+            return Effect(estimate, reason=reason)
+        all_parts.append(_variance_by_event(cells[:, is_complete], fit, weights))
 
     variance = 0.0
-    squares = 0.0
-    for part in parts:
+    squares_per_freedom = 0.0
+    for part in all_parts:
         variance += part.variance
-        squares += part.variance**2 / part.freedom
+        squares_per_freedom += part.variance**2 / part.freedom
     # TINY**4 guards against 0 / 0: where nothing varies, `_student` gives a reason instead.
-    df = variance**2 / max(squares, TINY**4)
-    return _student(float(estimate), variance, df)
+    df = variance**2 / max(squares_per_freedom, TINY**4)
+    return _student(estimate, variance, df)
 
 
-def _kinds(places: Sequence[int] | NDArray[np.intp]) -> tuple[Mask, Mask]:
-    """Which cells are of one name, and which of two names of one group: (n, n) each."""
-    one_name = np.eye(len(places), dtype=np.bool_)
-    same = np.equal.outer(places, places)
+def _variance_by_event(events: Array, fit: _Fit, weights: Array) -> _Part:
+    """What an effect varies from event to event beyond the noise of the cells, for the mean event.
+
+    `events` are cells by events, without NaN.
+    """
+    n_events = events.shape[1]
+    residuals = fit.residuals(events)
+    # Residuals vary around their mean over events by what cell and event leave, S_rest.
+    cell_variances = residuals.var(axis=1, ddof=1)
+    rest_variance = cell_variances.sum() / fit.freedom
+    noise = weights @ weights * rest_variance
+
+    effects = weights @ events
+    excess = max(effects.var(ddof=1) - noise, 0.0)
+    return _Part(excess / n_events, n_events - 1)
+
+
+def _kinds(codes: Sequence[int] | NDArray[np.intp]) -> tuple[Mask, Mask]:
+    """Which cells are of one name, and which of two names of one group: (n, n) each.
+
+    `codes` are the groups of the names, as numbers.
+    """
+    one_name = np.eye(len(codes), dtype=np.bool_)
+    same = np.equal.outer(codes, codes)
     two_names = same & ~one_name
     return one_name, two_names
 
 
 @cache
-def _name_fit(places: tuple[int, ...]) -> _Fit:
+def _name_fit(codes: tuple[int, ...]) -> _Fit:
     """The design that tells the noise of events: both kinds of cells, perceivers, targets."""
-    one_name, two_names = _kinds(places)
+    one_name, two_names = _kinds(codes)
     kinds = np.stack([one_name, two_names])
     kinds = kinds.reshape(2, -1)
-    levels = _levels(len(places))
+    levels = _level_design(len(codes))
     return _fit(np.hstack([kinds.T, levels]))
 
 
 @cache
-def _name_weights(places: tuple[int, ...]) -> Array:
+def _name_weights(codes: tuple[int, ...]) -> Array:
     """Weights of the cells in both effects, of all names and without each: (2, 1 + n, n * n)."""
-    n = len(places)
+    n = len(codes)
     all_names = np.arange(n)
     weights = np.zeros((2, 1 + n, n, n))
-    weights[:, 0] = _block_weights(places)
+    weights[:, 0] = _block_weights(codes)
     for name in all_names:
         others = np.delete(all_names, name)
-        groups_of_others = np.take(places, others)
+        groups_of_others = np.take(codes, others)
+        # As a column, the indices of rows meet those of columns in a block of all other names. The
+        # name that is left out keeps the weight 0 in its row and its column.
         rows = others[:, None]
-        # The name that is left out keeps the weight 0 in its row and its column.
         weights[:, 1 + name, rows, others] = _block_weights(groups_of_others)
     return weights.reshape(2, 1 + n, n * n)
 
 
-def _block_weights(places: ArrayLike) -> Array:
+def _block_weights(codes: ArrayLike) -> Array:
     """Weights of the cells in the own-group effect of means by group, for both kinds: (2, n, n)."""
-    places = np.asarray(places)
-    sizes = np.bincount(places)
-    groups = len(sizes)
+    codes = np.asarray(codes)
+    sizes = np.bincount(codes)
+    n_groups = len(sizes)
     # The equation of `own_group_of_names` as a weight for each pair of groups, (G, G).
-    of_pair = np.eye(groups) - 1 / groups
-    of_pair = of_pair / (groups - 1)
-    of_cell = of_pair / np.outer(sizes, sizes)
-    one_name, two_names = _kinds(places)
+    pair_weights = (np.eye(n_groups) - 1 / n_groups) / (n_groups - 1)
+    # A pair of groups shares its weight among its cells.
+    cell_weights = pair_weights / np.outer(sizes, sizes)
+    one_name, two_names = _kinds(codes)
 
     # Own blocks are cleared, as their weight belongs to cells of one kind alone.
-    outside = of_cell[np.ix_(places, places)]
+    outside = cell_weights[np.ix_(codes, codes)]
     outside[one_name | two_names] = 0.0
     # A group of s names has s cells of one name and s (s - 1) of two names.
-    own = of_pair[0, 0] / sizes[places]
-    others = sizes[places] - 1
-    of_one = outside + one_name * own
-    of_two = outside + two_names * (own / others)
-    return np.stack([of_one, of_two])
+    size_of_group = sizes[codes]
+    one_name_weights = pair_weights[0, 0] / size_of_group
+    two_name_weights = one_name_weights / (size_of_group - 1)
+    with_one_name = outside + one_name * one_name_weights
+    with_two_names = outside + two_names * two_name_weights
+    return np.stack([with_one_name, with_two_names])

@@ -68,7 +68,7 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def expanded(n: int) -> Numbers:
-    """Compute between which percentiles of the draws an interval lies.
+    """Compute the two percentiles of the draws that are the ends of an interval.
 
     Parameters
     ----------
@@ -82,9 +82,11 @@ def expanded(n: int) -> Numbers:
 
     Notes
     -----
-    Those at 0.025 and 0.975 are too close together where items are few. Those of the expanded
-    interval are Phi(-+ sqrt(n / (n - 1)) t), with t the 0.975 quantile of Student's t with n - 1
-    degrees of freedom (Hesterberg 2015, The American Statistician 69:371).
+    The percentiles 0.025 and 0.975 are too close together where items are few. The expanded
+    interval of Hesterberg (2015, The American Statistician 69:371) takes, with t the 0.975 quantile
+    of Student's t with n - 1 degrees of freedom::
+
+        Phi(-+ sqrt(n / (n - 1)) t)
     """
     quantile = stats.t.ppf(0.975, n - 1)
     widening = np.sqrt(n / (n - 1))
@@ -109,9 +111,12 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
 
     Notes
     -----
-    With s the smaller share of the draws on one side of 0, one draw added, p is twice the share of
-    Student's t with n - 1 degrees of freedom below Phi^-1(s) sqrt((n - 1) / n). Twice s itself is
-    too small where items are few.
+    With s the smaller share of the draws on one side of 0, one draw added, and T the distribution
+    function of Student's t with n - 1 degrees of freedom::
+
+        p = 2 T(Phi^-1(s) sqrt((n - 1) / n))
+
+    Twice s itself is too small where items are few.
     """
     below = (draws <= 0).sum()
     above = (draws >= 0).sum()
@@ -141,10 +146,10 @@ def as_planted(planted: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[n
 
     Notes
     -----
-    Both share their items, and the pipeline adds nothing of its own (notebook 10 counts anew what
-    the model said), so all that lies between them is the model's own error. An error inside the
-    interval could be of the items, one beyond it is the model's. How many intervals hold what was
-    planted is therefore no test of them.
+    The planted number and the estimate are about the same items, and the pipeline adds no error
+    (notebook 10 counts the model's answers again). So they differ only by the model's own error.
+    Inside the interval this error is as small as that of drawing items. The share of intervals that
+    hold the planted number is therefore not a test of the intervals.
     """
     planted = np.asarray(planted, dtype=float)
     low = np.asarray(low, dtype=float)
@@ -306,9 +311,10 @@ def bootstrap_interval(
     _check_ratings(ratings)
 
     # The unspecified identities, which come first, are False in both.
-    unspecified = (len(ratings) - len(same), 0)
-    inside = np.pad(same, unspecified).ravel()
-    outside = np.pad(~same, unspecified).ravel()
+    n_unspecified = len(ratings) - len(same)
+    padding = (n_unspecified, 0)
+    inside = np.pad(same, padding).ravel()
+    outside = np.pad(~same, padding).ravel()
     n_events = ratings.shape[2]
     # Events come first, as they are what is drawn: (event, cell).
     cells = ratings.reshape(-1, n_events).T
@@ -341,7 +347,7 @@ def bootstrap_interval(
 
 
 def _check_ratings(ratings: Numbers) -> None:
-    """ValueError for fewer than 2 events, and for a cell without ratings."""
+    """Raise a ValueError for fewer than 2 events, and for a cell without ratings."""
     n_events = ratings.shape[2]
     if n_events < 2:
         raise ValueError(f"ratings have shape {ratings.shape}, expected at least 2 events")
@@ -423,7 +429,8 @@ def spearman(
 ) -> tuple[float, float, float]:
     """Test Spearman's correlation against pairs in random order.
 
-    By scipy.stats.permutation_test: of 4 pairs in order p is 2 / 4!, where a t-test has 0.
+    The p is that of scipy.stats.permutation_test. For 4 pairs of the same order it is 2 / 4!, where
+    a t-test gives 0.
 
     Parameters
     ----------
@@ -432,7 +439,7 @@ def spearman(
     rng : Generator or int
         Draws the orders.
     n_permutations : int
-        The number of orders; the test is exact where there are no more than these.
+        The number of random orders; the test is exact where there are no more orders than these.
 
     Returns
     -------
@@ -475,9 +482,9 @@ def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
     n = len(values)
     is_number = ~np.isnan(values)
     is_whole = is_number.all()
-    # A 0 adds nothing to a sum, and `counted` keeps it out of the mean.
+    # A 0 adds nothing to a sum, and the count below leaves it out of the mean.
     filled = np.where(is_number, values, 0.0)
-    counted = is_number.astype(float)
+    has_number = is_number.astype(float)
 
     for start in range(0, n_resamples, BLOCK):
         size = min(BLOCK, n_resamples - start)
@@ -485,22 +492,23 @@ def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
         # Each draw counts in n cells of its own, so that one bincount serves the whole block.
         offsets = n * np.arange(size)
         cells = picks + offsets[:, None]
-        times = np.bincount(cells.ravel(), minlength=cells.size)
-        times = times.reshape(size, n).astype(float)
+        flat_counts = np.bincount(cells.ravel(), minlength=cells.size)
+        times_drawn = flat_counts.reshape(size, n).astype(float)
+        sums = times_drawn @ filled
         # Without NaN every mean is over n, and the second product can be spared.
-        counts = n if is_whole else times @ counted
+        counts = n if is_whole else times_drawn @ has_number
         # A draw without any number of a column divides 0 by 0, and its mean is NaN.
         with np.errstate(invalid="ignore"):
-            means = times @ filled / counts
+            means = sums / counts
         yield means
 
 
 def _gaps(means: Numbers, inside: Booleans, outside: Booleans) -> Numbers:
-    """Gap and spread of cell means, (draw, cell): shape (2, draw); NaN without a mean."""
+    """Gap and spread of cell means (draw, cell) in each draw: (2, draw); NaN without a mean."""
     inside_mean = means[:, inside].mean(axis=1)
     outside_mean = means[:, outside].mean(axis=1)
     spread = means.std(axis=1)
-    # A spread that rounding alone makes is none.
+    # A spread that comes from rounding alone counts as 0.
     rounding = 1e-12 * np.abs(means).max(axis=1)
     spread[spread <= rounding] = 0.0
     return np.stack([inside_mean - outside_mean, spread])

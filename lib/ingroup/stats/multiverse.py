@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ingroup.stats.paired import adjust
 
-# Tests at a level of 5 % find something on so many percent of paths by chance alone.
+# The percent of paths on which a test at the level of 5 % finds something by chance alone.
 BY_CHANCE = 5.0
-# A word is said of a paper if more than half of its claims have one of its verdicts. The first
-# word that fits is taken.
+# A word fits a paper if more than half of the paper's claims have one of the verdicts behind it.
+# The first word that fits is taken.
 PAPER_WORDS = {
     "holds": {"stands"},
     "mostly holds": {"stands", "mostly stands"},
@@ -113,7 +114,8 @@ def evaluate(
     DataFrame
         A row for each path and claim:
 
-        - ``claim``, a column a choice, ``correction``, the fields of `Result`, ``p_corrected``.
+        - ``claim``, one column per choice, ``correction``, the fields of `Result`,
+          ``p_corrected``.
         - ``could``, whether the path can show the claim: the least p, corrected, is below `alpha`.
         - ``stands`` (p_corrected < `alpha`, estimate above 0).
         - ``reversed``, significant with the other sign.
@@ -122,6 +124,7 @@ def evaluate(
     families: dict[tuple, dict[str, Result]] = {}
     for read_options in paths(reading):
         answers = read(**read_options)
+        # Two options of reading may give equal answers, whose claims are then computed once.
         digest = joblib.hash(answers)
         for options in paths(choices, applies):
             key = (digest, *options.values())
@@ -143,7 +146,7 @@ def evaluate(
 
 
 def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[dict[str, Any]]:
-    """A row for each claim, with its corrected p, and whether that could have been below alpha."""
+    """A row for each claim, with its corrected p and whether that p could have been below alpha."""
     method = method.lower()
     pvalues = np.array([result.p for result in family.values()])
     least = np.array([result.least for result in family.values()])
@@ -227,7 +230,7 @@ def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
 
 
 def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
-    """Say what the paths of `shares` make of sentences.
+    """Judge sentences by the paths on which their claims stand or are reversed.
 
     Parameters
     ----------
@@ -271,32 +274,20 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     Both numbers are conventions. They were set after the default run was known, when "depends" held
     everything between no path and all.
     """
-    ways = np.asarray(way)
-    significant = table["stands"] + table["reversed"]
-    above = ways == "above"
-    below = ways == "below"
+    directions = np.asarray(way)
+    above = directions == "above"
+    below = directions == "below"
+    stands = table["stands"]
+    reverses = table["reversed"]
+    significant = stands + reverses
     counted = table["could"] + table["undefined"]
-    without = 100 * table["undefined"] / counted.clip(lower=1)
-    # These paths have a result that is not significant, in percent of those counted.
-    calm = 100 - significant - without
-    # Shares read from a file have ten digits, so sums of them may miss 0 by an error of rounding.
-    # Rounding makes -0.0 of an error below 0; adding 0 makes it 0, as readers expect it.
-    share = (
-        np.select(
-            [above, below],
-            [table["stands"], table["reversed"]],
-            default=calm,
-        ).round(6)
-        + 0.0
-    )
-    against = (
-        np.select(
-            [above, below],
-            [table["reversed"], table["stands"]],
-            default=significant,
-        ).round(6)
-        + 0.0
-    )
+    percent_undefined = 100 * table["undefined"] / counted.clip(lower=1)
+    not_significant = 100 - significant - percent_undefined
+
+    for_sentence = np.select([above, below], [stands, reverses], default=not_significant)
+    for_opposite = np.select([above, below], [reverses, stands], default=significant)
+    share = _without_rounding_errors(for_sentence)
+    against = _without_rounding_errors(for_opposite)
 
     opposite = np.where(above | below, "reversed", "differs")
     mostly_opposite = np.char.add("mostly ", opposite)
@@ -321,6 +312,15 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
         "verdict": np.select(conditions, words, "mostly not shown"),
     }
     return pd.DataFrame(columns, table.index)
+
+
+def _without_rounding_errors(percents: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Percents to six decimals, with 0 in place of -0.0.
+
+    Shares read from a file have ten digits, so sums of them may miss 0 by an error of rounding.
+    """
+    # Rounding makes -0.0 of an error below 0, and adding 0 makes it 0.
+    return percents.round(6) + 0.0
 
 
 def of_paper(verdict_of_claim: Sequence[str]) -> str:
@@ -370,15 +370,15 @@ def decides(share_from: float, share_to: float) -> bool:
 
 
 def uninformative(result: Result, why: str) -> Result:
-    """Mark a claim that answers cannot bear on, as they are the same whatever was asked.
+    """Mark a claim as untestable, because the answers are the same whatever was asked.
 
     Parameters
     ----------
     result : Result
-        What a test makes of such answers: no difference. It says nothing of the model, which might
-        give them without reading the question.
+        The result of a test of such answers, which finds no difference. It says nothing about the
+        model, which might give them without reading the question.
     why : str
-        What is the same, as the result's reason.
+        The reason, which says what is the same.
 
     Returns
     -------

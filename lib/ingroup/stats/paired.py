@@ -1,4 +1,4 @@
-"""Paired t-tests, McNemar's test, corrections, shares in clusters, means of what is there."""
+"""Paired t-tests, McNemar's test, corrections, shares in clusters, means that leave NaN out."""
 
 import warnings
 from functools import cache
@@ -55,7 +55,7 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     n : ndarray of int, (...)
         The number of pairs that have both.
     least : ndarray, (...)
-        The p below which no differences could have brought it: 0.
+        The smallest p that so many pairs can give: 0, unless all d are the same (see Notes).
 
     Notes
     -----
@@ -64,8 +64,8 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
         t = mean(d) / (sd(d) / sqrt(n)),  d_z = mean(d) / sd(d),  sd with n - 1, df = n - 1
 
     Where all d are the same, t is infinite, d_z is not defined (NaN), and p is that of `sign_test`,
-    with its least. Where all are 0, these are 0, 0 and 1. With fewer than 2 pairs all but the mean
-    and n is NaN.
+    whose least is 2^(1 - n). Where all d are 0, t is 0, d_z is 0 and p is 1. With fewer than 2
+    pairs all but the mean and n is NaN.
     """
     d = np.subtract(one, other, dtype=float)
     has_both = ~np.isnan(d)
@@ -190,7 +190,7 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
 
 
 def _coin(up: ArrayLike, down: ArrayLike) -> Numbers:
-    """Two-sided p that a coin falls so unevenly."""
+    """Two-sided p that a fair coin falls at least so unevenly."""
     fewer = np.minimum(up, down)
     n = np.add(up, down)
     p = 2 * stats.binom.cdf(fewer, n, 0.5)
@@ -227,7 +227,10 @@ def paired_cells(ratings: Numbers, test: str = "t") -> Numbers:
 
 
 def _against(ratings: Numbers, reference: Numbers, name: str, test: str) -> Numbers:
-    """p of all cells against the in-group cells of their perceivers or experiencers."""
+    """p of all cells against in-group cells: those of their perceivers, or of experiencers.
+
+    `name` says which, for the sentence of a ValueError where a comparison has fewer than 2 pairs.
+    """
     tests = paired_test(ratings, reference)
     for row, column in np.argwhere(tests.n < 2):
         cell = f"row {row}, column {column}"
@@ -326,7 +329,7 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
     Parameters
     ----------
     gained, lost : int
-        How many pairs changed to either side.
+        How many pairs changed to the one side, and how many to the other.
     n : int
         How many pairs there are.
 
@@ -356,7 +359,7 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
 
 
 def _low(gained: int, lost: int, n: int) -> float:
-    """Where `mcnemar`'s interval begins."""
+    """The lower end of the interval of `mcnemar`."""
     m = gained + lost
     # The chance that B is below 1/2 is the one-sided p. Where it is small, low is above 0.
     is_above = betainc(gained, lost + 1, 0.5) < 0.025
@@ -431,16 +434,17 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
 
     model = OLS(hits, np.ones(n))
     fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes})
-    robust = float(fit.bse[0]) ** 2
+    robust_variance = float(fit.bse[0]) ** 2
     variance = share * (1 - share)
-    independent = float(len(names))
+    # So many independent answers would know the share as well: m of the docstring.
+    n_independent = float(len(names))
     if variance:
-        independent = variance / max(robust, variance / n)
+        n_independent = variance / max(robust_variance, variance / n)
 
     t = stats.t.isf(0.025, len(names) - 1)
     low, high = proportion_confint(
-        count=share * independent,
-        nobs=independent,
+        count=share * n_independent,
+        nobs=n_independent,
         # statsmodels' interval takes a normal quantile: at this level it is Student's t.
         alpha=2 * stats.norm.sf(t),
         method="wilson",
@@ -449,7 +453,9 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
 
 
 def nan_mean(values: ArrayLike, axis: int | tuple[int, ...] = 0) -> Numbers:
-    """Compute the mean of what is not NaN; NaN, without a warning, where there is nothing.
+    """Compute the mean of the numbers that are not NaN.
+
+    It is NaN, without a warning, where all are NaN.
 
     Parameters
     ----------

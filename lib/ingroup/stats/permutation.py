@@ -17,16 +17,16 @@ Booleans = NDArray[np.bool_]
 
 
 def own_generator(seed: int, *names: str) -> np.random.Generator:
-    """Make random numbers of one's own for a part of a study.
+    """Make the random generator of one part of a study.
 
-    What else a run asks then changes none of the part's p-values and intervals.
+    So the part's p-values and intervals do not depend on what else a run computes.
 
     Parameters
     ----------
     seed : int
         The seed of the run.
     *names : str
-        What the part is named by, for example a model and a setting.
+        The names of the part, for example a model and a setting.
 
     Returns
     -------
@@ -60,7 +60,7 @@ class PermutationTest(NamedTuple):
         return float(low), float(high)
 
     def null_spread(self, n_resamples: int = 10_000) -> tuple[float, float]:
-        """Compute how far each end of `null_interval` may lie from that of somebody else's draws.
+        """Compute how far each end of `null_interval` may lie from that of other random draws.
 
         Parameters
         ----------
@@ -74,23 +74,24 @@ class PermutationTest(NamedTuple):
 
         Notes
         -----
-        Three standard errors of a share p, of the difference of two nulls of `n_resamples` random
-        arrangements each, 3 (2 p (1 - p) / n)^(1/2), read off the null to both sides of the end.
+        Two nulls of n random arrangements each differ in the share p below an end by a standard
+        error of sqrt(2 p (1 - p) / n). The distance is from the end to the percentiles of the null
+        that lie three such errors to both sides of it, the larger of the two.
         """
         low, high = self.null_interval
         variance = 2 * 0.025 * 0.975 / n_resamples
         # These are three standard errors of the difference of two shares, in percent.
         error = 300 * math.sqrt(variance)
-        low_spread = self._reach(low, 2.5, error)
-        high_spread = self._reach(high, 97.5, error)
+        low_spread = self._largest_distance(low, 2.5, error)
+        high_spread = self._largest_distance(high, 97.5, error)
         return low_spread, high_spread
 
-    def _reach(self, end: float, percentile: float, error: float) -> float:
-        """How far the null goes from an end within an error of its percentile."""
+    def _largest_distance(self, end: float, percentile: float, error: float) -> float:
+        """The larger distance from an end to the null's percentiles an error below and above it."""
         percentiles = np.clip([percentile - error, percentile + error], 0, 100)
         # This method gives a delta that the null holds, where others interpolate between two.
-        ends = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
-        return float(np.abs(ends - end).max())
+        neighbours = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
+        return float(np.abs(neighbours - end).max())
 
 
 def permutation_test(
@@ -149,7 +150,7 @@ def permutation_test(
     """
     matrix, same = checked(matrix, same)
     n = len(matrix)
-    order = np.arange(n)
+    unpermuted = np.arange(n)
     same_rows, same_columns = np.nonzero(same)
     # Where the cells sum to 0, delta is the in-group sum times a constant.
     n_same = len(same_rows)
@@ -160,13 +161,14 @@ def permutation_test(
     def delta(*orders: NDArray[np.int_], axis: int) -> Numbers:
         """Delta of arrangements, (..., n); the rows keep their order where one order is given."""
         columns = orders[-1][..., same_columns]
-        rows = orders[0] if len(orders) == 2 else order
+        rows = orders[0] if len(orders) == 2 else unpermuted
         cells = centred[rows[..., same_rows], columns]
         return cells.sum(axis=axis)
 
     one_per_row = (same.sum(axis=1) == 1).all()
     one_per_column = (same.sum(axis=0) == 1).all()
-    permuted = (order,) if one_per_row and one_per_column else (order, order)
+    # Where both hold, permuting the columns alone gives the same null.
+    permuted = (unpermuted,) if one_per_row and one_per_column else (unpermuted, unpermuted)
     test = stats.permutation_test(
         permuted,
         delta,
@@ -183,17 +185,17 @@ def permutation_test(
     # SciPy doubles the smaller tail, which is no p of |delta| where the null is skewed.
     rounding = 1e-12 * np.abs(centred).max()
     is_extreme = np.abs(null) >= abs(observed) - rounding
-    extreme = np.count_nonzero(is_extreme)
-    taken = len(null)
+    n_extreme = np.count_nonzero(is_extreme)
+    n_arrangements = len(null)
     if math.factorial(n) ** len(permuted) > n_resamples:
         # Random arrangements lack the observed one.
-        extreme += 1
-        taken += 1
+        n_extreme += 1
+        n_arrangements += 1
     return PermutationTest(
         statistic=observed,
-        pvalue=extreme / taken,
+        pvalue=n_extreme / n_arrangements,
         null_distribution=null,
-        least=1 / taken,
+        least=1 / n_arrangements,
     )
 
 
@@ -224,8 +226,8 @@ def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
         found = f"same is {bool(same.any())} for all pairs"
         raise ValueError(f"{found}, expected some in-group and some out-group pairs")
 
-    is_infinite = ~np.isfinite(matrix)
-    for row, column in np.argwhere(is_infinite):
+    is_not_finite = ~np.isfinite(matrix)
+    for row, column in np.argwhere(is_not_finite):
         found = f"{matrix[row, column]} in row {row}, column {column}"
         raise ValueError(f"the matrix holds {found}, expected a finite number in every cell")
 

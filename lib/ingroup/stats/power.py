@@ -100,14 +100,14 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = P
         A positive number of standard deviations of a cell.
     """
 
-    def missing(effect: float) -> float:
+    def excess_power(effect: float) -> float:
         return own_group_power(groups, effect, level) - power
 
-    # Far out the noncentral F has no number, so that the search begins near 0.
+    # For large effects SciPy's noncentral F is NaN, so the search begins near 0.
     upper = 1.0
-    while missing(upper) < 0:
+    while excess_power(upper) < 0:
         upper *= 2
-    return float(brentq(missing, 0, upper))
+    return float(brentq(excess_power, 0, upper))
 
 
 def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
@@ -118,7 +118,7 @@ def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
     groups : int
         The number of groups n, where each is one name or one mean.
     n_resamples : int
-        Random arrangements where there are more than these.
+        How many random arrangements are drawn where there are more orders than these.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int
     tests : int
         How many tests the family has.
     n_resamples : int
-        Random arrangements where there are more than these.
+        How many random arrangements are drawn where there are more orders than these.
 
     Returns
     -------

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Reply, StoreError, ask, job, rated, stored, there
+from ingroup.inference import Reply, StoreError, answered_jobs, ask, job, rated, stored
 from ingroup.inference.choices import agreement
 from ingroup.studies.biased_samaritan import design, lens, stimuli
 from ingroup.studies.biased_samaritan.answers import (
@@ -167,7 +167,7 @@ def test_a_mean_distribution_counts_every_category_the_same(parameters):
 
 
 def test_a_model_without_answers_is_named(parameters):
-    assert there(design.jobs(parameters)) == []
+    assert answered_jobs(design.jobs(parameters)) == []
     with pytest.raises(StoreError, match="holds no answers"):
         lens.portrait(parameters, MODEL, {})
 
@@ -187,7 +187,7 @@ def test_what_is_not_stored_is_left_out(parameters, jobs):
     table = lens.paths(parameters, MODEL, {})
 
     groups = {*load(race).group, *load(age).group}
-    assert there(jobs) == [race, age]
+    assert answered_jobs(jobs) == [race, age]
     assert of_race.items.empty
     np.testing.assert_allclose(of_age.items.Older, 10)
     assert set(table.claim) == groups - {stimuli.CONTROL}
@@ -223,7 +223,7 @@ def test_a_store_that_is_not_whole_is_not_there(parameters):
 
     part.unlink()
 
-    assert there([first]) == []
+    assert answered_jobs([first]) == []
 
 
 def test_decimals_are_counted_by_group_and_over_names():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths
-from ingroup.inference import Job, Reply, Sampling, ask, job, there
+from ingroup.inference import Job, Reply, Sampling, answered_jobs, ask, job
 from ingroup.parsing import parse_rating
 from ingroup.studies.empathy_gap import answers, stimuli
 from ingroup.studies.empathy_gap.answers import (
@@ -236,13 +236,13 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(job_over_cho
 
 
 def test_a_job_is_stored_once_it_was_asked_and_while_its_store_is_whole(job_over_choices):
-    assert there([job_over_choices]) == []
+    assert answered_jobs([job_over_choices]) == []
 
     ask([job_over_choices], {})
-    assert there([job_over_choices]) == [job_over_choices]
+    assert answered_jobs([job_over_choices]) == [job_over_choices]
 
     (job_over_choices.folder / "part-00000.parquet").unlink()
-    assert there([job_over_choices]) == []
+    assert answered_jobs([job_over_choices]) == []
 
 
 def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(job_over_choices):

@@ -249,7 +249,7 @@ def jobs_read(monkeypatch):
         return [job for job in jobs if job.key[1:] in STORED]
 
     monkeypatch.setattr(answers, "load", load)
-    monkeypatch.setattr("ingroup.inference.job.there", stored)
+    monkeypatch.setattr("ingroup.inference.job.answered_jobs", stored)
     without_steps = SimpleNamespace(manifest={})
     monkeypatch.setattr("ingroup.synthesis.stored", lambda job: without_steps)
     return read

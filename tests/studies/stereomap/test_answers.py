@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Engine, Reply, StoreError, ask, job, rated, there
+from ingroup.inference import Engine, Reply, StoreError, answered_jobs, ask, job, rated
 from ingroup.studies.stereomap import answers, design, lens, stimuli
 
 PARAMETERS = {
@@ -143,11 +143,11 @@ def test_what_is_not_stored_is_left_out():
     """The engine "stored" reads what another one asked, and nothing else."""
     stored = PARAMETERS | {"MODELS": ["small@stored"]}
     jobs = design.jobs(stored)
-    assert there(jobs) == jobs
+    assert answered_jobs(jobs) == jobs
 
     over_choices = [one_job for one_job in jobs if one_job.over_choices]
     (over_choices[0].folder / "manifest.json").unlink()
-    assert len(there(design.jobs(stored))) == len(jobs) - 1
+    assert len(answered_jobs(design.jobs(stored))) == len(jobs) - 1
 
 
 @pytest.mark.usefixtures("asked_jobs")

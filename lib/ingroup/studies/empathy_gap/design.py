@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import EngineError, Job, excerpts_of, stored, there
+from ingroup.inference import EngineError, Job, answered_jobs, excerpts_of, stored
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Texts, TwoOrMore, Zero, readable
@@ -282,7 +282,7 @@ def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) ->
 
 def _replies(writer: Job) -> pd.DataFrame | None:
     """The stored replies of the rewriter; None where any is missing or failed."""
-    if not there([writer]):
+    if not answered_jobs([writer]):
         return None
     replies = stored(writer).read()
     # Failed replies are asked for again, so the texts are not complete.
