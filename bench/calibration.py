@@ -16,6 +16,7 @@ The ``ROWS`` of a module are functions that take a generator and yield rows. Eac
 row without ``nominal`` gets .95 for an interval and .05 for a test.
 """
 
+import math
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from ingroup import figures, notebook, paths
 
 MODULES = sorted(file.stem for file in (Path(__file__).parent / "calibrated").glob("[a-z]*.py"))
 WIDTH = 62  # characters of a line beside an axis
+PAGE = 9.2  # inches: no figure is higher
 COLUMNS = [
     "module",
     "what",
@@ -112,27 +114,26 @@ def labels(table: pd.DataFrame) -> pd.Series:
     return label
 
 
-def draw(table: pd.DataFrame) -> plt.Figure:
+def draw(table: pd.DataFrame, label: pd.Series) -> plt.Figure:
     """Draw claimed and actual shares of one module's intervals and tests.
 
     Parameters
     ----------
     table : DataFrame
-        Rows of one module, indexed from 0.
+        Rows of one module.
+    label : Series
+        The name of each row (:func:`labels`).
 
     Returns
     -------
     Figure
         One line per row, from top to bottom.
     """
-    label = labels(table)
     n_lines = label.str.count("\n") + 1
-    total = n_lines.sum()
 
     # Each row is as high as its label.
     y = np.cumsum(n_lines) - n_lines / 2
-    height = 0.8 + 0.04 * len(table) + 0.12 * total
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, _height(label)))
     # The bars show what so many simulations can tell of a share, as a normal interval.
     error = 1.96 * np.sqrt(table.actual * (1 - table.actual) / table.draws)
     ax.errorbar(
@@ -147,11 +148,17 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     ax.plot(table.claimed, y, "k|", markersize=8, label="as its documentation says")
 
     ax.set_yticks(y, label)
-    ax.margins(y=0.5 / total)
+    ax.margins(y=0.5 / n_lines.sum())
     ax.invert_yaxis()
     ax.set_xlabel(X_LABEL)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return fig
+
+
+def _height(label: pd.Series) -> float:
+    """The height of a figure with these labels, in inches."""
+    n_lines = label.str.count("\n") + 1
+    return 0.8 + 0.04 * len(label) + 0.12 * n_lines.sum()
 
 
 def merge(tables: Sequence[pd.DataFrame], file: Path) -> pd.DataFrame:
@@ -190,11 +197,28 @@ def main(modules: Sequence[str]) -> None:
     table.to_csv(file, index=False, float_format="%.6g", lineterminator="\n")
     print(out.write(table, "coverage").to_string(index=False))
 
+    draw_all(table, out)
+
+
+def draw_all(table: pd.DataFrame, out: notebook.Output) -> None:
+    """Save a figure of each module and study; long ones come in parts that fit on a page.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All rows.
+    out : Output
+        Where the figures go.
+    """
     figures.use_style()
     for (module, study), rows in table.groupby(["module", "study"], sort=False):
         name = module if module == study else f"{module}_{study}"
-        figure = draw(rows.reset_index(drop=True))
-        out.save(figure, f"coverage_{name}")
+        label = labels(rows)
+        n_parts = math.ceil(_height(label) / PAGE)
+        for number, part in enumerate(np.array_split(rows.index, n_parts), start=1):
+            figure = draw(rows.loc[part], label.loc[part])
+            suffix = f"_{number}" if n_parts > 1 else ""
+            out.save(figure, f"coverage_{name}{suffix}")
 
 
 if __name__ == "__main__":
