@@ -1,5 +1,4 @@
-# Ingroup: `make help` lists the targets. make knows environments and the names of tasks,
-# ingroup.commands.settings reads the command line, and doit decides what is out of date (dodo.py).
+# ingroup.commands.settings reads the command line, and dodo.py decides what is out of date.
 # make would expand a dollar sign in a value; MAKEOVERRIDES has each dollar sign of a value twice.
 override SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
 ifneq ($(findstring $$,$(SINGLE)),)
@@ -15,7 +14,6 @@ override BOTH  := check $(READY) $(VENV)-vllm/.ready
 override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
 override TASKS   := all compare figures plan ask view report appendix word runs bench-gpu
 override CHECKS  := test-report test-view test-latex test-ray test-fire test-training test-figures
-
 # This folder's package runs, and no other clone's, whatever PYTHONPATH says.
 override FOREIGN := $(value PYTHONPATH)
 override PYTHONPATH := $(CURDIR)/lib

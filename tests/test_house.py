@@ -120,7 +120,7 @@ def test_every_study_has_the_same_files():
     for study in STUDIES:
         folder = LIB / "ingroup" / "studies" / study
         modules = {file.stem for file in folder.glob("*.py")}
-        assert needed <= modules, study
+        assert needed <= modules, f"{study} lacks {sorted(needed - modules)}"
 
 
 def test_no_model_is_named_in_the_library():

@@ -12,13 +12,21 @@ FUNCTION = r"\$\((?:if|foreach|shell|call|eval|filter|filter-out|patsubst|subst|
 
 def test_the_makefile_is_short_and_plain():
     lines = MAKEFILE.splitlines()
-    assert len(lines) <= 100
+    assert len(lines) <= 100, "the Makefile is full: an old line has to go for a new one"
     assert "$(if" not in MAKEFILE
     assert "awk" not in MAKEFILE
 
     for line in lines:
         assert len(line) <= 100, line
         assert not re.search(rf"{FUNCTION}[^)]*{FUNCTION}", line), line
+
+
+def test_a_file_with_the_name_of_a_target_stops_no_target():
+    text = MAKEFILE.replace("\\\n", "")
+    lists = re.findall(r"^(?:override (?:TASKS|CHECKS) +:=|\.PHONY:)(.*)", text, re.MULTILINE)
+    phony = set(" ".join(lists).split())
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    assert targets <= phony, f"add to .PHONY: {targets - phony}"
 
 
 def test_help_lists_every_target_and_notebook():

@@ -106,7 +106,8 @@ class Hostile(Engine):
 
 
 def test_every_study_is_here():
-    assert list(SMALL) == settings.first_notebooks()
+    first = settings.first_notebooks()
+    assert list(SMALL) == first, "SMALL above has each study's first notebook, by number"
 
 
 @pytest.mark.parametrize("notebook", SMALL)
