@@ -143,7 +143,8 @@ def registry(file: Path | None = None) -> Registry:
                 continue
             key = text.lower()
             # Names of all three kinds share one dict, because no text may mean two models.
-            if known.setdefault(key, model) != model:
+            first_meant = known.setdefault(key, model)
+            if first_meant != model:
                 expected = "the same facts in all rows of a model, and no id of another"
                 raise wrong(at(file, line), f"{text!r} with other facts above", expected, column)
             by_column[column][key] = model
@@ -272,29 +273,29 @@ def checkpoint(text: str) -> str:
     if tail is None or name in registry().ids:
         return ""
 
-    # These are the marks of the checkpoints that the paper asked.
-    papers = set(_marks(model.hub_id))
+    marks_of_paper = set(_marks(model.hub_id))
     for model_id in model.ids:
-        papers.update(_marks(model_id))
-    if _share_one(_marks(name), papers):
+        marks_of_paper.update(_marks(model_id))
+    if _share_one(_marks(name), marks_of_paper):
         return ""
 
     relation = "may be another"
     # Without a mark or an id at the hub, nothing tells how the two checkpoints relate.
-    if papers or model.hub_id:
-        relation = _relation(tail[1], papers)
+    if marks_of_paper or model.hub_id:
+        relation = _relation(tail[1], marks_of_paper)
     as_spelt = text.strip().rstrip("/").split("/")[-1]
     return f"{as_spelt} {relation} checkpoint than the paper's: {_CAUTION}"
 
 
-def _relation(tail: str, papers: Collection[str]) -> str:
+def _relation(tail: str, marks_of_paper: Collection[str]) -> str:
     """How the checkpoint that a tail names relates to the paper's checkpoints, which are others."""
     version = tail.replace("-", "")
     if not version.isdigit():
         # An alias such as -latest moves from one checkpoint to the next.
         return "may be another"
 
-    dates = sorted(mark for mark in papers if len(mark) == 8)
+    # A mark of eight digits is a whole date, which sorts as a text.
+    dates = sorted(mark for mark in marks_of_paper if len(mark) == 8)
     if len(version) < 8 or not dates:
         # Without a year on both sides nothing says which is later.
         return "is another"
@@ -494,6 +495,7 @@ def asked(parameters: Mapping[str, Any]) -> list[Asked]:
         name, engine = split(text, parameters["ENGINE"])
         model = find(name)
         usual_reading = model.reading if model else "free"
+
         entry = Asked(
             name=name,
             engine=engine,
@@ -531,21 +533,25 @@ def recordings(text: str, name: str) -> str:
     places = []
     for part in parts:
         named, mark, place = part.partition("=")
-        if mark and _is(name, named):
+        if mark and _is_same_model(name, named):
             places.append(place.strip())
 
     if len(places) > 1:
         raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
     if places:
         return places[0]
+    if len(parts) != 1:
+        return ""
+
     # A single place may hold an equals sign itself ("results/temperature=0"). Where a model of the
     # registry stands before the sign, the answers are that model's.
     named, mark, _ = text.partition("=")
-    names_another = mark and find(named.strip()) is not None
-    return text.strip() if len(parts) == 1 and not names_another else ""
+    if mark and find(named.strip()) is not None:
+        return ""
+    return text.strip()
 
 
-def _is(name: str, other: str) -> bool:
+def _is_same_model(name: str, other: str) -> bool:
     """Whether two texts name one model."""
     if name == other.strip():
         return True
@@ -745,14 +751,16 @@ def without_place(text: str) -> str:
         so no two folders of a run end in the same part.
     """
     name, mark, engine = text.rpartition("@")
+    ending = f"{mark}{engine}"
     # What stands behind this @ is no engine, so the @ is part of the name.
     if engine not in ENGINES:
-        name, mark, engine = text, "", ""
+        name = text
+        ending = ""
 
     # An absolute path is a folder even if it is not there, as in another machine's table.
     if os.path.isabs(name) or os.path.isdir(name):
         name = os.path.basename(os.path.normpath(name))
-    return f"{name}{mark}{engine}"
+    return f"{name}{ending}"
 
 
 def answers_of(model: str) -> str:
