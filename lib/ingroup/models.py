@@ -52,7 +52,7 @@ _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 _TAIL = rf"-(latest|preview|{_MARK})$"
 TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
-READ = {".json", ".jinja", TENSORS, ".model", ".txt"}
+READ_SUFFIXES = {".json", ".jinja", TENSORS, ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
 # What a cell of a column has to be, as a pattern and in words.
@@ -408,8 +408,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     -------
     tuple of str
         The name, and one of `ENGINES`. A name without an engine has the first of these: "stored" if
-        the registry says so; `engine`; "inspect" if the name begins with a :func:`provider`; the
-        registry's engine; transformers for a model that is in no row.
+        the registry says so and the name begins with no :func:`provider`; `engine`; "inspect" if
+        the name begins with one; the registry's engine; transformers for a model that is in no row.
 
     Raises
     ------
@@ -434,12 +434,15 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
 def _usual_engine(name: str, engine: str) -> str:
     """The engine of a name that names none; see `split`."""
     model = find(name)
-    usual = model.engine if model else ENGINES[0]
-    if provider(name):
-        usual = "inspect"
-    if engine and usual != STORED:
+    registered = model.engine if model else ENGINES[0]
+    is_served = provider(name) != ""
+
+    # Stored answers are those of the weights, and a provider may serve others under the name.
+    if registered == STORED and not is_served:
+        return STORED
+    if engine:
         return engine
-    return usual
+    return "inspect" if is_served else registered
 
 
 class Asked(NamedTuple):
@@ -590,11 +593,11 @@ def files(folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        Files with a suffix of `READ`.
+        Files with a suffix of `READ_SUFFIXES`.
     """
     readable = []
     for file in sorted(folder.rglob("*")):
-        if file.suffix in READ and file.is_file():
+        if file.suffix in READ_SUFFIXES and file.is_file():
             readable.append(file)
     return readable
 
@@ -649,7 +652,7 @@ def how_to_ask(model: str) -> str:
     return f"make model, then MODELS={model}@transformers"
 
 
-def here() -> list[str]:
+def local_models() -> list[str]:
     """List the models whose files are in ``data/models``, or can be made.
 
     Returns
@@ -663,7 +666,7 @@ def here() -> list[str]:
     return sorted(names)
 
 
-def is_there(model: str) -> bool:
+def can_be_loaded(model: str) -> bool:
     """Tell whether a model can be loaded: its files are here, or it has a name on the hub.
 
     Parameters
@@ -763,8 +766,8 @@ def without_place(text: str) -> str:
     return f"{name}{ending}"
 
 
-def answers_of(model: str) -> str:
-    """Name a model as the folder of its answers does.
+def answer_folder(model: str) -> str:
+    """Name the folder of a model's answers.
 
     Parameters
     ----------
