@@ -223,7 +223,7 @@ def test_findings_of_the_default_run_have_their_table_and_its_notebook(monkeypat
     claim = overview.claims_file.Claim(
         1, "A `gap`.", "giebench/position", "", "", "greedy", "these names"
     )
-    monkeypatch.setattr(overview.claims_file, "listed", lambda tables, claims: [claim])
+    monkeypatch.setattr(overview.claims_file, "supported", lambda tables, claims: [claim])
 
     table = overview.sentences(pd.DataFrame(), "default")
 
