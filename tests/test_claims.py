@@ -70,7 +70,7 @@ def test_only_claims_that_follow_from_the_tables_of_a_run_are_listed(tmp_path):
         true._replace(sentence="without rows", rows="model == 'b'"),
         true._replace(sentence="without a table", table="s/other"),
     ]
-    assert claims.listed(tmp_path, [*others, true]) == [true]
+    assert claims.supported(tmp_path, [*others, true]) == [true]
 
 
 def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):

@@ -25,7 +25,7 @@ def job(tmp_path, monkeypatch):
 
 
 def test_trials_without_an_answer_are_found_by_their_status(job):
-    assert list(examples.unlike(job)) == [
+    assert list(examples.unusual_replies(job)) == [
         (("refused", 'status == "refused"'), 0),
         (("failed", 'status == "failed"'), 1),
     ]
@@ -34,13 +34,13 @@ def test_trials_without_an_answer_are_found_by_their_status(job):
 def test_a_trial_that_was_not_asked_is_left_out(job, monkeypatch):
     read = pd.DataFrame({"status": ["missing", "unclear"], "otherwise": ["no", "no"]})
     monkeypatch.setattr(examples.notebook, "read", lambda _: read)
-    assert [(kind.name, trial) for kind, trial in examples.unlike(job)] == [("unclear", 1)]
+    assert [(kind.name, trial) for kind, trial in examples.unusual_replies(job)] == [("unclear", 1)]
 
 
 def test_a_trial_that_the_released_rule_reads_otherwise_is_found(job, monkeypatch):
     read = pd.DataFrame({"status": ["ok", "ok", "refused"], "otherwise": ["no", "yes", "yes"]})
     monkeypatch.setattr(examples.notebook, "read", lambda _: read)
-    found = [(kind.name, trial) for kind, trial in examples.unlike(job)]
+    found = [(kind.name, trial) for kind, trial in examples.unusual_replies(job)]
     otherwise = "read otherwise by the released rule"
     assert found == [(otherwise, 1), ("refused", 2), (otherwise, 2)]
 
@@ -62,14 +62,14 @@ def matrix(job):
 
 
 def test_the_ends_are_of_the_job_alone(job, matrix):
-    lowest, highest = examples.ends(matrix, job)
+    lowest, highest = examples.extreme_cells(matrix, job)
     assert (lowest[0], lowest[1].z) == ("lowest", -2.5)
     assert (highest[0], highest[1].z) == ("highest", 1.5)
-    assert examples.ends(matrix[matrix.z.isna()], job) == []
+    assert examples.extreme_cells(matrix[matrix.z.isna()], job) == []
 
 
 def test_the_trials_of_an_extreme_cell_are_one_per_event(job, matrix):
-    found = list(examples.extremes(job, matrix))
+    found = list(examples.extreme_trials(job, matrix))
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     assert [kind.name.split(",")[0] for kind in kinds] == ["the lowest cell", "the highest cell"]
     assert kinds[0].name.endswith("mean 40.0")

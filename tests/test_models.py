@@ -231,7 +231,7 @@ def test_the_registry_has_engine_reading_and_access_of_a_model():
 
     assert find("llama-3-8b").engine == "vllm"
     assert find("yi-large")[:5] == ("yi-large", "Yi-large", "Yi", "closed", "")
-    assert set(models.here()) <= set(ROWS["name"])
+    assert set(models.local_models()) <= set(ROWS["name"])
 
 
 def test_closed_models_are_asked_of_servers_and_packaged_ones_read_as_means():

@@ -83,14 +83,14 @@ def test_a_job_is_named_as_tables_are_and_asks_the_folder(net, monkeypatch, tmp_
 
 
 def test_answers_of_a_folder_have_one_address_however_its_path_is_written(net, monkeypatch):
-    address = models.answers_of(str(net))
+    address = models.answer_folder(str(net))
     monkeypatch.chdir(net.parent)
     for path in (f"{net}/", "../my nets/net_2", f"{net.parent}/./net_2"):
-        assert models.answers_of(path) == address
-    assert models.answers_of(str(net.with_name("net_3"))) != address
+        assert models.answer_folder(path) == address
+    assert models.answer_folder(str(net.with_name("net_3"))) != address
 
     for name in ("calibrant", "org/name", "openai/gpt-4o"):
-        assert models.answers_of(name) == name
+        assert models.answer_folder(name) == name
 
 
 def test_a_folder_without_tensors_is_refused_before_anything_runs(net):

@@ -254,7 +254,8 @@ class Findings:
 
         if printed is None:
             # A table of texts has no columns of printed texts: then its cells are shown.
-            texts = frame.get([f"{column}_printed" for column in columns], frame[list(columns)])
+            printed_columns = [f"{column}_printed" for column in columns]
+            texts = frame.get(printed_columns, frame[list(columns)])
             printed = _joined(texts, " / ")
 
         explanation = because
@@ -363,9 +364,11 @@ class Findings:
         if recomputed is None:
             recomputed = sentence["against"].iloc[0]
         if isinstance(recomputed, pd.Series):
-            recomputed = str(recomputed.to_dict())
-        elif isinstance(recomputed, list):
+            recomputed = recomputed.to_dict()
+        # Only single numbers stay numbers.
+        if isinstance(recomputed, list | dict):
             recomputed = str(recomputed)
+
         shown = recomputed if isinstance(recomputed, str) else round(float(recomputed), 4)
 
         tolerance: ArrayLike = ""
@@ -402,8 +405,8 @@ class Findings:
             As in `claim`.
         """
         values = np.asarray(holds)
-        needs_all = needed == "all"
-        is_right = values.all() if needs_all else 2 * values.sum() > values.size
+        n_needed = values.size if needed == "all" else values.size // 2 + 1
+        is_right = values.sum() >= n_needed
         self.claim(name, counted(values), bool(is_right), because)
 
     def left_open(self, name: str, because: str | None = None) -> None:
@@ -489,7 +492,8 @@ class Findings:
         counts = counts.unstack(fill_value=0)
         # A verdict that did not occur becomes a column of NaN, which is dropped.
         gravest_first = counts.reindex(columns=VERDICTS[::-1])
-        return gravest_first.dropna(axis=1, how="all").map(as_shown)
+        occurring = gravest_first.dropna(axis=1, how="all")
+        return occurring.map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
         """Gather the tables of the audit.
@@ -547,25 +551,25 @@ class Findings:
             findings whose check begins with its ``check`` and whose item contains its ``item``;
             findings that no entry covers come last. At most three items are named.
         """
-        left = self.table().query("verdict == 'contradicts'")
+        uncovered = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder).to_dict("records")
         # An empty text is in every check and item, so the last entry covers the rest.
         entries.append({"check": "", "item": "", "changes": "not yet weighed", "why": ""})
         rows = []
 
         for entry in entries:
-            has_check = left["check"].str.startswith(entry["check"])
-            has_item = left["item"].str.contains(entry["item"], regex=False)
-            covered = left[has_check & has_item]
+            has_check = uncovered["check"].str.startswith(entry["check"])
+            has_item = uncovered["item"].str.contains(entry["item"], regex=False)
+            covered = uncovered[has_check & has_item]
             # A contradiction belongs to the first entry that covers it.
-            left = left.drop(covered.index)
+            uncovered = uncovered.drop(covered.index)
             if covered.empty:
                 continue
 
             row = {
                 "paper": self.paper,
                 "check": "; ".join(covered["check"].unique()),
-                "items": _few(covered["place"] + ": " + covered["item"]),
+                "items": _first_few(covered["place"] + ": " + covered["item"]),
                 "findings": len(covered),
                 "changes": entry["changes"],
                 "why": entry["why"],
@@ -576,6 +580,7 @@ class Findings:
 
 
 def _place(place: int | str) -> str:
+    """A place as ``claims.csv`` names it: the number of a table with the word before it."""
     return f"Table {place}" if isinstance(place, int) else place
 
 
@@ -585,7 +590,7 @@ def _joined(cells: pd.DataFrame, separator: str) -> list[str]:
 
 
 def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-    """Column and row of each printed number; a number that is repeated down a column comes once."""
+    """The column and row of each printed number; one that is repeated down a column comes once."""
     # In Table 2 of StereoMap, for example, all groups of a cluster carry the cluster's mean.
     for keys in REPEATED:
         if keys[-1] in table:
@@ -593,13 +598,16 @@ def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
             break
 
     for column in table:
-        if f"{column}_printed" in table:
-            is_printed = table[f"{column}_printed"] != ""
-            for row in table.index[is_printed]:
-                yield column, row
+        # Only columns of numbers have one of printed texts beside them.
+        texts = table.get(f"{column}_printed")
+        if texts is None:
+            continue
+        is_printed = texts != ""
+        for row in table.index[is_printed]:
+            yield column, row
 
 
-def _few(names: pd.Series) -> str:
+def _first_few(names: pd.Series) -> str:
     """The first different names, and how many more there are."""
     different = names.unique()
     text = "; ".join(different[:NAMED])

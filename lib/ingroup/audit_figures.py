@@ -25,12 +25,16 @@ STYLE = {
 WIDTH = 276  # ticks in a line: one GIEBench table of 23 models by 12 columns
 
 _RED = STYLE["contradicts"][0]
-_COUNT = WIDTH + 17  # where the columns of counts end
-_SLIPS = WIDTH + 38
+# Where the columns of counts end, in ticks from the left.
+_X_NUMBERS = WIDTH + 17
+_X_SLIPS = WIDTH + 38
 
 
 class _Line(NamedTuple):
-    """A line of ticks: its height in the figure, its name, its numbers and those of its place."""
+    """A line of ticks: its height in the figure, its name, its numbers and those of its place.
+
+    Only the first line of a place has the place's numbers, which are counted beside it.
+    """
 
     y: float
     label: str
@@ -96,8 +100,8 @@ def printed_numbers(
 
     for study, y in tops.items():
         ax.text(0, y, titles[study], fontweight="bold", va="center")
-    ax.text(_COUNT, 1.0, "numbers", ha="right", **_small())
-    ax.text(_SLIPS, 0.2, "contradict", ha="right", color=_RED, **_small())
+    ax.text(_X_NUMBERS, 1.0, "numbers", ha="right", **_small())
+    ax.text(_X_SLIPS, 0.2, "contradict", ha="right", color=_RED, **_small())
 
     verdicts = numbers.verdict.unique()
     for verdict, (colour, _) in STYLE.items():
@@ -110,7 +114,7 @@ def printed_numbers(
         bbox_to_anchor=(0.5, 0.0),
         handlelength=1,
     )
-    ax.set(xlim=(-95, _SLIPS), ylim=(bottom + 0.6, -0.4))
+    ax.set(xlim=(-95, _X_SLIPS), ylim=(bottom + 0.6, -0.4))
     ax.axis("off")
     return fig
 
@@ -127,7 +131,7 @@ def _lines(
     lines = []
     tops: dict[str, float] = {}
     y = -0.6
-    for (study, place), own in numbers.groupby(["paper", "place"], sort=False):
+    for (study, place), of_place in numbers.groupby(["paper", "place"], sort=False):
         if study not in tops:
             y += 1.6
             tops[study] = y
@@ -135,16 +139,15 @@ def _lines(
         name = names.get((study, place), "phrases and numbers")
         label = f"{name}   {place}"
         # A table that is too wide for a line has one line per column.
-        by_line = "column" if len(own) > WIDTH else "place"
-        is_first = True
-        for column, part in own.groupby(by_line, sort=False):
+        by_line = "column" if len(of_place) > WIDTH else "place"
+        parts = of_place.groupby(by_line, sort=False)
+        for number, (column, part) in enumerate(parts):
             y += 1.0
             # Only the first line has the name and the counts of the place.
-            shown = label if is_first else str(column)
-            counted = own if is_first else None
-            line = _Line(y, shown, part, counted)
+            line = _Line(y, str(column), part, None)
+            if number == 0:
+                line = _Line(y, label, part, of_place)
             lines.append(line)
-            is_first = False
 
     return lines, tops
 
@@ -163,9 +166,9 @@ def _draw_line(ax: Axes, line: _Line) -> None:
         return
 
     n_numbers = len(line.of_place)
-    ax.text(_COUNT, y, n_numbers, ha="right", **_small())
+    ax.text(_X_NUMBERS, y, n_numbers, ha="right", **_small())
 
     is_slip = line.of_place.verdict == "contradicts"
     # A place without a slip shows nothing, not 0.
     slips = is_slip.sum() or ""
-    ax.text(_SLIPS, y, slips, ha="right", color=_RED, fontweight="bold", **_small())
+    ax.text(_X_SLIPS, y, slips, ha="right", color=_RED, fontweight="bold", **_small())

@@ -137,7 +137,7 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
     return bool(eval(claim.rule, names))
 
 
-def listed(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
+def supported(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
     """Select the claims that follow from the tables of a run.
 
     Parameters
@@ -152,18 +152,18 @@ def listed(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
     list of Claim
         Those whose rule is true. A claim whose table or rows are not there is left out.
     """
-    true = []
+    following = []
     for claim in claims:
         file = tables / f"{claim.table}.csv"
         if not file.exists():
             continue
         try:
             if holds(claim, pd.read_csv(file)):
-                true.append(claim)
+                following.append(claim)
         except ValueError:
             # The table lacks the rows that the claim is about.
             continue
-    return true
+    return following
 
 
 def span(values: pd.Series, decimals: int) -> tuple[float, float]:

@@ -103,12 +103,14 @@ def pairs(keys: Sequence[Key], n_models: int) -> list[tuple[str, str, str]]:
         Study, model and other model. Of more than two models, a control is compared only with other
         controls: a planted bias would differ from any real model's.
     """
-    chosen = []
-    for (study, one), (other_study, other) in combinations(keys, 2):
-        is_alike = _is_control(one) == _is_control(other)
-        if study == other_study and (n_models == 2 or is_alike):
-            chosen.append((study, one, other))
-    return chosen
+    compared = []
+    for (study, model), (other_study, other_model) in combinations(keys, 2):
+        if study != other_study:
+            continue
+        are_of_one_kind = _is_control(model) == _is_control(other_model)
+        if n_models == 2 or are_of_one_kind:
+            compared.append((study, model, other_model))
+    return compared
 
 
 def _is_control(entry: str) -> bool:

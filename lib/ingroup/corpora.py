@@ -114,9 +114,10 @@ def instrument(model: str) -> Path:
     entry = INSTRUMENTS[model]
     package = entry["package"]
     name = package.partition("==")[0]
-    # The import name of a package has no hyphen. For a top-level name, find_spec runs no code of
-    # it.
-    spec = importlib.util.find_spec(name.replace("-", "_"))
+    # The name by which a package is imported has no hyphen.
+    import_name = name.replace("-", "_")
+    # For a package that is inside no other, find_spec runs none of its code.
+    spec = importlib.util.find_spec(import_name)
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
 
@@ -256,12 +257,15 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{corpus}: {len(fetched)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
             sentence = str(problem)
-            is_lacking = _lacks(mirror, corpus)
-            if is_lacking:
+            has_failed = True
+            # Not every mirror has every corpus, and not every run needs it.
+            if _lacks(mirror, corpus):
                 sentence = f"The mirror {str(mirror)!r} lacks it; {entry.needed_by} needs it."
-            if not is_lacking or _is_needed(corpus):
-                status = 1
+                has_failed = _is_needed(corpus)
+
             print(f"{corpus}: {sentence}", file=sys.stderr)
+            if has_failed:
+                status = 1
 
     return status
 
@@ -283,8 +287,8 @@ def _is_needed(corpus: str) -> bool:
     if not profile.exists():
         return False
 
-    of_notebooks = yaml.safe_load(profile.read_text("utf8")).values()
-    return any(values.get(parameter) == corpus for values in of_notebooks)
+    by_notebook = yaml.safe_load(profile.read_text("utf8"))
+    return any(values.get(parameter) == corpus for values in by_notebook.values())
 
 
 if __name__ == "__main__":

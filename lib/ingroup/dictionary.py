@@ -207,9 +207,10 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
         column = table[name + _DIRECTION]
         check(file, column, column.isin(list(_DIRECTIONS)), "-1, 0, 1 or NA")
 
-    # A dimension without directions gets a column of NA, so that both tables have the same shape.
     membership = table[[name + _MEMBER for name in dimensions]]
-    directions = table.reindex(columns=[name + _DIRECTION for name in dimensions], fill_value="NA")
+    # A dimension without directions gets a column of NA, so that both tables have the same shape.
+    direction_columns = [name + _DIRECTION for name in dimensions]
+    directions = table.reindex(columns=direction_columns, fill_value="NA")
     return _lexicon(
         table[WORD],
         membership.set_axis(dimensions, axis=1),
@@ -220,7 +221,8 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
 
 def _names_before(suffix: str, table: pd.DataFrame) -> list[str]:
     """Names of dimensions: of the columns with this suffix, what precedes it."""
-    columns = table.columns[table.columns.str.endswith(suffix)]
+    has_suffix = table.columns.str.endswith(suffix)
+    columns = table.columns[has_suffix]
     return columns.str.removesuffix(suffix).to_list()
 
 
@@ -231,13 +233,15 @@ def _lexicon(
     members = membership == "1"
     directions = direction.replace(_DIRECTIONS).astype(float)
     has_direction = directions.notna()
+    # A table of the same shape that is False everywhere.
+    nowhere = members & False
     # In a dimension that has no directions at all, no member lacks one.
     masks = {
         "member without a direction": members & ~has_direction & has_direction.any(),
         "membership -1": membership == "-1",
         "direction without membership": has_direction & (membership == "0"),
         # A file without lemmas has no conflicts.
-        "conflicting lemma": members & False,
+        "conflicting lemma": nowhere,
     }
     if lemmas is not None:
         masks["conflicting lemma"] = _conflicts(members, directions, lemmas)
@@ -245,10 +249,10 @@ def _lexicon(
     # stack() makes one row for each pair of line and dimension.
     cells = pd.DataFrame({"membership": membership.stack(), "direction": direction.stack()})
     odd_cells = {}
-    is_odd = members & False
+    is_odd = nowhere
     for oddity, mask in masks.items():
         odd_cells[oddity] = cells[mask.stack()]
-        is_odd |= mask
+        is_odd = is_odd | mask
 
     oddities = pd.concat(odd_cells, names=["oddity", "line", "dimension"]).reset_index()
     # This is an array, because a Series would be aligned by the lines of the file.
@@ -397,8 +401,12 @@ def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _I
 
 def _find_exact(keyword: str, index: _Index) -> str | None:
     """Rule 1: the keyword is a word, whatever the marks around it."""
+    # A word of the dictionary may have such marks itself.
+    if keyword in index.exact:
+        return index.exact[keyword]
+
     bare = keyword.strip(_OUTER)
-    return index.exact.get(keyword, index.exact.get(bare))
+    return index.exact.get(bare)
 
 
 def _find_joined(keyword: str, index: _Index) -> str | None:
@@ -560,12 +568,12 @@ def _apply(
     return None, None
 
 
-def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
+def coverage(lookups: pd.DataFrame, by: str) -> pd.DataFrame:
     """Compute the share of keywords that have a word after each step, as in Table 15.
 
     Parameters
     ----------
-    found : DataFrame
+    lookups : DataFrame
         A table of `find` with a column `by`.
     by : str
         The column whose values are counted apart, e.g. ``model``.
@@ -578,17 +586,18 @@ def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
         before; ``n`` keywords.
     """
     # The code of a keyword without a word is -1.
-    step_numbers = pd.Categorical(found.step, STEPS).codes
+    step_numbers = pd.Categorical(lookups.step, STEPS).codes
     has_word = step_numbers >= 0
     by_stage = {}
     for number, stage in enumerate(STEPS):
         by_stage[stage] = has_word & (step_numbers <= number)
 
-    reached = pd.DataFrame(by_stage, found.index)
-    groups = reached.groupby(found[by], sort=False)
+    # Whether each keyword has a word by each stage.
+    reached = pd.DataFrame(by_stage, lookups.index)
+    groups = reached.groupby(lookups[by], sort=False)
     percent = 100 * groups.mean()
     rows = percent.assign(n=groups.size()).reset_index()
-    # melt makes one row per value of `by` and stage.
+    # melt makes one row for each value of `by` and each stage.
     rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
 
     stage_numbers = rows.stage.map(STEPS.index)

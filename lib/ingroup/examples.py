@@ -1,5 +1,6 @@
 """Examples behind the counts: trials without an answer, and those of the extreme cells."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -30,7 +31,7 @@ class Kind(NamedTuple):
     filter: str
 
 
-def unlike(job: Job) -> Iterator[tuple[Kind, int]]:
+def unusual_replies(job: Job) -> Iterator[tuple[Kind, int]]:
     """Find trials whose reply has no answer, or another by the released parsing rule.
 
     Parameters
@@ -56,7 +57,7 @@ def unlike(job: Job) -> Iterator[tuple[Kind, int]]:
             yield by_released_rule, trial
 
 
-def ends(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]:
+def extreme_cells(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]:
     """Find the lowest and the highest cell of a job in a study's matrix.
 
     Parameters
@@ -64,22 +65,22 @@ def ends(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]:
     matrix : DataFrame
         ``model``, labels of jobs, and ``z``, one row per cell.
     job : Job
-        Its model and labels say which cells are its own.
+        Its model and labels say which cells it filled.
 
     Returns
     -------
     list of tuple
         "lowest" and "highest" with the row of each cell. Empty where no cell has a number.
     """
-    is_own = matrix.model == job.model
+    is_of_job = matrix.model == job.model
     for name, value in job.labels.items():
         # A matrix has only those labels of jobs that tell its cells apart.
         if name in matrix:
-            is_own &= matrix[name] == value
+            is_of_job &= matrix[name] == value
 
     # The sort is stable, so that of equal cells the same two are named on every machine.
     has_number = matrix.z.notna()
-    cells = matrix[is_own & has_number]
+    cells = matrix[is_of_job & has_number]
     ordered = cells.sort_values("z", kind="stable")
     if ordered.empty:
         return []
@@ -92,7 +93,7 @@ def ends(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]:
     ]
 
 
-def extremes(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
+def extreme_trials(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
     """Find the trials of the lowest and the highest cell of a study's matrix.
 
     Parameters
@@ -100,7 +101,7 @@ def extremes(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
     job : Job
         A job of one block.
     matrix : DataFrame
-        That of `ends`, with ``mean`` and the factors that name a cell.
+        That of `extreme_cells`, with ``mean`` and the factors that name a cell.
 
     Yields
     ------
@@ -109,19 +110,20 @@ def extremes(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]:
     """
     (block,) = job.design.blocks
     keys = [name for name in block.factors if name in matrix]
-    for which, cell in ends(matrix, job):
+    for which, cell in extreme_cells(matrix, job):
+        # The cell fixes the level of its factors and leaves the others free.
         levels = dict(block.factors)
-        tests = []
+        conditions = []
         for key in keys:
             level = cell[key]
             levels[key] = [level]
-            tests.append(f'metadata.{key} == "{level}"')
+            conditions.append(f'metadata.{key} == "{level}"')
 
         named = " of ".join(cell[keys])
         mean = cell["mean"]
         kind = Kind(
             name=f"the {which} cell, {named}, mean {mean:.1f}",
-            filter=" and ".join(tests),
+            filter=" and ".join(conditions),
         )
         # All combinations of the other factors were asked about this cell.
         for combination in product(*levels.values()):
@@ -145,7 +147,7 @@ def excerpt(trials: Sequence[tuple[Job, int]]) -> Iterator[dict[str, Any]]:
         most `SHOWN` trials, evenly through all.
     """
     # The step is rounded up, so that at most SHOWN trials are taken.
-    step = -(-len(trials) // SHOWN)
+    step = math.ceil(len(trials) / SHOWN)
     for number, (job, trial) in enumerate(trials[::step], start=1):
         store = stored(job)
         rows = store.read(trial, trial + 1, ["text", "reasoning"])
@@ -186,26 +188,27 @@ def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
         trials_by_kind.setdefault(key, []).append((job, trial))
 
     for (model, kind), trials in trials_by_kind.items():
-        about = {
+        of_kind = {
             "model": model,
             "kind": kind.name,
             "filter": kind.filter,
             "trials": len(trials),
         }
         for example in excerpt(trials):
-            yield {**about, **example}
+            yield {**of_kind, **example}
 
 
 def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]:
     """Each trial of a kind, in every job and then in the matrix of one job of each model."""
     in_text = []
     for job in jobs:
-        if job.settled and not job.over_choices and len(job.design) <= LARGEST:
+        is_small = len(job.design) <= LARGEST
+        if job.settled and not job.over_choices and is_small:
             in_text.append(job)
 
     answered = answered_jobs(in_text)
     for job in answered:
-        for kind, trial in unlike(job):
+        for kind, trial in unusual_replies(job):
             yield job, kind, trial
 
     if not (tables / "matrix.csv").exists():
@@ -219,6 +222,7 @@ def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]
         # The jobs come backwards, so a model's first one replaces its others.
         if job.model not in scored_models:
             first_jobs[job.model] = job
+
     for job in first_jobs.values():
-        for kind, trial in extremes(job, matrix):
+        for kind, trial in extreme_trials(job, matrix):
             yield job, kind, trial

@@ -106,12 +106,16 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     # Without a path that counts, an option has no share.
     with_shares = with_shares[with_shares.counted > 0]
 
-    by_choice = with_shares.groupby([*_A_CLAIM, "choice"], sort=False).share
-    table = by_choice.agg(share_from="min", share_to="max").reset_index()
+    by_choice = with_shares.groupby([*_A_CLAIM, "choice"], sort=False)
+    table = by_choice.share.agg(share_from="min", share_to="max")
+    table = table.reset_index()
     table["apart"] = table.share_to - table.share_from
-    table = table[table.apart > 0].sort_values("apart", ascending=False, kind="stable")
+
+    changing = table[table.apart > 0]
+    largest_first = changing.sort_values("apart", ascending=False, kind="stable")
     # The rows are sorted, so the first of each claim has the choice that changes most.
-    return table.drop_duplicates(_A_CLAIM).drop(columns="apart")
+    of_claims = largest_first.drop_duplicates(_A_CLAIM)
+    return of_claims.drop(columns="apart")
 
 
 def decided_by(claims: pd.DataFrame) -> str:
@@ -134,8 +138,11 @@ def decided_by(claims: pd.DataFrame) -> str:
             deciding_choices.append(row.choice)
 
     counts = pd.Series(deciding_choices, dtype=object).value_counts()
-    of_most_claims = counts[counts > len(claims) / 2]
-    return "" if of_most_claims.empty else str(of_most_claims.index[0])
+    decides_most = counts > len(claims) / 2
+    if not decides_most.any():
+        return ""
+    # Only one choice can decide more than half, and value_counts puts it first.
+    return str(counts.index[0])
 
 
 def on_paper(claims: pd.DataFrame) -> str:
@@ -177,15 +184,21 @@ def by_claim(folder: Path) -> pd.DataFrame:
     if not (folder / "multiverse_shares.csv").exists():
         return pd.DataFrame()
 
-    table = _with_headlines(_shares_and_reasons(folder))
+    shares = _shares_and_reasons(folder)
+    table = _with_headlines(shares)
     # The merges keep the rows in the order of the file, whose first line names the columns.
-    table["source"] = "multiverse_shares.csv, line " + (table.index + 2).astype(str)
+    line = table.index + 2
+    table["source"] = "multiverse_shares.csv, line " + line.astype(str)
+
     verdicts = multiverse.verdicts(table, table.way)
-    table = table.join(verdicts).drop(columns=["table", "number", "rows"])
+    table = table.join(verdicts)
+    # These three say where the paper prints the number, which is in the table already.
+    table = table.drop(columns=["table", "number", "rows"])
 
     options = read_table(folder, "multiverse_options")
     ways = table[[*_A_CLAIM, "way"]]
-    choices = deciding(options.merge(ways, on=_A_CLAIM))
+    options = options.merge(ways, on=_A_CLAIM)
+    choices = deciding(options)
     return table.merge(choices, "left", on=_A_CLAIM)
 
 
@@ -197,8 +210,11 @@ def _shares_and_reasons(folder: Path) -> pd.DataFrame:
     reasons_of_studies = []
     for study in shares.study.unique():
         paths_walked = read_table(folder, f"multiverse_{study}")
-        reasons_of_studies.append(reasons(paths_walked).assign(study=study))
-    return shares.merge(pd.concat(reasons_of_studies), on=_A_CLAIM)
+        of_study = reasons(paths_walked)
+        reasons_of_studies.append(of_study.assign(study=study))
+
+    all_reasons = pd.concat(reasons_of_studies)
+    return shares.merge(all_reasons, on=_A_CLAIM)
 
 
 def _with_headlines(table: pd.DataFrame) -> pd.DataFrame:
@@ -207,13 +223,15 @@ def _with_headlines(table: pd.DataFrame) -> pd.DataFrame:
     headlines = headlines.rename(columns={"paper": "study"})
     table = table.merge(headlines, "left", on=["study", "claim"])
     # A claim without an entry in headlines.csv keeps its own name, and no number is printed of it.
-    table["name"] = table.name.fillna(table.claim.str.replace("_", " "))
+    own_name = table.claim.str.replace("_", " ")
+    table["name"] = table.name.fillna(own_name)
     table["way"] = table.way.fillna("above")
 
     printed = []
     for row in table.itertuples():
-        has_printed = pd.notna(row.table)
-        numbers = printed_range(row.study, row.table, row.rows, row.number) if has_printed else ""
+        numbers = ""
+        if pd.notna(row.table):
+            numbers = printed_range(row.study, row.table, row.rows, row.number)
         printed.append(numbers)
     return table.assign(printed=printed)
 
@@ -238,11 +256,12 @@ def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:
         model=claims.model.map(models.label),
         cell=claims.verdict + share.where(has_share, ""),
     )
-    wide = cells.pivot(index=["study", "name"], columns="model", values="cell")
-
+    keys = ["study", "name"]
+    wide = cells.pivot(index=keys, columns="model", values="cell")
     # `pivot` has sorted the claims, so they get their order back.
-    in_order = pd.MultiIndex.from_frame(claims[["study", "name"]].drop_duplicates())
-    return wide.loc[in_order].fillna("not asked").reset_index()
+    in_order = claims[keys].drop_duplicates()
+    wide = wide.loc[pd.MultiIndex.from_frame(in_order)]
+    return wide.fillna("not asked").reset_index()
 
 
 def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
@@ -261,8 +280,13 @@ def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
         A sentence.
     """
     changing = table[table.changes == "a claim"]
-    named = [f"{titles[row.paper]}, {row.items}" for row in changing.itertuples()]
-    return f"{len(changing)} slips of the papers change a claim: {'; '.join(named)}."
+    named = []
+    for row in changing.itertuples():
+        title = titles[row.paper]
+        named.append(f"{title}, {row.items}")
+
+    listed = "; ".join(named)
+    return f"{len(changing)} slips of the papers change a claim: {listed}."
 
 
 def of_model(model: str, verdicts: pd.Series) -> str:
@@ -281,7 +305,11 @@ def of_model(model: str, verdicts: pd.Series) -> str:
         A sentence; the most frequent verdict comes first.
     """
     kind = _IN_A_SENTENCE[role(model)]
-    counts = verdicts.value_counts()
-    listed = ", ".join(f"{verdict} {number}" for verdict, number in counts.items())
+    parts = []
+    for verdict, number in verdicts.value_counts().items():
+        parts.append(f"{verdict} {number}")
+
+    listed = ", ".join(parts)
+    name = models.label(model)
     n = len(verdicts)
-    return f"{models.label(model)} ({kind}), of {n} sentences of the papers: {listed}."
+    return f"{name} ({kind}), of {n} sentences of the papers: {listed}."

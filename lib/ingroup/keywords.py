@@ -112,34 +112,38 @@ def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
 def _prepare_as_released(text: str, groups: Iterable[str]) -> str:
     """A text as the released code prepares it."""
     names = {name.lower() for name in groups}
-    kept = []
+    words = []
 
     for token in text.split(" "):
-        word = re.sub(r"[^\w\s]", "", token.lower())
-        # A token may hold a line's end, which \s keeps and strip removes.
-        word = "they" if word in names else word.strip()
+        bare = re.sub(r"[^\w\s]", "", token.lower())
+        # A token may hold a line's end, which \s keeps and strip removes. Names are compared
+        # before it is removed.
+        word = "they" if bare in names else bare.strip()
         if word not in stop_words():
-            kept.append(word)
+            words.append(word)
 
-    return " ".join(kept)
+    return " ".join(words)
 
 
 @cache
 def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
-    """A pattern of any of the names in lower case, the longest that fits; of none without names."""
-    parts = []
+    """A pattern that fits any of the names in lower case, the longest first; or fits nothing."""
+    words_of_names = []
     for name in names:
         bare = name.strip().lower()
         if bare:
-            parts.append(re.split(r"[\s-]+", bare))
-    if not parts:
+            words_of_names.append(re.split(r"[\s-]+", bare))
+    if not words_of_names:
         # This pattern fits nowhere.
         return re.compile(r"(?!)")
 
-    # A pattern takes its first alternative that fits, so the longest names come first.
-    parts.sort(key=lambda words: (-len("".join(words)), words))
-    patterns = [r"[\s-]*".join(map(re.escape, words)) for words in parts]
-    either = "|".join(patterns)
+    # A pattern takes its first alternative that fits, so the longest names come first. Names of one
+    # length are in the order of the alphabet, because a set has none.
+    words_of_names.sort(key=lambda words: (-len("".join(words)), words))
+    alternatives = []
+    for words in words_of_names:
+        alternatives.append(r"[\s-]*".join(map(re.escape, words)))
+    either = "|".join(alternatives)
     return re.compile(rf"(?<!\w)(?:{either})(?!\w)")
 
 
@@ -289,13 +293,13 @@ def _nearest(
 
 
 def scores(
-    found: pd.DataFrame, lexicon: Lexicon, by: str = "group", within: str | None = None
+    lookups: pd.DataFrame, lexicon: Lexicon, by: str = "group", within: str | None = None
 ) -> pd.DataFrame:
     r"""Score what the keywords of a group say of each dimension; repeated keywords count again.
 
     Parameters
     ----------
-    found : DataFrame
+    lookups : DataFrame
         A table of `find` with ``word``, `by` and `within`.
     lexicon : Lexicon
         The dictionary that `find` was given.
@@ -322,7 +326,7 @@ def scores(
     groups, share and score are the means over its groups: no group counts more for having more
     keywords.
     """
-    rows = found.dropna(subset=["word"])
+    rows = lookups.dropna(subset=["word"])
     # These are arrays, because the rows of a word repeat: labels would not tell them apart.
     units = [rows[by].to_numpy()]
     if within is not None:
@@ -337,7 +341,7 @@ def scores(
 
     share = _mean_of_means(member.loc[rows.word], units)
     score = _mean_of_means(signed.loc[rows.word], units)
-    return _table(found, rows, by, share, score)
+    return _table(lookups, rows, by, share, score)
 
 
 def _mean_of_means(cells: pd.DataFrame, units: list[np.ndarray]) -> pd.DataFrame:
@@ -347,12 +351,12 @@ def _mean_of_means(cells: pd.DataFrame, units: list[np.ndarray]) -> pd.DataFrame
     return by_first_key.agg(lambda values: sum(values) / len(values))
 
 
-def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
+def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
     """Score as the released code does: each distinct keyword of a cluster counts once.
 
     Parameters
     ----------
-    found : DataFrame
+    lookups : DataFrame
         A table of `find` with ``keyword`` and `by`.
     lexicon : Lexicon
         The dictionary.
@@ -378,10 +382,10 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
     The released script calls WordNet to make nouns singular, but lacks its import and fails there.
     This function leaves that step out.
     """
-    keywords = found.keyword.str.strip().str.lower()
+    keywords = lookups.keyword.str.strip().str.lower()
     has_space = keywords.str.contains(" ")
     is_listed = keywords.isin(lexicon.words)
-    rows = pd.DataFrame({by: found[by], "word": keywords})
+    rows = pd.DataFrame({by: lookups[by], "word": keywords})
     rows = rows[is_listed & ~has_space]
     rows = rows.drop_duplicates()
 
@@ -402,20 +406,20 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
     n_pairs = n_pairs.where(n_pairs > 0)
     share = pairs.div(n_pairs, axis=0)
     score = total.div(n_pairs, axis=0)
-    return _table(found, rows, by, share, score)
+    return _table(lookups, rows, by, share, score)
 
 
 def _table(
-    found: pd.DataFrame,
+    lookups: pd.DataFrame,
     rows: pd.DataFrame,
     by: str,
     share: pd.DataFrame,
     score: pd.DataFrame,
 ) -> pd.DataFrame:
-    """One row for each group of `found` and dimension; `rows` are its keywords with a word."""
+    """One row for each group of `lookups` and dimension; `rows` are its keywords with a word."""
     # A group without any word keeps its rows, which are missing throughout; the new stack keeps
     # missing cells.
-    groups = pd.Index(found[by].dropna().unique(), name=by)
+    groups = pd.Index(lookups[by].dropna().unique(), name=by)
     long_share = share.reindex(groups).stack(future_stack=True)
     long_score = score.reindex(groups).stack(future_stack=True)
     columns = {
@@ -453,8 +457,8 @@ def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     groups = rows[by]
 
     # Scores that differ only by rounding are a tie.
-    size = rows.score.abs().round(9)
-    rank = size.groupby(groups).rank("first", ascending=False)
+    magnitude = rows.score.abs().round(9)
+    rank = magnitude.groupby(groups).rank("first", ascending=False)
     rank = rank.astype(int)
     sign = np.sign(rows.score)
     sign = sign.map({1: "+", -1: "-", 0: "0"})

@@ -256,24 +256,31 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int, n_parts: int) -> str
         tabular = _tabular(tier, layout)
         tabulars.append(SCALED % {"tabular": tabular})
 
-    label = f"tab:{layout.study}:{layout.number or layout.name}"
-    if layout.parts == 1:
-        # A model may be the path of a folder; then its label has the folder's name alone.
-        is_place = os.path.isabs(names[0])
-        name = os.path.basename(names[0].rstrip("/")) if is_place else names[0]
-        model = re.sub(r"[^A-Za-z0-9_.-]", "-", name)
-        label = f"{label}:{model}"
-    elif number > 1:
-        label = f"{label}:{number}"
-
     return FLOAT % {
         "place": PLACES[layout.width],
         "packages": ", ".join(PACKAGES),
         "environment": ENVIRONMENTS[layout.width],
         "tabulars": BETWEEN_TIERS.join(tabulars),
         "caption": _caption(rows, layout, names, n_parts),
-        "label": label,
+        "label": _label(layout, names, number),
     }
+
+
+def _label(layout: Layout, names: list[str], number: int) -> str:
+    """The label of a float, by which a text refers to it; each part of a table has its own."""
+    of_table = f"tab:{layout.study}:{layout.number or layout.name}"
+    if layout.parts == 1:
+        # The part has one model.
+        model = names[0]
+        # A model may be the path of a folder; then its label has the folder's name alone.
+        if os.path.isabs(model):
+            model = os.path.basename(model.rstrip("/"))
+        name = re.sub(r"[^A-Za-z0-9_.-]", "-", model)
+        return f"{of_table}:{name}"
+
+    if number > 1:
+        return f"{of_table}:{number}"
+    return of_table
 
 
 def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int) -> str:
@@ -324,7 +331,7 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     # unstack sorts both axes, so their orders are set again.
     wide = wide.reindex(index=row_order, columns=column_order)
     wide = wide.fillna(layout.missing)
-    return _written(wide, layout)
+    return _as_tabular(wide, layout)
 
 
 def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -442,7 +449,8 @@ def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
     """The label of each value, or the value itself if it has no label; "" if it is missing."""
     names = []
     for value in values:
-        names.append(labels.get(value, escape(value)))
+        escaped = escape(value)
+        names.append(labels.get(value, escaped))
     return pd.Series(names, values.index).mask(values.isna(), "")
 
 
@@ -480,8 +488,8 @@ def _ordered(
     return different.set_index(keys).index
 
 
-def _written(wide: pd.DataFrame, layout: Layout) -> str:
-    """A table of texts as a tabular."""
+def _as_tabular(wide: pd.DataFrame, layout: Layout) -> str:
+    """A table of texts, one for each row and column that is printed, as a tabular of LaTeX."""
     row_heads = _row_heads(wide, layout)
     columns = wide.columns.to_frame(index=False)
     if layout.heading:
@@ -492,7 +500,8 @@ def _written(wide: pd.DataFrame, layout: Layout) -> str:
     blanks = [""] * (n_levels - 1)
     heads = [(head, *blanks) for head in layout.rows]
     heads += columns.itertuples(index=False, name=None)
-    table = pd.concat([row_heads, wide.reset_index(drop=True)], axis=1)
+    cells = wide.reset_index(drop=True)
+    table = pd.concat([row_heads, cells], axis=1)
     table.columns = pd.MultiIndex.from_tuples(heads)
     # to_latex would write the heads of a single level as tuples.
     if n_levels == 1:

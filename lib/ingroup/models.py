@@ -52,7 +52,7 @@ _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 _TAIL = rf"-(latest|preview|{_MARK})$"
 TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
-READ = {".json", ".jinja", TENSORS, ".model", ".txt"}
+READ_SUFFIXES = {".json", ".jinja", TENSORS, ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
 # What a cell of a column has to be, as a pattern and in words.
@@ -143,7 +143,8 @@ def registry(file: Path | None = None) -> Registry:
                 continue
             key = text.lower()
             # Names of all three kinds share one dict, because no text may mean two models.
-            if known.setdefault(key, model) != model:
+            first_meant = known.setdefault(key, model)
+            if first_meant != model:
                 expected = "the same facts in all rows of a model, and no id of another"
                 raise wrong(at(file, line), f"{text!r} with other facts above", expected, column)
             by_column[column][key] = model
@@ -272,29 +273,29 @@ def checkpoint(text: str) -> str:
     if tail is None or name in registry().ids:
         return ""
 
-    # These are the marks of the checkpoints that the paper asked.
-    papers = set(_marks(model.hub_id))
+    marks_of_paper = set(_marks(model.hub_id))
     for model_id in model.ids:
-        papers.update(_marks(model_id))
-    if _share_one(_marks(name), papers):
+        marks_of_paper.update(_marks(model_id))
+    if _share_one(_marks(name), marks_of_paper):
         return ""
 
     relation = "may be another"
     # Without a mark or an id at the hub, nothing tells how the two checkpoints relate.
-    if papers or model.hub_id:
-        relation = _relation(tail[1], papers)
+    if marks_of_paper or model.hub_id:
+        relation = _relation(tail[1], marks_of_paper)
     as_spelt = text.strip().rstrip("/").split("/")[-1]
     return f"{as_spelt} {relation} checkpoint than the paper's: {_CAUTION}"
 
 
-def _relation(tail: str, papers: Collection[str]) -> str:
+def _relation(tail: str, marks_of_paper: Collection[str]) -> str:
     """How the checkpoint that a tail names relates to the paper's checkpoints, which are others."""
     version = tail.replace("-", "")
     if not version.isdigit():
         # An alias such as -latest moves from one checkpoint to the next.
         return "may be another"
 
-    dates = sorted(mark for mark in papers if len(mark) == 8)
+    # A mark of eight digits is a whole date, which sorts as a text.
+    dates = sorted(mark for mark in marks_of_paper if len(mark) == 8)
     if len(version) < 8 or not dates:
         # Without a year on both sides nothing says which is later.
         return "is another"
@@ -407,8 +408,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     -------
     tuple of str
         The name, and one of `ENGINES`. A name without an engine has the first of these: "stored" if
-        the registry says so; `engine`; "inspect" if the name begins with a :func:`provider`; the
-        registry's engine; transformers for a model that is in no row.
+        the registry says so and the name begins with no :func:`provider`; `engine`; "inspect" if
+        the name begins with one; the registry's engine; transformers for a model that is in no row.
 
     Raises
     ------
@@ -433,12 +434,15 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
 def _usual_engine(name: str, engine: str) -> str:
     """The engine of a name that names none; see `split`."""
     model = find(name)
-    usual = model.engine if model else ENGINES[0]
-    if provider(name):
-        usual = "inspect"
-    if engine and usual != STORED:
+    registered = model.engine if model else ENGINES[0]
+    is_served = provider(name) != ""
+
+    # Stored answers are those of the weights, and a provider may serve others under the name.
+    if registered == STORED and not is_served:
+        return STORED
+    if engine:
         return engine
-    return usual
+    return "inspect" if is_served else registered
 
 
 class Asked(NamedTuple):
@@ -494,6 +498,7 @@ def asked(parameters: Mapping[str, Any]) -> list[Asked]:
         name, engine = split(text, parameters["ENGINE"])
         model = find(name)
         usual_reading = model.reading if model else "free"
+
         entry = Asked(
             name=name,
             engine=engine,
@@ -531,21 +536,25 @@ def recordings(text: str, name: str) -> str:
     places = []
     for part in parts:
         named, mark, place = part.partition("=")
-        if mark and _is(name, named):
+        if mark and _is_same_model(name, named):
             places.append(place.strip())
 
     if len(places) > 1:
         raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
     if places:
         return places[0]
+    if len(parts) != 1:
+        return ""
+
     # A single place may hold an equals sign itself ("results/temperature=0"). Where a model of the
     # registry stands before the sign, the answers are that model's.
     named, mark, _ = text.partition("=")
-    names_another = mark and find(named.strip()) is not None
-    return text.strip() if len(parts) == 1 and not names_another else ""
+    if mark and find(named.strip()) is not None:
+        return ""
+    return text.strip()
 
 
-def _is(name: str, other: str) -> bool:
+def _is_same_model(name: str, other: str) -> bool:
     """Whether two texts name one model."""
     if name == other.strip():
         return True
@@ -584,11 +593,11 @@ def files(folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        Files with a suffix of `READ`.
+        Files with a suffix of `READ_SUFFIXES`.
     """
     readable = []
     for file in sorted(folder.rglob("*")):
-        if file.suffix in READ and file.is_file():
+        if file.suffix in READ_SUFFIXES and file.is_file():
             readable.append(file)
     return readable
 
@@ -643,7 +652,7 @@ def how_to_ask(model: str) -> str:
     return f"make model, then MODELS={model}@transformers"
 
 
-def here() -> list[str]:
+def local_models() -> list[str]:
     """List the models whose files are in ``data/models``, or can be made.
 
     Returns
@@ -657,7 +666,7 @@ def here() -> list[str]:
     return sorted(names)
 
 
-def is_there(model: str) -> bool:
+def can_be_loaded(model: str) -> bool:
     """Tell whether a model can be loaded: its files are here, or it has a name on the hub.
 
     Parameters
@@ -745,18 +754,20 @@ def without_place(text: str) -> str:
         so no two folders of a run end in the same part.
     """
     name, mark, engine = text.rpartition("@")
+    ending = f"{mark}{engine}"
     # What stands behind this @ is no engine, so the @ is part of the name.
     if engine not in ENGINES:
-        name, mark, engine = text, "", ""
+        name = text
+        ending = ""
 
     # An absolute path is a folder even if it is not there, as in another machine's table.
     if os.path.isabs(name) or os.path.isdir(name):
         name = os.path.basename(os.path.normpath(name))
-    return f"{name}{mark}{engine}"
+    return f"{name}{ending}"
 
 
-def answers_of(model: str) -> str:
-    """Name a model as the folder of its answers does.
+def answer_folder(model: str) -> str:
+    """Name the folder of a model's answers.
 
     Parameters
     ----------

@@ -32,8 +32,7 @@ ENDED = {
     CUT: "the reply ended before its answer: a larger MAX_TOKENS asks again",
 }
 
-
-SHOWN_PARTS = 3  # of what a model lacks
+SHOWN_PARTS = 3  # parts of a study that are named, of those that a model lacks
 
 
 def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -> dict[str, Any]:
@@ -89,11 +88,12 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
         For a run of an earlier version, whose parameters have other names.
     """
     file = paths.executed(notebook, run)
-    started = paths.started(notebook, run)
-    if not file.exists() and started.exists():
-        return json.loads(started.read_text("utf8"))["parameters"]
     if not file.exists():
-        return None
+        # A copy that was started in JupyterLab has no executed notebook.
+        started = paths.started(notebook, run)
+        if not started.exists():
+            return None
+        return json.loads(started.read_text("utf8"))["parameters"]
 
     metadata = json.loads(file.read_text("utf8"))["metadata"]
     parameters = metadata.get("papermill", {}).get("parameters")
@@ -362,15 +362,18 @@ def left_out(planned: Sequence[Job], asked: Sequence[Job]) -> HTML:
     HTML
         Empty where no model lacks an answer that the study analyses.
     """
-    wanted = rated(planned)
+    jobs_of: dict[str, list[Job]] = {}
+    for job in rated(planned):
+        jobs_of.setdefault(job.model, []).append(job)
+
     lines = []
     lacking_models = []
-    for model in dict.fromkeys(job.model for job in wanted):
-        of_model = [job for job in wanted if job.model == model]
+    for model, of_model in jobs_of.items():
         lacking = [job for job in of_model if job not in asked]
         if lacking:
             lines.append(_lacking_line(model, lacking, len(of_model)))
             lacking_models.append(model)
+
     if not lines:
         return HTML("")
 
@@ -381,25 +384,36 @@ def left_out(planned: Sequence[Job], asked: Sequence[Job]) -> HTML:
 
 def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
     """Name a model and the parts that it lacks, as an item of a list in HTML."""
-    parts = list(dict.fromkeys(" ".join(map(str, job.labels.values())) for job in lacking))
-    what = "; ".join(parts[:SHOWN_PARTS])
-    if len(lacking) == n_wanted:
-        what = "all parts"
-    elif len(parts) > SHOWN_PARTS:
-        what = f"{what} and {len(parts) - SHOWN_PARTS} more parts"
+    parts = []
+    for job in lacking:
+        part = " ".join(map(str, job.labels.values()))
+        if part not in parts:
+            parts.append(part)
 
-    return f"<li><b>{escape(models.label(model))}</b>: {escape(what)}</li>"
+    listed = "; ".join(parts[:SHOWN_PARTS])
+    n_more = len(parts) - SHOWN_PARTS
+    if len(lacking) == n_wanted:
+        listed = "all parts"
+    elif n_more > 0:
+        listed = f"{listed} and {n_more} more parts"
+
+    name = escape(models.label(model))
+    return f"<li><b>{name}</b>: {escape(listed)}</li>"
 
 
 def _remedy(lacking_models: Sequence[str]) -> str:
     """How to ask these models, in a cell and on the command line, in HTML; "" where none can be."""
     carried = models.carried()
-    asked_live = [f"{model}@transformers" for model in lacking_models if model in carried]
-    if not asked_live:
+    entries = [f"{model}@transformers" for model in lacking_models if model in carried]
+    if not entries:
         return ""
-    in_cell = json.dumps(asked_live)
-    on_command_line = ";".join(asked_live)
-    gigabytes = sum(about["megabytes"] for about in carried.values()) / 1000
+
+    in_cell = json.dumps(entries)
+    on_command_line = ";".join(entries)
+    # `make model` fetches all of them, whichever are lacking.
+    megabytes = sum(package["megabytes"] for package in carried.values())
+    gigabytes = megabytes / 1000
+
     return (
         "<p>To ask now: run <code>make model</code> in a terminal "
         f"(it fetches {gigabytes:.1f} GB). Then write <code>MODELS = {escape(in_cell)}</code> in "
@@ -514,11 +528,7 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
         if not job.over_choices:
             continue
 
-        masses = []
-        for part in parts(stored(job), columns=["mass"]):
-            # A reply may consist of several answers, so it has a list of masses.
-            masses.append(part.mass.list.flatten())
-        mass = pd.concat(masses).astype(float)
+        mass = _masses(job)
         row = {
             "model": job.model,
             **job.labels,
@@ -536,8 +546,9 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
 
     table = pd.DataFrame(rows)
     out.write(table, "option_mass")
-    low = table[table["below half %"] > 0]
-    shares = low.groupby("model", sort=False)["below half %"].mean()
+    has_low = table["below half %"] > 0
+    by_model = table[has_low].groupby("model", sort=False)
+    shares = by_model["below half %"].mean()
     for model, share in shares.items():
         print(
             f"Warning: {share:.0f} % of {models.label(model)}'s scored answers hold less than half "
@@ -545,8 +556,18 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
         )
 
     # The last three columns are the mean, the least and the percentage.
+    measures = table.columns[-3:]
     style = table.style.hide().format(escape="html")
-    return style.format(precision=3, subset=table.columns[-3:])
+    return style.format(precision=3, subset=measures)
+
+
+def _masses(job: Job) -> pd.Series:
+    """The option mass of each scored answer of a job."""
+    masses = []
+    for part in parts(stored(job), columns=["mass"]):
+        # A reply may consist of several answers, so it has a list of masses.
+        masses.append(part.mass.list.flatten())
+    return pd.concat(masses).astype(float)
 
 
 def one_line(reply: Any) -> str:
@@ -620,11 +641,11 @@ def replies(
     return HTML(table.to_html(formatters=formatters, escape=False, index=False))
 
 
-def _some(read: pd.DataFrame, number: int) -> pd.DataFrame:
+def _some(replies: pd.DataFrame, number: int) -> pd.DataFrame:
     """The first replies without an answer, then as many with one, evenly through the table."""
-    is_answered = read.status == "ok"
-    unanswered = read[~is_answered].head(number)
-    answered = read[is_answered]
+    is_answered = replies.status == OK
+    unanswered = replies[~is_answered].head(number)
+    answered = replies[is_answered]
     # With this step no more than `number` rows are taken.
     step = len(answered) // number + 1
     return pd.concat([unanswered, answered.iloc[::step]])
@@ -701,5 +722,7 @@ def loaded(job: Job, rule: Rule = "sound") -> pd.DataFrame:
         If there are no answers.
     """
     answers = import_module(f"ingroup.studies.{job.study}.answers")
-    loaded = answers.load(job, rule)
-    return loaded if isinstance(loaded, pd.DataFrame) else loaded.rows
+    tables = answers.load(job, rule)
+    if isinstance(tables, pd.DataFrame):
+        return tables
+    return tables.rows

@@ -125,7 +125,7 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
     return BeforeValidator(renamed)
 
 
-def _is_published(folder: str) -> None:
+def _check_printed_tables(folder: str) -> None:
     """InputError where a folder of printed tables is not there; "" stands for our own."""
     if folder and not os.path.isfile(os.path.join(folder, "columns.csv")):
         raise InputError(f"{folder!r} is no folder like data/published, with a columns.csv")
@@ -179,6 +179,12 @@ def address(url: str) -> SplitResult:
     return parts
 
 
+def _check_address(url: str) -> None:
+    """InputError where a text is no `address`; "" stands for a provider's own."""
+    if url:
+        address(url)
+
+
 class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     """The parameters that notebooks share: models, the engine and its options, numbers."""
 
@@ -209,7 +215,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     GPUS: Count
     ENGINE_WORKERS: Count
     RAY_ADDRESS: str
-    BASE_URL: Annotated[str, readable(lambda url: url and address(url))]
+    BASE_URL: Annotated[str, readable(_check_address)]
     IN_FLIGHT: CountOrNone  # 0: adaptive
     TIMEOUT: Count  # seconds
     BATCH: bool
@@ -217,7 +223,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     PRICE_OUT: Price
     COST_LIMIT: Price
     RECORDINGS: str
-    FOLDER: Annotated[str, readable(_is_published)]
+    FOLDER: Annotated[str, readable(_check_printed_tables)]
     RUN: str
 
     @model_validator(mode="after")
@@ -272,36 +278,26 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         # Only GIEBench may ask without the model's chat template.
         needs_template = getattr(self, "TEMPLATE", None) != "none"
         for name, engine in named:
-            if engine in LOADING and not models.is_there(name):
-                if os.path.isfile(os.path.join(name, "adapter_config.json")):
-                    raise InputError(
-                        f"the folder {name!r} has an adapter alone: merge it into the model that "
-                        "it was trained on (merge_and_unload of peft), and give the folder of both"
-                    )
-                near = difflib.get_close_matches(name.lower(), models.here(), 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise InputError(
-                    f"{name!r} is neither a model in data/models ({', '.join(models.here())}), nor "
-                    "in models.csv, nor a folder with a config.json, nor a hub name such as "
-                    f"organisation/name{hint}"
-                )
-            if engine in LOADING:
-                _check_folder(name, needs_template)
+            if engine not in LOADING:
+                continue
+            if not models.can_be_loaded(name):
+                raise _cannot_be_loaded(name)
+            _check_folder(name, needs_template)
 
     def _options_fit(self, entries: list[models.Asked]) -> None:
         """An option that only one kind of engine takes comes with a model of such an engine."""
         engines = {entry.engine for entry in entries}
-        found = ", ".join(sorted(engines))
+        listed = ", ".join(sorted(engines))
         for option, engine in (("RECORDINGS", "replay"), ("BASE_URL", "inspect")):
             if getattr(self, option) and engine not in engines:
-                raise InputError(f"{option} is for the engine {engine}, found {found}")
+                raise InputError(f"{option} is for the engine {engine}, found {listed}")
 
         if engines.isdisjoint(LOADING):
             for option, usual in USUAL.items():
                 # None stands for a parameter that the notebook does not take.
                 if getattr(self, option) not in (usual, None):
                     raise InputError(
-                        f"{option} is for an engine that loads the model, found {found}"
+                        f"{option} is for an engine that loads the model, found {listed}"
                     )
 
         recorded = [entry.name for entry in entries if entry.engine == "replay"]
@@ -336,6 +332,24 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")
 
 
+def _cannot_be_loaded(name: str) -> InputError:
+    """The error for a model that is neither here nor on the hub."""
+    if os.path.isfile(os.path.join(name, "adapter_config.json")):
+        return InputError(
+            f"the folder {name!r} has an adapter alone: merge it into the model that "
+            "it was trained on (merge_and_unload of peft), and give the folder of both"
+        )
+
+    local = models.local_models()
+    near = difflib.get_close_matches(name.lower(), local, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return InputError(
+        f"{name!r} is neither a model in data/models ({', '.join(local)}), nor "
+        "in models.csv, nor a folder with a config.json, nor a hub name such as "
+        f"organisation/name{hint}"
+    )
+
+
 def _check_folder(name: str, needs_template: bool) -> None:
     """InputError where a model is a folder that lacks what every loader needs."""
     folder = models.folder(name)
@@ -349,19 +363,21 @@ def _check_folder(name: str, needs_template: bool) -> None:
             f"model{models.TENSORS}, or several files that end in {models.TENSORS}, beside it"
         )
 
-    # Their endings and number depend on the kind of tokenizer.
-    if not any(any(folder.glob(pattern)) for pattern in TOKENIZERS):
+    # Which files there are depends on the kind of tokenizer.
+    has_tokenizer = any(any(folder.glob(pattern)) for pattern in TOKENIZERS)
+    if not has_tokenizer:
         raise InputError(
             f"the folder {name!r} has no tokenizer: expected tokenizer.json or tokenizer.model "
             "beside the weights"
         )
     read_json(folder / "config.json")
 
+    has_template = any(folder.glob("*chat_template*"))
     # Older tokenizers have the template in their settings.
     settings = folder / "tokenizer_config.json"
-    has_template = any(folder.glob("*chat_template*"))
     if not has_template and settings.is_file():
         has_template = "chat_template" in decoded(settings)
+
     if needs_template and not has_template:
         raise InputError(
             f"the folder {name!r} has no chat template: an instruction-tuned model is needed, or "
@@ -418,12 +434,14 @@ def checked(
         first, *_ = error.errors()
         raise InputError(_sentence(kind, first)) from error
 
-    # Even when strict, `_divided` makes a list of a text before pydantic looks at it.
     typed = {name: getattr(model, name) for name in values}
-    for name, value in typed.items():
-        given = values[name]
-        if strict and isinstance(value, list) and isinstance(given, str):
-            raise InputError(f"{name} must be a list of texts, found {given!r}: write {value!r}")
+    if strict:
+        # Even when strict, `_divided` makes a list of a text before pydantic looks at it.
+        for name, value in typed.items():
+            untyped = values[name]
+            if isinstance(value, list) and isinstance(untyped, str):
+                expected = f"must be a list of texts, found {untyped!r}: write {value!r}"
+                raise InputError(f"{name} {expected}")
     return typed
 
 
@@ -456,13 +474,14 @@ def _hint(name: str, problem: Mapping[str, Any]) -> str:
 
 
 def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
-    """Say in the house's words what pydantic found wrong."""
+    """Say in the house's words what pydantic refused."""
     # A check of all parameters together names no field.
     name = next(iter(problem["loc"]), "")
     value = repr(problem["input"])
     context = problem.get("ctx", {})
     category = problem["type"]
-    # A check raised it, in words of its own.
+
+    # One of our own checks raised it, in words of its own.
     if category == "value_error":
         words = str(context["error"])
         return f"{name}: {words}" if name else words

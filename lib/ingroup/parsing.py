@@ -119,10 +119,10 @@ def _released(text: str) -> Parsed:
 
     # float, not int as released: the same numbers, but int() raises beyond 4,300 digits.
     numbers = list(map(float, re.findall(r"\b\d+\b", text)))
-    if len(numbers) > 1 and not 0 <= numbers[0] <= 100:
-        del numbers[0]
-    if numbers and 0 <= numbers[0] <= 100:
-        return Parsed(numbers[0], OK)
+    # Only the first two numbers count, and the second only where the first is off the scale.
+    for number in numbers[:2]:
+        if number <= 100:
+            return Parsed(number, OK)
     return Parsed(math.nan, REFUSED)
 
 
@@ -330,7 +330,11 @@ def _numbers(text: str, high: float) -> list[float]:
     """Every number of the text, NaN for one that cannot be read on a scale up to `high`."""
     numbers = []
     for match in _RATED.finditer(text):
-        top = "100" if match["percent"] else match["of"] or match["top"]
+        # What the number is out of, if the text says so; "out of 100" stands as `top`.
+        top = match["of"] or match["top"]
+        if match["percent"]:
+            top = "100"
+
         if top is not None and _number(top) != high:
             numbers.append(math.nan)
         # "out of 100" alone has no value and adds no number.

@@ -29,9 +29,9 @@ def heading_of(notebook: NotebookNode, figure: str) -> str:
         (``figure5_<model>``). "" if no cell saves the figure.
     """
     saving = _saving_cells(notebook)
-    for names in (_has_name, _has_pattern, _has_beginning):
+    for fits in (_has_name, _has_pattern, _has_beginning):
         for heading, code in saving:
-            if names(code, figure):
+            if fits(code, figure):
                 return heading
     return ""
 
@@ -64,7 +64,7 @@ def _has_name(code: str, figure: str) -> bool:
 
 
 def _has_pattern(code: str, figure: str) -> bool:
-    """Whether code makes the name of a text and values."""
+    """Whether code makes the name by an f-string."""
     for pattern in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
         # Any text may stand where the pattern has a value in braces.
         any_value = re.sub(r"\{.*?\}", ".+", pattern)
@@ -75,7 +75,8 @@ def _has_pattern(code: str, figure: str) -> bool:
 
 def _has_beginning(code: str, figure: str) -> bool:
     """Whether code has a name that the figure's name begins with, before another model's."""
-    beginnings = tuple(f"{name}_" for name in re.findall(r'"(\w+)"', code))
+    names = re.findall(r'"(\w+)"', code)
+    beginnings = tuple(f"{name}_" for name in names)
     return figure.startswith(beginnings)
 
 

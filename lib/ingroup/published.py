@@ -100,12 +100,12 @@ def _file_of(study: str, table: int | str, folder: Path) -> Path:
     raise wrong(folder, found, expected)
 
 
-def decimals_of(told: str, rows: pd.DataFrame) -> pd.Series:
+def decimals_of(entry: str, rows: pd.DataFrame) -> pd.Series:
     """Read how many decimals a column has in each row of its table.
 
     Parameters
     ----------
-    told : str
+    entry : str
         A cell of the schema. A number, and behind it the exceptions if the column holds several
         metrics, as in ``"3; metric=entropy_2: 2; metric=entropy_3: 2"``.
     rows : DataFrame
@@ -121,7 +121,7 @@ def decimals_of(told: str, rows: pd.DataFrame) -> pd.Series:
     KeyError
         For a column that the table does not have.
     """
-    usual, *exceptions = told.split("; ")
+    usual, *exceptions = entry.split("; ")
     decimals = pd.Series(int(usual), rows.index)
 
     for exception in exceptions:
@@ -153,18 +153,17 @@ def with_decimals(text: str, decimals: int) -> str:
         return text
 
     whole, _, digits = text.partition(".")
-    kept = digits[:decimals].ljust(decimals, "0")
-    more = digits[decimals:].rstrip("0")
-    if not kept + more:
-        return whole
-    return f"{whole}.{kept}{more}"
+    of_column = digits[:decimals].ljust(decimals, "0")
+    # Digits beyond the column's stay, except for zeros at the end.
+    beyond = digits[decimals:].rstrip("0")
+    fraction = of_column + beyond
+    return f"{whole}.{fraction}" if fraction else whole
 
 
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:
     """A column as values of its kind."""
     is_empty = texts.eq("")
     is_bad = is_empty & (not may_be_empty)
-
     if kind == "text":
         check(path, texts, ~is_bad, "a text")
         return texts
@@ -202,8 +201,9 @@ def tolerance(printed: pd.Series) -> pd.Series:
     """
     texts = printed.fillna("")
     is_number = texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")
-    for text in texts[~is_number]:
-        raise InputError(f"{text!r} is not a printed decimal number.")
+    if not is_number.all():
+        first = texts[~is_number].iloc[0]
+        raise InputError(f"{first!r} is not a printed decimal number.")
 
     digits = texts.str.extract(r"\.(\d*)")[0]
     # Without a point the last digit is the unit.
@@ -319,9 +319,11 @@ def beside_each(study: str, sources: Mapping[str, Iterable[tuple]]) -> pd.DataFr
         if printed is None:
             print(f"The paper did not print {models.label(model)}.")
             continue
+
         block = beside(study, printed, of_model)
         block.insert(0, "model", model)
         blocks.append(block)
+
     if not blocks:
         return pd.DataFrame(columns=["model", *_BESIDE])
     return pd.concat(blocks, ignore_index=True)
@@ -338,9 +340,9 @@ def _beside_one(
     """The comparison of one table's column."""
     rows = load(study, table)
     # Some tables have models and earlier papers in one column, ``source``.
-    for whose in ("source", "model"):
-        if whose in rows:
-            rows = rows[rows[whose] == model]
+    for model_column in ("source", "model"):
+        if model_column in rows:
+            rows = rows[rows[model_column] == model]
             break
 
     # Rows are matched by their keys as text, whatever the types in the file and in the run.
@@ -390,7 +392,10 @@ def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
 
 def _joined(keys: pd.DataFrame) -> list[str]:
     """The keys of each row as one text."""
-    return [", ".join(map(str, key)) for key in keys.itertuples(index=False)]
+    texts = []
+    for row in keys.itertuples(index=False):
+        texts.append(", ".join(map(str, row)))
+    return texts
 
 
 def model_of(study: str, model_id: str) -> str | None:

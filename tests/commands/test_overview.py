@@ -161,7 +161,7 @@ def test_prompts_are_counted_beside_those_of_the_paper():
 
 
 def test_of_a_recorded_model_only_stored_prompts_count(monkeypatch):
-    monkeypatch.setattr(overview, "there", lambda jobs: [])
+    monkeypatch.setattr(overview, "answered_jobs", lambda jobs: [])
     execute("30_giebench", MODELS="calibrant;gemma-3-270m")
     table = overview.prompts(["30_giebench"], RUN)
     assert list(table) == ["the paper's", "calibrant", "the paper's items", "here"]
@@ -223,7 +223,7 @@ def test_findings_of_the_default_run_have_their_table_and_its_notebook(monkeypat
     claim = overview.claims_file.Claim(
         1, "A `gap`.", "giebench/position", "", "", "greedy", "these names"
     )
-    monkeypatch.setattr(overview.claims_file, "listed", lambda tables, claims: [claim])
+    monkeypatch.setattr(overview.claims_file, "supported", lambda tables, claims: [claim])
 
     table = overview.sentences(pd.DataFrame(), "default")
 

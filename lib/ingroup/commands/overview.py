@@ -363,7 +363,7 @@ def _findings(run: str) -> list[dict[str, str]]:
     """The sentences of ``docs/findings.md`` that follow from the tables of a run."""
     sources = _sources()
     rows = []
-    for claim in claims_file.listed(_tables(run), claims_file.load()):
+    for claim in claims_file.supported(_tables(run), claims_file.load()):
         study, _, table = claim.table.partition("/")
         of_study = {}
         for name, source in sources.items():

@@ -117,14 +117,14 @@ class Job:
 
         It is ``<study>/<source>/<model>@<engine>/<part>``. Slashes of a name become "--". The same
         model through two engines has two stores. The folder of a model is named without its place
-        (:func:`ingroup.models.answers_of`).
+        (:func:`ingroup.models.answer_folder`).
 
         Returns
         -------
         Path
             A relative path.
         """
-        return self._address_of(models.answers_of(self.loaded))
+        return self._address_of(models.answer_folder(self.loaded))
 
     @property
     def addresses(self) -> list[Path]:

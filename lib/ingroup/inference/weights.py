@@ -177,7 +177,9 @@ class Weights:
         if folder.is_absolute() and not folder.is_dir():
             raise EngineError(f"there is no model folder {model}")
         self.model = model
-        suffixes = models.READ - {models.TENSORS} if tokenizer_alone else models.READ
+        suffixes = models.READ_SUFFIXES
+        if tokenizer_alone:
+            suffixes = suffixes - {models.TENSORS}
         self.folder = folder if folder.is_dir() else self._fetch(suffixes)
         if not tokenizer_alone:
             self._check_indices()
