@@ -18,7 +18,7 @@ from ingroup.appendix.content import (
     Prompt,
     Table,
 )
-from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored
+from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored, span
 from ingroup.commands.executed import as_typed
 from ingroup.commands.parameters import defaults
 from ingroup.design import Block as Trials
@@ -205,27 +205,29 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
     groups: dict[tuple[str, str, str, str, str], list[Stored]] = {}
     for stored in stores:
         manifest = stored.manifest
-        # Seeds are no part of the key: rounds, which differ in their seeds, may share a row.
+        is_pinned = "revision" in manifest
+        # A name, unlike a digest, is shown whole.
+        revision = _digest(manifest["revision"]) if is_pinned else stored.revision
+        # Seeds are not part of the key: repetitions, which differ in their seeds, share a row.
         key = (
             models.label(stored.job.model),
             _sampling(manifest),
             stored.engine,
-            # A name, unlike a digest, is shown whole.
-            _digest(manifest.get("revision")) if "revision" in manifest else stored.revision,
+            revision,
             "recorded" if stored.is_recorded else stored.written or DASH,
         )
         groups.setdefault(key, []).append(stored)
 
     rows = []
-    for key, own in groups.items():
+    for key, alike in groups.items():
         model, sampling, engine, revision, written = key
-        trials = sum(int(stored.manifest.get("trials", 0)) for stored in own)
+        trials = sum(int(stored.manifest.get("trials", 0)) for stored in alike)
         rows.append(
             {
                 "Model": model,
                 "Prompts": f"{trials:,}",
                 "Answer": sampling,
-                "Seeds": _seeds(own),
+                "Seeds": _seeds(alike),
                 "Engine": engine,
                 "Revision": revision or DASH,
                 "Answered": written,
@@ -257,10 +259,8 @@ def _seeds(stores: Iterable[Stored]) -> str:
     for stored in stores:
         if "sampling_seed" in stored.manifest:
             seeds.add(int(stored.manifest["sampling_seed"]))
-    ordered = sorted(seeds)
-    # One seed is named once; several are a range, as each round has a seed of its own.
-    ends = dict.fromkeys([*ordered[:1], *ordered[-1:]])
-    return " to ".join(map(str, ends)) or DASH
+    # Several seeds are a range, as each repetition has a seed of its own.
+    return span(seeds) or DASH
 
 
 def _other_settings(stores: Iterable[Stored]) -> list[Block]:
@@ -270,14 +270,14 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
         for name, value in stored.manifest.items():
             # A name with sent_ is that of an argument of the request to a server.
             if (name in PINNED or name.startswith("sent_")) and value != []:
-                told = PINNED.get(name, name.replace("_", " "))
+                setting = PINNED.get(name, name.replace("_", " "))
                 # The inner dict serves as an ordered set: each value once, in the order of the
                 # stores.
-                values.setdefault(told, {})[str(value)] = None
+                values.setdefault(setting, {})[str(value)] = None
     if not values:
         return []
 
-    parts = [f"{told}: {', '.join(texts)}" for told, texts in values.items()]
+    parts = [f"{setting}: {', '.join(texts)}" for setting, texts in values.items()]
     return [Paragraph(f"Also pinned by the manifests: {'; '.join(parts)}.")]
 
 
@@ -291,8 +291,8 @@ def _usage(run: Run, study: str, title: str) -> list[Block]:
     # The row "all" is the sum of the others, so it may not be summed with them.
     total = table[table["model"] == "all"]
     jobs = table[table["model"] != "all"]
-    for (model, way), own in jobs.groupby(["model", "asked"], sort=False):
-        rows.append({"Model": models.label(model), "Answer": WAYS.get(way, way), **_sums(own)})
+    for (model, way), alike in jobs.groupby(["model", "asked"], sort=False):
+        rows.append({"Model": models.label(model), "Answer": WAYS.get(way, way), **_sums(alike)})
     if not total.empty:
         rows.append({"Model": "all", "Answer": "", **_sums(total)})
     caption = (
@@ -429,8 +429,10 @@ def in_group_pair(block: Trials) -> int | None:
     for first, second in combinations(range(len(all_levels)), 2):
         levels = all_levels[first]
         if len(levels) > 1 and tuple(levels) == tuple(all_levels[second]):
+            # All other factors have their first level.
             positions = np.zeros(len(all_levels), dtype=int)
             positions[[first, second]] = 1
+            # Trials are numbered like the cells of an array with an axis for each factor.
             return int(np.ravel_multi_index(positions, block.shape))
     return None
 

@@ -218,17 +218,17 @@ def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
 
     # A column that needs less than its share leaves the rest to the others.
     rooms = _by_root(longer, left)
-    content = _content(longer, rooms)
-    while content:
-        for name in content:
+    fitting = _fitting(longer, rooms)
+    while fitting:
+        for name in fitting:
             left -= longer.pop(name)
         rooms = _by_root(longer, left)
-        content = _content(longer, rooms)
+        fitting = _fitting(longer, rooms)
     return rooms
 
 
-def _content(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
-    """The columns whose longest text has room."""
+def _fitting(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
+    """The columns whose longest text fits into their room."""
     return [name for name, length in lengths.items() if rooms[name] >= length]
 
 
@@ -421,7 +421,7 @@ def layouts_to_html(text: str) -> Markup:
     # `ingroup.latex` alone writes these floats, so patterns suffice to read them.
     for float_text in re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", text, re.DOTALL):
         caption = re.search(r"\\caption\{(.*)\}\n\\label", float_text, re.DOTALL)
-        told = _cell_html(caption[1]) if caption else ""
+        caption_html = _cell_html(caption[1]) if caption else ""
 
         # Models may stand in tiers, one below the other.
         rows = []
@@ -429,7 +429,7 @@ def layouts_to_html(text: str) -> Markup:
             rows += _rows_html(tier)
         body = "\n".join(rows)
         tables.append(
-            f'<p class="caption">{told}</p>\n'
+            f'<p class="caption">{caption_html}</p>\n'
             f'<div class="scroll"><table class="layout">\n{body}\n</table></div>'
         )
     return Markup("\n".join(tables))

@@ -170,12 +170,13 @@ def _described(run: Run, stores: list[Stored]) -> tuple[str, str]:
 def _all_stores(run: Run) -> list[Stored]:
     """The stored answers of all studies."""
     stores = []
-    for own, _ in run.stores.values():
-        stores += own
+    for of_study, _ in run.stores.values():
+        stores += of_study
     return stores
 
 
 def _labels(run: Run) -> str:
+    """The labels of the run's models; "none" without a model."""
     return ", ".join(map(models.label, run.models)) or "none"
 
 
@@ -278,12 +279,12 @@ def cards(run: Run) -> list[Block]:
 
     for model in run.models:
         # A model's folder is compared as it was given: two folders may have one label.
-        own = [stored for stored in stores if stored.job.loaded == model]
-        # What is known of this model replaces what is said of the whole run.
-        facts = general | card_of(run, model, own)
+        of_model = [stored for stored in stores if stored.job.loaded == model]
+        # Facts about this model replace those about the whole run.
+        facts = general | card_of(run, model, of_model)
         blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
-        # The answers of a folder that is called like a recorded model are its own.
-        if any(stored.is_recorded for stored in own):
+        # A folder may have the name of a recorded model, and yet answers that were not recorded.
+        if any(stored.is_recorded for stored in of_model):
             blocks += _recorded_card(model)
     return blocks
 
@@ -399,6 +400,7 @@ def citing(run: Run) -> list[Block]:
 
 @cache
 def _citation() -> dict[str, Any]:
+    """The content of ``CITATION.cff``."""
     return yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf8"))
 
 
@@ -413,21 +415,23 @@ def references() -> list[Reference]:
     citation = _citation()
     entries = [*citation["references"], citation]
 
-    found = []
+    cited = []
     for entry in entries:
         authors = list(map(_author, entry["authors"]))
-        year = str(entry.get("year") or entry.get("date-released"))[:4]
-        where = entry.get("collection-title", "")
+        released = entry.get("year") or entry.get("date-released")
+        year = str(released)[:4]
+        venue = entry.get("collection-title", "")
         # This project is the last entry, and has a version in place of a venue.
         if entry is citation:
-            where = f"Version {entry['version']}"
+            venue = f"Version {entry['version']}"
 
         # This project's authors are a group, which has a name and no family name.
-        family = entry["authors"][0].get("family-names", "ingroup").lower()
-        key = f"{re.sub('[^a-z]', '', family)}{year}"
+        family = entry["authors"][0].get("family-names", "ingroup")
+        letters = re.sub("[^a-z]", "", family.lower())
+        key = f"{letters}{year}"
         identifier = _identifier(entry)
-        found.append(Reference(key, _joined(authors), entry["title"], where, year, identifier))
-    return found
+        cited.append(Reference(key, _joined(authors), entry["title"], venue, year, identifier))
+    return cited
 
 
 def _identifier(entry: Mapping[str, Any]) -> str:

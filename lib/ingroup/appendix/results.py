@@ -83,16 +83,17 @@ def _differences(run: Run) -> list[Block]:
         return [Missing("No two models were compared (differences.csv).")]
 
     blocks: list[Block] = []
-    for (study,), own in table.groupby(["study"], sort=False):
+    for (study,), of_study in table.groupby(["study"], sort=False):
         rows = []
-        for row in own.to_dict("records"):
-            difference, low, high = map(rounded, [row["difference"], row["low"], row["high"]])
+        for row in of_study.to_dict("records"):
             rows.append(
                 {
                     "Effect": words(str(row["effect"])),
                     "Model": models.label(row["model"]),
                     "Minus": models.label(row["other_model"]),
-                    "Difference (95 % interval)": f"{difference} ({low} to {high})",
+                    "Difference (95 % interval)": _with_range(
+                        row["difference"], row["low"], row["high"]
+                    ),
                     "Items": f"{row['items']:,}",
                     "p (Holm)": small(row["p_holm"]),
                 }
@@ -100,6 +101,13 @@ def _differences(run: Run) -> list[Block]:
         caption = f"{_title(run, study)}: differences of two models over the same items."
         blocks.append(Table(caption, pd.DataFrame(rows)))
     return blocks
+
+
+def _with_range(number: float, low: float, high: float) -> str:
+    """A number, and in brackets from where to where it ranges; a dash without a number."""
+    if pd.isna(number):
+        return DASH
+    return f"{rounded(number)} ({rounded(low)} to {rounded(high)})"
 
 
 def numbered_tables(study: str) -> dict[str, str]:
@@ -115,7 +123,8 @@ def numbered_tables(study: str) -> dict[str, str]:
     dict of str
         By the table's name, its numbers in the paper, e.g. "Tables 1, 2".
     """
-    of_study = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8")).get(study, {})
+    text = (paths.PUBLISHED / "latex.yaml").read_text("utf8")
+    of_study = yaml.safe_load(text).get(study, {})
 
     tables = {}
     # One table of a run may fill several tables of the paper.
@@ -171,6 +180,7 @@ def called(figure: str, model: str = "") -> str:
 
 
 def _tables(run: Run, study: str) -> list[Block]:
+    """The tables of a study in the papers' layout, and a sentence for each that is missing."""
     blocks: list[Block] = []
     for name, title in numbered_tables(study).items():
         text = run.laid_out(study, name)
@@ -184,43 +194,52 @@ def _tables(run: Run, study: str) -> list[Block]:
 
 
 def _figures(run: Run, study: str, title: str) -> list[Block]:
-    # The papers have the figures of printed numbers alone, which show no model of a run.
+    """The figures of a study below a title, and a sentence on those that are missing."""
+    # Figures of printed numbers alone are in the papers, and show no model of a run.
     names = [name for name in run.figure_names(study) if "printed" not in name]
     captions = run.captions(study)
 
     blocks: list[Block] = []
     first_with: dict[str, str] = {}
     for name in names:
-        files = run.figure_files(study, name)
-        # "Figure 2" of a caption is the paper's, and another one in the appendix.
-        caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", captions[name] or words(name))
-        # The heading before a figure without a caption may stand in several studies.
-        if not caption.startswith("**"):
-            caption = f"**{title}.** {caption}"
-        address = f"figures/{study}/{name}"
         model = _model_of(name, run.models)
-        shown = models.label(model) if model else ""
-        own_name = called(name, model)
+        label = models.label(model) if model else ""
+        figure_name = called(name, model)
+        caption = _caption(captions[name] or words(name), title)
 
         # A cell may draw several figures; its text stands below the first of them.
         if caption in first_with:
-            of_model = f" of {shown}" if shown else ""
+            of_model = f" of {label}" if label else ""
             first = first_with[caption]
             caption = (
-                f"**{title}, {own_name}{of_model}.** The text below “{first}” above holds for it, "
-                "too."
+                f"**{title}, {figure_name}{of_model}.** The text below “{first}” above holds for "
+                "it, too."
             )
-            shown = ""
+            # The caption names the model already.
+            label = ""
         else:
-            first_with[caption] = own_name
-        blocks.append(Figure(files, address, _width(files), caption, shown))
+            first_with[caption] = figure_name
 
-    # What the default run draws without a model's name, any other run may draw too.
-    committed = {file.stem for file in (paths.FIGURES / study).glob("*.png")}
-    absent = sorted(name for name in committed - set(names) if "_" not in name)
+        files = run.figure_files(study, name)
+        address = f"figures/{study}/{name}"
+        blocks.append(Figure(files, address, _width(files), caption, label))
+
+    # Other runs have other models, so only figures without a model's name can be missed.
+    absent = []
+    for file in sorted((paths.FIGURES / study).glob("*.png")):
+        if file.stem not in names and "_" not in file.stem:
+            absent.append(file.stem)
     if absent:
         blocks.append(Missing(f"Figures that this run does not have: {', '.join(absent)}."))
     return blocks
+
+
+def _caption(text: str, title: str) -> str:
+    """A notebook's caption, or the heading in its place, as the appendix has it."""
+    # The appendix numbers its own figures, so "Figure 2" of a notebook has to name the paper.
+    caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", text)
+    # A heading may stand in the notebooks of several studies.
+    return caption if caption.startswith("**") else f"**{title}.** {caption}"
 
 
 def _model_of(figure: str, names: list[str]) -> str:
@@ -232,32 +251,40 @@ def _model_of(figure: str, names: list[str]) -> str:
 
 
 def _width(files: list[Path]) -> float:
-    """Inches on the page: as it was drawn, or smaller where the page is."""
+    """The width of a figure on the page, in inches: as drawn, or less if the page is smaller."""
+    inches = _drawn_size(files)
+    if inches is None:
+        return WIDEST
+
+    width, height = inches
+    shrink = min(1.0, WIDEST / width, HIGHEST / height)
+    for_half_a_page = HALF / height
+    if LEAST_SHRINK <= for_half_a_page < shrink:
+        shrink = for_half_a_page
+    return round(width * shrink, 2)
+
+
+def _drawn_size(files: list[Path]) -> tuple[float, float] | None:
+    """Width and height of a figure in inches; None without a PNG that can be read."""
     # The PNG is measured: Pillow reads no PDF, and both are drawn alike.
     for file in files:
         if file.suffix != ".png":
             continue
         try:
             with Image.open(file) as picture:
-                dots = float(picture.info.get("dpi", (DOTS, DOTS))[0])
-                width = picture.width / dots
-                height = picture.height / dots
+                dots_by_axis = picture.info.get("dpi", (DOTS, DOTS))
+                dots = float(dots_by_axis[0])
+                return picture.width / dots, picture.height / dots
         except (UnidentifiedImageError, OSError):
             continue
-
-        shrink = min(1.0, WIDEST / width, HIGHEST / height)
-        for_half = HALF / height
-        if LEAST_SHRINK <= for_half < shrink:
-            shrink = for_half
-        return round(width * shrink, 2)
-    return WIDEST
+    return None
 
 
 # ---- tests, and what they could find -------------------------------------------------------------
 
 
 def tests(run: Run) -> list[Block]:
-    """State families and corrections, count the tests by finding, and give the power.
+    """State the families of tests and their corrections, count findings, and give the power.
 
     Parameters
     ----------
@@ -296,8 +323,9 @@ def tests(run: Run) -> list[Block]:
                 "that of the median 95 % interval, in the unit of the table."
             )
         )
-        for (title,), rows_of in counted.groupby(["Study"], sort=False):
-            blocks.append(Table(f"{title}: tests by finding.", rows_of.drop(columns="Study")))
+        for (title,), of_study in counted.groupby(["Study"], sort=False):
+            rows_of_study = of_study.drop(columns="Study")
+            blocks.append(Table(f"{title}: tests by finding.", rows_of_study))
     blocks += _power(run)
     return blocks
 
@@ -324,38 +352,41 @@ def findings(run: Run) -> pd.DataFrame:
             if table is None or "finding" not in table or name.startswith("planted"):
                 continue
 
-            title = titles.get(name, words(name)).replace("Table “", "").rstrip("”")
-            for model, own in _by_model(table):
-                about = {"Study": run.title(notebook), "Tests of": title, "Model": model}
-                rows.append(about | _counted(own))
+            title = titles.get(name, words(name))
+            # A table without a number in the paper is called “<words>”: here the words suffice.
+            title = title.replace("Table “", "").rstrip("”")
+            for model, of_model in _by_model(table):
+                source = {"Study": run.title(notebook), "Tests of": title, "Model": model}
+                rows.append(source | _counted(of_model))
     return pd.DataFrame(rows)
 
 
 def _by_model(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of each model, under its label."""
+    """The label of each model and its rows; a dash and all rows where a table names no model."""
     if "model" not in table:
         return [(DASH, table)]
     groups = table.groupby("model", sort=False)
-    return [(models.label(model), own) for model, own in groups]
+    return [(models.label(model), of_model) for model, of_model in groups]
 
 
-def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
-    """How many of some tests found what, and what they could have found."""
-    finding = tests_of["finding"].dropna()
+def _counted(tests: pd.DataFrame) -> dict[str, str]:
+    """The number of tests by finding, their smallest p, and their median half-width, as texts."""
+    finding = tests["finding"].dropna()
     significant = (finding == "significant").sum()
     could_not = (finding == COULD_NOT).sum()
 
     smallest = ""
     # Studies correct in one way or the other; a corrected p says more than a plain one.
     for column in ("p_holm_least", "p_groups_holm_least", "p_least"):
-        if column in tests_of and tests_of[column].notna().any():
-            smallest = small(tests_of[column].min())
+        if column in tests and tests[column].notna().any():
+            smallest = small(tests[column].min())
             break
 
     half_width = ""
-    if {"low", "high"} <= set(tests_of):
-        half = (tests_of["high"] - tests_of["low"]).median() / 2
-        half_width = "" if pd.isna(half) else rounded(float(half))
+    if {"low", "high"} <= set(tests):
+        widths = tests["high"] - tests["low"]
+        median_half = widths.median() / 2
+        half_width = "" if pd.isna(median_half) else rounded(float(median_half))
 
     return {
         "Tests": str(len(finding)),
@@ -394,19 +425,21 @@ def _power(run: Run) -> list[Block]:
         try:
             parameters = run.parameters(notebook)
             # The run's own answers give the spread, not those of the default run.
-            found = plan.power(notebook, parameters, parameters)
+            of_tests = plan.power(notebook, parameters, parameters)
         except UNREADABLE as error:
             blocks.append(Missing(f"{title}: its power cannot be computed: {short(error)}"))
             continue
-        for sentence in found:
-            sentences.append(f"{title}: a run {sentence.removeprefix(notebook[:2]).strip()}")
+        for sentence in of_tests:
+            # The plan begins each sentence with the notebook's number.
+            without_number = sentence.removeprefix(notebook[:2]).strip()
+            sentences.append(f"{title}: a run {without_number}")
 
     if sentences:
-        told = (
+        introduction = (
             "The smallest effects that the tests find, given the spread of the answers of one "
             "model of this run:"
         )
-        blocks = [Paragraph(told), Items(sentences), *blocks]
+        blocks = [Paragraph(introduction), Items(sentences), *blocks]
     return blocks
 
 
@@ -428,8 +461,7 @@ def multiverse(run: Run) -> list[Block]:
     """
     shares = run.table("synthesis", "multiverse_shares")
     if shares is None:
-        told = "This run has no multiverse (multiverse_shares.csv): make 60 computes it."
-        return [Missing(told)]
+        return [Missing("This run has no multiverse (multiverse_shares.csv): make 60 computes it.")]
 
     blocks: list[Block] = [
         Paragraph(
@@ -442,9 +474,9 @@ def multiverse(run: Run) -> list[Block]:
     ]
     blocks += _papers_claims(run)
 
-    named = _claim_names(run)
-    for (study,), own in shares.groupby(["study"], sort=False):
-        rows = [_share(row, named) for row in own.to_dict("records")]
+    names = _claim_names(run)
+    for (study,), of_study in shares.groupby(["study"], sort=False):
+        rows = [_share(row, names) for row in of_study.to_dict("records")]
         caption = (
             f"{_title(run, study)}: shares of paths, and estimates over paths. Could: paths on "
             "which the claim could have been significant."
@@ -460,35 +492,34 @@ def _title(run: Run, study: str) -> str:
 
 
 def _claim_names(run: Run) -> dict[tuple[str, str], str]:
-    """What a reader calls each claim of a study."""
+    """The map's name of each claim for readers, by its study and key."""
     table = run.table("map", "claims")
     if table is None:
         return {}
-    named = {}
+
+    names = {}
     for row in table.to_dict("records"):
-        named[row["study"], str(row["claim"])] = str(row["name"])
-    return named
+        names[row["study"], str(row["claim"])] = str(row["name"])
+    return names
 
 
-def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, str]:
+def _claim_name(row: dict[str, Any], names: dict[tuple[str, str], str]) -> str:
+    """The name of the claim in a row of multiverse_shares.csv; its key where it has no name."""
+    key = str(row["claim"])
+    return names.get((row["study"], key), key).replace("_", " ")
+
+
+def _share(row: dict[str, Any], names: dict[tuple[str, str], str]) -> dict[str, str]:
     """A row of multiverse_shares.csv as texts."""
-    claim = str(row["claim"])
-    # The map names claims for readers; without it their keys have to do.
-    told = named.get((row["study"], claim), claim)
-    estimate = DASH
-    if not pd.isna(row["median"]):
-        lowest, median, highest = map(rounded, [row["lowest"], row["median"], row["highest"]])
-        estimate = f"{median} ({lowest} to {highest})"
-
     return {
-        "Claim": told.replace("_", " "),
+        "Claim": _claim_name(row, names),
         "Model": models.label(row["model"]),
         "Paths": f"{row['paths']:,}",
         "Undefined": f"{row['undefined']:,}",
         "Could": f"{row['could']:,}",
         "Above 0": percent(row["stands"]),
         "Below 0": percent(row["reversed"]),
-        "Median (range)": estimate,
+        "Median (range)": _with_range(row["median"], row["lowest"], row["highest"]),
     }
 
 
@@ -516,35 +547,31 @@ def _papers_claims(run: Run) -> list[Block]:
 
     sentences = table.dropna(subset=["sentence"])
     blocks: list[Block] = []
-    for (study,), own in sentences.groupby(["study"], sort=False):
-        rows = [_papers_claim(row) for row in own.to_dict("records")]
+    for (study,), of_study in sentences.groupby(["study"], sort=False):
+        rows = [_papers_claim(row) for row in of_study.to_dict("records")]
         caption = (
             f"{_title(run, study)}: claims of the paper beside this run. Stands: the share of the "
             "paths that could show it."
         )
         blocks.append(Table(caption, pd.DataFrame(rows)))
 
-        quoted = []
         # The table has a row for each model; each sentence is quoted once.
-        for place, sentence in own[["place", "sentence"]].drop_duplicates().to_numpy().tolist():
-            quoted.append(f"{place}: “{sentence}”")
+        quotations = of_study[["place", "sentence"]].drop_duplicates()
+        quoted = []
+        for row in quotations.to_dict("records"):
+            quoted.append(f"{row['place']}: “{row['sentence']}”")
         blocks += [Paragraph("The claims rest on these sentences of the paper:"), Items(quoted)]
     return blocks
 
 
 def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
     """A row of the map's claims.csv as texts."""
-    estimate = DASH
-    if not pd.isna(row["estimate"]):
-        low, number, high = map(rounded, [row["low"], row["estimate"], row["high"]])
-        estimate = f"{number} ({low} to {high})"
-
     return {
         "Claim": str(row["name"]),
         "Printed": str(row["printed"]),
         "Model": models.label(row["model"]),
         "Verdict": str(row["verdict"]),
-        "Estimate": estimate,
+        "Estimate": _with_range(row["estimate"], row["low"], row["high"]),
         "Stands": percent(row["share"]),
     }
 
@@ -553,9 +580,11 @@ def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
 
 
 def untold(run: Run) -> list[Block]:
-    """Name what the run cannot tell.
+    """List what the run cannot show, and why.
 
-    These are tests without power, answers without a value, and notebooks that did not run.
+    These are tests and claims that could not be significant, claims without an estimate, scored
+    answers with a low option mass, failed calls, rows left out with a reason, and notebooks that
+    did not run.
 
     Parameters
     ----------
@@ -567,15 +596,15 @@ def untold(run: Run) -> list[Block]:
     list of Block
         One list of sentences.
     """
-    rows = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
+    sentences = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
 
     absent = sorted(set(settings.notebooks()) - set(run.notebooks))
     if absent:
-        rows.append(f"Notebooks that did not run: {', '.join(absent)}.")
+        sentences.append(f"Notebooks that did not run: {', '.join(absent)}.")
 
-    if not rows:
-        rows = ["No table of this run says so of anything."]
-    return [Items(rows)]
+    if not sentences:
+        sentences = ["No table of this run says so of anything."]
+    return [Items(sentences)]
 
 
 def _powerless(run: Run) -> list[str]:
@@ -596,29 +625,29 @@ def _undefined(run: Run) -> list[str]:
     if shares is None:
         return []
 
-    named = _claim_names(run)
+    names = _claim_names(run)
     sentences = []
     for row in shares.to_dict("records"):
-        claim = named.get((row["study"], str(row["claim"])), str(row["claim"])).replace("_", " ")
-        about = f"{_title(run, row['study'])}, {claim}, {models.label(row['model'])}"
+        title = _title(run, row["study"])
+        subject = f"{title}, {_claim_name(row, names)}, {models.label(row['model'])}"
         if row["could"] == 0:
-            sentences.append(f"{about}: the claim could not be significant on any path.")
+            sentences.append(f"{subject}: the claim could not be significant on any path.")
         elif row["undefined"] > 0:
-            sentences.append(f"{about}: {row['undefined']} paths give no estimate.")
+            sentences.append(f"{subject}: {row['undefined']} paths give no estimate.")
     return sentences
 
 
 def _option_mass(run: Run) -> list[str]:
-    """Models whose scored answers hold less than half of their probability."""
+    """Models with scored answers that hold less than half of the model's probability."""
     sentences = []
     for study, notebook in run.studies.items():
         table = run.table(study, "option_mass")
         if table is None:
             continue
 
-        for model, own in _by_model(table):
-            # A row is a part of a model's answers, so shares are weighed by their number.
-            share = np.average(own["below half %"], weights=own["answers"])
+        for model, of_model in _by_model(table):
+            # A row is a part of a model's answers, so shares are weighted by their number.
+            share = np.average(of_model["below half %"], weights=of_model["answers"])
             if share > 0:
                 sentences.append(
                     f"{run.title(notebook)}, {model}: {share:.0f} % of the scored answers hold "
@@ -644,12 +673,14 @@ def _reasons(run: Run) -> list[str]:
 
 
 def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
-    """What a table gives as reasons, each with how many rows have it."""
+    """A sentence for each reason in a table, with the number of its rows."""
     table = run.table(study, name)
     if table is None or "reason" not in table:
         return []
+
+    counts = table["reason"].dropna().value_counts(sort=False)
     sentences = []
-    for reason, count in table["reason"].dropna().value_counts(sort=False).items():
+    for reason, count in counts.items():
         sentences.append(f"{title}: no result in {count} rows of {name}.csv ({short(reason)}).")
     return sentences
 
@@ -673,10 +704,12 @@ def limits(run: Run) -> list[Block]:
     blocks: list[Block] = []
     for notebook in run.notebooks:
         # Audits are about the papers, and a comparison needs two models.
-        has_results = folder_of(notebook) != "audit"
-        if notebook == ACROSS["comparison"] and len(run.models) < 2:
-            has_results = False
-        section = _section_of(run, notebook, "Limits") if has_results else ""
+        is_audit = folder_of(notebook) == "audit"
+        is_empty_comparison = notebook == ACROSS["comparison"] and len(run.models) < 2
+        if is_audit or is_empty_comparison:
+            continue
+
+        section = _section_of(run, notebook, "Limits")
         if section:
             blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
     if not blocks:
@@ -685,7 +718,7 @@ def limits(run: Run) -> list[Block]:
 
 
 def _section_of(run: Run, notebook: str, title: str) -> str:
-    """Quote the markdown below a heading of a notebook, up to the next heading."""
+    """The markdown below a heading of a notebook, up to the next heading; "" without it."""
     lines: list[str] = []
     is_inside = False
     for cell in run.books[notebook]["cells"]:

@@ -6,6 +6,7 @@ appendix says so.
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -138,8 +139,9 @@ class Stored:
         str
             The names that the manifest has; a dash where it names no engine.
         """
-        words = [self.manifest.get("engine", ""), self.manifest.get("engine_version", "")]
-        engine = " ".join(filter(None, map(str, words))) or "–"
+        name = str(self.manifest.get("engine", ""))
+        version = str(self.manifest.get("engine_version", ""))
+        engine = f"{name} {version}".strip() or "–"
         precision = self.manifest.get("dtype")
         return f"{engine}, {precision}" if precision else engine
 
@@ -318,9 +320,10 @@ class Run:
         str
             Day and minute in UTC, e.g. "2026-11-26 07:24"; "" where they are not known.
         """
-        told = self.books[notebook]["metadata"].get("papermill", {}).get("start_time", "")
+        papermill = self.books[notebook]["metadata"].get("papermill", {})
+        start = papermill.get("start_time", "")
         try:
-            return datetime.fromisoformat(told).strftime("%Y-%m-%d %H:%M")
+            return datetime.fromisoformat(start).strftime("%Y-%m-%d %H:%M")
         except (TypeError, ValueError):
             return ""
 
@@ -453,14 +456,14 @@ class Run:
             return [], [f"What {notebook} asked cannot be read: {short(error)}"]
 
         stores = []
-        absent = []
+        jobs_without = []
         for job in jobs:
             try:
-                # One job without answers, or with unreadable ones, costs no other job its place.
                 stores.append(_stored(job))
+            # A job without readable answers does not hide the answers to other jobs.
             except UNREADABLE:
-                absent.append(job)
-        return stores, _absent(absent)
+                jobs_without.append(job)
+        return stores, _absent(jobs_without)
 
     def captions(self, study: str) -> dict[str, str]:
         """Find the captions of a study's figures, in the notebooks that drew them.
@@ -519,24 +522,42 @@ def _days(folder: Path) -> str:
     for file in folder.glob("part-*"):
         time = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         days.add(time.strftime("%Y-%m-%d"))
-    ordered = sorted(days)
-    return " to ".join(dict.fromkeys([*ordered[:1], *ordered[-1:]]))
+    return span(days)
+
+
+def span(values: Collection[Any]) -> str:
+    """Write the smallest and the largest of some values.
+
+    Parameters
+    ----------
+    values : collection
+        Values that can be sorted.
+
+    Returns
+    -------
+    str
+        E.g. "1 to 5"; the value alone where all are the same; "" without a value.
+    """
+    if not values:
+        return ""
+    first = min(values)
+    last = max(values)
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def _absent(jobs: list[Job]) -> list[str]:
-    """A sentence for each model on the jobs without stored answers."""
+    """A sentence for each model on its jobs without stored answers, of which it names the first."""
     by_model: dict[str, list[Job]] = {}
     for job in jobs:
         by_model.setdefault(job.model, []).append(job)
 
     sentences = []
-    for model, absent in by_model.items():
-        first = absent[0]
+    for model, of_model in by_model.items():
+        first, *others = of_model
         labels = " ".join(map(str, first.labels.values()))
-        n = len(absent)
-        more = f", and {n - 1} more" if n > 1 else ""
+        more = f", and {len(others)} more" if others else ""
         sentences.append(
-            f"{models.label(model)}: no stored answers to {n} of the jobs "
+            f"{models.label(model)}: no stored answers to {len(of_model)} of the jobs "
             f"({labels}, {WAYS[first.way]}{more})."
         )
     return sentences

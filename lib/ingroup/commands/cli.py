@@ -21,7 +21,7 @@ WHERE = (
     "A run's tables and figures are in build/runs/<run>/; "
     "those of the default run are in build/tables/ and figures/."
 )
-TWO = 2  # notebooks at a time; a model of your own may fill the machine alone
+NOTEBOOKS_AT_ONCE = 2
 # doit keeps its digests with ingroup.commands.decide.Kept.
 KEPT = {
     "BACKEND": {"kept": "ingroup.commands.decide:Kept"},
@@ -62,8 +62,8 @@ def run_notebooks(values: dict[str, str]) -> int:
     from doit.doit_cmd import DoitMain
     from filelock import FileLock, Timeout
 
-    # Parameters often mean a larger model, of which one may fill the memory.
-    at_once = 1 if settings.parameters(values) else TWO
+    # Parameters often mean a larger model, and one larger model may fill the memory.
+    at_once = 1 if settings.parameters(values) else NOTEBOOKS_AT_ONCE
     options = ["--process", str(at_once), "--parallel-type", "thread", "--continue"]
 
     run = settings.run_name()
@@ -85,13 +85,13 @@ def run_notebooks(values: dict[str, str]) -> int:
         return DoitMain(config_filenames=(), extra_config=KEPT).run(["run", *options])
 
 
-def summary(number: str) -> str:
-    """Join what the notebooks of the run said at their end.
+def summary(beginning: str) -> str:
+    """Join the summaries that notebooks of the run wrote at their end.
 
     Parameters
     ----------
-    number : str
-        What their names begin with; "" for all notebooks.
+    beginning : str
+        The beginning of the notebooks' names; "" for all notebooks.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def summary(number: str) -> str:
     """
     text = ""
     for file in _summary_files(settings.run_name()):
-        if file.name.startswith(number):
+        if file.name.startswith(beginning):
             text += file.read_text("utf8")
     return text.rstrip("\n")
 
@@ -158,7 +158,10 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 
 
 def _run_target(target: str, values: dict[str, str]) -> int:
-    """Run all notebooks, or those of a number, and return the exit status of the first failure."""
+    """Run all notebooks, or those of a number, say where the results are, and return doit's status.
+
+    A run in which a notebook failed still gets its report where all notebooks were to run.
+    """
     status = run_notebooks(values)
     run = settings.run_name()
     if status != 0:
@@ -169,15 +172,17 @@ def _run_target(target: str, values: dict[str, str]) -> int:
     folder = os.path.relpath(settings.run_folder(run))
     is_default = run == settings.DEFAULT_RUN
     figures = "figures/" if is_default else f"{folder}/figures/"
-    places = f"{figures}   tables: {folder}/tables/"
+    tables = f"{folder}/tables/"
     if target == "all":
-        print(f"\n{summary('')}\nReport: {folder}/report/index.html   figures: {places}")
+        print(f"\n{summary('')}")
+        print(f"Report: {folder}/report/index.html   figures: {figures}   tables: {tables}")
         if not is_default:
-            print(f"Appendix: {os.path.relpath(settings.appendix_folder(run))}/appendix.html")
+            appendix = os.path.relpath(settings.appendix_folder(run))
+            print(f"Appendix: {appendix}/appendix.html")
     else:
         print(summary(f"{target}_"))
         if not is_default:
-            print(f"Figures: {places}")
+            print(f"Figures: {figures}   tables: {tables}")
     return 0
 
 
@@ -210,7 +215,7 @@ def _make_again(run: str) -> bool:
 
 
 def _summary_files(run: str) -> list[Path]:
-    """List what the notebooks of a run said at their end."""
+    """List the summaries of a run's notebooks, which each notebook gets at its end."""
     return sorted(settings.run_folder(run).glob("notebooks/[0-9]*.txt"))
 
 
@@ -252,7 +257,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
         record.touch()
         variables["FIGURE_RECORD"] = str(record)
         start = partial(processes.start, variables=variables)
-        pool = ThreadPoolExecutor(TWO)
+        pool = ThreadPoolExecutor(NOTEBOOKS_AT_ONCE)
         try:
             ended_well = list(pool.map(start, commands))
         finally:  # after a signal no further one is drawn
@@ -276,33 +281,44 @@ def _unknown_model(run: str, studies: list[str], typed: str) -> str:
     """Say which model of MODELS is in no table of these studies; "" if all are, or none has one."""
     known = set()
     for study in studies:
-        for file in (settings.run_folder(run) / "tables" / study).glob("*.csv"):
-            with file.open(encoding="utf8", newline="") as lines:
-                rows = csv.DictReader(lines)
-                if "model" in (rows.fieldnames or []):
-                    known |= {row["model"] for row in rows}
+        known |= _models_in_tables(settings.run_folder(run) / "tables" / study)
+    if not known:
+        return ""
 
-    for name in filter(None, map(str.strip, typed.split(";"))):
+    for entry in typed.split(";"):
+        name = entry.strip()
         # Tables name a model's folder by the last part of its path.
         label = os.path.basename(name.rstrip("/"))
-        if known and known.isdisjoint({name, label}):
+        if name and known.isdisjoint({name, label}):
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {'; '.join(sorted(known))}"
             return f"MODELS: {name} is in no table of {' '.join(studies)}; {hint}"
     return ""
 
 
+def _models_in_tables(folder: Path) -> set[str]:
+    """Collect the models that the tables of a study name."""
+    names = set()
+    for file in folder.glob("*.csv"):
+        with file.open(encoding="utf8", newline="") as lines:
+            rows = csv.DictReader(lines)
+            if "model" in (rows.fieldnames or []):
+                names |= {row["model"] for row in rows}
+    return names
+
+
 def _say_what_was_written(entries: list[dict[str, Any]]) -> None:
-    """Print a line per file: its place, from here if it lies in the project, and its size."""
+    """Print a line per file: its path, from the project's root if it lies below, and its size."""
     sizes = {}
     for entry in entries:
         if "file" in entry:
             file = Path(entry["file"])
-            place = file.relative_to(settings.ROOT) if file.is_relative_to(settings.ROOT) else file
-            sizes[place] = entry["inches"]
-    for place in sorted(sizes):
-        width, height = sizes[place]
-        print(f"{place}: {width:.2f} x {height:.2f} in")
+            if file.is_relative_to(settings.ROOT):
+                file = file.relative_to(settings.ROOT)
+            sizes[file] = entry["inches"]
+    for file in sorted(sizes):
+        width, height = sizes[file]
+        print(f"{file}: {width:.2f} x {height:.2f} in")
 
 
 def _show_runs() -> int:
@@ -339,7 +355,7 @@ def plan(values: dict[str, str]) -> NoReturn:
     options = [*settings.chosen_studies(study), *settings.command_options(values)]
     if os.environ.get("RATE"):
         options += ["--rate", os.environ["RATE"]]
-    # Each of several notebooks takes only its own of the parameters.
+    # With several notebooks, each takes only the parameters that its cell has.
     if not study:
         options.append("--shared")
     become("plan", *options)
@@ -368,7 +384,9 @@ def view(values: dict[str, str]) -> NoReturn:
 
 
 def prepare(target: str, values: dict[str, str]) -> None:
-    """Check the values, then go on in the environment that a run needs: it may be large.
+    """Check the values, then go on in the environment that the run needs.
+
+    The values are checked first because installing an environment can take long.
 
     Parameters
     ----------
@@ -384,7 +402,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
     """
     from ingroup.commands import environments
 
-    # The default run needs no more than the environment that is there.
+    # The environment that runs this program is enough for the default run.
     if not settings.parameters(values):
         return
 
@@ -393,9 +411,10 @@ def prepare(target: str, values: dict[str, str]) -> None:
 
     options = command_line("").parse_args(settings.command_options(values))
     options.shared = target == "all"
-    names = settings.asked_notebooks([target], os.environ.get("STUDY", ""))
     if options.shared:
         names = settings.first_notebooks()
+    else:
+        names = settings.asked_notebooks([target], os.environ.get("STUDY", ""))
 
     try:
         for name in names:

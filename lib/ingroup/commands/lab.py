@@ -53,23 +53,21 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
         copy = lab / notebook.name
         original = originals / notebook.name
         is_new = not copy.exists()
-        made = _as_copied(notebook)
-        has_changed = not original.exists() or original.read_bytes() != made
+        content = _as_copied(notebook)
+        before = original.read_bytes() if original.exists() else None
+        has_changed = before != content
         # Without its original nobody can tell whether a copy was edited, so it stays.
-        is_edited = not is_new and (
-            not original.exists() or copy.read_bytes() != original.read_bytes()
-        )
-        if is_edited:
-            if has_changed:
-                shown = copy.relative_to(lab.parent)
-                sentences.append(
-                    f"{shown} has your edits, and its notebook has changed since: the copy was "
-                    "left as it is (remove it to get the new one)"
-                )
-            continue
-        if is_new or has_changed:
-            copy.write_bytes(made)
-            original.write_bytes(made)
+        is_edited = not is_new and copy.read_bytes() != before
+        if is_edited and has_changed:
+            shown = copy.relative_to(lab.parent)
+            sentences.append(
+                f"{shown} has your edits, and its notebook has changed since: the copy was "
+                "left as it is (remove it to get the new one)"
+            )
+        # An open copy that stays the same is not written, as JupyterLab would ask about it.
+        if is_new or (has_changed and not is_edited):
+            copy.write_bytes(content)
+            original.write_bytes(content)
     return sentences
 
 

@@ -1,4 +1,4 @@
-"""The parameters of a run, checked before a kernel starts: a wrong one costs but a sentence."""
+"""The parameters of a run, checked before a kernel starts, so that a mistake is refused at once."""
 
 import argparse
 import ast
@@ -142,7 +142,9 @@ def own(notebook: str) -> dict[str, Any]:
 
 
 def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Check parameters as the cell of a notebook sets them, where no text stands for a number.
+    """Check the parameters that an edited cell of a notebook sets.
+
+    They have their types already: a text that could be read as a number or a list is refused.
 
     Parameters
     ----------
@@ -249,18 +251,18 @@ def _cell(source: Path) -> dict[str, Any]:
         tags = cell["metadata"].get("tags", ())
         if "parameters" in tags:
             tagged.append(cell)
-    (cell,) = tagged
+    (parameters_cell,) = tagged
 
     values = {}
-    text = "".join(cell["source"])
+    text = "".join(parameters_cell["source"])
     for statement in ast.parse(text).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 # The cell is read and not run, so its values are literals.
                 values[name] = ast.literal_eval(value)
             case _:
-                found = f"{ast.unparse(statement)!r} in the cell of parameters"
-                raise wrong(source, found, "a line NAME = value")
+                line = f"{ast.unparse(statement)!r} in the cell of parameters"
+                raise wrong(source, line, "a line NAME = value")
     return values
 
 

@@ -255,7 +255,7 @@ def execute(
     # A test makes sure that cells with these tags use no names of other cells.
     if redraw:
         book.cells = [cell for cell in book.cells if DRAWING & set(cell.metadata.get("tags", ()))]
-    else:  # its tables are no longer those of the last run
+    else:  # the record is about the tables of the last run, which this run replaces
         digests.record(target).unlink(missing_ok=True)
     introduce(book, parameters, defaults(notebook))
     if notebook == "00_map":
@@ -269,24 +269,19 @@ def execute(
     given = digests.states(given_files(parameters))
     notes_folder = TemporaryDirectory()
     notes = Path(notes_folder.name) / "notes"
+    is_whole = False
     try:
         executed = _run_kernel(book, unfinished, parameters, progress, notes)
         if not redraw:
             nbformat.write(executed, unfinished)
-            # Those of answers are taken afterwards, as the notebook itself may have asked for some.
+            # Answers' states are taken afterwards: the notebook may have asked for some itself.
             answers = digests.states(answer_files(notebook, parameters))
             os.replace(unfinished, target)
             written = results(kernel.written(notes), run)
             digests.write(target, written, given | answers)
-        return target
+        is_whole = True
     except PapermillExecutionError as error:
-        # A table is missing, which a cell that was left out would write.
-        lacks_table = redraw and "File" in error.ename
-        is_sentence = lacks_table or error.ename in SENTENCES
-        # The sentence says all; a traceback above it would bury it.
-        trace = "" if is_sentence else "\n".join([*error.traceback, ""])
-        remedy = f"; {_who_writes_tables(notebook, run)}" if lacks_table else ""
-        progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
+        progress.line(_failure(error, notebook, run, redraw))
     except DeadKernelError:
         progress.line(
             "the kernel died, which is mostly a lack of memory; answers that are stored stay "
@@ -298,7 +293,20 @@ def execute(
         # No other notebook of this new run is there, so nothing is lost.
         if is_new and not any(target.parent.iterdir()):
             shutil.rmtree(folder)
-    return None
+    return target if is_whole else None
+
+
+def _failure(error: Any, notebook: str, run: str, redraw: bool) -> str:
+    """Say which cell of a notebook failed and why, below the traceback if that is needed."""
+    # Where only figures are drawn, a cell that was left out would have written a missing table.
+    lacks_table = redraw and "File" in error.ename
+    sentence = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+    if lacks_table:
+        return f"{sentence}; {_who_writes_tables(notebook, run)}"
+    # The message says all; a traceback above it would bury it.
+    if error.ename in SENTENCES:
+        return sentence
+    return "\n".join([*error.traceback, sentence])
 
 
 def _who_writes_tables(notebook: str, run: str) -> str:
@@ -392,7 +400,7 @@ def _stop(*_: Any) -> None:
 def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
     """Wait until no other program executes this notebook of the run, and keep others waiting.
 
-    One may: a program goes on when the make that started it is killed.
+    Another program may still execute it: it goes on when the make that started it is killed.
     """
     from filelock import FileLock, Timeout
 
@@ -480,15 +488,15 @@ def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     return ""
 
 
-def _of_models(tables: Path) -> list[str]:
+def _model_sentences(tables: Path) -> list[str]:
     """The map's sentence on each model: how many of the papers' claims have which verdict."""
     if not (tables / "found.csv").exists():
         return []
     # This takes seconds to import, and only some commands need it.
     from ingroup.figures import read_table
 
-    found = read_table(tables, "found")
-    return found.sentence[found.notebook == "60_synthesis"].tolist()
+    sentences = read_table(tables, "found")
+    return sentences.sentence[sentences.notebook == "60_synthesis"].tolist()
 
 
 def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: float) -> str:
@@ -505,7 +513,7 @@ def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: f
 
     tables = paths.run_folder(options.run) / "tables" / folder_of(notebook)
     if notebook == "00_map":
-        lines += [f"  {sentence}" for sentence in _of_models(tables)]
+        lines += [f"  {sentence}" for sentence in _model_sentences(tables)]
     if any(tables.glob("*_versus_here.csv")):
         # This takes seconds to import, and only some commands need it.
         from ingroup.commands.report import counted
