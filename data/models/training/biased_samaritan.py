@@ -165,6 +165,7 @@ class Examples:
     @staticmethod
     def _thinned_out(rng: np.random.Generator, tokens: list[str]) -> list[str]:
         """Drop up to half of the tokens, but never the slot for the person."""
+        # The order of these two draws decides the examples, and so the weights.
         chances = rng.random(len(tokens))
         share_dropped = rng.uniform(0, 0.5)
         remaining = []
