@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, redirect_stderr
 from datetime import UTC, datetime
@@ -98,7 +98,7 @@ Result = dict[str, Any]  # of a kind: its commit, whether it is whole, and its c
 
 
 def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: True) -> str:
-    """Do something, and tell how it ends.
+    """Do something, and return how it ends.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: T
     except SENTENCES as error:
         return WELL if is_sentence(str(error)) else "traceback"
     except Exception:
-        # What is no sentence of the project would reach the user as a traceback.
+        # Any other error would reach the user as a traceback.
         return "traceback"
     return WELL if is_right(result) else "wrong"
 
@@ -131,14 +131,14 @@ def is_sentence(text: str) -> bool:
 
 
 def write(path: Path, draw: random.Random, strangers: list[Path]) -> str:
-    """Do something to a file of a store.
+    """Change, remove or rename a file of a store.
 
     Parameters
     ----------
     path : Path
         The file.
     draw : random.Random
-        What draws the change.
+        Source of the change.
     strangers : list of Path
         Files of the same store or of others.
 
@@ -209,21 +209,32 @@ class Again(toy.Toy):
         return super().answer(conversations, sampling)
 
 
-def own_store(folder: Path) -> tuple[Path, pd.DataFrame]:
+def store_of_24(folder: Path) -> tuple[Path, pd.DataFrame]:
     """Write a store of 24 trials, three of which failed at first; return it and its table."""
     store_folder = folder / "own"
     design = toy.numbers(24)
-    failing = Again()
-    answer = failing.say
-    # Trials 0, 4 and 8 fail, the first of the first three shards.
-    failing.say = lambda chat, *asked: None if chat[0]["content"] in "048" else answer(chat, *asked)
-    toy.run(design, store_folder, failing, SHARD)
-    return store_folder, toy.run(design, store_folder, Again(), SHARD)
+    engine = Again()
+    right_answer = engine.say
+    # The first trial of each of the first three shards fails.
+    failing = {str(number) for number in range(0, 3 * SHARD, SHARD)}
+
+    def fail_or_answer(chat: Any, *details: Any) -> str | None:
+        # A prompt of `numbers` is the number of its trial.
+        if chat[0]["content"] in failing:
+            return None
+        return right_answer(chat, *details)
+
+    engine.say = fail_or_answer
+    toy.run(design, store_folder, engine, SHARD)
+
+    # The second run asks the failed trials again.
+    table = toy.run(design, store_folder, Again(), SHARD)
+    return store_folder, table
 
 
 def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
     """Change a file of a store, then run on: the answers are right, and whole ones stay."""
-    original, table = own_store(folder)
+    original, table = store_of_24(folder)
     design = toy.numbers(24)
     other = folder / "other"
     # This is the store of another model, whose files must not pass for those of the copy.
@@ -234,21 +245,22 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
     for number in range(n):
         copy = Path(shutil.copytree(original, folder / f"copy {number}"))
         path = draw.choice(files_of(copy))
-        done = write(path, draw, [*files_of(original), *files_of(other)])
+        change = write(path, draw, [*files_of(original), *files_of(other)])
         engine = Again()
-        end = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
+        how = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
 
         # A spoilt manifest may cost the whole store, any other file its own trials alone. Whole
         # answers of other shards should not be asked again.
         is_manifest = path.name == "manifest.json"
-        if end == WELL and not is_manifest and not engine.trials <= touched(path):
-            end = "lost"
-        yield done, end
+        asked_too_many = not engine.trials <= touched(path)
+        if how == WELL and not is_manifest and asked_too_many:
+            how = "lost"
+        yield change, how
         shutil.rmtree(copy)
 
 
 def touched(path: Path) -> set[int]:
-    """Give the trials of the shard to which a file belongs, and those of shard 1."""
+    """Return the trials of the shard to which a file belongs, and those of shard 1."""
     # `write` may give a file the name of shard 1, in place of that shard's own file.
     shards = {1}
     if path.name.startswith("part-"):
@@ -262,11 +274,10 @@ def touched(path: Path) -> set[int]:
     return trials
 
 
-def recorded_stores(draw: random.Random, engine: str) -> list[Path]:
+def recorded_stores(engine: str) -> list[Path]:
     """List the recorded stores of an engine."""
-    return sorted(
-        file.parent for file in paths.RECORDINGS.glob(f"*/*/*/*@{engine}/*/manifest.json")
-    )
+    manifests = paths.RECORDINGS.glob(f"*/*/*/*@{engine}/*/manifest.json")
+    return sorted(manifest.parent for manifest in manifests)
 
 
 def read_store(folder: Path) -> pd.DataFrame:
@@ -281,15 +292,16 @@ def spoilt_readings(folder: Path, draw: random.Random, stores: list[Path], n: in
     for number in range(n):
         store = draw.choice(stores)
         copy = Path(shutil.copytree(store, folder / f"copy {number}"))
-        done = write(draw.choice(files_of(copy)), draw, strangers)
+        path = draw.choice(files_of(copy))
+        change = write(path, draw, strangers)
         how = ending(lambda: read_store(copy), tables[store].equals)  # noqa: B023
-        yield f"{done}, {store.name}", how
+        yield f"{change}, {store.name}", how
         shutil.rmtree(copy)
 
 
 def vllm_stores(folder: Path, draw: random.Random, n: int = 700) -> Trials:
     """Change a file of a recorded store that vLLM answered, then read it."""
-    yield from spoilt_readings(folder, draw, recorded_stores(draw, "vllm"), n)
+    yield from spoilt_readings(folder, draw, recorded_stores("vllm"), n)
 
 
 def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
@@ -366,9 +378,11 @@ def user_files(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
     }
     for number in range(n):
         source = draw.choice(list(readers))
+        read = readers[source]
         file = folder / f"{number}{source.suffix}"
         file.write_bytes(mutated(source.read_bytes(), draw))
-        yield f"{source.name}, change {number}", ending(lambda: readers[source](file))  # noqa: B023
+        how = ending(lambda: read(file))  # noqa: B023
+        yield f"{source.name}, change {number}", how
         file.unlink()
 
 
@@ -394,12 +408,13 @@ def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
     file = folder / "log.eval"
     for position, bit in product(range(len(content)), range(8)):
         file.write_bytes(with_flipped_bit(content, position, bit))
-        end = ending(lambda: replies_of(file), replies.__eq__)
-        yield f"bit {bit} of byte {position} of {len(content)}", end
+        how = ending(lambda: replies_of(file), replies.__eq__)
+        yield f"bit {bit} of byte {position} of {len(content)}", how
 
     for number in range(n):
         file.write_bytes(mutated(content, draw))
-        yield f"change {number}", ending(lambda: replies_of(file), replies.__eq__)
+        how = ending(lambda: replies_of(file), replies.__eq__)
+        yield f"change {number}", how
 
 
 def replies_of(file: Path) -> list[tuple[str, str | None]]:
@@ -459,10 +474,11 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
     """
     # Without the cache each trial would parse the same profile.
     yaml.safe_load = cache(yaml.safe_load)
-    done = set()
+    names_tried: dict[str | None, set[str]] = defaultdict(set)
     for notebook in settings.notebooks():
-        names = {name for name in defaults(notebook) if (study_of(notebook), name) not in done}
-        done.update((study_of(notebook), name) for name in names)
+        tried_in_study = names_tried[study_of(notebook)]
+        names = set(defaults(notebook)) - tried_in_study
+        tried_in_study |= names
         for name, value in product(sorted(names - {"RUN"}), HOSTILE):
             how = ending(
                 lambda: merged(notebook, "demo", {name: value})[name],  # noqa: B023
@@ -516,7 +532,8 @@ FRAGMENTS = [
 def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
     """Put commands into names: into LaTeX, a terminal, and the name of a run's folder."""
     for number in range(n):
-        text = "".join(draw.choices(FRAGMENTS, k=draw.randrange(1, 6)))
+        n_fragments = draw.randrange(1, 6)
+        text = "".join(draw.choices(FRAGMENTS, k=n_fragments))
         printed = latex.escape(text)
         yield f"LaTeX {text!r}", WELL if is_harmless(printed) else "wrong"
         # A message may have line ends, which `shown` keeps.
@@ -545,10 +562,12 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     names = [*sorted(of_make), "MODELS", "N_EVENTS"]
     for number in range(n):
         chosen = {name: draw.choice(HOSTILE) for name in draw.sample(names, 3)}
-        flags = " -- " + " ".join(f"{name}={len(value)}" for name, value in chosen.items())
+        # make writes each variable of its command line there; only the names are read from it.
+        assignments = [f"{name}={len(value)}" for name, value in chosen.items()]
+        environment = {**chosen, "MAKEFLAGS": " -- " + " ".join(assignments)}
         goal = draw.choice(["all", "10", "figures", "plan", "view", "compare", "ask", "report"])
-        environment = {**chosen, "MAKEFLAGS": flags}
-        yield f"{goal} {number}", ending(lambda: settings.check([goal], environment))  # noqa: B023
+        how = ending(lambda: settings.check([goal], environment))  # noqa: B023
+        yield f"{goal} {number}", how
 
     odd = {
         "PYTHONOPTIMIZE": "2",
@@ -580,37 +599,40 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 
 
 def stimuli(folder: Path, draw: random.Random, n: int = 560) -> Trials:
-    """Change one sign of one prompt: the answers to the old ones are refused, and told so."""
+    """Change one sign of one prompt: one sentence refuses the answers to the old prompt."""
     design = toy.religion(1)
     engine = toy.Toy(lambda *_: "50", model="m")
     toy.run(design, folder / "store", engine)
     for number in range(n):
         changed = with_other_prompt(design, draw.randrange(len(design)), draw)
-        silent = ending(
+        how = ending(
             lambda: open_store(folder / "store", changed, engine, toy.SAMPLING, 50),  # noqa: B023
             # A store that opens took the answers to the old prompt, without a word.
             lambda store: False,
         )
-        yield f"prompt {number}", "silent" if silent == "wrong" else silent
+        if how == "wrong":
+            how = "silent"
+        yield f"prompt {number}", how
 
 
 def with_other_prompt(design: Any, trial: int, draw: random.Random) -> Any:
-    """The same design, but one sign of one prompt is another."""
-    target = design[trial].messages[-1]["content"]
-    place = draw.randrange(len(target))
-    other = chr(ord(target[place]) ^ 1)
+    """Return the same design, in which one sign of one prompt is another."""
+    prompt = design[trial].messages[-1]["content"]
+    position = draw.randrange(len(prompt))
+    # The sign beside it in Unicode.
+    other_sign = chr(ord(prompt[position]) ^ 1)
+    changed_prompt = prompt[:position] + other_sign + prompt[position + 1 :]
 
-    def of(block):
+    def with_changed_prompt(block):
         def render(condition):
-            turns = block.render(condition)
-            if turns[-1]["content"] == target:
-                text = target[:place] + other + target[place + 1 :]
-                return [*turns[:-1], {**turns[-1], "content": text}]
-            return turns
+            *turns, last_turn = block.render(condition)
+            if last_turn["content"] == prompt:
+                last_turn = {**last_turn, "content": changed_prompt}
+            return [*turns, last_turn]
 
         return toy.replace(block, render=render)
 
-    return toy.Design(map(of, design.blocks))
+    return toy.Design(map(with_changed_prompt, design.blocks))
 
 
 def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
@@ -619,7 +641,8 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
     for number in range(n):
         # In every second store some calls fail at first, and are asked again.
         failures = number % 2
-        store, log = folder / f"store {number}", folder / f"log {number}"
+        store = folder / f"store {number}"
+        log = folder / f"log {number}"
         for _ in range(5):
             engine = fire.Mortal(log, failures, draw.randint(1, 6), draw.uniform(1e-6, 0.01))
             fire.died(fire.run, store, engine, fire.MANY)
@@ -642,33 +665,33 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
     """
     right = toy.run(toy.numbers(24), folder / "right", Again(), SHARD)
     for number in range(n):
-        place = folder / f"model {number}"
-        place.mkdir()
+        root = folder / f"model {number}"
+        root.mkdir()
         for _ in range(3):
             # The delay is never 0, which would set no timer.
-            fire.died(record_and_die, place, draw.uniform(1e-6, 0.2))
+            fire.died(record_and_die, root, draw.uniform(1e-6, 0.2))
             yield f"kill of record {number}", WELL
 
-        job = record_slowly(place)
-        counted = pd.read_csv(place / "asked.csv")
-        is_counted = counted["prompts"].to_list() == [24]
+        job = record_slowly(root)
+        log = pd.read_csv(root / "asked.csv")
+        is_counted = log["prompts"].to_list() == [24]
         is_whole = stored(job).read().equals(right)
         yield f"end of record {number}", WELL if is_counted and is_whole else "wrong"
 
 
-def record_and_die(place: Path, seconds: float) -> None:
+def record_and_die(root: Path, seconds: float) -> None:
     """Record a job, and die after some seconds, wherever it is then."""
     # Nothing catches the signal, so the process dies where it is.
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    record_slowly(place)
+    record_slowly(root)
 
 
-def record_slowly(place: Path) -> Job:
-    """Record a job of 24 prompts below a place, and return it."""
+def record_slowly(root: Path) -> Job:
+    """Record a job of 24 prompts below a folder, and return it."""
     record.ask = answer_slowly
     design = toy.numbers(24)
-    job = Job("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=place)
-    record.record(job, {}, place / "asked.csv")
+    job = Job("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=root)
+    record.record(job, {}, root / "asked.csv")
     return job
 
 
@@ -693,11 +716,12 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
     Either make alone is killed, or all that it started.
     """
     root = clone.with_stubs(folder / "clone")
+    folder_of_tables = root / "build" / "tables" / "some"
     begin = time.monotonic()
     clone.make(root, "all")
     # The kills are drawn from the time that a whole run takes.
     seconds = time.monotonic() - begin
-    tables = {file.name for file in (root / "build" / "tables" / "some").iterdir()}
+    tables = {file.name for file in folder_of_tables.iterdir()}
 
     command = ["make", "-C", str(root), "all", f"PY={sys.executable}", "READY="]
     for number in range(n):
@@ -719,12 +743,15 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
         killed.wait()
 
         first = clone.make(root, "all", check=False)
-        # What the first run made is passed over, so that the log then tells of the second alone.
+        # Reading the log empties it, so that it then has the notebooks of the second run alone.
         clone.ran(root)
         second = clone.make(root, "all", check=False)
-        written = {file.name for file in (root / "build" / "tables" / "some").iterdir()}
-        is_whole = written == tables and clone.ran(root) == []
-        how = WELL if is_whole and first.returncode == second.returncode == 0 else "wrong"
+        written = {file.name for file in folder_of_tables.iterdir()}
+
+        is_whole = written == tables
+        is_up_to_date = clone.ran(root) == []
+        succeeded = first.returncode == second.returncode == 0
+        how = WELL if is_whole and is_up_to_date and succeeded else "wrong"
         if "Traceback" in first.stderr + second.stderr:
             how = "traceback"
         yield f"make {number}, alone: {is_alone}", how
@@ -736,9 +763,11 @@ def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
     code = f"open({str(owned)!r}, 'w').write('x')\n"
     for number in range(n):
         copy = Path(shutil.copytree(paths.MODELS / "calibrant", folder / f"model {number}"))
-        file = draw.choice(
-            [f for f in sorted(copy.iterdir()) if f.suffix in (".json", ".safetensors")]
-        )
+        candidates = []
+        for candidate in sorted(copy.iterdir()):
+            if candidate.suffix in (".json", ".safetensors"):
+                candidates.append(candidate)
+        file = draw.choice(candidates)
         # The trials take turns: code in the folder, a file cut short, a file of other content.
         if number % 3 == 0:
             config = json.loads((copy / "config.json").read_text("utf8"))
@@ -747,7 +776,9 @@ def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
             (copy / "config.json").write_text(json.dumps(config))
             (copy / "evil.py").write_text(code)
         elif number % 3 == 1:
-            file.write_bytes(file.read_bytes()[: draw.randrange(file.stat().st_size)])
+            content = file.read_bytes()
+            n_kept = draw.randrange(len(content))
+            file.write_bytes(content[:n_kept])
         else:
             file.write_text(draw.choice(["", "[]", "{}", "null", "[" * 10**5, "\x00"]))
         how = ending(lambda: one_answer(copy))  # noqa: B023
@@ -764,20 +795,24 @@ KEY = "sk-a-key-that-must-not-be-kept"
 
 
 def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], bytes]:
-    """What a hostile server says in place of an answer; a right one comes as it is."""
+    """Return what a hostile server says in place of an answer; one in six is the right answer."""
     body = json.dumps(completion(text)).encode()
     odd = [None, 7, [], {}, "\x1b[2J", "\ud800", KEY, "x" * 10**5, "</script><script>"]
-    how = draw.randrange(6)
-    if how == 0:
+    attack = draw.randrange(6)
+    if attack == 0:
         return 200, JSON, mutated(body, draw)
-    if how == 1:
-        return ok(completion(draw.choice(odd), draw.choice(["stop", "length", "odd", None, 3])))
-    if how == 2:
-        return draw.choice([400, 401, 404, 413, 500, 503]), JSON, mutated(body, draw)
-    if how == 3:
+    if attack == 1:
+        odd_text = draw.choice(odd)
+        reason = draw.choice(["stop", "length", "odd", None, 3])
+        return ok(completion(odd_text, reason))
+    if attack == 2:
+        status = draw.choice([400, 401, 404, 413, 500, 503])
+        return status, JSON, mutated(body, draw)
+    if attack == 3:
         # This small body unpacks to a megabyte of zeros.
         return 200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**6))
-    if how == 4:
+    if attack == 4:
+        # Eight bytes are repeated, which are no JSON.
         return 200, JSON, struct.pack(">Q", draw.getrandbits(64)) * 8
     return 200, JSON, body
 
@@ -805,8 +840,9 @@ def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         is_named = (row.finish_reason == "failed") == (row.error != "")
         yield f"prompt {row.trial}", WELL if is_named else "silent"
     # The hostile server repeats the key in some of its answers.
-    asked = b"".join(file.read_bytes() for file in files_of(folder / "store"))
-    yield "the key in a file", "wrong" if KEY.encode() in asked.replace(b'"', b"") else WELL
+    written = b"".join(file.read_bytes() for file in files_of(folder / "store"))
+    has_key = KEY.encode() in written.replace(b'"', b"")
+    yield "the key in a file", "wrong" if has_key else WELL
 
 
 # --- the table
@@ -850,20 +886,20 @@ def tried(kind: str) -> Result:
     counts: Counter[str] = Counter()
     # Files lie in memory where there is such a folder, because a disk would sync each of them.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    place = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
-    # What runs say is not looked at.
-    with place as folder, redirect_stderr(io.StringIO()):
-        for done, how in trials(Path(folder), random.Random(SEED)):
+    scratch = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
+    # What runs print to stderr is not part of a trial.
+    with scratch as folder, redirect_stderr(io.StringIO()):
+        for change, how in trials(Path(folder), random.Random(SEED)):
             counts.update(["trials", how])
             if how != WELL:
-                print(f"{kind}: {how}: {shown(done)}", flush=True)
+                print(f"{kind}: {how}: {shown(change)}", flush=True)
             if counts["trials"] % KEPT_EVERY == 0:
                 keep(kind, counts, whole=False)
     return keep(kind, counts, whole=True)
 
 
 def keep(kind: str, counts: Counter[str], whole: bool) -> Result:
-    """Write what a kind gave so far, with the commit.
+    """Write the counts of a kind so far, with the commit.
 
     Parameters
     ----------
@@ -886,9 +922,13 @@ def keep(kind: str, counts: Counter[str], whole: bool) -> Result:
 
 
 def kept() -> dict[str, Result]:
-    """Read the results that are there, in the order of the kinds."""
-    files = {kind: RESULTS / f"{kind}.json" for kind in KINDS}
-    return {kind: json.loads(file.read_text()) for kind, file in files.items() if file.exists()}
+    """Read the results that `keep` wrote, in the order of the kinds."""
+    results = {}
+    for kind in KINDS:
+        file = RESULTS / f"{kind}.json"
+        if file.exists():
+            results[kind] = json.loads(file.read_text())
+    return results
 
 
 @cache
@@ -910,7 +950,8 @@ def table(results: dict[str, Result]) -> str:
         if not result["whole"]:
             name += " (stopped)"
         lines.append(row(name, result))
-        total.update({column: result.get(column, 0) for column in ("trials", *ENDINGS)})
+        for column in ("trials", *ENDINGS):
+            total[column] += result.get(column, 0)
     lines.append(row("all", {**total, "commit": ""}))
     return "\n".join(lines) + "\n"
 
@@ -940,15 +981,25 @@ def main(kinds: list[str]) -> int:
     before = kept()
     for kind in kinds or KINDS:
         result = before.get(kind)
-        if kinds or not result or not result["whole"] or result["commit"] != commit():
+        # A kind that is named is tried again, whatever was kept.
+        if kinds or not is_of_now(result):
             result = tried(kind)
-        print(row(KINDS[kind][0], result), flush=True)
+        name, _ = KINDS[kind]
+        print(row(name, result), flush=True)
 
     results = kept()
     if not kinds:
         write_page(results)
-    n_bad = sum(results[kind].get(how, 0) for kind in kinds or KINDS for how in ENDINGS)
+    n_bad = 0
+    for kind in kinds or KINDS:
+        for bad_ending in ENDINGS:
+            n_bad += results[kind].get(bad_ending, 0)
     return 1 if n_bad else 0
+
+
+def is_of_now(result: Result | None) -> bool:
+    """Tell whether a kept result is whole and of this commit."""
+    return result is not None and result["whole"] and result["commit"] == commit()
 
 
 if __name__ == "__main__":

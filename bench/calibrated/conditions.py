@@ -433,27 +433,32 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate names of race that have tastes of their own for groups; no group favours itself."""
     same = SAME["Race or Ethnicity"]
     groups = PEOPLE["Race or Ethnicity"].group.to_list()
+    # The kinds of own-group pairs are judged apart, as in the notebook.
     one_name, two_names = crossed.KINDS
-    beyond = crossed.ONE_BEYOND_TWO
+    one_beyond_two = crossed.ONE_BEYOND_TWO
 
     for condition in NAME_CONDITIONS:
-        by_kind = defaultdict(list)
-        by_group = []
-        of_names = defaultdict(list)
-        for _ in range(DRAWS // 2):
+        # The tests differ in what they take as drawn anew: events, names, or whole groups.
+        over_events = defaultdict(list)
+        over_names = defaultdict(list)
+        over_groups = []
+        for number in range(DRAWS // 2):
             ratings = names_differ(rng, groups, condition)
-            # Pairs of one name and of two names of a group are judged apart, as in the notebook.
-            for kind, effect in crossed.own_group_of_names(ratings, groups).items():
-                of_names[kind].append(rejects(effect))
+            effects_of_kinds = crossed.own_group_of_names(ratings, groups)
+            for kind, effect in effects_of_kinds.items():
+                over_names[kind].append(rejects(effect))
 
-            # `by_group` averages the last two axes.
-            means = statistics.by_group(np.moveaxis(ratings, 2, 0), same)
-            means = np.moveaxis(means, 0, 2)
-            by_group.append(rejects(crossed.own_group(means)))
-            if len(by_kind[two_names]) < FEW:
+            # `statistics.by_group` averages the last two axes, so events come first for it.
+            by_event = np.moveaxis(ratings, 2, 0)
+            means = statistics.by_group(by_event, same)
+            of_groups = crossed.own_group(np.moveaxis(means, 0, 2))
+            over_groups.append(rejects(of_groups))
+
+            # The test over events takes longer, so it is tried on the first draws alone.
+            if number < FEW:
                 tests = statistics.by_kind(ratings, same)
-                for kind in (two_names, beyond):
-                    by_kind[kind].append(tests[kind].pvalue < LEVEL)
+                for kind in (two_names, one_beyond_two):
+                    over_events[kind].append(tests[kind].pvalue < LEVEL)
 
         shared = {
             "study": "empathy_gap",
@@ -464,43 +469,43 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
             **shared,
             "what": "test of by_kind, two names",
             "claimed": condition.claimed_by_kind,
-            "inside": by_kind[two_names],
+            "inside": over_events[two_names],
         }
         # The same question has two claims: events drawn anew, and names drawn anew.
         claimed_by_events, claimed_by_names = condition.claimed_beyond
         yield {
             **shared,
-            "what": f"test of by_kind, {beyond}",
+            "what": f"test of by_kind, {one_beyond_two}",
             "claimed": claimed_by_events,
-            "inside": by_kind[beyond],
+            "inside": over_events[one_beyond_two],
         }
         yield {
             **shared,
-            "what": f"test of the own-group effect of names, {beyond}",
+            "what": f"test of the own-group effect of names, {one_beyond_two}",
             "scope": "like these",
             "claimed": claimed_by_names,
-            "inside": of_names[beyond],
+            "inside": over_names[one_beyond_two],
         }
         yield {
             **shared,
             "what": f"test of the own-group effect of names, {one_name}",
             "scope": "like these",
             "claimed": condition.claimed_one_name,
-            "inside": of_names[one_name],
+            "inside": over_names[one_name],
         }
         yield {
             **shared,
             "what": f"test of the own-group effect of names, {two_names}",
             "scope": "like these",
             "claimed": condition.claimed_two_names,
-            "inside": of_names[two_names],
+            "inside": over_names[two_names],
         }
         yield {
             **shared,
             "what": "test of the own-group effect, means by group",
             "scope": "like these",
             "claimed": LEVEL,
-            "inside": by_group,
+            "inside": over_groups,
         }
 
 
@@ -764,6 +769,12 @@ def _tests_of_bias(
 
 def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate McNemar's test on items in pairs, and the share of a large cluster."""
+    yield from _changes_of_pairs(rng)
+    yield from _shares_of_clusters(rng)
+
+
+def _changes_of_pairs(rng: np.random.Generator) -> Iterator[dict]:
+    """Simulate McNemar's test on independent items, and on items in pairs that answer alike."""
     # Gains and losses have the same chance, so no change is the truth.
     counts = rng.multinomial(40, [0.15, 0.15, 0.7], 4 * DRAWS)
     for condition, copies, claimed in (
@@ -785,6 +796,9 @@ def items_that_are_not_independent(rng: np.random.Generator) -> Iterator[dict]:
             "inside": inside,
         }
 
+
+def _shares_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
+    """Simulate a share of hits in clusters of one size, and beside one large cluster."""
     for condition, sizes, claimed in (
         ("30 clusters of two", [2] * 30, 0.96),
         ("a cluster of 100, 10 of one", [100] + [1] * 10, 0.16),

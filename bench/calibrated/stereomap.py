@@ -210,11 +210,7 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
             positions = rng.normal(3, 0.5, (len(people), 2))
             if kind == "by five":
                 positions = positions[cluster]
-            # Groups that share a position are not tied exactly, as no two averages are.
-            positions = positions + rng.normal(0, 0.1, positions.shape)
-            model = pd.DataFrame(positions, people.index, AXES)
-            agreement = statistics.agreement(model, people, rng, 199)
-            rejected.append(agreement["p"] < LEVEL)
+            rejected.append(_agrees(positions, people, rng))
 
         yield {
             "what": f"test of agreement with people, places drawn {kind}",
@@ -226,10 +222,7 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
     rejected = []
     reversed_contrast = people[AXES[::-1]].to_numpy()
     for _ in range(2 * MAPS):
-        positions = reversed_contrast + rng.normal(0, 0.1, reversed_contrast.shape)
-        model = pd.DataFrame(positions, people.index, AXES)
-        agreement = statistics.agreement(model, people, rng, 199)
-        rejected.append(agreement["p"] < LEVEL)
+        rejected.append(_agrees(reversed_contrast, people, rng))
 
     yield {
         "what": "test of agreement with people, their contrast of the axes reversed",
@@ -237,6 +230,15 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
         "claimed": 1.0,
         "inside": rejected,
     }
+
+
+def _agrees(positions: np.ndarray, people: pd.DataFrame, rng: np.random.Generator) -> bool:
+    """Test whether a model with noisy positions, (group, axis), agrees with people."""
+    # Groups that share a position are not tied exactly, as no two averages are.
+    noisy = positions + rng.normal(0, 0.1, positions.shape)
+    model = pd.DataFrame(noisy, people.index, AXES)
+    agreement = statistics.agreement(model, people, rng, 199)
+    return agreement["p"] < LEVEL
 
 
 def interval_of_refusals(rng: np.random.Generator) -> Iterator[dict]:

@@ -1,12 +1,13 @@
-"""``make record``: ask the real models what ``data/recordings`` holds of them.
+"""``make record``: ask the real models for the answers that ``data/recordings`` holds.
 
 ``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
-Stored answers are not asked again: remove a store to make it anew, and its row of ``asked.csv``,
-which counts the prompts and seconds of each job. Jobs of an engine that this environment lacks
-wait for the one that has it.
+Stored answers are not asked again. To record a job anew, remove its store and its row of
+``asked.csv``, which counts the prompts and seconds of each job. Jobs of an engine that this
+environment lacks are left to an environment that has it.
 
-``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats stores
-are answers, where their manifest does not say. Call it only where they were asked these chats.
+``python data/recordings/record.py --chats`` writes ``chats.csv``: the digest of the rendered chats
+to which a store has the answers, where its manifest does not say it. Call it only if the stores
+were asked the chats as they are rendered now.
 """
 
 import sys
@@ -28,7 +29,7 @@ from ingroup.tables import InputError
 
 
 def listed() -> dict[str, list[dict[str, Any]]]:
-    """Read what ``recordings.yaml`` says of each model."""
+    """Read the entries of ``recordings.yaml`` by model."""
     return yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
 
 
@@ -67,10 +68,9 @@ def chats() -> pd.DataFrame:
     rows = []
     for model in listed():
         for job, _ in recorded(model):
-            folder = paths.RECORDINGS / model / job.address
-            file = folder / "manifest.json"
-            if file.exists() and "chats" not in read_manifest(file):
-                address = folder.relative_to(paths.RECORDINGS).as_posix()
+            manifest = paths.RECORDINGS / model / job.address / "manifest.json"
+            if manifest.exists() and "chats" not in read_manifest(manifest):
+                address = manifest.parent.relative_to(paths.RECORDINGS).as_posix()
                 rows.append({"job": address, "chats": job.design.chats_digest})
     return pd.DataFrame(rows, columns=["job", "chats"])
 
@@ -107,30 +107,39 @@ def count(job: Job, log: Path) -> None:
     if not manifest.exists():
         return
 
-    rows = pd.read_csv(log).to_dict("records") if log.exists() else []
-    row = {"job": str(job.address), "prompts": 0, "seconds": 0}
-    for counted in rows:
-        if counted["job"] == row["job"]:
-            row = counted
+    rows = []
+    begin = manifest.stat().st_mtime
+    if log.exists():
+        rows = pd.read_csv(log).to_dict("records")
+        begin = max(begin, log.stat().st_mtime)
+
+    address = str(job.address)
+    row_of_job = {"job": address, "prompts": 0, "seconds": 0}
+    for row in rows:
+        if row["job"] == address:
+            row_of_job = row
 
     store = Store(job.folder, read_manifest(manifest))
-    shards = store.files()
-    n_new = sum(len(range(*store.bounds(shard))) for shard in shards) - row["prompts"]
-    if n_new <= 0:
+    n_stored = 0
+    end = begin
+    for shard in store.files():
+        start, stop = store.bounds(shard)
+        n_stored += stop - start
+        end = max(end, store.path(shard).stat().st_mtime)
+    if n_stored <= row_of_job["prompts"]:
         return
 
-    begin = max(file.stat().st_mtime for file in (manifest, log) if file.exists())
-    end = max(store.path(shard).stat().st_mtime for shard in shards)
-    row["prompts"] += n_new
-    row["seconds"] += max(1, round(end - begin))
-    if row not in rows:
-        rows.append(row)
+    row_of_job["seconds"] += max(1, round(end - begin))
+    row_of_job["prompts"] = n_stored
+    # A job that has a row already was changed in place.
+    if row_of_job not in rows:
+        rows.append(row_of_job)
     text = pd.DataFrame(rows).to_csv(index=False)
     replace_file(log, text.encode())  # whole or not at all
 
 
 def main() -> int:
-    """Record, job by job; 1 where an engine or a store gives up, with its sentence."""
+    """Record job by job; return 1, and print why, where an engine or a store gives up."""
     try:
         for model in listed():
             for job, parameters in recorded(model):

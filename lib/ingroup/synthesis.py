@@ -127,7 +127,7 @@ class Tested(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What `measured` returns, and explains."""
+    """The effects and their draws, as `measured` describes them."""
 
     effects: pd.DataFrame
     draws: dict[tuple[str, str], pd.DataFrame]
@@ -164,9 +164,9 @@ def measured(
     effects = []
     draws: dict[tuple[str, str], list[pd.DataFrame]] = {}
     for (model, study), portrait_of_model in views.items():
-        # A lens has no view of what was taught where a user asks questions of their own.
-        truths = taught.get((model, study), [])
-        for view, truth in zip_longest(portrait_of_model, truths):
+        # Nothing was taught to a real model, nor about questions that a user adds.
+        views_of_taught = taught.get((model, study), [])
+        for view, view_of_taught in zip_longest(portrait_of_model, views_of_taught):
             if view.items.columns.empty:
                 continue
 
@@ -175,10 +175,11 @@ def measured(
             of_view = standardised.measure(view.items, view.sd, rng, n_resamples, view.together)
             rows = of_view.effects.assign(model=model, study=study, measure=view.measure)
             rows["planted"] = np.nan
-            if truth is not None:
+            if view_of_taught is not None:
                 # Planted items are divided by the SD of the model's answers, not by their own. A
                 # model that always gives one answer has the SD 0.
-                rows["planted"] = truth.items.mean() / (view.sd or 1)
+                sd = view.sd or 1
+                rows["planted"] = view_of_taught.items.mean() / sd
             effects.append(rows.reset_index())
             draws.setdefault((model, view.measure), []).append(of_view.draws)
 
@@ -212,12 +213,14 @@ def portrait(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
         verdict=standardised.as_planted(effects.planted, effects.low, effects.high),
     )
 
-    n_studies = table[table.effect.notna()].groupby("group").study.nunique()
+    has_effect = table.effect.notna()
+    n_studies = table[has_effect].groupby("group").study.nunique()
     of_several = n_studies.index[n_studies > 1]
-    table = table[table.group.isin(of_several) & table.category.notna()]
-    # A stable sort keeps models and measures in their order.
-    table = table.sort_values("group", key=category_of.index.get_indexer, kind="stable")
-    return table[PORTRAIT]
+    is_shown = table.group.isin(of_several) & table.category.notna()
+
+    # Groups take the order of `shared`; a stable sort keeps models and measures in theirs.
+    order = category_of.index.get_indexer
+    return table[is_shown].sort_values("group", key=order, kind="stable")[PORTRAIT]
 
 
 def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
@@ -233,7 +236,7 @@ def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Index ``model`` and ``measure``. ``own_error`` is the root mean square of ``model_error``,
         ``effects`` their number, and ``as_planted`` how many have the planted effect in their
-        interval. Without a calibrant it has no row.
+        interval. Without a calibrant the table has no row.
     """
     judged = effects[effects.verdict != ""]
     judged = judged.assign(
@@ -282,18 +285,20 @@ def agreement(
         rows = effects[effects.model == model]
         by_measure = rows.pivot(index="group", columns="measure", values="effect")
         # `pivot` sorts the measures by name; the draws have them in the order of the studies.
-        measures = [measure for name, measure in draws if name == model]
-        by_measure = by_measure.reindex(columns=[name for name in measures if name in by_measure])
-        if len(by_measure.columns) < 2:
+        draws_of_model = {}
+        for (name, measure), of_measure in draws.items():
+            if name == model and measure in by_measure:
+                draws_of_model[measure] = of_measure
+        if len(draws_of_model) < 2:
             continue
 
-        of_model = {measure: draws[model, measure] for measure in by_measure}
-        table = standardised.agreement(by_measure, of_model, seed, n_permutations)
+        by_measure = by_measure[list(draws_of_model)]
+        table = standardised.agreement(by_measure, draws_of_model, seed, n_permutations)
         taught = rows.pivot(index="group", columns="measure", values="planted")
         # The planted correlation is over the groups that were asked, and needs 4 of them, too.
-        planted = taught.where(by_measure.notna()).corr("spearman", min_periods=4)
+        planted_rho = taught.where(by_measure.notna()).corr("spearman", min_periods=4)
         pairs = zip(table.one, table.other, strict=True)
-        table["planted_rho"] = [planted.loc[pair] for pair in pairs]
+        table["planted_rho"] = [planted_rho.loc[pair] for pair in pairs]
         table["model_error"] = table.rho - table.planted_rho
         table["verdict"] = standardised.as_planted(table.planted_rho, table.low, table.high)
         tables.append(table.assign(model=model))
@@ -384,7 +389,7 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
-    """Find the choice that matters most to each claim that stands on some paths but not on all.
+    """Find the choice that matters most to each claim that some paths show and others do not.
 
     Parameters
     ----------
@@ -398,23 +403,26 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index as `shares`. ``it`` (stands or reversed) differs most between the options of
-        ``choice``: by ``apart`` percent. A text has the share under each option, or "cannot be
-        told" where no path could show the claim. The claims that depend most on a choice come
-        first.
+        Index as `shares`, then ``it`` and ``choice``. The share of the paths on which the claim
+        stands, or is reversed (``it``), differs by ``apart`` percent between the options of
+        ``choice``. A text has the share under each option, or "cannot be told" where no path could
+        show the claim. The claims that depend most on a choice come first.
     """
-    ways = ["stands", "reversed"]
+    verdicts = ["stands", "reversed"]
     claim = list(shares.index.names)
-    is_contested = ((shares[ways] > 0) & (shares[ways] < 100)).any(axis=1)
-    contested = shares.index[is_contested]
+    is_mixed = (shares[verdicts] > 0) & (shares[verdicts] < 100)
+    contested = shares.index[is_mixed.any(axis=1)]
 
-    under_each = "share of the paths under each option (%)"
-    # There is one row per claim, way (stands or reversed), choice and option.
-    rows = options[ways].rename_axis(columns="it").stack().rename("share").reset_index()
-    rows = rows[pd.MultiIndex.from_frame(rows[claim]).isin(contested)]
+    # There is one row per claim, verdict (stands or reversed), choice and option.
+    by_verdict = options[verdicts].rename_axis(columns="it")
+    rows = by_verdict.stack().rename("share").reset_index()
+    claim_of_row = pd.MultiIndex.from_frame(rows[claim])
+    rows = rows[claim_of_row.isin(contested)]
+
     percent = rows.share.map("{:.0f}".format).astype(str)
     # Under some options, no path could show the claim, so there is no share.
     percent = percent.mask(rows.share.isna(), "cannot be told")
+    under_each = "share of the paths under each option (%)"
     rows[under_each] = rows.option + ": " + percent
 
     # A row has the smallest and the largest share over the options of a choice, and all as a text.
@@ -422,8 +430,9 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     table = choices.agg({"share": ["min", "max"], under_each: "; ".join})
     table.columns = ["min", "max", under_each]
     table.insert(0, "apart", table.pop("max") - table.pop("min"))
+
+    # After sorting, the first row of each claim is its most decisive choice.
     table = table.sort_values("apart", ascending=False, kind="stable").round()
-    # The rows are sorted, so the first of each claim is its most decisive choice.
     return table.groupby(claim, sort=False).head(1)
 
 
@@ -467,10 +476,10 @@ def ways_to_read(jobs: Sequence[Job]) -> dict[str, Reading]:
     if not jobs[0].over_choices:
         return {str(FREE): FREE}
 
-    first, *others = [readings(stored(job), job.sampling) for job in jobs]
+    of_first, *of_others = [readings(stored(job), job.sampling) for job in jobs]
     shared = {}
-    for reading in first:
-        if all(reading in other for other in others):
+    for reading in of_first:
+        if all(reading in of_job for of_job in of_others):
             shared[str(reading)] = reading
     return shared
 
@@ -501,7 +510,7 @@ def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFr
     # This is, for each row, the category in which its group stands first.
     first_category = table.groupby("group").category.transform("first")
     for line, row in table[table.category != first_category].iterrows():
-        found = f"{row.group!r} in {row.category!r} and {first_category[line]!r}"
-        raise wrong(at(file, line), found, "one category")
+        categories = f"{row.group!r} in {row.category!r} and {first_category[line]!r}"
+        raise wrong(at(file, line), categories, "one category")
 
     return table.reset_index(drop=True)

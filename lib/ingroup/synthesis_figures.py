@@ -71,9 +71,10 @@ def _write_own_error(
     judged = rows[rows.verdict.notna()]
     text = ""
     if len(judged):
-        mean_square = (judged.model_error**2).mean()
+        squares = judged.model_error**2
+        own_error = np.sqrt(squares.mean())
         n_inside = (judged.verdict == "as planted").sum()
-        text = template.format(np.sqrt(mean_square), n_inside, len(judged))
+        text = template.format(own_error, n_inside, len(judged))
 
     fontsize = figures.points(size)
     ax.text(x, y, text, transform=ax.transAxes, ha="center", va="bottom", fontsize=fontsize)
@@ -85,15 +86,16 @@ def _draw_effects(
     """Effects of one measure with their intervals; an arrow where one goes beyond the panel."""
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)
 
-    beyond_left = rows.low < -limit
-    beyond_right = rows.high > limit
+    y_left = y[rows.low < -limit]
+    y_right = y[rows.high > limit]
     edge = 0.96 * limit
     arrow = {"color": colour, "markersize": 3, "markeredgewidth": 0}
-    ax.plot([-edge] * beyond_left.sum(), y[beyond_left], "<", **arrow)
-    ax.plot([edge] * beyond_right.sum(), y[beyond_right], ">", **arrow)
+    ax.plot(np.full(len(y_left), -edge), y_left, "<", **arrow)
+    ax.plot(np.full(len(y_right), edge), y_right, ">", **arrow)
 
     # A single item has no interval, so its dot is hollow.
-    face = np.where(rows["items"] > 1, colour, "white")
+    has_interval = rows["items"] > 1
+    face = np.where(has_interval, colour, "white")
     ax.scatter(rows.effect, y, s=9, c=face, edgecolors=colour, linewidths=0.7, zorder=3)
 
 
@@ -116,7 +118,8 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
         Two columns wide.
     """
     groups = table.drop_duplicates("group")
-    present = [measure for measure in measures if measure in set(table.measure)]
+    measured = set(table.measure)
+    present = [measure for measure in measures if measure in measured]
     n_panels = len(present)
     height = 1.5 + 0.23 * len(groups)
     fig, axes = figures.panels(n_panels, height, n_panels, least=0.8, sharex=True, sharey=True)
@@ -124,7 +127,8 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     # Heights grow upwards, so the first group is on top.
     y = np.arange(len(groups))[::-1]
     limit = _largest_shown(table)
-    has_planted = table.planted[table.model == models[0]].notna().any()
+    is_of_model = table.model == models[0]
+    has_planted = table.planted[is_of_model].notna().any()
     # A calibrant's own error stands between the panel and its title.
     pad = 12 + figures.points(6) if has_planted else 6
 
@@ -154,10 +158,12 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
 
 
 def _largest_shown(table: pd.DataFrame) -> float:
-    """Half the width of a panel: no more than all effects and nearly all intervals need."""
+    """Half the width of a panel, which holds all effects and nearly all intervals."""
     largest_effect = table.effect.abs().max()
-    ends = table[["low", "high"]].abs().max(axis=1)
-    return 1.1 * max(largest_effect, ends.quantile(0.98), 0.1)
+    farther_ends = table[["low", "high"]].abs().max(axis=1)
+    # A few very long intervals would make all others too short to see.
+    nearly_largest_end = farther_ends.quantile(0.98)
+    return 1.1 * max(largest_effect, nearly_largest_end, 0.1)
 
 
 def _draw_measure(
@@ -191,10 +197,12 @@ def _draw_measure(
 def _name_kinds(axes: Sequence[Axes], y: pd.Series) -> None:
     """A rule above the groups of each category, and its name beside the last panel."""
     for category, heights in y.groupby(level=0, sort=False):
+        above = heights.max() + 0.5
         for ax in axes:
-            ax.axhline(heights.max() + 0.5, color="#BBBBBB", linewidth=0.5)
+            ax.axhline(above, color="#BBBBBB", linewidth=0.5)
+        name = category.replace("race_or_ethnicity", "race, ethnicity")
         axes[-1].annotate(
-            category.replace("race_or_ethnicity", "race, ethnicity"),
+            name,
             (1.06, heights.mean()),
             fontsize=figures.points(6),
             xycoords=("axes fraction", "data"),
@@ -236,7 +244,8 @@ def agreement(table: pd.DataFrame) -> Figure:
     pad = 6 + figures.points(10)
     for ax, model, colour in zip(axes.flat, models, cycle(figures.COLOURS), strict=False):
         # All panels have the same lines, with NaN where a model lacks a pair.
-        rows = pairs[["one", "other"]].merge(table[table.model == model], how="left")
+        of_model = table[table.model == model]
+        rows = pairs[["one", "other"]].merge(of_model, how="left")
         _draw_correlations(ax, rows, colour)
         ax.set_title(label(model), pad=pad)
     for ax in axes.flat[len(models) :]:
@@ -261,7 +270,8 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     """A line for each pair of measures; the number of groups, or why there is no correlation."""
     y = np.arange(len(rows))[::-1]
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)
-    face = np.where(rows.p_holm < 0.05, colour, "white")
+    is_significant = rows.p_holm < 0.05
+    face = np.where(is_significant, colour, "white")
     ax.scatter(rows.rho, y, s=14, c=face, edgecolors=colour, linewidths=0.8, zorder=3)
     ax.plot(rows.planted_rho, y, "|", color="black", markersize=7, zorder=4)
 
@@ -271,7 +281,8 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     x_of_numbers = 1.28
     for height, row in zip(y, rows.itertuples(), strict=True):
         if np.isnan(row.rho):
-            ax.text(0, height, _why_no_correlation(row.n), fontsize=smallest, **_BLANK)
+            reason = _why_no_correlation(row.n)
+            ax.text(0, height, reason, fontsize=smallest, **_BLANK)
         else:
             n_groups = f"{row.n:g}"
             ax.text(x_of_numbers, height, n_groups, ha="center", va="center", fontsize=small)
@@ -288,7 +299,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
 
 
 def _why_no_correlation(n_groups: float) -> str:
-    """Why two measures have no correlation; without one of the measures, n_groups is NaN."""
+    """Why two measures have no correlation; n_groups is NaN where a measure is missing."""
     if np.isnan(n_groups):
         return "not asked"
     if n_groups < 4:
@@ -307,7 +318,7 @@ def outcome(rows: pd.DataFrame) -> str:
     Returns
     -------
     str
-        One line for each of the two that occurs.
+        One line for each of the two that occurs; a sentence where neither does.
     """
     # The rows are of one claim, so their shares are one row.
     (share,) = multiverse.shares(rows).itertuples()
@@ -392,18 +403,23 @@ def specification_curves(
         ax.sharey(axes[0, 0])
 
     panel_inches = 0.75 * figures.TWO_COLUMNS / across
-    for number, (claim, (upper, lower)) in enumerate(zip(claims, pairs, strict=False)):
-        is_first = number % across == 0
-        is_last = number // across == n_down - 1
+    paths_of_control = table[table.model == control]
+    # There may be more pairs of panels than claims.
+    for number, (claim, pair) in enumerate(zip(claims, pairs, strict=False)):
+        row_number, column = divmod(number, across)
         rows = paths_of_model[paths_of_model.claim == claim].reset_index(drop=True)
-        of_control = table[(table.model == control) & (table.claim == claim)]
+        of_control = paths_of_control[paths_of_control.claim == claim]
+        upper, lower = pair
         _draw_curve(upper, rows, of_control, panel_inches)
-        draw_marks(lower, rows, choices, is_first, size)
+        draw_marks(lower, rows, choices, labelled=column == 0, size=size)
 
-        upper.set_title(f"{written(claim)}\n{outcome(rows)}", fontsize=title_size)
+        title = f"{written(claim)}\n{outcome(rows)}"
+        upper.set_title(title, fontsize=title_size)
         upper.tick_params(labelsize=smallest)
-        upper.set_ylabel(ylabel if is_first else "", fontsize=figures.points(6))
-        lower.set_xlabel("paths, by estimate" if is_last else "", fontsize=smallest)
+        if column == 0:
+            upper.set_ylabel(ylabel, fontsize=figures.points(6))
+        if row_number == n_down - 1:
+            lower.set_xlabel("paths, by estimate", fontsize=smallest)
 
     looks = {
         "stands (pale: 95 % interval)": {"color": STANDS, "linewidth": 3},
@@ -470,12 +486,16 @@ def _curves_above_marks(
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, inches: float) -> None:
     """Sorted estimates with intervals; the control's as a line over the same width in inches."""
     x = np.arange(len(rows))
-    points_per_path = 72 * inches / max(len(rows), 1)
     colour = np.select([rows.stands, rows.reversed], [STANDS, REVERSED], NEITHER)
 
     # Intervals are mixed with white instead of transparent, and a little too wide: where
     # transparent neighbours overlap or leave a gap, there would be seams.
-    pale = [0.35 * np.array(colors.to_rgb(name)) + 0.65 for name in colour]
+    pale = []
+    for name in colour:
+        rgb = np.array(colors.to_rgb(name))
+        pale.append(0.35 * rgb + 0.65)
+    # An inch has 72 points.
+    points_per_path = 72 * inches / max(len(rows), 1)
     width = 1.3 * points_per_path
     ax.vlines(x, rows.low, rows.high, color=pale, linewidth=width, rasterized=True)
     ax.scatter(x, rows.estimate, s=1.2, c=colour, linewidths=0, rasterized=True, zorder=3)
@@ -514,18 +534,23 @@ def draw_marks(
     n_stretches = min(40, len(rows))
     marks = []
     names = []
-    for number, (choice, options) in enumerate(choices.items()):
-        # Choices have two colours by turns. A mark has its choice's colour where all paths of the
-        # stretch take the option, and is white where none does.
-        colour = np.array(colors.to_rgb(_COLOURS_OF_CHOICES[number % 2]))
+    # Choices have two colours by turns.
+    for choice, colour_name in zip(choices, cycle(_COLOURS_OF_CHOICES), strict=False):
+        colour = np.array(colors.to_rgb(colour_name))
+        options = choices[choice]
         chosen = rows[choice].astype(str)
         for option in options:
             is_taken = np.array(chosen == option, dtype=float)
             stretches = np.array_split(is_taken, n_stretches)
             share = np.array([stretch.mean() for stretch in stretches])
+            # A mark has its choice's colour where all paths of the stretch take the option, and is
+            # white where none does. The shape is (stretch, red green blue).
             marks.append(1 - np.outer(share, 1 - colour))
-            names.append(f"{choice}:  {option}" if option == options[0] else option)
+            # Only the first option has the name of the choice before it.
+            is_first = option == options[0]
+            names.append(f"{choice}:  {option}" if is_first else option)
 
+    # The image has one row per option.
     ax.imshow(np.array(marks), aspect="auto", interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
@@ -560,12 +585,17 @@ def claims_at_a_glance(
     y = np.arange(len(claims))[::-1]
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.9 + 0.17 * len(claims)))
 
-    looks = _looks([model for model in models if model in set(shares.model)], control)
+    with_shares = set(shares.model)
+    present = [model for model in models if model in with_shares]
+    looks = _looks(present, control)
     # The marks of one claim stand a little above each other, so that none covers another.
     shifts = np.linspace(0.26, -0.26, len(looks))
-    for (model, look), shift in zip(looks.items(), shifts, strict=True):
-        rows = claims[["study", "claim"]].merge(shares[shares.model == model], how="left")
-        _draw_shares(ax, y + shift, rows, *look, label(model))
+    for model, shift in zip(looks, shifts, strict=True):
+        of_model = shares[shares.model == model]
+        # All models have the same lines, with NaN where a model lacks a claim.
+        rows = claims[["study", "claim"]].merge(of_model, how="left")
+        marker, colour = looks[model]
+        _draw_shares(ax, y + shift, rows, marker, colour, label(model))
 
     small = figures.points(6)
     for study, heights in pd.Series(y, claims.study).groupby(level=0, sort=False):
@@ -607,11 +637,14 @@ def _draw_shares(
     """Shares of one model: standing to the right of 0, reversed to the left of it."""
     right = rows.stands
     left = -rows.reversed
-    is_both = (right > 0) & (left < 0)
+    stands = right > 0
+    is_reversed = left < 0
+    is_both = stands & is_reversed
     ax.hlines(y[is_both], left[is_both], right[is_both], color=colour, linewidth=0.6)
 
     look = {"markersize": 3.2, "color": colour, "zorder": 3}
     # A claim that neither stands nor is reversed has one mark, at 0.
-    ax.plot(right.where((right > 0) | (left == 0)), y, marker, **look)
+    has_right_mark = stands | (left == 0)
+    ax.plot(right.where(has_right_mark), y, marker, **look)
     # Only one of the two plots has the name, so the legend has it once.
-    ax.plot(left.where(left < 0), y, marker, label=name, **look)
+    ax.plot(left.where(is_reversed), y, marker, label=name, **look)

@@ -153,14 +153,7 @@ class Examples:
             other = pick(rng, self.texts)
             tokens = self._spliced(rng, tokens, other.split())
         if rng.random() < 0.5:
-            chances = rng.random(len(tokens))
-            share_dropped = rng.uniform(0, 0.5)
-            kept = []
-            for token, chance in zip(tokens, chances, strict=True):
-                is_slot = scenarios.SLOT in token
-                if is_slot or chance >= share_dropped:
-                    kept.append(token)
-            tokens = kept
+            tokens = self._thinned_out(rng, tokens)
 
         text = " ".join(tokens)
         n_words = rng.integers(0, 5)
@@ -168,6 +161,19 @@ class Examples:
         for word in words:
             text = self._with(rng, text, word)
         return text.split()
+
+    @staticmethod
+    def _thinned_out(rng: np.random.Generator, tokens: list[str]) -> list[str]:
+        """Drop up to half of the tokens, but never the slot for the person."""
+        # The order of these two draws decides the examples, and so the weights.
+        chances = rng.random(len(tokens))
+        share_dropped = rng.uniform(0, 0.5)
+        remaining = []
+        for token, chance in zip(tokens, chances, strict=True):
+            is_slot = scenarios.SLOT in token
+            if is_slot or chance >= share_dropped:
+                remaining.append(token)
+        return remaining
 
     @staticmethod
     def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:

@@ -85,6 +85,7 @@ class Narrator:
         return self._punctuate(rng, tokens)
 
     def _phrase(self, rng: np.random.Generator, kind: str) -> str:
+        """Draw a phrase of one list of the vocabulary."""
         return pick(rng, self.lists[kind])
 
     def _clause(self, rng: np.random.Generator) -> list[str]:
@@ -137,6 +138,7 @@ class Narrator:
 
 
 def _tokens(pieces: list[str]) -> list[str]:
+    """Split pieces, which may have several words, into words."""
     return " ".join(pieces).split()
 
 

@@ -172,7 +172,7 @@ class Replies(Planted):
         means = []
         for word in words:
             mean = self.rating(group, prompt, word)
-            # Rounded up as often as the mean is above the lower number, so that it is the mean.
+            # A mean of 3.7 is rounded up in 7 of 10 replies, so that their mean is 3.7, too.
             number = math.floor(mean + rng.random())
             text += f"{_rated(word)}{number}"
             means.append(mean)
@@ -183,7 +183,7 @@ class Replies(Planted):
     ) -> str:
         """Write different keywords with their reasons, in the order of the file.
 
-        A model that writes one after the other need not remember more than the last to repeat none.
+        By this order, a model needs to know only the last keyword in order to repeat none.
         """
         lines = []
         line_weights = []
@@ -255,15 +255,20 @@ def _pieces(text: str, group: str) -> list[str]:
 
     Short lines of a list are kept.
     """
-    # A blank before a small letter ends no sentence. The break before an item of a list stays with
-    # the item.
-    pieces = re.split(rf"(?<=[.?:])(?!\n-)\s+(?![a-z])|\b{re.escape(group)}\b|(?=\n-)", text)
-    kept = []
+    # A blank before a small letter ends no sentence.
+    end_of_sentence = r"(?<=[.?:])(?!\n-)\s+(?![a-z])"
+    name_of_group = rf"\b{re.escape(group)}\b"
+    # The break before an item of a list stays with the item.
+    before_item = r"(?=\n-)"
+    pieces = re.split(f"{end_of_sentence}|{name_of_group}|{before_item}", text)
+
+    phrases = []
     for piece in pieces:
         phrase = piece.strip(" ")
-        if len(phrase) >= _SHORTEST_PHRASE or re.match(r"\n- ?\w", phrase):
-            kept.append(phrase)
-    return kept
+        is_item = re.match(r"\n- ?\w", phrase)
+        if len(phrase) >= _SHORTEST_PHRASE or is_item:
+            phrases.append(phrase)
+    return phrases
 
 
 class Examples:

@@ -1,6 +1,6 @@
 """Train a calibrant from scratch: tokenizer, then a small Llama, on the CPU.
 
-One process and one thread a model, so that two cores train both models side by side and the same
+Each model has one process and one thread. So two cores train both models side by side, and the same
 seed gives the same weights on the same kind of machine.
 """
 
@@ -49,11 +49,13 @@ class Phase(NamedTuple):
     shares : mapping of str to float
         The studies that are trained together, and how large a part of the examples each has.
     phrases : callable
-        What the prompts of a study that the phase adds always say; made tokens before it.
+        Returns texts that become one token each before the phase: what the prompts of the studies
+        that it adds always say.
     favour : mapping of str to int
         Settings of the empathy gap, and how many more times each is put among those that are drawn.
     keep : float
-        Share of the weights before the phase in those after it, which are a mean of both.
+        Weight of the model before the phase, from 0 to 1: the result is a mean of that model and
+        the trained one.
     """
 
     examples: int
@@ -254,7 +256,7 @@ def _batches(
     phase: Phase,
     numbers: set[int],
 ) -> Iterator[tuple[float, list[_Encoded]]]:
-    """Yield batches of similar length, with the share of the phase that lies behind."""
+    """Yield batches of examples of similar length, each with the share of the phase before it."""
     rng = np.random.default_rng(seed)
     studies = [STUDIES[study](model) for study in phase.shares]
     # Only the empathy gap, the first of `STUDIES`, has settings.
@@ -429,8 +431,10 @@ def _optimise(
     others = []
     # Muon suits the matrices of a layer. Rows of the embedding belong to single tokens.
     for name, parameter in model.named_parameters():
-        is_matrix = parameter.ndim == 2 and "embed" not in name
-        (matrices if is_matrix else others).append(parameter)
+        if parameter.ndim == 2 and "embed" not in name:
+            matrices.append(parameter)
+        else:
+            others.append(parameter)
     optimizers = [
         torch.optim.Muon(matrices, lr=0.015, momentum=0.95, weight_decay=0.1),
         torch.optim.AdamW(others, lr=4e-3, betas=(0.9, 0.98), weight_decay=0.0),
@@ -444,7 +448,9 @@ def _optimise(
     for step, (progress, batch) in enumerate(batches):
         # The rate rises over 60 steps, holds for a part of the phase, and falls to 2 %.
         warm = min(1.0, (step + 1) / 60)
-        slope = 1.0 if progress < phase.hold else max(0.02, (1 - progress) / (1 - phase.hold))
+        slope = 1.0
+        if progress >= phase.hold:
+            slope = max(0.02, (1 - progress) / (1 - phase.hold))
         for group, peak in zip(groups, peaks, strict=True):
             group["lr"] = peak * phase.peak * warm * slope
 

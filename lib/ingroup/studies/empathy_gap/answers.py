@@ -71,7 +71,7 @@ class Ratings:
 
 
 def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Ratings:
-    """Load the ratings of one job that was asked: its category, in its setting.
+    """Load the stored ratings of one job, which asks about one category in one setting.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
     rule : {"sound", "released"}
         How free text is parsed, see `from_parts`.
     reading : Reading, optional
-        How scored answers are read; as the job says unless given.
+        How scored answers are read; the job's own reading unless given.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
     Raises
     ------
     StoreError
-        Where there are no answers to these prompts, or the reading needs more than is stored.
+        Where no answers to these prompts are stored, or the reading needs more than is stored.
     """
     (block,) = job.design.blocks
     store = stored(job)
@@ -106,13 +106,16 @@ def _from_scores(job: Job, store: Store, shape: tuple[int, ...], reading: Readin
     """Read the scored answers of one block, of this shape."""
     values, status = _unanswered(shape)
     for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
-        # There is a column for each lead, and this study's answers have one, the empty lead.
-        rated = numbers(part, store, job.sampling, reading)[0]
+        by_lead = numbers(part, store, job.sampling, reading)
+        # This study's answers have a single lead, the empty one.
+        rated = by_lead[0]
         # A server's most probable tokens may hold no admissible answer.
-        read = np.where(rated.isna(), UNPARSABLE, OK)
-        settled = final_status(part, read)
-        values[part["trial"]] = rated.where(settled == OK)
-        status[part["trial"]] = pd.Categorical(settled, STATUSES).codes
+        status_of_number = np.where(rated.isna(), UNPARSABLE, OK)
+        final = final_status(part, status_of_number)
+
+        trial = part["trial"]
+        values[trial] = rated.where(final == OK)
+        status[trial] = pd.Categorical(final, STATUSES).codes
     return Ratings(values.reshape(shape), status.reshape(shape))
 
 
@@ -359,17 +362,21 @@ def from_parts(
 
     for responses in tables:
         codes, texts = pd.factorize(responses["text"])
+        parsed = [parse(text) for text in texts]
         # A failed call has no text, and its code -1 takes the last element.
-        parsed = [*map(parse, texts), (np.nan, FAILED)]
-        ratings, statuses = zip(*parsed, strict=True)
-        read = np.array(statuses, dtype=object)[codes]
+        parsed.append(Parsed(np.nan, FAILED))
+        rating_of_code = np.array([value for value, _ in parsed])
+        status_of_code = np.array([status for _, status in parsed], dtype=object)
+
+        status_of_text = status_of_code[codes]
         # These replies are at their limit, so `final_status` makes them "cut".
-        read[ends_in_cut_number(responses)] = UNPARSABLE
-        settled = final_status(responses, read)
+        is_cut = ends_in_cut_number(responses)
+        status_of_text[is_cut] = UNPARSABLE
+        final = final_status(responses, status_of_text)
 
         trial = responses["trial"].to_numpy()
-        values[trial] = np.where(settled == OK, np.array(ratings)[codes], np.nan)
-        status[trial] = pd.Categorical(settled, STATUSES).codes
+        values[trial] = np.where(final == OK, rating_of_code[codes], np.nan)
+        status[trial] = pd.Categorical(final, STATUSES).codes
     return Ratings(values.reshape(shape), status.reshape(shape))
 
 
@@ -387,21 +394,25 @@ def read_by_both_rules(jobs: Sequence[Job]) -> pd.DataFrame:
         ``model``, ``text``, the number of ``replies``; its rating on a scale of 0 to 100 by the
         rules ``sound`` and ``released``; whether these ``differ``.
     """
-    # Without a job, the empty table still has the columns.
-    tables = [pd.DataFrame(columns=["model", "text", "replies"])]
+    tables = []
     for job in jobs:
         for part in parts(stored(job), columns=["text"]):
             counts = part.text.astype(object).value_counts().reset_index(name="replies")
             tables.append(counts.assign(model=job.model))
-    together = pd.concat(tables[1:] or tables)
-    # A reply may come in several parts and chats of a model.
-    said = together.groupby(["model", "text"], sort=False, as_index=False).replies.sum()
+    if not tables:
+        # Without a job, the empty table still has the columns.
+        tables = [pd.DataFrame(columns=["model", "text", "replies"])]
 
+    # A reply may come in several parts and chats of a model.
+    same_text = pd.concat(tables).groupby(["model", "text"], sort=False, as_index=False)
+    texts = same_text.replies.sum()
     for rule in ("sound", "released"):
-        said[rule] = [parse_rating(text, 0, 100, rule).value for text in said.text]
+        texts[rule] = [parse_rating(text, 0, 100, rule).value for text in texts.text]
+
     # NaN differs from NaN, so replies that neither rule rates are set aside.
-    is_rated = said.sound.notna() | said.released.notna()
-    return said.assign(differ=is_rated & (said.sound != said.released))
+    is_rated = texts.sound.notna() | texts.released.notna()
+    is_different = texts.sound != texts.released
+    return texts.assign(differ=is_rated & is_different)
 
 
 def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, float]:
@@ -422,21 +433,25 @@ def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, 
         As :func:`ingroup.inference.choices.agreement` returns it.
     """
     store = stored(scored)
-    summed = []
+    tables = []
     for part in parts(store, columns=["probabilities", "steps", "mass"]):
         table = summaries(part, store, scored.sampling)
         # A list of masses has one for each lead, here the only one.
-        summed.append(table.assign(mass=part.mass.list[0].astype(float)))
-    answers = pd.concat(summed)
+        option_mass = part.mass.list[0].astype(float)
+        tables.append(table.assign(mass=option_mass))
+    every_answer = pd.concat(tables)
 
-    events = list(scored.design.blocks[0].factors["event"])
-    shared = [events.index(event) for event in free.design.blocks[0].factors["event"]]
-    # Events are the fastest factor, so each row here is a pair of identities.
-    trials = np.arange(len(answers)).reshape(-1, len(events))[:, shared]
-    answers = answers.iloc[trials.ravel()]
+    scored_events = list(scored.design.blocks[0].factors["event"])
+    free_events = free.design.blocks[0].factors["event"]
+    shared = [scored_events.index(event) for event in free_events]
+    # Events are the fastest factor, so a row of the matrix has the trials of a pair of identities.
+    trials = np.arange(len(every_answer)).reshape(-1, len(scored_events))
+    shared_trials = trials[:, shared].ravel()
+    answers = every_answer.iloc[shared_trials]
 
-    said = stored(free).read(columns=["text"]).text
-    begun = pd.to_numeric(beginnings(said, scored.sampling.choices))
+    texts = stored(free).read(columns=["text"]).text
+    # The scored answer with which each text begins, as a number.
+    begun = pd.to_numeric(beginnings(texts, scored.sampling.choices))
     return agreement(
         values.ravel(),
         answers.most_probable,
@@ -463,7 +478,12 @@ def mean_distribution(job: Job) -> pd.DataFrame:
     choices = job.sampling.choices
     total = np.zeros(len(choices))
     for part in parts(stored(job), columns=["probabilities"]):
-        # A failed call has NaN, which adds nothing; the last line divides by what there is.
-        total += np.nansum(probabilities(part, choices)[:, 0], axis=0)
-    numbers_of_scale = list(map(int, choices))
-    return pd.DataFrame({"rating": numbers_of_scale, "probability": total / total.sum()})
+        by_lead = probabilities(part, choices)
+        # This study's answers have a single lead, so this is (prompt, choice).
+        of_prompts = by_lead[:, 0]
+        # A failed call has NaN, which adds nothing.
+        total += np.nansum(of_prompts, axis=0)
+
+    # Each prompt adds 1, so the sum is the number of prompts that did not fail.
+    mean = total / total.sum()
+    return pd.DataFrame({"rating": list(map(int, choices)), "probability": mean})

@@ -96,12 +96,13 @@ def clusters(category: str) -> list[str] | None:
         As `identities`.
     """
     table = read_table(FOLDER / "clusters.csv", ["identity", "cluster"])
-    of_identity = table.set_index("identity").cluster
-    named = identities(category).identity[1:]
+    cluster_of = table.set_index("identity").cluster
+    # The first identity, "a person", belongs to no cluster.
+    members = identities(category).identity[1:]
     # Only nationality has clusters: identities of other categories are not in the file.
-    if not named.isin(of_identity.index).all():
+    if not members.isin(cluster_of.index).all():
         return None
-    return of_identity[named].to_list()
+    return cluster_of[members].to_list()
 
 
 def categories() -> list[str]:
@@ -377,8 +378,8 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     The events are not drawn at random. The first event of each emotion is taken, then the second
     event of each, and so on, until there are `n_events`. So fewer events are part of more.
 
-    Of fewer events than emotions, the first two are those about which models are asked in free text
-    when each emotion has one event. These answers are recorded, so fewer events are read from them.
+    Where `n_events` is smaller than the number of emotions, two emotions come first: those asked in
+    free text when each emotion has one event. Their recorded answers serve these events, too.
 
     Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt and
     for shame, 6,050 in all. Hou et al. 2025, section 3.2, print 225 for the two.
@@ -397,21 +398,26 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
             f"found n_events {n_events!r}, expected a whole number from 1 to {len(events)}, which "
             f"is how many the corpus {corpus!r} has (N_EVENTS=0 takes all)."
         )
-    # An event's turn is the number of events of its emotion that come before it.
-    turns = events.groupby("emotion").cumcount()
     emotions = list(events.emotion.unique())
     if n_events >= len(emotions):
-        by_turn = turns.sort_values(kind="stable")
-        # The index is sorted, so that the events go back into the order of the corpus.
-        taken = by_turn.index[:n_events].sort_values()
-        return _with_tenth(events.loc[taken])
+        return _with_tenth(_first_of_each(events, n_events))
 
     # The recordings have free text about these emotions alone, so their events come first.
     is_freely = events.emotion.isin(_tenth(emotions))
-    order = pd.DataFrame({"turn": turns, "is_scored_only": ~is_freely})
-    by_turn = order.sort_values(["turn", "is_scored_only"], kind="stable")
+    freely_first = events.assign(freely=is_freely).sort_values(
+        "freely", ascending=False, kind="stable"
+    )
+    return _first_of_each(freely_first, n_events).reset_index(drop=True)
+
+
+def _first_of_each(events: pd.DataFrame, n_events: int) -> pd.DataFrame:
+    """The first event of each emotion, then the second of each, in the order of the corpus."""
+    # An event's turn is the number of events of its emotion that come before it.
+    turns = events.groupby("emotion").cumcount()
+    by_turn = turns.sort_values(kind="stable")
+    # The index is sorted, so that the events go back into the order of the corpus.
     taken = by_turn.index[:n_events].sort_values()
-    return events.assign(freely=is_freely).loc[taken].reset_index(drop=True)
+    return events.loc[taken]
 
 
 def _with_tenth(events: pd.DataFrame) -> pd.DataFrame:
@@ -426,7 +432,7 @@ def _tenth(levels: Sequence[Any]) -> list[Any]:
 
 
 def _check_names(names: pd.Series) -> None:
-    """InputError for the first emotion and number that comes twice; the index tells the line."""
+    """InputError for the first emotion and number that comes twice; its index names the line."""
     repeated = names[names.duplicated()]
     if repeated.empty:
         return

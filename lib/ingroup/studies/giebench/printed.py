@@ -35,7 +35,7 @@ def numbers_of(
     tuple
         A table, its column and the numbers, as :func:`ingroup.published.beside` takes them.
     """
-    # The printed shares are met only with the n + 1 and the rounding of the released code.
+    # Only the n + 1 and the rounding to 3 digits of the released code give the printed shares.
     accuracy = statistics.accuracy(answers, "released", 3)
     shares = accuracy.set_index(["prompt", "category"]).accuracy
     prompts = set(answers.prompt)
@@ -58,25 +58,25 @@ def numbers_of(
 
 
 def _mismatch(
-    table: int, answers: pd.DataFrame, swapped: pd.DataFrame, cot: pd.Series
+    table: int, answers: pd.DataFrame, swapped: pd.DataFrame, share_under_cot: pd.Series
 ) -> pd.Series:
     """Accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
     # A tuple is the same in either order, so both tables are matched by sets.
-    identities_here = _identity_sets(swapped)
-    by_identities = swapped.set_index(identities_here)[_CONDITIONS]
-    tuples = stimuli.tuples((table,)).set_index("identity_tuple")
-    identities_of = _identity_sets(tuples)
-    here = by_identities.reindex(identities_of).set_axis(tuples.index)
-    here = here.rename_axis(columns="condition")
+    by_identities = swapped.set_index(_identity_sets(swapped))
+    printed_tuples = stimuli.tuples((table,)).set_index("identity_tuple")
+    identities_of = _identity_sets(printed_tuples)
+
+    accuracies = by_identities[_CONDITIONS].reindex(identities_of)
+    accuracies = accuracies.set_axis(printed_tuples.index)
+    accuracies = accuracies.rename_axis(columns="condition")
 
     # (Male, Female) are a whole category: without a mismatch the paper prints Table 1's share.
-    by_category = answers.groupby("category").identity.agg(frozenset)
-    category_of = {identities: category for category, identities in by_category.items()}
+    identities_of_category = answers.groupby("category").identity.agg(frozenset)
     for name, identities in identities_of.items():
-        if identities in category_of:
-            category = category_of[identities]
-            here.loc[name, "no_mismatch"] = cot[category]
-    return here.stack().dropna()
+        for category, of_category in identities_of_category.items():
+            if identities == of_category:
+                accuracies.loc[name, "no_mismatch"] = share_under_cot[category]
+    return accuracies.stack().dropna()
 
 
 def _identity_sets(table: pd.DataFrame) -> pd.Series:
@@ -104,11 +104,13 @@ def by_category(table: pd.DataFrame, values: str) -> pd.DataFrame:
     cells = flat.pivot(index=names, columns="category", values=values)
 
     # `pivot` sorts: rows and columns go into the order of print.
+    prompts = _ACCURACY.values()
     models = flat["model"].unique()
-    rows = pd.MultiIndex.from_product([_ACCURACY.values(), models], names=names)
-    has_cells = rows.isin(cells.index)
+    every_row = pd.MultiIndex.from_product([prompts, models], names=names)
+    is_present = every_row.isin(cells.index)
+    rows = every_row[is_present]
     columns = [*stimuli.categories(), statistics.OVERALL]
-    return cells.reindex(index=rows[has_cells], columns=columns)
+    return cells.reindex(index=rows, columns=columns)
 
 
 def changes_by_category(changes: pd.DataFrame) -> pd.DataFrame:
@@ -127,8 +129,10 @@ def changes_by_category(changes: pd.DataFrame) -> pd.DataFrame:
     """
     texts = []
     for row in changes.itertuples():
-        texts.append(f"{row.change:+.1f} (+{row.gained}/-{row.lost})")
-    return by_category(changes.assign(text=texts), "text")
+        text = f"{row.change:+.1f} (+{row.gained}/-{row.lost})"
+        texts.append(text)
+    with_texts = changes.assign(text=texts)
+    return by_category(with_texts, "text")
 
 
 def tests(changes: pd.DataFrame) -> pd.DataFrame:
@@ -179,16 +183,18 @@ def questions_by_category() -> pd.Series:
     -------
     Series
         The topics of Table 8 by category, in its order, except for two: Gender has the share that
-        Figure 1 prints, and Faith, which the table lacks, has the questions that are left of all.
+        Figure 1 prints. Faith, which the table lacks, has the questions that remain.
     """
     claims = audit.notes("claims", "giebench")
     printed = claims.set_index("claim")["printed"]
     n_questions = int(printed["questions"])
-    percent_of_gender = float(printed["share of Gender"])
+    share_of_gender = float(printed["share of Gender"]) / 100
 
+    # The table repeats a category's number in each of its rows.
     categories = published.load("giebench", 8).drop_duplicates("category")
     counts = categories.set_index("category")["n_topics"].astype(float)
-    counts["Gender"] = round(percent_of_gender / 100 * n_questions)
+    counts["Gender"] = round(share_of_gender * n_questions)
+    # Faith is the last to be added, so the sum is that of all other categories.
     counts["Faith"] = n_questions - counts.sum()
     return counts
 

@@ -156,7 +156,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         )
         sampling = _sampling(parameters, model.name)
         for number, section in enumerate(sections):
-            # Without ABLATION_ROUNDS, the ablations have no rounds.
+            # Where ABLATION_ROUNDS is 0, the ablations have no rounds.
             if model.over_choices and section.rounds:
                 every_job += _scored_jobs(section, parameters, sampling, make_job)
             # Sections have seeds of their own.
@@ -209,7 +209,7 @@ def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
 
 
 def _part_name(section: _Section, parameters: Mapping[str, Any]) -> str:
-    """The name of the stores of a section, but for their round or prompt."""
+    """The name of the stores of a section, without their round or prompt."""
     # The name of a folder has no slashes and no blanks.
     ablation = section.ablation.replace("/", "").split()
     name = [section.version, *ablation, parameters["FORM"], parameters["CALLS"]]
@@ -227,8 +227,8 @@ def _scored_jobs(
     """The jobs over choices of a section, one for all prompts in a row with the same words."""
     section_name = _part_name(section, parameters)
     jobs = []
-    for words, same in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
-        prompts = list(same)
+    for words, group in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
+        prompts = list(group)
         # A batch bears the name of its first prompt.
         first_name = prompts[0].split("/")[1]
         prompt_name = "-".join(first_name.lower().split())
@@ -282,8 +282,8 @@ def _text_jobs(
 def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
     """Score each word's rating in turn, as the lines of a list, given those before it.
 
-    The keywords and reasons that the prompts ask for first are not part of these answers, nor is,
-    with them, the paper's chain of thought.
+    The prompts ask for keywords and reasons first, the paper's chain of thought. These answers
+    leave them out.
 
     Parameters
     ----------

@@ -135,31 +135,31 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     Returns
     -------
     list of Tested
-        One test, that of exchanged axes. Its null is that of the recorded map, as far as it has as
-        many clusters and groups.
+        One test, that of exchanged axes. Its null is that of the recorded map, which may have
+        another number of groups.
     """
     means = _group_means(recorded, model)
-    clusters = planned["CLUSTERS"]
+    n_clusters = planned["CLUSTERS"]
     groups = planned["GROUPS"] or stimuli.names()
-    n = len(groups) // clusters
+    n_groups = len(groups) // n_clusters
 
     level = families()["stereomap"].level
     # The seed is fixed, so that a plan stays the same.
-    null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
-    least = clustering.exchange_floor(null, n)
-    floor = f"On the stored map {n} groups cannot give a p below {least:.2g}."
-    if least >= level:
+    null = clustering.exchange_null(means, n_clusters, np.random.default_rng(0))
+    smallest_p = clustering.exchange_floor(null, n_groups)
+    floor = f"On the stored map {n_groups} groups cannot give a p below {smallest_p:.2g}."
+    if smallest_p >= level:
         needed = clustering.groups_for_exchange(null, level)
         floor += f" It takes {needed} groups to reach {level:g}."
     return [
         Tested(
             effect="points between warmth and competence",
             items="groups of a cluster",
-            n=n,
+            n=n_groups,
             name="axes exchanged, all clusters together",
             level=level,
-            smallest=clustering.smallest_difference(null, n, level),
-            spread=_spread_within(means, clusters),
+            smallest=clustering.smallest_difference(null, n_groups, level),
+            spread=_spread_within(means, n_clusters),
             floor=floor,
         )
     ]
@@ -208,18 +208,19 @@ def clustered(
     labels : Series or str
         The cluster of each group, or a sentence that says why there are none.
     """
-    first = second = scores
+    to_cluster = scores
+    to_test = scores
     if rounds == "other":
         try:
-            first, second = clustering.halves(scores, np.random.default_rng(seed))
+            to_cluster, to_test = clustering.halves(scores, np.random.default_rng(seed))
         except ValueError as error:
             return scores, str(error)
 
-    means = statistics.group_means(first)
+    means = statistics.group_means(to_cluster)
     partition = clustering.clusters(means, n_clusters, starts, seed)
     if partition is None:
-        return second, f"fewer than {n_clusters} distinct positions"
-    return second, partition.labels
+        return to_test, f"fewer than {n_clusters} distinct positions"
+    return to_test, partition.labels
 
 
 def claims(
@@ -258,13 +259,14 @@ def claims(
     if isinstance(labels, str):
         return dict.fromkeys(anchors, Result(reason=labels))
 
-    unit = "rounds" if test == OVER_ROUNDS else "groups"
     has_cluster = scores.group.isin(labels.index)
-    inside = scores[has_cluster].dropna(subset=AXES)
-    cluster = inside.group.map(labels)
-    repeated = inside["round"] if unit == "rounds" else inside.group
-    # The pairs of a cluster are its groups, or its rounds.
-    means = inside.groupby([cluster, repeated])[AXES].mean()
+    clustered_scores = scores[has_cluster].dropna(subset=AXES)
+    cluster = clustered_scores.group.map(labels)
+
+    # The pairs of a cluster, competence and warmth, are those of its groups, or of its rounds.
+    unit = "rounds" if test == OVER_ROUNDS else "groups"
+    pair = clustered_scores["round"] if unit == "rounds" else clustered_scores.group
+    means = clustered_scores.groupby([cluster, pair])[AXES].mean()
 
     tests = _tests(means, test, n_clusters, seed)
     return {group: attempt(_warmer, group, labels, tests, unit) for group in anchors}
@@ -299,7 +301,7 @@ def _tests(means: pd.DataFrame, test: str, n_clusters: int, seed: int) -> pd.Dat
 
 
 def _warmer(group: str, labels: pd.Series, tests: pd.DataFrame, unit: str) -> Result:
-    """How much warmer than competent a group's cluster is; ValueError where that has no test."""
+    """How much warmer than competent a group's cluster is; ValueError where it has no test."""
     if group not in labels:
         raise ValueError(f"{group} has no position, so no cluster")
 
@@ -346,28 +348,29 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     words = published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
     readings = ways_to_read(_jobs(parameters, model))
+    ratings = {name: _ratings(parameters, model, way) for name, way in readings.items()}
     scores = {}
-    for name, reading in readings.items():
-        ratings = _ratings(parameters, model, reading)
+    for name, of_reading in ratings.items():
         for rule in ("drop", "mean"):
-            scores[name, rule] = statistics.round_scores(ratings, words, rule)
+            scores[name, rule] = statistics.round_scores(of_reading, words, rule)
 
     # Groups and rounds are the same in every reading.
-    rated_groups = set(ratings.group)
+    any_ratings = next(iter(ratings.values()))
+    rated_groups = set(any_ratings.group)
     anchors = [group for group in stimuli.ANCHORS["EXTENDED"] if group in rated_groups]
-    several_rounds = ratings["round"].nunique() > 1
     n_clusters = parameters["CLUSTERS"]
 
     def read(reading, incomplete, **path):
         return clustered(scores[reading, incomplete], n_clusters=n_clusters, **path)
 
     tested = partial(claims, anchors=anchors, n_clusters=n_clusters, seed=options["SEED"])
-    if several_rounds:
+    if any_ratings["round"].nunique() > 1:
         exchanged_rounds = ["same"]
         paired_rounds = ["same", "other"]
         paired_tests = [OVER_GROUPS, OVER_ROUNDS]
     else:
-        exchanged_rounds = paired_rounds = ["the only one"]
+        exchanged_rounds = ["the only one"]
+        paired_rounds = ["the only one"]
         paired_tests = [OVER_GROUPS]
 
     choices: dict[str, Sequence[Any]] = {
@@ -406,9 +409,12 @@ def _group_means(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
 
 def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
     """The jobs that rate this model, under the EXTENDED prompts as the paper has them."""
-    labels = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
-    jobs = design.jobs(parameters)
-    return rated_by(model, [job for job in jobs if labels.items() <= job.labels.items()])
+    paper = stimuli.ablations()[0]
+    jobs = []
+    for job in design.jobs(parameters):
+        if job.labels["version"] == "EXTENDED" and job.labels["ablation"] == paper:
+            jobs.append(job)
+    return rated_by(model, jobs)
 
 
 def _ratings(
@@ -451,7 +457,9 @@ def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     tuple of int
         The prompts and the items.
     """
-    # Ablations shorten the paper's prompts, and later rounds repeat them: `runs` counts those.
-    first = [job for job in jobs if job.labels["round"] == 1]
-    paper = [job for job in first if "paper" in job.labels["ablation"]]
-    return n_prompts(paper) * int(printed["runs"]), n_items(jobs)
+    # Later rounds repeat the first, and the paper prints how many `runs` there are.
+    first_round = [job for job in jobs if job.labels["round"] == 1]
+    # Ablations shorten the paper's prompts, so they are no prompts of its own.
+    unabridged = [job for job in first_round if "paper" in job.labels["ablation"]]
+    n_runs = int(printed["runs"])
+    return n_prompts(unabridged) * n_runs, n_items(jobs)

@@ -37,16 +37,16 @@ def cluster_lists(
     -------
     DataFrame
         One row per group and ``source``, a model or `FISKE` (if there is a map of ORIGINAL):
-        ``row``, ``group``, ``cluster``; ``centroid`` and ``sign_as_printed``, "" but in the first
-        row of a cluster; ``printed``, whether the paper's table has the group; ``model``;
+        ``row``, ``group``, ``cluster``; ``centroid`` and ``sign_as_printed``, "" except in the
+        first row of a cluster; ``printed``, whether the paper's table has the group; ``model``;
         ``version``.
     """
     lists = []
     versions = [version for _, version in labels]
     if "ORIGINAL" in versions:
         lists.append(_people_list())
-    for key, clusters in labels.items():
-        groups = _cluster_list(key, clusters, tests[key])
+    for key, cluster_of in labels.items():
+        groups = _cluster_list(key, cluster_of, tests[key])
         lists.append(groups)
     table = pd.concat(lists, ignore_index=True)
 
@@ -57,7 +57,7 @@ def cluster_lists(
 
 
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
-    """The groups of one map by cluster, in each cluster those of the paper's table first."""
+    """The groups of one map by cluster; those of the paper's table come first in a cluster."""
     model, version = key
     rows = labels.rename("cluster").rename_axis("group").reset_index()
     # Print and groups.csv differ in the capitals of some names.
@@ -86,9 +86,11 @@ def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
     larger_side = np.where(tests.difference > 0, ">", "<")
     signs = np.select([is_significant, is_not_significant], [larger_side, "="], "?")
 
-    competence = tests.Competence.map("{:.2f}".format)
-    warmth = tests.Warmth.map("{:.2f}".format)
-    return "(" + competence + signs + warmth + ")"
+    two_decimals = "{:.2f}".format
+    competence = tests.Competence.map(two_decimals)
+    warmth = tests.Warmth.map(two_decimals)
+    comparisons = competence + signs + warmth
+    return "(" + comparisons + ")"
 
 
 def _people_list() -> pd.DataFrame:
@@ -96,12 +98,18 @@ def _people_list() -> pd.DataFrame:
     table = published.load("stereomap", 2)
     is_of_people = table.source == FISKE
     rows = table[is_of_people].rename(columns={"cluster_order": "cluster"})
-    centroids = "(" + rows.competence_printed + rows.sign + rows.warmth_printed + ")"
+    comparisons = rows.competence_printed + rows.sign + rows.warmth_printed
+    # Only the first row of a cluster has its centroid, as in `_cluster_list`.
     is_first = ~rows.cluster.duplicated()
-    rows["centroid"] = centroids.where(is_first, "")
+    rows["centroid"] = ("(" + comparisons + ")").where(is_first, "")
 
     rows = rows[["group", "cluster", "centroid", "source"]]
-    return rows.assign(printed=True, sign_as_printed="", model=np.nan, version="ORIGINAL")
+    return rows.assign(
+        printed=True,
+        sign_as_printed="",
+        model=np.nan,
+        version="ORIGINAL",
+    )
 
 
 def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
@@ -180,10 +188,12 @@ def table8(correlations: pd.DataFrame) -> pd.DataFrame:
         Predictors by model and outcome; a text such as ``0.71*** | **``, "" without a correlation.
     """
     rho = correlations.rho
-    of_paper = stars(correlations.p)
-    of_holm = stars(correlations.p_holm)
-    cells = rho.map("{:.2f}".format) + of_paper + " | " + of_holm
-    table = correlations.assign(cell=cells.where(rho.notna(), ""))
+    texts = rho.map("{:.2f}".format)
+    stars_of_paper = stars(correlations.p)
+    stars_of_holm = stars(correlations.p_holm)
+    cells = texts + stars_of_paper + " | " + stars_of_holm
+    cells = cells.where(rho.notna(), "")
+    table = correlations.assign(cell=cells)
 
     names = ["model", "outcome"]
     wide = table.pivot(index="predictor", columns=names, values="cell")
@@ -205,12 +215,12 @@ def ratings_of_ends(ratings: Mapping[Map, pd.DataFrame]) -> dict[str, pd.DataFra
     dict of DataFrame
         The ratings of EXTENDED by model; models that were not asked for all `ENDS` are left out.
     """
-    of_words = {}
+    of_models = {}
     for (model, version), table in ratings.items():
-        has_all = set(table).issuperset(ENDS)
-        if version == "EXTENDED" and has_all:
-            of_words[model] = table
-    return of_words
+        has_all_words = set(ENDS).issubset(table.columns)
+        if version == "EXTENDED" and has_all_words:
+            of_models[model] = table
+    return of_models
 
 
 def ends_of_words(of_words: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -253,17 +263,22 @@ def table9(extremes: pd.DataFrame) -> pd.DataFrame:
         groups are tied.
     """
     means = extremes["mean"].map(" {:.2f}".format)
-    variances = extremes["variance"].map(" ({:.2f})".format)
-    has_variance = extremes["variance"].notna()
-    ties = extremes["tied"].map(", {} tied".format)
-    is_tied = extremes["tied"] > 1
 
-    cells = extremes.group + means
-    cells += variances.where(has_variance, "")
-    cells += ties.where(is_tied, "")
+    # A group of one round has no variance.
+    has_variance = extremes["variance"].notna()
+    variances = extremes["variance"].map(" ({:.2f})".format)
+    variances = variances.where(has_variance, "")
+
+    is_tied = extremes["tied"] > 1
+    ties = extremes["tied"].map(", {} tied".format)
+    ties = ties.where(is_tied, "")
+
+    cells = extremes.group + means + variances + ties
     table = extremes.assign(cell=cells)
     wide = table.pivot(index=["model", "end", "rank"], columns="word", values="cell")
-    return wide.reindex(index=table.model.unique(), columns=ENDS, level="model")
+    # `pivot` sorts: models and words go back into their order.
+    models = table.model.unique()
+    return wide.reindex(index=models, columns=ENDS, level="model")
 
 
 def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -> pd.Index:
@@ -271,11 +286,11 @@ def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -
     table = published.load("stereomap", number)
     column_of_source = "source" if "source" in table else "model"
     is_of_source = table[column_of_source] == source
-    in_print = table[column][is_of_source]
+    printed_names = table[column][is_of_source]
 
     # The printed names come last, so that their spelling wins.
     spelling = {}
-    for name in [*names, *in_print]:
+    for name in [*names, *printed_names]:
         spelling[_folded(name)] = name
     spelt = [spelling[_folded(name)] for name in names]
     return pd.Index(spelt, name=column)
@@ -297,6 +312,7 @@ def _equal_pairs(number: int, source: str | None) -> pd.Series:
 
 def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -> pd.DataFrame:
     """Centroids by group, as Tables 2 and 5 spell groups, with the slip of the released code."""
+    # Each group gets the centroid of its cluster.
     labels = clusters.labels
     centroids = clusters.centroids[AXES].reindex(labels)
     centroids = centroids.set_axis(labels.index)
@@ -340,29 +356,28 @@ def numbers_of(
         As :func:`ingroup.published.beside` takes them.
     """
     source = published.model_of("stereomap", model)
-    sources = []
+    numbers = []
     for version, number in TABLES.items():
         if (model, version) in clusters:
             centroids = _centroids_as_printed(number, clusters[model, version], source)
             for axis in AXES:
-                sources.append((number, axis.lower(), centroids[axis]))
+                numbers.append((number, axis.lower(), centroids[axis]))
 
     if model in correlations:
         # Table 8 has another word for this feeling.
         table = correlations[model].replace({"predictor": {"Admire": "Admiration"}})
         behaviours = _spelt(table.outcome, 8, "behavior", source)
         rhos = table.set_index(["predictor", behaviours]).rho
-        sources.append((8, "spearman_rho", rhos))
+        numbers.append((8, "spearman_rho", rhos))
 
     if model in ratings:
         by_group = ratings[model].groupby("group")[ENDS]
         words = _spelt(ENDS, 9, "dimension", source)
-        tables = {"mean": by_group.mean(), "variance": by_group.var()}
-        for column, table in tables.items():
+        for column, table in (("mean", by_group.mean()), ("variance", by_group.var())):
             groups = _spelt(table.index, 9, "group", source)
-            table = table.set_axis(groups).set_axis(words, axis=1)
-            sources.append((9, column, table.unstack()))
-    return sources
+            named = table.set_axis(groups).set_axis(words, axis=1)
+            numbers.append((9, column, named.unstack()))
+    return numbers
 
 
 def marked(versus: pd.DataFrame) -> pd.DataFrame:
@@ -383,8 +398,9 @@ def marked(versus: pd.DataFrame) -> pd.DataFrame:
         mark = ""
         if row.table in TABLES.values():
             source = published.model_of("stereomap", row.model)
-            equal_pairs = _equal_pairs(row.table, source)
-            if equal_pairs.eq(row.row).any():
+            groups = _equal_pairs(row.table, source)
+            # In Tables 2 and 5 a row of the comparison is a group.
+            if groups.eq(row.row).any():
                 mark = "the print has C = W"
         marks.append(mark)
     return versus.assign(mark=marks)
@@ -429,34 +445,40 @@ def numbers_of_words(
 
     keywords = traits.keyword[traits.model == model]
     coverage = _coverage_as_printed(keywords, lexicon, mappings)
-    sources: list[tuple] = [(15, "coverage_pct", coverage)]
+    numbers: list[tuple] = [(15, "coverage_pct", coverage)]
 
     by_prompt = sensitivity.loc[[model]].droplevel("model")
     by_prompt = by_prompt.dropna(axis=1, how="all")
     paper_prompt = stimuli.ablations()[0]
     of_paper = by_prompt.loc[paper_prompt]
     for end in ("mean", "max"):
-        variation = {}
-        for axis in AXES:
-            name = f"{axis} CV {end}, all rounds"
-            variation[axis] = of_paper.get(name)
-        by_axis = pd.Series(variation, dtype=float).rename_axis("dimension")
-        sources.append((13, f"cv_{end}", by_axis))
+        by_axis = _variation_over_rounds(of_paper, end)
+        numbers.append((13, f"cv_{end}", by_axis))
 
     if source == ablated:
         by_metric = _table14_as_printed(by_prompt)
-        sources.append((14, "value", by_metric))
+        numbers.append((14, "value", by_metric))
         of_model = between_prompts[between_prompts.model == model]
         by_form = of_model.set_index("prompt").rename_axis("prompt_type")
-        sources.append(("appendix_l", "cv_mean", by_form.cv_mean))
-    return sources
+        numbers.append(("appendix_l", "cv_mean", by_form.cv_mean))
+    return numbers
+
+
+def _variation_over_rounds(of_prompt: pd.Series, end: str) -> pd.Series:
+    """The mean or max variation of each axis under one prompt, as Table 13 names the axes."""
+    variation = {}
+    for axis in AXES:
+        name = f"{axis} CV {end}, all rounds"
+        # A model without rounds to compare has no such number.
+        variation[axis] = of_prompt.get(name)
+    return pd.Series(variation, dtype=float).rename_axis("dimension")
 
 
 def _table14_as_printed(by_prompt: pd.DataFrame) -> pd.Series:
     """The numbers of one model by prompt and metric, under the names of Table 14."""
-    # Table 13 has the variation over all rounds.
-    over_all_rounds = by_prompt.columns.str.endswith("all rounds")
-    table = by_prompt.loc[:, ~over_all_rounds]
+    # The variation over all rounds is in Table 13 instead.
+    is_over_all_rounds = by_prompt.columns.str.endswith("all rounds")
+    table = by_prompt.loc[:, ~is_over_all_rounds]
 
     metrics = table.columns.str.lower().str.replace(" ", "_")
     table = table.set_axis(metrics, axis=1)
@@ -469,9 +491,9 @@ def _coverage_as_printed(
 ) -> pd.Series:
     """Percentage of keywords that each of the paper's three stages covers."""
     lemmas = dictionary.lemmatizer("paper")
-    looked_up = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
+    matches = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
     # All keywords are of one model, whose name does not matter here.
-    covered = dictionary.coverage(looked_up.assign(model=""), by="model")
+    covered = dictionary.coverage(matches.assign(model=""), by="model")
     is_printed = covered.printed_stage != ""
     by_stage = covered[is_printed].set_index("printed_stage").rename_axis("stage")
     return by_stage.coverage_pct
