@@ -830,7 +830,7 @@ def test_recordings_are_not_asked_over_choices(tmp_path):
     file = write_table(tmp_path / "a.csv", [("u", "1")])
     engine = ReplayEngine(file, "m")
 
-    with pytest.raises(EngineError, match=r"a\.csv are texts without the probabilities") as error:
+    with pytest.raises(EngineError, match=r"a\.csv are texts with no probabilit") as error:
         engine.answer([chat("u")], Sampling(choices=("1", "2")))
 
     assert engine.asks_again is False

@@ -265,6 +265,17 @@ def test_choices_that_are_spelt_alike_are_one_sentence(alike, engine, chats):
         engine.answer(chats[:1], Sampling(choices=alike))
 
 
+def test_answers_that_only_an_end_tells_apart_need_one(copy):
+    (copy / "generation_config.json").write_text("{}")
+    without_end = TransformersEngine(str(copy))
+
+    said = r"the answer 'yes' begins the answer 'yesno', and the model has no token.*eos_token_id"
+    with pytest.raises(EngineError, match=said):
+        without_end._tree(["no", "yes", "yesno"], "")
+
+    assert without_end._tree(["no", "yes"], "")
+
+
 # ---- prompts that fail, and runs that stop -------------------------------------------------------
 
 
@@ -586,9 +597,13 @@ def test_weights_that_do_not_fit_are_refused(fault, copy):
     with pytest.raises(EngineError, match=r"cannot be loaded|do not fit") as error:
         engine.answer([[{"role": "user", "content": "?"}]], Sampling())
 
-    assert "\n" not in str(error.value)
-    if fault in ("missing", "unexpected"):
-        assert f"{fault} tensor" in str(error.value)
+    said = str(error.value)
+    assert "\n" not in said
+    if fault != "truncated":
+        assert f"{fault} tensor" in said
+        assert said.endswith("; fetch them again")
+    if fault == "mismatched":
+        assert "(found the shape (3, 5), expected (" in said
 
 
 COMMIT = "0123456789" * 4
@@ -691,7 +706,7 @@ def panic(*_, **__):
 
 def test_a_tokenizer_that_panics_is_one_sentence(chats, monkeypatch, copy):
     broken = TransformersEngine(str(copy))
-    said = "the tokenizer of .* broke: index out of bounds; fetch it again$"
+    said = "the tokenizer of .* broke: index out of bounds; fetch its tokenizer.json again$"
 
     with pytest.raises(EngineError, match=said):
         broken.weights.load(panic)

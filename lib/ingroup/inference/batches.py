@@ -266,6 +266,7 @@ class OpenAIBatches:
                     continue
 
     def _answer(self, entry: Mapping[str, Any]) -> Any:
+        """The answer of one line, or its error, returned for its call to raise."""
         from openai.types.chat import ChatCompletion
         from openai.types.responses import Response
 
@@ -441,6 +442,8 @@ class Batcher:
         api._generate_completion = self._generate_completion
 
     async def _generate_completion(self, request: dict[str, Any], config: Any) -> Any:
+        """Answer in place of inspect_ai's method of this name: the request waits for the batch."""
+        # inspect_ai passes the settings of the call as well. They are in the request already.
         return await self.generate_for_request(request)
 
     async def generate_for_request(self, request: dict[str, Any]) -> Any:
@@ -605,7 +608,8 @@ class Batcher:
                 self.ledger.forget(submission)
                 raise EngineError(f"{replies} are gone: run again to ask anew") from error
             raise EngineError(
-                f"{replies} cannot be read ({_reason_of(error)}): they stay there, run again"
+                f"{replies} cannot be read ({_reason_of(error)}): "
+                "the provider keeps them; run again to fetch them"
             ) from error
 
         nothing = Refused(f"batch {submission.batch} has no answer to this request")

@@ -24,11 +24,9 @@ Bos = Literal["template", "released"]  # how often a BOS token is added
 # must fit.
 REASONING_ROOM = 8_192
 ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
-# Part of the error of an engine that is asked over choices and cannot give their probabilities.
-NO_CHOICES = (
-    "without the probabilities of all admissible answers: ask with READING=free, or ask the model "
-    "itself with ENGINE=transformers or vllm"
-)
+# Parts of the error of an engine that is asked over choices and cannot give their probabilities.
+NO_CHOICES = "no probabilities for all admissible answers"
+WITHOUT_CHOICES = "use READING=free, or ENGINE=transformers or vllm"
 BATCHED = 0.5  # share of the price that providers bill for calls in batches
 
 

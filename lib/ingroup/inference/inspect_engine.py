@@ -33,6 +33,7 @@ from ingroup.inference.engine import (
     LENGTH,
     NO_CHOICES,
     STOP,
+    WITHOUT_CHOICES,
     Engine,
     EngineError,
     Reply,
@@ -512,7 +513,8 @@ class InspectEngine(Engine):
         if trouble and (trouble.absent or trouble.status == 401 or not trouble.kind):
             raise EngineError(self._does_not_answer(call.reply.error))
         if sampling.choices and call.reply.finish_reason == FAILED:
-            raise EngineError(f"{self.model} answers {NO_CHOICES} ({call.reply.error})")
+            found = f"{self.model} gave {NO_CHOICES} ({call.reply.error})"
+            raise EngineError(f"{found}: {WITHOUT_CHOICES}")
 
         self._keep_sent(sampling, _flat(call.request))
         if call.request:

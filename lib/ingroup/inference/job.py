@@ -331,6 +331,9 @@ def _share_of_shards(folder: Path) -> float:
 def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
     """Decorate a study's ``jobs``, so that any part of the recordings is read instead of asked.
 
+    ``@excerpts_of(N_EVENTS=12)`` says that the recordings are about 12 events. A run about 3 of
+    them reads these answers from the recordings.
+
     Parameters
     ----------
     **stimuli

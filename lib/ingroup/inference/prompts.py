@@ -63,7 +63,9 @@ def without_panic(name: str) -> Iterator[None]:
         if type(error).__name__ != "PanicException":
             raise
         reason = str(error).partition("\n")[0]
-        raise EngineError(f"the tokenizer of {name} broke: {reason}; fetch it again") from error
+        raise EngineError(
+            f"the tokenizer of {name} broke: {reason}; fetch its tokenizer.json again"
+        ) from error
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:

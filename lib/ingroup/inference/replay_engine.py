@@ -18,7 +18,15 @@ import numpy as np
 
 from ingroup.design import Design, Message
 from ingroup.inference import recordings
-from ingroup.inference.engine import FAILED, NO_CHOICES, Engine, EngineError, Reply, Sampling
+from ingroup.inference.engine import (
+    FAILED,
+    NO_CHOICES,
+    WITHOUT_CHOICES,
+    Engine,
+    EngineError,
+    Reply,
+    Sampling,
+)
 from ingroup.inference.reasoning import apart
 from ingroup.inference.recordings import Recording
 
@@ -276,7 +284,8 @@ class ReplayEngine(Engine):
             If the sampling has choices.
         """
         if sampling.choices:
-            raise EngineError(f"the recordings in {self.path} are texts {NO_CHOICES}")
+            found = f"the recordings in {self.path} are texts with {NO_CHOICES}"
+            raise EngineError(f"{found}: {WITHOUT_CHOICES}")
 
         replies = []
         for number in numbers:

@@ -439,7 +439,8 @@ class Store:
         path = self.path(shard)
         trials = range(*self.bounds(shard))
         if len(replies) != len(trials):
-            raise StoreError(f"shard {shard} takes {len(trials)} replies, found {len(replies)}")
+            expected = f"expected {len(trials)}, one per trial of shard {shard}"
+            raise StoreError(f"found {len(replies)} replies for {path}, {expected}")
         if path.exists():
             raise StoreError(f"{path} is there already; answers are never overwritten")
         shards.write(path, self._hash, trials, replies, self.max_tokens)

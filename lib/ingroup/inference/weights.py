@@ -290,15 +290,21 @@ class Weights:
             The files lack a tensor, which would then be random. Or they hold a tensor that the
             model has no place for, or a tensor of another shape.
         """
-        loader = partial(AutoModelForCausalLM.from_pretrained, output_loading_info=True)
+        # A tensor of another shape is reported below with both shapes. transformers' own error
+        # names neither.
+        loader = partial(
+            AutoModelForCausalLM.from_pretrained,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
         model, info = self.load(loader, use_safetensors=True, **options)
         for problem in ("missing", "unexpected", "mismatched"):
-            keys = sorted(map(str, info[f"{problem}_keys"]))
+            keys = sorted(map(_tensor, info[f"{problem}_keys"]))
             if keys:
                 more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
                 raise EngineError(
                     f"the files of the model {self.model!r} do not fit its config.json: {problem} "
-                    f"tensor {keys[0]}{more}; fetch it again"
+                    f"tensor {keys[0]}{more}; fetch them again"
                 )
 
         ends = model.generation_config.eos_token_id
@@ -593,8 +599,11 @@ class LocalEngine(Engine, ABC):
             raise EngineError(f"{cannot}: {error}") from error
 
         if tree.needs_an_end and not self._end_tokens:
+            shorter, longer = _one_begins_another(choices, tree)
             raise EngineError(
-                f"{cannot}: one answer begins another, and it has no token that ends a reply"
+                f"{cannot}: the answer {shorter!r} begins the answer {longer!r}, and the model has "
+                "no token that ends a reply; name one as eos_token_id in its "
+                "generation_config.json, or use READING=free"
             )
         return tree
 
@@ -640,6 +649,28 @@ class LocalEngine(Engine, ABC):
         if ends is None:
             return ()
         return tuple(ends) if isinstance(ends, list) else (ends,)
+
+
+def _tensor(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
+    """The name of a tensor that does not fit, with both shapes where these differ."""
+    if isinstance(key, str):
+        return key
+    name, found, expected = key
+    return f"{name} (found the shape {tuple(found)}, expected {tuple(expected)})"
+
+
+def _one_begins_another(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
+    """Two choices of a tree that needs an end: one, and another that begins with its tokens."""
+    place = next(place for place in tree.places if place.is_answer)
+    shorter = tree.spelt.index(place.path)
+    # The place has a way on: a longer answer passes it.
+    beginning = len(place.path)
+    longer = next(
+        index
+        for index, tokens in enumerate(tree.spelt)
+        if len(tokens) > beginning and tokens[:beginning] == place.path
+    )
+    return choices[shorter], choices[longer]
 
 
 def _continued(before: Reply, answer: Reply) -> Reply:

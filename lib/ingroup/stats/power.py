@@ -133,10 +133,10 @@ def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
 
 
 def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int = 10_000) -> int:
-    """Count the groups from which a permutation's p can be below `level` after Holm's correction.
+    """Find the smallest number of groups at which a permutation's p can be below `level`.
 
-    The smallest p of a family of `tests` is multiplied by their number. Five religions asked in
-    seven settings cannot be below 7 / 5! = .058; six can.
+    This is the p after Holm's correction, which multiplies the smallest p of a family of `tests` by
+    their number. Five religions asked in seven settings cannot be below 7 / 5! = .058; six can.
 
     Parameters
     ----------

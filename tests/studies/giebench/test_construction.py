@@ -74,7 +74,7 @@ def test_every_draw_has_a_seed_and_a_store_of_its_own():
 
 def test_greedy_draws_are_refused():
     values = [{"question": "Is it?", "attitude": N}]
-    with pytest.raises(InputError, match="TEMPERATURE must be above 0"):
+    with pytest.raises(InputError, match="TEMPERATURE must be above 0 for m, found 0"):
         construction.jobs(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
 
 

@@ -260,8 +260,9 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         One per model, run and category, with the labels ``run`` (from 1) and ``category``. Each has
         a seed of its own. A control is asked once.
 
-        Over choices (the whole numbers of the scale) nothing is drawn and there is one run. Such a
-        model is asked freely as well, greedily, about a fixed random tenth of the scenarios.
+        A model asked over choices (the whole numbers of the scale) has one run, as nothing is
+        drawn. It is also asked for free text about a random tenth of the scenarios, always the
+        same. These texts are decoded greedily.
 
     Raises
     ------

@@ -23,6 +23,8 @@ from ingroup.studies.biased_samaritan.statistics import bias, split
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("helpfulness",)
+# The choices of every path. `paths` adds the run, the rule of parsing and the reading, which depend
+# on the jobs. data/choices.csv explains all of them.
 CHOICES = {
     "unit": ["scenario", "prompt"],  # what is paired
     "exclusion": ["step by step", "listwise"],  # a missing answer, or a scenario that has one
@@ -187,7 +189,8 @@ def claims(
 
         if exclusion == "listwise":
             is_lost = _lacks_a_rating(ours) | _lacks_a_rating(theirs)
-            # A scenario counts only where both have it, so that the control loses it as well.
+            # A scenario counts only if both group and control have ratings of it. So it is enough
+            # to blank the group's: `bias` pairs the two and leaves out a pair that lacks one.
             ours = np.where(is_lost[:, None], np.nan, ours)
 
         result = attempt(_bias, ours, theirs, unit)

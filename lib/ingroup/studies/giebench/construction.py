@@ -85,7 +85,10 @@ def jobs(
     model, engine = writer(parameters) or first
     sampling = free_sampling(parameters, model)
     if sampling.temperature == 0:
-        raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
+        raise InputError(
+            f"TEMPERATURE must be above 0 for {model}, found 0: one prompt is to give several "
+            "answers, which would all be the same"
+        )
 
     template = stimuli.templates()[prompt]
 
@@ -192,9 +195,9 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     Raises
     ------
     InputError
-        As :func:`ingroup.tables.read_table` does. Also for a topic without text or twice, a
-        category unknown to the paper, an invalid mark, and a discussed stance against annotators
-        who all concur.
+        As :func:`ingroup.tables.read_table` does. Also for a cell without text, a topic that
+        an identity has twice, a category that the paper does not have, an invalid mark, and a
+        ``discussed`` stance that differs from the mark on which all annotators agree.
     """
     required = [*TOPIC]
     if annotated:

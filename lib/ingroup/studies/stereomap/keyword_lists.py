@@ -49,9 +49,10 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
        ("Friendly: 4"), headings ("Reasons:") and reasons ("because of history") are not items. A
        word such as "sure" or "emotion" is an item where it is not a heading ("2. Sure", "Emotion:
        x").
-    3. A keyword without a reason in its list has the one that another list gives for the same word,
-       or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
-       reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
+    3. If the list gives no reason for a keyword, its reason is the one in another list. If no list
+       gives any of the keywords a reason, numbered sentences ("1. They are seen as ...") are the
+       reasons, if there are as many as keywords. A keyword still without one has the first
+       sentence that begins with it ("Wealth refers to ...").
 
     Checked with a table of replies, Tables 1 and 11 of Jeoung et al. (2023), and random text.
     """

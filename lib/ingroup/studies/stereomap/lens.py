@@ -314,6 +314,7 @@ def _warmer(group: str, labels: pd.Series, tests: pd.DataFrame, unit: str) -> Re
 @lru_cache(maxsize=64)
 def _null(points: bytes, n: int, n_clusters: int, seed: int) -> NDArray:
     """`exchange_null` of n points, drawn once for all paths on the same map."""
+    # The cache needs arguments that can be hashed: bytes can, an array cannot.
     positions = np.frombuffer(points).reshape(n, len(AXES))
     means = pd.DataFrame(positions, columns=AXES)
     rng = np.random.default_rng(seed)
