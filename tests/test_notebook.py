@@ -219,7 +219,8 @@ def test_a_box_names_the_models_that_lack_answers(answered_job):
     assert "<b>SmolLM2-135M</b>: all parts</li>" in box
     in_cell = "MODELS = [&quot;smollm2-135m-instruct@transformers&quot;]"
     assert f"<code>{in_cell}</code> in the cell of parameters" in box
-    assert "<code>MODELS='smollm2-135m-instruct@transformers'</code>" in box
+    assert "<code>MODELS='smollm2-135m-instruct@transformers'</code>. Weights" in box
+    assert "(93 MB)" in box
     assert "<b>&lt;b&gt;mine</b>: all parts</li>" in box
 
     assert notebook.left_out([complete], [complete]).data == ""

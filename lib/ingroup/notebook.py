@@ -404,22 +404,20 @@ def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
 def _remedy(lacking_models: Sequence[str]) -> str:
     """How to ask these models, in a cell and on the command line, in HTML; "" where none can be."""
     carried = models.carried()
-    entries = [f"{model}@transformers" for model in lacking_models if model in carried]
-    if not entries:
+    askable = [model for model in lacking_models if model in carried]
+    if not askable:
         return ""
 
+    entries = [f"{model}@transformers" for model in askable]
     in_cell = json.dumps(entries)
     on_command_line = ";".join(entries)
-    # `make model` fetches all of them, whichever are lacking.
-    megabytes = sum(package["megabytes"] for package in carried.values())
-    gigabytes = megabytes / 1000
+    megabytes = sum(carried[model]["megabytes"] for model in askable)
 
     return (
-        "<p>To ask now: run <code>make model</code> in a terminal "
-        f"(it fetches {gigabytes:.1f} GB). Then write <code>MODELS = {escape(in_cell)}</code> in "
-        "the cell of parameters and run all cells, or call make with "
-        f"<code>MODELS='{escape(on_command_line)}'</code>. "
-        "<code>make plan</code> says how many prompts that are.</p>"
+        f"<p>To ask now: write <code>MODELS = {escape(in_cell)}</code> in the cell of parameters "
+        "and run all cells, or call make with "
+        f"<code>MODELS='{escape(on_command_line)}'</code>. Weights that are not here are fetched "
+        f"first ({megabytes:,} MB). <code>make plan</code> says how many prompts that are.</p>"
     )
 
 

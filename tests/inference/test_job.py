@@ -491,6 +491,23 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(present, absent, c
     assert capsys.readouterr().err == f"{sentence}\n"
 
 
+def test_what_is_left_out_is_told_before_another_model_is_asked(plan, absent, monkeypatch, capsys):
+    """The other model may answer for hours."""
+    told = []
+
+    def toy(name, model, **options):
+        told.append(capsys.readouterr().err)
+        return Toy(lambda *_: SCORED, engine=name, model=model)
+
+    monkeypatch.setattr(job, "make_engine", toy)
+    live = job_of(plan)
+
+    assert ask([live, absent], {}) == [live]
+    (before,) = told
+    assert before.startswith("n: scored answers (P) are not stored")
+    assert "are not stored" not in capsys.readouterr().err
+
+
 def test_stored_answers_to_another_question_are_left_out(present, absent):
     folder = answer(absent, paths.RESPONSES, "vllm")
     assert ask([absent], {}) == [absent]

@@ -75,7 +75,7 @@ def _as_copied(notebook: Path) -> bytes:
     """The file of a notebook whose run is named by what its reader changes."""
     takes = r'"from ingroup.commands.lab import run_of\n"'
     call = rf"run_of(\"{notebook.stem}\", globals())"
-    own = [takes, rf'"RUN = {call}  # build/runs/lab, or lab+N_EVENTS-6"']
+    own = [takes, rf'"RUN = {call}  # build/runs/lab, or one named after your changes"']
     reading = [takes, rf'"{OWN_RUN} = {call}  # what this copy writes; it reads RUN"']
 
     text = notebook.read_text("utf8")

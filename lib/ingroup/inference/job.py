@@ -614,7 +614,10 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     absent, open_jobs = _unanswered(jobs, options)
     # All keys are checked before the first model answers, which may take hours.
     _check_servers(open_jobs, options)
+    # The other models may answer for hours, so a reader learns before which are left out.
+    _report_absent(absent, absent, jobs)
 
+    unrecorded = []
     for _, group in groupby(open_jobs, lambda job: (job.loaded, job.engine)):
         same_engine = list(group)
         _check_settled(same_engine)
@@ -630,7 +633,7 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
             # time.
             for job in same_engine:
                 if not _turn_to(engine, job, categories):
-                    absent.append(job)
+                    unrecorded.append(job)
                     continue
                 try:
                     _fill(job, engine, budget)
@@ -638,8 +641,8 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
                     message = _at_limit(reached, jobs, parameters)
                     raise EngineError(message) from reached
 
-    if absent:
-        _report_absent(absent, jobs)
+    absent += unrecorded
+    _report_absent(unrecorded, absent, jobs)
     return [job for job in jobs if job not in absent]
 
 
@@ -708,18 +711,23 @@ def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[st
     )
 
 
-def _report_absent(absent: Sequence[Job], jobs: Sequence[Job]) -> None:
-    """Print which answers of which model are left out; a StoreError where all are."""
+def _report_absent(new: Sequence[Job], absent: Sequence[Job], jobs: Sequence[Job]) -> None:
+    """Print which new answers of which model are left out; a StoreError where all jobs are."""
+    # Without any answer the notebook cannot go on; with some it goes on without the absent ones.
+    if absent and len(absent) == len(jobs):
+        raise StoreError(_absent_message(absent))
+    if new:
+        print(_absent_message(new), file=sys.stderr)
+
+
+def _absent_message(absent: Iterable[Job]) -> str:
+    """Say which answers are left out, a line per model."""
     by_model: dict[str, list[Job]] = {}
     for job in absent:
         by_model.setdefault(job.model, []).append(job)
 
     sentences = [shown(_absent_sentence(of_model)) for of_model in by_model.values()]
-    message = "\n".join(sentences)
-    # Without any answer the notebook cannot go on; with some it goes on without the absent ones.
-    if len(absent) == len(jobs):
-        raise StoreError(message)
-    print(message, file=sys.stderr)
+    return "\n".join(sentences)
 
 
 def _absent_sentence(absent: Sequence[Job]) -> str:
