@@ -22,7 +22,7 @@ from ingroup.commands import digests, kernel, parameters, run, settings
 from ingroup.commands.parameters import jobs_of
 from ingroup.inference import Reply, count_stored, make_engine, open_store
 from ingroup.inference.engine import EngineError
-from ingroup.models import answers_of
+from ingroup.models import answer_folder
 from toy import Toy
 
 NOTEBOOK = "10_empathy_gap"
@@ -425,6 +425,6 @@ def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_p
     names = {pattern.split("/")[-3] for pattern in patterns}
     whole_path = str(model).strip("/").replace("/", "--")
     assert names == {
-        f"{answers_of(str(model))}@transformers",
+        f"{answer_folder(str(model))}@transformers",
         f"{whole_path}@transformers",
     }
