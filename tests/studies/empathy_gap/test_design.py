@@ -353,7 +353,7 @@ def store_rewrites(monkeypatch, tmp_path):
 
     def store(table, whole=True):
         stored = SimpleNamespace(read=lambda: table)
-        monkeypatch.setattr(design, "there", lambda jobs: jobs if whole else [])
+        monkeypatch.setattr(design, "answered_jobs", lambda jobs: jobs if whole else [])
         monkeypatch.setattr(design, "stored", lambda job: stored)
 
     return store
