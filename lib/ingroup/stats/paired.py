@@ -1,4 +1,8 @@
-"""Paired t-tests, McNemar's test, corrections, shares in clusters, means that leave NaN out."""
+"""Tests of pairs, and Holm's and other corrections of their p.
+
+There are paired t-tests, McNemar's test, shares in clusters, and means that leave NaN out. `adjust`
+corrects p of several tests, and `in_family` does so within families.
+"""
 
 import warnings
 from functools import cache
