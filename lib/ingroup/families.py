@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ingroup import paths
-from ingroup.stats.paired import adjust
+from ingroup.stats.corrections import adjust
 from ingroup.tables import InputError
 
 
