@@ -35,6 +35,7 @@ OUT = Path(os.environ.get("INGROUP_BUILD", ROOT / "build")) / "mutants"
 FILES = [
     "stats/permutation",
     "stats/effects",
+    "stats/corrections",
     "stats/paired",
     "stats/crossed",
     "stats/multiverse",

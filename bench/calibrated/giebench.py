@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.stats import friedmanchisquare
 from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import PairedTest, adjust, mcnemar, paired_test
+from ingroup.stats.corrections import adjust
+from ingroup.stats.paired import PairedTest, mcnemar, paired_test
 from ingroup.studies.giebench import statistics, stimuli
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.design import PROMPTS

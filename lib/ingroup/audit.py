@@ -51,7 +51,7 @@ NAMED = 3  # items of a slip that are named
 def judge(
     printed: pd.Series, recomputed: ArrayLike, operands: ArrayLike = 0.0, cut: bool = False
 ) -> pd.DataFrame:
-    """Give the verdict on printed numbers from what other numbers of the paper make of them.
+    """Compare printed numbers with the values that other numbers of the paper give.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ def judge(
     -------
     DataFrame
         ``printed``, ``recomputed``, ``tolerance`` and ``verdict``, with the index of `printed`. The
-        tolerance is `operands` and half a unit of the printed number together.
+        tolerance is `operands` and half a unit of the printed number together. A number "cannot be
+        checked" if one of the two is missing. It "holds" within half a unit of its last digit, is
+        "rounding" within the tolerance, and else "contradicts".
     """
     table = published.compare(printed, recomputed)
     table = table.rename(columns={"here": "recomputed"})
@@ -436,7 +438,7 @@ class Findings:
         self.claim(f"{name}: highest", values.max())
 
     def references(self) -> None:
-        """Enter all references of the paper to other places in it.
+        """Judge each sentence of the paper that refers to another place in it.
 
         The column ``because`` of ``claims.csv`` explains references that miss.
         """

@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from ingroup import paths
-from ingroup.stats.paired import adjust
+from ingroup.stats.corrections import adjust
 from ingroup.tables import InputError
 
 FILE = paths.ROOT / "docs" / "claims.yaml"

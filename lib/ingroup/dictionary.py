@@ -220,7 +220,7 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
 
 
 def _names_before(suffix: str, table: pd.DataFrame) -> list[str]:
-    """Names of dimensions: of the columns with this suffix, what precedes it."""
+    """The dimensions that have a column with this suffix: its name without the suffix."""
     has_suffix = table.columns.str.endswith(suffix)
     columns = table.columns[has_suffix]
     return columns.str.removesuffix(suffix).to_list()

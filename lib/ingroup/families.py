@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ingroup import paths
-from ingroup.stats.paired import adjust
+from ingroup.stats.corrections import adjust
 from ingroup.tables import InputError
 
 
@@ -70,7 +70,8 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
-            raise InputError(f"{file}, {study}, {entry}: {first['msg']}") from error
+            place = f"{file}, {study}, {entry}"
+            raise InputError(f"{place}: found {first['input']!r}; {first['msg']}") from error
     return by_study
 
 

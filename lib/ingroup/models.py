@@ -624,12 +624,12 @@ def revision(folder: Path) -> str:
 
 
 def carried() -> dict[str, dict[str, Any]]:
-    """Read which models a registry's package carries.
+    """Read which models' weights come as Python packages, and what `make model` needs for each.
 
     Returns
     -------
     dict
-        By the model's name, what ``make model`` needs, as in ``carried.yaml``.
+        The entries of ``carried.yaml`` by the model's name.
     """
     return yaml.safe_load((paths.MODELS / "carried.yaml").read_text("utf8"))
 

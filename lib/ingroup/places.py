@@ -24,14 +24,14 @@ def heading_of(notebook: NotebookNode, figure: str) -> str:
     Returns
     -------
     str
-        The last heading above the cell. A cell that has the whole name comes first, then one that
-        makes it of a number (``f"figure{number}"``), then one whose name is followed by a model's
-        (``figure5_<model>``). "" if no cell saves the figure.
+        The last heading above the cell; "" if no cell saves the figure. A cell with the full name
+        wins, then one that builds the name from a number (``f"figure{number}"``), then one that
+        appends a model's name (``figure5_<model>``).
     """
     saving = _saving_cells(notebook)
-    for fits in (_has_name, _has_pattern, _has_beginning):
+    for names_figure in (_has_name, _has_pattern, _has_beginning):
         for heading, code in saving:
-            if fits(code, figure):
+            if names_figure(code, figure):
                 return heading
     return ""
 

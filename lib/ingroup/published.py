@@ -291,7 +291,7 @@ def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFr
     blocks = []
     if model:
         for source in sources:
-            blocks.append(_beside_one(study, model, *source))
+            blocks.append(_compare_column(study, model, *source))
     if not blocks:
         return pd.DataFrame(columns=_BESIDE)
     return pd.concat(blocks, ignore_index=True)
@@ -329,7 +329,7 @@ def beside_each(study: str, sources: Mapping[str, Iterable[tuple]]) -> pd.DataFr
     return pd.concat(blocks, ignore_index=True)
 
 
-def _beside_one(
+def _compare_column(
     study: str,
     model: str,
     table: int | str,
@@ -337,7 +337,7 @@ def _beside_one(
     here: pd.Series,
     spread: ArrayLike = 0.0,
 ) -> pd.DataFrame:
-    """The comparison of one table's column."""
+    """Compare a printed column with this run's values (``here``) for one model."""
     rows = load(study, table)
     # Some tables have models and earlier papers in one column, ``source``.
     for model_column in ("source", "model"):

@@ -403,10 +403,11 @@ def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index as `shares`, then ``it`` and ``choice``. The share of the paths on which the claim
-        stands, or is reversed (``it``), differs by ``apart`` percent between the options of
-        ``choice``. A text has the share under each option, or "cannot be told" where no path could
-        show the claim. The claims that depend most on a choice come first.
+        Index as `shares`, then ``it`` ("stands" or "reversed") and ``choice``, the choice whose
+        options differ most. ``apart`` is the largest minus the smallest share of paths over its
+        options, in percentage points. ``share of the paths under each option (%)`` has all shares
+        as one text, or "cannot be told" where no path could show the claim. The claims that depend
+        most on a choice come first.
     """
     verdicts = ["stands", "reversed"]
     claim = list(shares.index.names)
@@ -471,7 +472,7 @@ def ways_to_read(jobs: Sequence[Job]) -> dict[str, Reading]:
     Raises
     ------
     StoreError
-        If there are no stored answers.
+        If scored answers are not stored.
     """
     if not jobs[0].over_choices:
         return {str(FREE): FREE}

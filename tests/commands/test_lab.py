@@ -195,17 +195,17 @@ def test_figures_of_a_run_of_jupyterlab_are_drawn_again(own, monkeypatch):
         (
             "N_EVENTS = 12\nN_EVENT = 6",
             OWN | {"N_EVENT": 6},
-            "N_EVENT is no parameter here; did you mean N_EVENTS?",
+            "N_EVENT is not a parameter here; did you mean N_EVENTS?",
         ),
         (
             "n_events = 6",
             OWN | {"n_events": 6},
-            "n_events is no parameter here; did you mean N_EVENTS?",
+            "n_events is not a parameter here; did you mean N_EVENTS?",
         ),
         (
             "WAS = 1",
             OWN | {"WAS": 1},
-            "WAS is no parameter here; there are ENGINE N_EVENTS SETTINGS",
+            "WAS is not a parameter here; there are ENGINE N_EVENTS SETTINGS",
         ),
         (
             "SETTINGS = []",
@@ -236,7 +236,7 @@ def test_jupyters_kernel_refuses_a_misspelt_parameter(tmp_path):
         papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL)
 
     assert raised.value.exec_count == 3
-    assert raised.value.traceback == ["N_EVENT is no parameter here; did you mean N_EVENTS?"]
+    assert raised.value.traceback == ["N_EVENT is not a parameter here; did you mean N_EVENTS?"]
 
 
 def test_names_of_other_cells_are_no_mistake(own):
@@ -331,7 +331,7 @@ def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
 @pytest.mark.parametrize(
     ("notebook", "committed", "changed", "sentence"),
     [
-        ("00_map", "SEED = 0", "SED = 0", "SED is no parameter here; did you mean SEED?"),
+        ("00_map", "SEED = 0", "SED = 0", "SED is not a parameter here; did you mean SEED?"),
         (
             "00_map",
             "SEED = 0",
@@ -354,7 +354,7 @@ def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
             "51_audit_empathy_gap",
             'FOLDER = ""',
             'FOLDERS = ""',
-            "FOLDERS is no parameter here; did you mean FOLDER?",
+            "FOLDERS is not a parameter here; did you mean FOLDER?",
         ),
         (
             "60_synthesis",

@@ -131,17 +131,17 @@ def test_two_runs_never_have_one_folder():
         ("10", {"OPENAI_API_KEY": "sk-1"}, "a key belongs in the environment"),
         ("10", {"A';touch": "1"}, "a parameter's name has letters, digits and _"),
         ("10", {"RUN": "default", "N_EVENTS": "3"}, "the default run has no other parameters"),
-        ("10", {"N_EVNTS": "3"}, "N_EVNTS is no parameter here; did you mean N_EVENTS?"),
-        ("10", {"GOALS": "20"}, "GOALS is no parameter here; there are "),
-        ("10", {"CROSSING": "totals"}, "CROSSING is no parameter here"),
-        ("all", {"XYZ": "3"}, "XYZ is no parameter here; there are "),
+        ("10", {"N_EVNTS": "3"}, "N_EVNTS is not a parameter here; did you mean N_EVENTS?"),
+        ("10", {"GOALS": "20"}, "GOALS is not a parameter here; there are "),
+        ("10", {"CROSSING": "totals"}, "CROSSING is not a parameter here"),
+        ("all", {"XYZ": "3"}, "XYZ is not a parameter here; there are "),
         ("plan", {"STUDY": "77"}, "there is no study 77: give one of 10_empathy_gap"),
         ("ask", {"STUDY": "77", "MODELS": "calibrant"}, "there is no study 77: give one of 10_em"),
         ("ask", {"MODELS": "calibrant"}, "give a study: make ask STUDY=10 MODELS=..."),
         ("compare", {"MODELS": "calibrant"}, "give two models or more: make compare MODELS="),
         ("compare", {"MODELS": "calibrant; ;"}, "give two models or more"),
         ("compare", {"MODELS": "a;a"}, "give two models or more"),
-        ("compare", {"MODELS": "a;b", "SEED": "1"}, "SEED is no parameter here"),
+        ("compare", {"MODELS": "a;b", "SEED": "1"}, "SEED is not a parameter here"),
         ("compare", {"MODELS": "a;b", "PROFILE": "full"}, "make compare reads a run that is there"),
         ("compare", {"MODELS": "a;b", "RUN": "typo"}, "there is no run typo to read, there are: "),
         ("view", {"SAMPLES": "many"}, "SAMPLES is a whole number, 0 for all, not many"),
@@ -150,7 +150,7 @@ def test_two_runs_never_have_one_folder():
         ("figures", {"WIDTH": "3"}, "WIDTH: these are of make figures ONLY=<study>/<name>"),
         ("10", {"ONLY": "giebench/figure1"}, "ONLY: these are of make figures ONLY=<study>"),
         ("figures", {"ONLY": "../x"}, "there is no "),
-        ("figures", {"WIDHT": "3"}, "WIDHT is no parameter here; did you mean WIDTH?"),
+        ("figures", {"WIDHT": "3"}, "WIDHT is not a parameter here; did you mean WIDTH?"),
         ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
     ],
 )
@@ -221,7 +221,7 @@ def test_settings_run_without_the_projects_packages(tmp_path):
 
     assert refusal.returncode == 2
     assert refusal.stdout == ""
-    assert refusal.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
+    assert refusal.stderr == "N_EVNTS is not a parameter here; did you mean N_EVENTS?\n"
 
 
 def test_a_parameter_works_under_its_former_name():

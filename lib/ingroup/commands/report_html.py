@@ -265,12 +265,13 @@ def _moves_finding(names: list[str], head_rows: list[list[Tag]]) -> bool:
 def _move_finding(row: list[Tag], names: list[str]) -> None:
     """Put a row's finding next to the interval of its estimate."""
     # Columns are counted from the right: a cell at the left may span rows.
-    finding = row.pop(names.index("finding") - len(names))
-    right_of_high = len(names) - names.index("high") - 1
-    # The finding was one of the cells to the right.
-    place = len(row) - (right_of_high - 1)
-    row[place - 1].insert_after(finding)
-    row.insert(place, finding)
+    finding_cell = row.pop(names.index("finding") - len(names))
+    without_finding = [name for name in names if name != "finding"]
+    high = without_finding.index("high") - len(without_finding)
+    high_cell = row[high]
+
+    high_cell.insert_after(finding_cell)
+    row.insert(row.index(high_cell) + 1, finding_cell)
 
 
 def _keep_in_view(cell: Tag, column: str) -> None:

@@ -548,7 +548,7 @@ def unknown(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name.upper(), known, 1)
     if near:
         hint = f"did you mean {near[0]}?"
-    return f"{name} is no parameter here; {hint}"
+    return f"{name} is not a parameter here; {hint}"
 
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:

@@ -47,15 +47,15 @@ def samples(
     size : int
         How many trials are drawn at random over the design; 0 for all.
     linked : collection of int
-        Trials that are shown as well.
+        Trials to which pages of the report link; they are always among the samples.
 
     Yields
     ------
     EvalSample
         Its id is the trial's number, its epoch the repetition. Its scores are what the study's
         ``load`` made of the reply by the rule. Its metadata are labels, factors, what else ``load``
-        says, and whether the released rule reads the reply ``otherwise``. The reply to a scored
-        trial is the most probable answers to each answer prefix.
+        says, and ``otherwise``: whether the released rule reads the reply differently. The reply to
+        a scored trial is the most probable answer to each answer prefix.
 
     Raises
     ------

@@ -21,7 +21,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ingroup.stats.paired import adjust, nan_mean
+from ingroup.stats.corrections import adjust
+from ingroup.stats.paired import nan_mean
 
 BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
 ENDS = 0.025, 0.975

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.stats.paired import adjust
+from ingroup.stats.corrections import adjust
 
 # The percent of paths on which a test at the level of 5 % finds something by chance alone.
 BY_CHANCE = 5.0

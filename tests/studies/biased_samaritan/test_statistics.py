@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from ingroup.stats.paired import adjust
+from ingroup.stats.corrections import adjust
 from ingroup.studies.biased_samaritan.printed import over_models, panels
 from ingroup.studies.biased_samaritan.statistics import (
     between_controls,

@@ -14,7 +14,7 @@ from scipy import spatial, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.paths import PUBLISHED
-from ingroup.stats.paired import adjust
+from ingroup.stats.corrections import adjust
 from ingroup.studies.stereomap.statistics import (
     agreement,
     correlations,

@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from ingroup.stats.corrections import adjust, in_family
 from ingroup.stats.crossed import Effect, over_levels
-from ingroup.stats.paired import TINY, PairedTest, adjust, in_family, nan_mean, paired_test
+from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
 from ingroup.studies.biased_samaritan import stimuli
 
 Array = NDArray[np.float64]

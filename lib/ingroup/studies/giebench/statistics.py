@@ -7,7 +7,7 @@ difference of two shares of the same items. Tables keep the order in which promp
 come; "Overall" is last.
 
 Tests of one family have ``p_least``, the smallest p that so many items can give, and the columns of
-:func:`ingroup.stats.paired.in_family` at 0.05.
+:func:`ingroup.stats.corrections.in_family` at 0.05.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,8 +18,9 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from ingroup.stats.corrections import adjust, in_family
 from ingroup.stats.crossed import over_clusters
-from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test
+from ingroup.stats.paired import TINY, mcnemar, paired_test
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.stimuli import LETTERS
 

@@ -16,8 +16,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from ingroup.stats.corrections import adjust
 from ingroup.stats.crossed import Effect, difference_of_levels
-from ingroup.stats.paired import TINY, adjust, paired_test
+from ingroup.stats.paired import TINY, paired_test
 from ingroup.stats.power import POWER
 from ingroup.studies.stereomap.statistics import AXES
 from ingroup.studies.stereomap.stimuli import ANCHORS

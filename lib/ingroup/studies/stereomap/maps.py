@@ -16,7 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 from ingroup import published
 from ingroup.families import families
 from ingroup.models import is_calibrant
-from ingroup.stats.paired import adjust, finding, paired_test
+from ingroup.stats.corrections import adjust, finding
+from ingroup.stats.paired import paired_test
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.clustering import (
     Clusters,
@@ -241,7 +242,7 @@ def findings(p: pd.Series, least: pd.Series) -> NDArray[np.str_]:
     Returns
     -------
     ndarray of str
-        The words of :func:`ingroup.stats.paired.finding`; "" where p is NaN.
+        The words of :func:`ingroup.stats.corrections.finding`; "" where p is NaN.
     """
     level = families()["stereomap"].level
     return np.where(p.isna(), "", finding(p, least, level))

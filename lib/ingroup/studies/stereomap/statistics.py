@@ -22,8 +22,9 @@ from sacrebleu.metrics.helpers import extract_all_word_ngrams
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from ingroup.stats.corrections import adjust
 from ingroup.stats.effects import spearman
-from ingroup.stats.paired import TINY, adjust, nan_mean
+from ingroup.stats.paired import TINY, nan_mean
 
 AXES = ["Competence", "Warmth"]
 SPLIT = BLEU().tokenizer
