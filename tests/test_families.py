@@ -25,15 +25,15 @@ def test_every_study_has_a_family():
         ("a: {claim: x, words: {}, together: [m], method: holm}", "a, level: Field required"),
         (
             "a: {claim: x, words: {}, together: [m], method: tukey, level: 0.05}",
-            "a, method: Input should be 'holm' or 'largest'",
+            "a, method: Input should be 'holm' or 'largest', found 'tukey'",
         ),
         (
             "a: {claim: x, words: {}, together: [m], method: holm, level: 5}",
-            "a, level: Input should be less than 1",
+            "a, level: Input should be less than 1, found 5",
         ),
         (
             "a: {claim: x, words: {}, together: [m], method: holm, level: 0.05, more: 1}",
-            "a, more: Extra inputs are not permitted",
+            "a, more: Extra inputs are not permitted, found 1",
         ),
     ],
 )

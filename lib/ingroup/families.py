@@ -70,8 +70,9 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
-            place = f"{file}, {study}, {entry}"
-            raise InputError(f"{place}: found {first['input']!r}; {first['msg']}") from error
+            # The input of a missing entry is all that is there.
+            found = "" if first["type"] == "missing" else f", found {first['input']!r}"
+            raise InputError(f"{file}, {study}, {entry}: {first['msg']}{found}") from error
     return by_study
 
 
