@@ -227,20 +227,20 @@ def ask_server(server, notebook, given):
         return ask(jobs_of(notebook, parameters), parameters)
 
 
-def load_answers(calls):
+def load_answers(jobs):
     """The answers as the study reads them, one row per reply."""
-    load = import_module(f"ingroup.studies.{calls[0].study}.answers").load
+    load = import_module(f"ingroup.studies.{jobs[0].study}.answers").load
 
     tables = []
-    for call in calls:
-        answers = load(call)
+    for job in jobs:
+        answers = load(job)
         tables.append(answers if isinstance(answers, pd.DataFrame) else answers.rows)
 
     return pd.concat(tables)
 
 
-def total_usage(calls):
-    tables = [usage(stored(call).read(), PRICE_IN, PRICE_OUT, call.model) for call in calls]
+def total_usage(jobs):
+    tables = [usage(stored(job).read(), PRICE_IN, PRICE_OUT, job.model) for job in jobs]
     return pd.concat(tables).sum()
 
 
@@ -271,11 +271,11 @@ def test_a_family_is_asked_read_and_paid(family, notebook, scenarios):
     if notebook == "20_biased_samaritan":
         given["SCENARIOS"] = scenarios
 
-    calls = ask_server(server, notebook, given)
+    jobs = ask_server(server, notebook, given)
 
-    answers = load_answers(calls)
+    answers = load_answers(jobs)
     statuses = answers.status.astype(str).value_counts().to_dict()
-    cost = total_usage(calls).cost
+    cost = total_usage(jobs).cost
     sent = describe_request(server.calls[-1])
     print(f"| {family} | {notebook[:2]} | {sent} | {json.dumps(statuses)} | {cost:.4f} |")
 
@@ -287,7 +287,7 @@ def test_a_family_is_asked_read_and_paid(family, notebook, scenarios):
     else:
         check_values(notebook, answers)
 
-    asked = sum(len(call.design) for call in calls)
+    asked = sum(len(job.design) for job in jobs)
     billed = 0 if family == "content filter" else asked
     assert cost == pytest.approx(billed * (100 * PRICE_IN + 50 * PRICE_OUT) / 1e6)
     if family == "one slot":
