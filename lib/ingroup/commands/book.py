@@ -399,10 +399,11 @@ def _figures_of_claims(contents: Contents) -> dict[str, str]:
     return figures
 
 
-def _behind(row: dict[str, Any], contents: Contents, page: Page | None) -> list[tuple[str, str]]:
+def _behind(
+    row: dict[str, Any], figure: str, contents: Contents, page: Page | None
+) -> list[tuple[str, str]]:
     """List what is behind a claim, each with its address: a figure, two tables and the code."""
     study = row["study"]
-    figure = _figures_of_claims(contents)[study]
     links = [
         ("figure", _file(contents, study, figure, "png")),
         ("study's table", _table(contents, study, row["result"])),
@@ -430,13 +431,15 @@ def _claim_by_claim(
 ) -> list[nbformat.NotebookNode]:
     """Return what a verdict means, then a heading and a table for each study."""
     part = parts()
+    figures = _figures_of_claims(contents)
     cells = [shown(part.meaning(claims, contents.files))]
     for study in claims["counts"]:
         page = page_by_study.get(study)
         rows = []
         for row in claims["rows"]:
             if row["study"] == study:
-                rows.append(row | {"behind": _behind(row, contents, page)})
+                behind = _behind(row, figures[study], contents, page)
+                rows.append(row | {"behind": behind})
         cells.append(new_markdown_cell(f"### {_title(study, contents.pages)}"))
         cells.append(shown(part.choices(_choices(study))))
         cells.append(shown(part.claim_table(claims, rows)))

@@ -4,7 +4,6 @@ The targets read what is set on the command line from :mod:`ingroup.commands.set
 """
 
 import csv
-import difflib
 import json
 import os
 import signal
@@ -290,8 +289,7 @@ def _unknown_model(run: str, studies: list[str], typed: str) -> str:
         # Tables name a model's folder by the last part of its path.
         label = os.path.basename(name.rstrip("/"))
         if name and known.isdisjoint({name, label}):
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {'; '.join(sorted(known))}"
+            hint = settings.nearest(name, known, "; ")
             return f"MODELS: {name} is in no table of {' '.join(studies)}; {hint}"
     return ""
 

@@ -543,12 +543,31 @@ def unknown(name: str, known: Collection[str]) -> str:
     str
         One sentence; where no name is near, it lists all.
     """
-    hint = f"there are {' '.join(sorted(known))}"
     # All parameters are in capitals, which a user may forget.
-    near = difflib.get_close_matches(name.upper(), known, 1)
+    return f"{name} is not a parameter here; {nearest(name.upper(), known)}"
+
+
+def nearest(name: str, known: Collection[str], between: str = " ") -> str:
+    """Ask whether the known name that is nearest was meant.
+
+    Parameters
+    ----------
+    name : str
+        An unknown name.
+    known : collection of str
+        The known names.
+    between : str
+        What stands between the names of a list.
+
+    Returns
+    -------
+    str
+        The end of a sentence; where no name is near, it lists all.
+    """
+    near = difflib.get_close_matches(name, known, 1)
     if near:
-        hint = f"did you mean {near[0]}?"
-    return f"{name} is not a parameter here; {hint}"
+        return f"did you mean {near[0]}?"
+    return f"there are {between.join(sorted(known))}"
 
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
