@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from ingroup import canvas, figures, paths
@@ -34,6 +35,28 @@ def test_two_saves_give_identical_bytes_with_embedded_fonts(tmp_path):
     pdf = (tmp_path / "a.pdf").read_bytes()
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
+
+
+def test_noise_in_the_last_digits_of_the_layout_changes_no_byte(tmp_path, monkeypatch):
+    def save(name):
+        figures.use_style()
+        fig, axes = plt.subplots(2, 2, figsize=(3, 2))
+        axes[0, 0].set(title="A title", ylabel="A label")
+        figures.save(fig, tmp_path, name)
+        return (tmp_path / f"{name}.pdf").read_bytes()
+
+    as_solved = save("solved")
+    solve = ConstrainedLayoutEngine.execute
+
+    def solve_with_noise(engine, fig):
+        grids = solve(engine, fig)
+        for ax in fig.axes:
+            ax._set_position(ax.get_position(original=True).translated(3e-11, 3e-11))
+        return grids
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", solve_with_noise)
+
+    assert save("noisy") == as_solved
 
 
 def test_a_figure_says_which_of_its_models_are_real():

@@ -24,6 +24,8 @@ import textalloc
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.transforms import Bbox
 
 from ingroup import canvas, models
 from ingroup.tables import InputError
@@ -438,8 +440,32 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     if note:
         lines = textwrap.fill(note, width=note_letters(width))
         fig.supxlabel(lines, fontsize=points(SMALL), color="#8A1C1C", style="italic")
+    engine = fig.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        fig.set_layout_engine(_RoundedLayout(**engine.get()))
     # This comes last, because the width and the removed panels decide how much room titles have.
     canvas.wrap_titles(fig)
+
+
+class _RoundedLayout(ConstrainedLayoutEngine):
+    """Constrained layout with rounded positions of axes.
+
+    Its solver orders constraints by their place in memory, so its last digits differ between runs,
+    and so would the bytes of a PDF.
+    """
+
+    def execute(self, fig: Figure) -> Any:
+        """Lay a figure out, and round the positions of its axes."""
+        grids = super().execute(fig)
+        for axes in fig.axes:
+            corners = axes.get_position(original=True).get_points()
+            # Parts of the figure's size: a millionth is less than a thousandth of a point.
+            rounded = Bbox(corners.round(6))
+            is_in_layout = axes.get_in_layout()
+            axes.set_position(rounded)
+            # Axes whose position is set leave the layout, and figures are laid out per format.
+            axes.set_in_layout(is_in_layout)
+        return grids
 
 
 def _check_size(fig: Figure, name: str) -> None:
