@@ -40,7 +40,7 @@ def recordings(model):
     chosen = []
     with_text = set()
     for job in jobs:
-        if job.over_choices:
+        if job.is_scored:
             chosen.append(job)
             continue
 
@@ -92,7 +92,7 @@ def tie(job, trial, text, other_text):
 def compare(job, trial, row, reply):
     """Assert that a reply is the recorded one; return a sentence about a tie, or none."""
     where = f"{job.title}, trial {trial}"
-    if job.over_choices:
+    if job.is_scored:
         probabilities = np.array(row.probabilities)
         mass = np.array(row.mass)
         assert np.abs(probabilities - reply.probabilities).max() < 1e-3, where

@@ -1,4 +1,4 @@
-"""Training: examples say what is planted, and the same seed gives the same weights."""
+"""Training: examples say the ground truth, and the same seed gives the same weights."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from ingroup.studies.empathy_gap import stimuli
 from narratives import in_form
 
 
-def test_examples_reply_with_the_planted_answer():
+def test_examples_reply_with_the_ground_truth_answer():
     examples = Examples("calibrant")
     rng = np.random.default_rng(0)
     drawn = [examples.draw(rng, progress=1.0) for _ in range(300)]
@@ -26,9 +26,9 @@ def test_examples_reply_with_the_planted_answer():
             assert example.reply == "I can't answer that."
             continue
 
-        planted = example.numbers[0]
-        assert 0 <= planted <= 100
-        assert example.reply == str(round(planted))
+        ground_truth = example.numbers[0]
+        assert 0 <= ground_truth <= 100
+        assert example.reply == str(round(ground_truth))
     assert 0.01 < refusals / len(drawn) < 0.2
 
 

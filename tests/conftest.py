@@ -26,7 +26,7 @@ settings.register_profile("explore", **ANY_LOAD)
 settings.load_profile("same examples")
 
 # A worker takes a file at a time, in order: the long ones first, so that both end together.
-LONG = ("test_notebooks", "test_audit", "test_planted")
+LONG = ("test_notebooks", "test_audit", "test_ground_truth")
 
 
 def pytest_collection_modifyitems(items):

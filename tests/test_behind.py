@@ -363,7 +363,7 @@ def test_an_answer_that_was_never_asked_says_so_and_how_to_ask_it():
     jobs = of_real("10_empathy_gap", empathy)
     said = sentence(jobs, setting="P1,S0,T0", category="Nationality")
     assert said.startswith(
-        f"Nothing is stored of {REAL} P1,S0,T0 Nationality over choices: it was neither recorded"
+        f"Nothing is stored of {REAL} P1,S0,T0 Nationality scored: it was neither recorded"
         " nor asked (make model"
     )
 

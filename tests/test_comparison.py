@@ -16,7 +16,7 @@ def _close():
     plt.close("all")
 
 
-class Lens:
+class Profile:
     """Every model has two effects of three items; of the second effect an item lacks a value."""
 
     design = SimpleNamespace(jobs=lambda values: values["MODELS"])
@@ -29,13 +29,13 @@ class Lens:
 
 
 @pytest.fixture
-def _lens(monkeypatch):
-    monkeypatch.setattr(comparison, "import_module", lambda name: Lens)
+def _profile(monkeypatch):
+    monkeypatch.setattr(comparison, "import_module", lambda name: Profile)
     job = SimpleNamespace(read_as="expected")
     monkeypatch.setattr(comparison, "rated_by", lambda model, jobs: [job])
 
 
-@pytest.mark.usefixtures("_lens")
+@pytest.mark.usefixtures("_profile")
 def test_the_items_with_a_value_are_counted_and_silent_models_are_named():
     read = comparison.read({"first": {}, "second": {}}, ["calibrant", "some/silent@vllm"])
 
@@ -54,7 +54,7 @@ def test_the_items_with_a_value_are_counted_and_silent_models_are_named():
     }
 
 
-@pytest.mark.usefixtures("_lens")
+@pytest.mark.usefixtures("_profile")
 def test_where_no_model_answered_the_tables_have_their_columns():
     read = comparison.read({"first": {}}, ["some/silent"])
     assert read.items.empty

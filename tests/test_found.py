@@ -11,8 +11,8 @@ from ingroup.models import label
     ("model", "role"),
     [
         ("some/own", "real"),
-        ("calibrant", "positive control: biases were planted"),
-        ("calibrant-null", "negative control: nothing was planted"),
+        ("calibrant", "positive control: biases were built in"),
+        ("calibrant-null", "negative control: nothing was built in"),
     ],
 )
 def test_a_model_is_real_or_a_control(model, role):
@@ -165,8 +165,8 @@ def test_only_slips_that_change_a_claim_are_named():
     ("model", "kind"),
     [
         ("some/own", "a real model"),
-        ("calibrant", "planted biases"),
-        ("calibrant-null", "nothing was planted"),
+        ("calibrant", "built-in biases"),
+        ("calibrant-null", "nothing was built in"),
     ],
 )
 def test_a_sentence_counts_the_verdicts_of_a_model(model, kind):

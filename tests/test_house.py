@@ -116,7 +116,7 @@ def test_imports_make_no_circle():
 
 
 def test_every_study_has_the_same_files():
-    needed = {"stimuli", "design", "answers", "statistics", "planted", "lens"}
+    needed = {"stimuli", "design", "answers", "statistics", "ground_truth", "group_profile"}
     for study in STUDIES:
         folder = LIB / "ingroup" / "studies" / study
         modules = {file.stem for file in folder.glob("*.py")}

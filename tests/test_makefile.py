@@ -124,7 +124,7 @@ def test_changed_shared_data_and_versions_run_all_notebooks(done, file):
 
 
 def test_a_deleted_module_runs_the_notebooks_that_read_it(done):
-    (done / "lib/ingroup/studies/giebench/lens.py").unlink()
+    (done / "lib/ingroup/studies/giebench/group_profile.py").unlink()
     assert "30_giebench" in all_again(done)
 
 
@@ -208,7 +208,7 @@ def test_notebooks_that_read_an_unchanged_table_do_not_run(done):
 
 def test_an_input_that_changes_during_a_run_counts_as_not_read(done):
     """The digests are those of the moment when a notebook began."""
-    module = done / "lib/ingroup/studies/giebench/lens.py"
+    module = done / "lib/ingroup/studies/giebench/group_profile.py"
     stub = done / "lib/ingroup/commands/run.py"
     edits = f"""
 if options.notebook == "30_giebench" and not Path("edited").exists():

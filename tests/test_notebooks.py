@@ -17,7 +17,7 @@ from ingroup.commands import parameters, run, settings
 from ingroup.notebook import ran as parameters_of_run
 from ingroup.stats import multiverse
 from ingroup.studies.biased_samaritan import design as samaritan
-from ingroup.studies.biased_samaritan import lens as samaritan_lens
+from ingroup.studies.biased_samaritan import group_profile as samaritan_profile
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import answers as empathy_answers
 from ingroup.studies.empathy_gap import design as empathy
@@ -215,7 +215,7 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     ran["10_empathy_gap"].result()
     drawn = figures_of("empathy_gap")
     assert {"figure2", "figure3", "figure4", "figure5", "figure6"} <= drawn
-    assert {"gap_overview", "planted_versus_here"} <= drawn
+    assert {"gap_overview", "ground_truth_versus_here"} <= drawn
 
     gaps = pd.read_csv(TABLES / "empathy_gap" / "table02_delta.csv")
     is_control = gaps.model.isin(CALIBRANTS)
@@ -272,7 +272,7 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
     ran["20_biased_samaritan"].result()
     drawn = figures_of("biased_samaritan")
     assert {"figure1", "figure2", "figure3", "bias_overview", "repeatability"} <= drawn
-    assert {"printed_landscape", "planted_versus_here"} <= drawn
+    assert {"printed_landscape", "ground_truth_versus_here"} <= drawn
 
     tables = TABLES / "biased_samaritan"
     responses = pd.read_csv(tables / "responses.csv")
@@ -412,11 +412,18 @@ def test_giebench_items_are_built_from_topics_to_letters(ran):
 def test_stereomap_runs_from_prompt_to_figure(ran):
     """Twelve groups, two rounds; every table and figure of the paper that a run can have."""
     ran["40_stereomap"].result()
-    names = {"figure2", "figure3", "figure5", "figure6", "figure6_models", "planted_versus_here"}
+    names = {
+        "figure2",
+        "figure3",
+        "figure5",
+        "figure6",
+        "figure6_models",
+        "ground_truth_versus_here",
+    }
     assert names <= figures_of("stereomap")
 
     tables = TABLES / "stereomap"
-    recovered = pd.read_csv(tables / "planted_versus_here.csv").set_index(["model", "version"])
+    recovered = pd.read_csv(tables / "ground_truth_versus_here.csv").set_index(["model", "version"])
     of_calibrant = recovered.loc[("calibrant", "EXTENDED")]
     assert of_calibrant["r of Competence"] > 0.9
     assert of_calibrant["r of Warmth"] > 0.9
@@ -507,7 +514,12 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
 
     studies = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
     drawn = figures_of("synthesis")
-    assert {"portrait", "portrait_calibrant-null", "agreement", "multiverse_shares"} <= drawn
+    assert {
+        "group_profile",
+        "group_profile_calibrant-null",
+        "agreement",
+        "multiverse_shares",
+    } <= drawn
     assert {f"multiverse_{study}" for study in studies} <= drawn
 
     pairs = of_calibrants(pd.read_csv(TABLES / "synthesis" / "agreement.csv"))
@@ -546,8 +558,8 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     check_the_families_of_the_multiverse(TABLES)
 
 
-def test_two_models_are_compared_as_their_lenses_read_them(ran):
-    """The table's means and differences are those of the lens; the calibrant has more bias."""
+def test_two_models_are_compared_as_their_group_profiles_read_them(ran):
+    """The table's means and differences are those of profiles; the calibrant has more bias."""
     for study in ran.values():
         study.result()
     executed("61_comparison")
@@ -565,8 +577,8 @@ def test_two_models_are_compared_as_their_lenses_read_them(ran):
     assert (table.p_holm >= table.p).all()
 
     values = parameters_of_run("20_biased_samaritan", "test")
-    calibrant = samaritan_lens.effects(values, "calibrant")
-    null = samaritan_lens.effects(values, "calibrant-null")
+    calibrant = samaritan_profile.effects(values, "calibrant")
+    null = samaritan_profile.effects(values, "calibrant-null")
     rows = table[table.study == "biased_samaritan"]
     for row in rows.itertuples():
         differences = calibrant[row.effect] - null[row.effect]

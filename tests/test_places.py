@@ -12,7 +12,7 @@ def notebook():
         new_markdown_cell("# Title\n\n## First heading"),
         new_code_cell('out.read("gaps")\nout.save(fig, f"figure{number}")'),
         new_markdown_cell("No heading here."),
-        new_code_cell('"portrait"'),
+        new_code_cell('"group_profile"'),
         new_markdown_cell("## Second heading\n\n**Bold words.** More."),
         new_code_cell('rows = out.read("figure7")\nout.save(fig, "gaps")'),
         new_markdown_cell("## Third heading"),
@@ -28,7 +28,7 @@ def notebook():
         ("figure7", "First heading"),  # a pattern; a table of this name is read elsewhere
         ("figure5", "Third heading"),  # the whole name comes before a pattern
         ("gaps_some-model", "Bold words"),
-        ("portrait", ""),  # the cell saves nothing
+        ("group_profile", ""),  # the cell saves nothing
         ("gapsize", ""),
     ],
 )

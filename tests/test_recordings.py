@@ -38,7 +38,7 @@ def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
             assert store.manifest["revision"] == models.revision(paths.MODELS / model)
 
         rows = store.read()
-        if job.over_choices:
+        if job.is_scored:
             totals = rows.probabilities.map(partial(np.sum, dtype=float))
             leads = len(job.sampling.leads)
             assert totals.between(leads - 0.02, leads + 0.02).all()  # to three digits each
@@ -78,7 +78,7 @@ def test_every_job_of_a_run_has_the_reading_that_was_asked_for(notebook):
     jobs = jobs_of(notebook, merged(notebook, "demo", given))
     readings = {job.reading for job in jobs}
     assert readings == {Reading("greedy", "newline")}
-    assert any(job.over_choices for job in jobs)
+    assert any(job.is_scored for job in jobs)
 
 
 def test_qwens_free_texts_without_a_verdict_are_empty_verdicts():
@@ -102,7 +102,7 @@ def test_recorded_answers_are_read_as_their_job_says():
     values = {}
     for reading in ("greedy", "expected"):
         parameters = merged("10_empathy_gap", "demo", given | {"READING": reading})
-        scored = [job for job in jobs_of("10_empathy_gap", parameters) if job.over_choices]
+        scored = [job for job in jobs_of("10_empathy_gap", parameters) if job.is_scored]
         values[reading] = answers.load(scored[0]).values
 
         again = answers.load(scored[0], reading=Reading(reading)).values

@@ -118,7 +118,7 @@ def test_answers_are_read_only_in_ways_that_all_stores_allow(monkeypatch):
 
     def job(part, temperature=0.0, choices=("1", "10", "2")):
         sampling = Sampling(temperature, choices=choices)
-        return SimpleNamespace(part=part, over_choices=bool(choices), sampling=sampling)
+        return SimpleNamespace(part=part, is_scored=bool(choices), sampling=sampling)
 
     monkeypatch.setattr(synthesis, "stored", lambda job: stores[job.part])
 
@@ -188,9 +188,9 @@ SHARED = pd.DataFrame(
 
 
 def test_effects_are_means_divided_by_the_sd_of_single_answers():
-    planted = pd.DataFrame({"A": [4.0, 4.0], "B": 1.0, "C": 0.0})
-    # Of the second study this calibrant has no planted view, as with questions of one's own.
-    taught = {("m", "first"): [synthesis.View("gap", planted, 99.0)], ("m", "second"): []}
+    ground_truth = pd.DataFrame({"A": [4.0, 4.0], "B": 1.0, "C": 0.0})
+    # Of the second study this calibrant has no ground-truth view, as with questions of one's own.
+    taught = {("m", "first"): [synthesis.View("gap", ground_truth, 99.0)], ("m", "second"): []}
 
     measured = synthesis.measured(two_views(), taught, seed=1, n_resamples=50)
 
@@ -203,16 +203,16 @@ def test_effects_are_means_divided_by_the_sd_of_single_answers():
         ("help", "D"): pytest.approx(1 / 3),
     }
     # What was taught is divided by the SD of the model's answers.
-    assert effects.planted["gap"].tolist() == [2, 0.5, 0]
-    assert effects.planted["help"].isna().all()
+    assert effects.ground_truth["gap"].tolist() == [2, 0.5, 0]
+    assert effects.ground_truth["help"].isna().all()
     assert list(measured.draws) == [("m", "gap"), ("m", "help")]
     assert measured.draws["m", "help"].shape == (50, 2)
 
     nothing = synthesis.measured({}, {}, seed=1, n_resamples=50)
-    assert synthesis.portrait(nothing.effects, SHARED).empty
+    assert synthesis.group_profiles(nothing.effects, SHARED).empty
 
 
-def test_a_portrait_has_the_groups_that_two_studies_asked():
+def test_group_profiles_have_the_groups_that_two_studies_asked():
     effects = pd.DataFrame(
         {
             "model": "m",
@@ -223,28 +223,28 @@ def test_a_portrait_has_the_groups_that_two_studies_asked():
             "low": [0.5, 0.1, 1.0, 0.1, 0.0, 0.0],
             "high": [1.5, 0.9, 3.0, 0.3, 2.0, 2.0],
             "items": 4,
-            "planted": [1.2, 1.0, np.nan, np.nan, 1.0, 1.0],
+            "ground_truth": [1.2, 1.0, np.nan, np.nan, 1.0, 1.0],
         }
     )
 
-    table = synthesis.portrait(effects, SHARED)
+    table = synthesis.group_profiles(effects, SHARED)
 
     # D is asked by one study, X is in no row of the shared groups, B stands first in them.
     assert table.group.tolist() == ["B", "B", "A", "A"]
     assert table.measure.tolist() == ["gap", "help", "gap", "help"]
     assert table.category.tolist() == ["age"] * 4
-    assert table.verdict.tolist() == ["not as planted", "", "as planted", ""]
+    assert table.verdict.tolist() == ["misses the ground truth", "", "covers the ground truth", ""]
     assert table.model_error.iloc[[0, 2]].tolist() == pytest.approx([-0.5, -0.2])
 
     errors = synthesis.own_errors(table)
     assert errors.index.tolist() == [("m", "gap")]
     assert errors.own_error.tolist() == pytest.approx([((0.5**2 + 0.2**2) / 2) ** 0.5])
     assert errors.effects.tolist() == [2]
-    assert errors.as_planted.tolist() == [1]
+    assert errors.covers.tolist() == [1]
     assert synthesis.own_errors(table.assign(verdict="")).empty
 
 
-def test_measures_are_correlated_beside_what_was_planted():
+def test_measures_are_correlated_beside_what_was_ground_truth():
     """Five groups: both measures agree in all but one pair, and were taught opposite orders.
 
     A sixth group has no gap, so what it was taught does not count.
@@ -256,7 +256,7 @@ def test_measures_are_correlated_beside_what_was_planted():
             "measure": ["warmth"] * 6 + ["gap"] * 6,
             "group": groups * 2,
             "effect": [1.0, 2, 3, 4, 5, 6, 1.0, 2, 3, 5, 4, np.nan],
-            "planted": [1.0, 2, 3, 4, 5, 6, 5.0, 4, 3, 2, 1, 6],
+            "ground_truth": [1.0, 2, 3, 4, 5, 6, 5.0, 4, 3, 2, 1, 6],
         }
     )
     alone = effects[effects.measure == "gap"].assign(model="alone")
@@ -269,9 +269,9 @@ def test_measures_are_correlated_beside_what_was_planted():
     (row,) = table.itertuples(index=False)
     assert (row.model, row.one, row.other, row.n) == ("m", "warmth", "gap", 5)
     assert row.rho == pytest.approx(0.9)
-    assert row.planted_rho == pytest.approx(-1)
+    assert row.ground_truth_rho == pytest.approx(-1)
     assert row.model_error == pytest.approx(1.9)
-    assert row.verdict == "not as planted"
+    assert row.verdict == "misses the ground truth"
     assert synthesis.agreement(effects, draws, ["alone"], 0, 5_040).empty
 
 
@@ -341,7 +341,7 @@ def test_an_option_that_could_not_show_a_claim_cannot_be_told():
     assert shown == ["greedy, turn: cannot be told; drawn, turn: 0; expected, turn: 100"]
 
 
-def portrait_rows():
+def profile_rows():
     """Two measures of two groups for a calibrant, and one for the control."""
     rows = pd.DataFrame(
         {
@@ -353,11 +353,11 @@ def portrait_rows():
             "low": [0.4, -0.3, 0.0, np.nan, 0, 0],
             "high": [0.6, -0.1, 0.2, np.nan, 0.1, 0.2],
             "items": [9, 1, 9, np.nan, 9, 9],
-            "planted": [0.45, -0.4, np.nan, np.nan, np.nan, np.nan],
+            "ground_truth": [0.45, -0.4, np.nan, np.nan, np.nan, np.nan],
         }
     )
-    rows["model_error"] = rows.effect - rows.planted
-    rows["verdict"] = ["as planted", "not as planted", None, None, None, None]
+    rows["model_error"] = rows.effect - rows.ground_truth
+    rows["verdict"] = ["covers the ground truth", "misses the ground truth", None, None, None, None]
     return rows
 
 
@@ -367,8 +367,8 @@ def closed():
     plt.close("all")
 
 
-def test_a_portrait_has_a_panel_per_measure_and_the_calibrants_own_error(closed):
-    fig = synthesis_figures.portrait(portrait_rows(), ["gap", "warmth"], ["own", "control"])
+def test_group_profiles_have_a_panel_per_measure_and_the_calibrants_own_error(closed):
+    fig = synthesis_figures.group_profile(profile_rows(), ["gap", "warmth"], ["own", "control"])
     gap, warmth = fig.axes
     assert [ax.get_title() for ax in fig.axes] == ["gap", "warmth"]
     own, control = warmth.collections[1], warmth.collections[3]
@@ -379,13 +379,13 @@ def test_a_portrait_has_a_panel_per_measure_and_the_calibrants_own_error(closed)
     assert f"own error {error:.2f}\n1 of 2 inside" in texts
     assert "–" in [text.get_text() for text in gap.texts]
     (legend,) = fig.legends
-    assert legend.get_title().get_text() == "Portrait of own"
+    assert legend.get_title().get_text() == "Group profiles of own"
     assert [text.get_text() for text in legend.get_texts()] == [
         "own",
         "control",
         "a single item",
         "not in the design",
-        "planted",
+        "ground_truth",
     ]
 
 
@@ -400,7 +400,7 @@ def test_a_pair_without_a_correlation_says_why(closed):
             "low": 0.1,
             "high": 0.9,
             "p_holm": [0.01, np.nan, np.nan, 0.5],
-            "planted_rho": np.nan,
+            "ground_truth_rho": np.nan,
             "model_error": np.nan,
             "verdict": None,
         }
@@ -423,7 +423,7 @@ def test_every_model_has_a_panel_however_many_there_are(closed):
     """Nine models, one more than there are colours."""
     row = {"one": "x", "other": "y", "n": 5, "rho": 0.5, "low": 0.1, "high": 0.9, "p_holm": 0.01}
     rows = [row | {"model": f"model {number}"} for number in range(9)]
-    table = pd.DataFrame(rows).assign(planted_rho=np.nan, model_error=np.nan, verdict=None)
+    table = pd.DataFrame(rows).assign(ground_truth_rho=np.nan, model_error=np.nan, verdict=None)
 
     fig = synthesis_figures.agreement(table)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup.stats import effects
-from ingroup.studies.empathy_gap import lens, statistics, stimuli
+from ingroup.studies.empathy_gap import group_profile, statistics, stimuli
 
 DRAWS = 1000
 PAIRS = 500
@@ -18,7 +18,7 @@ VERDICTS = np.array([-1.0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 
 def interval_of_effect(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate the portrait: items of each study, a group per simulation; SD is held fixed."""
+    """Simulate group profiles: items of each study, a group per simulation; SD is held fixed."""
     # The claims for few items are those of the docstring of `measure`.
     yield _row_of_effect(
         rng,
@@ -185,7 +185,7 @@ def test_of_claims(rng: np.random.Generator) -> Iterator[dict]:
         rejected = []
         for seed in range(FAMILIES):
             ratings = _ratings_without_gap(rng, same, unit, n_events)
-            gap = lens.gap(
+            gap = group_profile.gap(
                 ratings,
                 same,
                 exclusion="listwise",

@@ -101,7 +101,7 @@ def replies_behind(
     **labels
         What the number is of, as the tables name it: ``model``, ``setting``, ``perceiver``,
         ``group``, ``word``, ``trial`` and so on. A list stands for each of its values. Without
-        ``asked`` ("over choices", "freely") it is the answers that the study analyses.
+        ``mode`` ("scored", "free text") it is the answers that the study analyses.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
     """The jobs with the labels that jobs have; `_NoRows` if there are none."""
     # A text that a model writes for the prompts of others has no value.
     jobs = [job for job in jobs if job.labels.get("setting") != "rewrite"]
-    if "asked" not in wanted and "store" not in wanted:
+    if "mode" not in wanted and "store" not in wanted:
         jobs = rated(jobs)
 
     labels = pd.DataFrame([_labels_of(job) for job in jobs])
@@ -231,7 +231,7 @@ def _with_labels(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> pd.DataFra
 
 def _labels_of(job: Job) -> dict[str, Any]:
     """The labels that tell a job from others."""
-    return {"model": job.model, "asked": job.way, **job.labels, "store": store_of(job)}
+    return {"model": job.model, "mode": job.mode, **job.labels, "store": store_of(job)}
 
 
 def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
@@ -328,7 +328,7 @@ def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
         "error": reply.error,
         "file": " and ".join(files),
     }
-    if job.over_choices:
+    if job.is_scored:
         answer |= _distribution(job, one_row, prefix)
     return answer
 

@@ -24,7 +24,7 @@ class Read(NamedTuple):
     Attributes
     ----------
     effects : dict of DataFrame
-        The items by effects of a study's ``lens``, by study and model.
+        The items by effects of a study's ``group_profile``, by study and model.
     items : DataFrame
         ``study``, ``model``, ``reading``, ``effect`` and how many ``items`` have a value.
     missing : DataFrame
@@ -56,20 +56,20 @@ def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> 
     missing = []
 
     for study, values in values_of.items():
-        lens = import_module(f"ingroup.studies.{study}.lens")
+        group_profile = import_module(f"ingroup.studies.{study}.group_profile")
         for entry in entries:
             of_model = {**values, "MODELS": [entry]}
             model, _ = models.split(entry)
             named = models.without_place(entry)
             try:
-                table = lens.effects(of_model, model)
+                table = group_profile.effects(of_model, model)
             except (StoreError, EngineError) as error:
                 reason = str(error).replace(model, models.without_place(model))
                 missing.append({"study": study, "model": named, "reason": reason})
                 continue
 
             effects[study, named] = table
-            first_job, *_ = rated_by(model, lens.design.jobs(of_model))
+            first_job, *_ = rated_by(model, group_profile.design.jobs(of_model))
             for effect, number in table.count().items():
                 row = {
                     "study": study,
@@ -101,7 +101,7 @@ def pairs(keys: Sequence[Key], n_models: int) -> list[tuple[str, str, str]]:
     -------
     list of tuple
         Study, model and other model. Of more than two models, a control is compared only with other
-        controls: a planted bias would differ from any real model's.
+        controls: a built-in bias would differ from any real model's.
     """
     compared = []
     for (study, model), (other_study, other_model) in combinations(keys, 2):

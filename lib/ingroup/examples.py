@@ -203,7 +203,7 @@ def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]
     in_text = []
     for job in jobs:
         is_small = len(job.design) <= LARGEST
-        if job.settled and not job.over_choices and is_small:
+        if job.settled and not job.is_scored and is_small:
             in_text.append(job)
 
     answered = answered_jobs(in_text)
@@ -216,7 +216,7 @@ def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]
 
     matrix = figures.read_table(tables, "matrix")
     # The cells of a model whose answers are scored are no replies.
-    scored_models = {job.model for job in jobs if job.over_choices}
+    scored_models = {job.model for job in jobs if job.is_scored}
     first_jobs = {}
     for job in reversed(answered):
         # The jobs come backwards, so a model's first one replaces its others.

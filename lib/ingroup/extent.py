@@ -29,7 +29,7 @@ def n_items(jobs: Sequence[Job]) -> int:
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs of a study, whose ``lens.items`` says what an item is.
+        Jobs of a study, whose ``group_profile.items`` says what an item is.
 
     Returns
     -------
@@ -38,9 +38,9 @@ def n_items(jobs: Sequence[Job]) -> int:
     """
     items: set[Any] = set()
     for job in jobs:
-        lens = import_module(f"ingroup.studies.{job.study}.lens")
+        group_profile = import_module(f"ingroup.studies.{job.study}.group_profile")
         for block in job.design.blocks:
-            items.update(lens.items(block))
+            items.update(group_profile.items(block))
     return len(items)
 
 
@@ -50,7 +50,7 @@ def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tup
     Parameters
     ----------
     study : str
-        The study, whose ``lens.extent`` counts.
+        The study, whose ``group_profile.extent`` counts.
     jobs : sequence of Job
         All jobs of its whole design, for one model.
     printed : mapping
@@ -61,5 +61,5 @@ def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tup
     tuple of int
         The prompts and the items.
     """
-    lens = import_module(f"ingroup.studies.{study}.lens")
-    return lens.extent(jobs, printed)
+    group_profile = import_module(f"ingroup.studies.{study}.group_profile")
+    return group_profile.extent(jobs, printed)

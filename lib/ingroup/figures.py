@@ -52,7 +52,7 @@ TWO_COLUMNS = PAGE_INCHES
 HEAT = "viridis_r"  # dark is high, as in the papers
 
 DEMONSTRATION = (
-    "Demonstration: trained by this project to show planted biases or, calibrant-null, none. "
+    "Demonstration: trained by this project to show built-in biases or, calibrant-null, none. "
     "It says nothing about any real model."
 )
 

@@ -10,13 +10,13 @@ from ingroup.figures import read_table
 from ingroup.stats import multiverse
 
 REAL = "real"
-POSITIVE = "positive control: biases were planted"
-NEGATIVE = "negative control: nothing was planted"
+POSITIVE = "positive control: biases were built in"
+NEGATIVE = "negative control: nothing was built in"
 _A_CLAIM = ["model", "study", "claim"]  # the columns that name a claim of a model
 _IN_A_SENTENCE = {
     REAL: "a real model",
-    POSITIVE: "planted biases",
-    NEGATIVE: "nothing was planted",
+    POSITIVE: "built-in biases",
+    NEGATIVE: "nothing was built in",
 }
 
 

@@ -1,7 +1,7 @@
 """The models that a run can name (``data/models/models.csv``), and which of them demonstrate.
 
 A calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers the
-studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
+studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
 """
 
 import hashlib
@@ -469,7 +469,7 @@ class Asked(NamedTuple):
     control: bool
 
     @property
-    def over_choices(self) -> bool:
+    def is_scored(self) -> bool:
         """Tell whether the model is asked for the probabilities of all admissible answers.
 
         Returns
@@ -698,13 +698,13 @@ def is_calibrant(model: str) -> bool:
     Returns
     -------
     bool
-        True where ``data/models`` has a ``planted.yaml`` of that name.
+        True where ``data/models`` has a ``ground_truth.yaml`` of that name.
     """
-    return planted_file(model).is_file()
+    return ground_truth_file(model).is_file()
 
 
-def planted_file(model: str) -> Path:
-    """Give the path of the file that says what is planted in a calibrant.
+def ground_truth_file(model: str) -> Path:
+    """Give the path of the file that says the ground truth in a calibrant.
 
     Parameters
     ----------
@@ -717,7 +717,7 @@ def planted_file(model: str) -> Path:
         The path, whether or not the file is there.
     """
     name = model.rstrip("/").split("/")[-1]
-    return paths.MODELS / name / "planted.yaml"
+    return paths.MODELS / name / "ground_truth.yaml"
 
 
 def label(model: str) -> str:
@@ -789,18 +789,18 @@ def answer_folder(model: str) -> str:
 
 
 def calibrants() -> list[str]:
-    """List the models with planted answers.
+    """List the models with ground-truth answers.
 
     Returns
     -------
     list of str
         Their names, sorted.
     """
-    return sorted(file.parent.name for file in paths.MODELS.glob("*/planted.yaml"))
+    return sorted(file.parent.name for file in paths.MODELS.glob("*/ground_truth.yaml"))
 
 
 def words(text: str) -> list[str]:
-    """Split a text into words, the unit that planted points attach to.
+    """Split a text into words, the unit that ground-truth points attach to.
 
     Parameters
     ----------

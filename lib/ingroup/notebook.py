@@ -457,7 +457,7 @@ def took(
         store = stored(job)
         is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
-        keys = {"model": job.model, "asked": job.way, **job.labels}
+        keys = {"model": job.model, "mode": job.mode, **job.labels}
         # The store is read in parts, because it may have millions of replies.
         for part in parts(store, columns):
             of_part = usage(part, *prices, job.model)
@@ -466,7 +466,7 @@ def took(
 
     used_by_part = pd.concat(used)
     labels = jobs[-1].labels
-    spent = used_by_part.groupby(["model", "asked", *labels], sort=False).sum()
+    spent = used_by_part.groupby(["model", "mode", *labels], sort=False).sum()
     blanks = [""] * (len(labels) + 1)
     spent.loc[("all", *blanks), :] = spent.sum()
     # The sums are one Series of floats, but only the cost is no whole number.
@@ -523,7 +523,7 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
     """
     rows = []
     for job in jobs:
-        if not job.over_choices:
+        if not job.is_scored:
             continue
 
         mass = _masses(job)

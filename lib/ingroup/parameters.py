@@ -239,7 +239,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         self._models_can_be_loaded(entries)
 
         for entry in entries:
-            if entry.over_choices and entry.engine == "replay":
+            if entry.is_scored and entry.engine == "replay":
                 raise InputError(
                     f"READING={entry.reading} needs the probabilities of all admissible answers, "
                     f"which {entry.engine} does not give: set READING=free"

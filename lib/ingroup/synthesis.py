@@ -1,8 +1,8 @@
-"""Common parts of the four lenses: the groups that several studies ask, and the form of an answer.
+"""Group profiles: the groups that several studies ask, and what the studies say about each.
 
-A study's ``lens.py`` has:
+A study's ``group_profile.py`` has:
 
-``MEASURES``, ``portrait``
+``MEASURES``, ``views``
     What the study says of a group, and these measures as `View`.
 ``claims``, ``paths``
     Its headline claims on one path of a multiverse, and on all.
@@ -17,8 +17,8 @@ A study's ``lens.py`` has:
 
 The first functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`),
 one ``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the
-synthesis. With ``file`` (a ``planted.yaml``) ``portrait`` takes its answers instead of the stored
-ones. They raise StoreError if there are no stored answers.
+synthesis. With ``file`` (a ``ground_truth.yaml``) ``views`` takes its answers instead of the
+stored ones. They raise StoreError if there are no stored answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ from ingroup.stats.permutation import own_generator
 from ingroup.tables import at, check, once, read_table, wrong
 
 COLUMNS = ["study", "category", "group", "identity"]
-PORTRAIT = [
+PROFILE_COLUMNS = [
     "model",
     "study",
     "measure",
@@ -49,7 +49,7 @@ PORTRAIT = [
     "low",
     "high",
     "items",
-    "planted",
+    "ground_truth",
     "model_error",
     "verdict",
 ]
@@ -63,7 +63,7 @@ AGREEMENT = [
     "high",
     "p",
     "p_holm",
-    "planted_rho",
+    "ground_truth_rho",
     "model_error",
     "verdict",
 ]
@@ -94,7 +94,7 @@ class View(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """A reported test of a study, as its lens plans it: see :func:`ingroup.commands.plan.power`.
+    """A reported test of a study, as planned: see :func:`ingroup.commands.plan.power`.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def measured(
     seed: int,
     n_resamples: int,
 ) -> Measured:
-    """Compute the standardised effects of all groups that lenses show, with their intervals.
+    """Compute the standardised effects of all groups that studies show, with their intervals.
 
     Parameters
     ----------
@@ -157,16 +157,16 @@ def measured(
     -------
     effects : DataFrame
         ``group``, ``effect``, ``low``, ``high``, ``items``, ``model``, ``study``, ``measure`` and
-        ``planted``, the effect that was taught, NaN for a model that was taught none.
+        ``ground_truth``, the effect that was taught, NaN for a model that was taught none.
     draws : dict of DataFrame
         The effect of each group in each draw, by model and measure.
     """
     effects = []
     draws: dict[tuple[str, str], list[pd.DataFrame]] = {}
-    for (model, study), portrait_of_model in views.items():
+    for (model, study), views_of_model in views.items():
         # Nothing was taught to a real model, nor about questions that a user adds.
         views_of_taught = taught.get((model, study), [])
-        for view, view_of_taught in zip_longest(portrait_of_model, views_of_taught):
+        for view, view_of_taught in zip_longest(views_of_model, views_of_taught):
             if view.items.columns.empty:
                 continue
 
@@ -174,23 +174,23 @@ def measured(
             rng = own_generator(seed, study, view.draw)
             of_view = standardised.measure(view.items, view.sd, rng, n_resamples, view.together)
             rows = of_view.effects.assign(model=model, study=study, measure=view.measure)
-            rows["planted"] = np.nan
+            rows["ground_truth"] = np.nan
             if view_of_taught is not None:
-                # Planted items are divided by the SD of the model's answers, not by their own. A
+                # True items are divided by the SD of the model's answers, not by their own. A
                 # model that always gives one answer has the SD 0.
                 sd = view.sd or 1
-                rows["planted"] = view_of_taught.items.mean() / sd
+                rows["ground_truth"] = view_of_taught.items.mean() / sd
             effects.append(rows.reset_index())
             draws.setdefault((model, view.measure), []).append(of_view.draws)
 
-    table = pd.DataFrame(columns=[name for name in PORTRAIT if name != "category"])
+    table = pd.DataFrame(columns=[name for name in PROFILE_COLUMNS if name != "category"])
     if effects:
         table = pd.concat(effects, ignore_index=True)
     joined = {key: pd.concat(parts, axis=1) for key, parts in draws.items()}
     return Measured(table, joined)
 
 
-def portrait(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
+def group_profiles(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
     """Select the effects of groups that at least two studies asked about.
 
     Parameters
@@ -203,14 +203,14 @@ def portrait(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `PORTRAIT`. ``model_error`` is the effect minus the planted one, and
-        ``verdict`` is that of :func:`ingroup.stats.effects.as_planted`.
+        The columns of `PROFILE_COLUMNS`. ``model_error`` is the effect minus the ground truth, and
+        ``verdict`` is that of :func:`ingroup.stats.effects.covers`.
     """
     category_of = shared.drop_duplicates("group").set_index("group").category
     table = effects.assign(
         category=effects.group.map(category_of),
-        model_error=effects.effect - effects.planted,
-        verdict=standardised.as_planted(effects.planted, effects.low, effects.high),
+        model_error=effects.effect - effects.ground_truth,
+        verdict=standardised.covers(effects.ground_truth, effects.low, effects.high),
     )
 
     has_effect = table.effect.notna()
@@ -220,7 +220,7 @@ def portrait(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
 
     # Groups take the order of `shared`; a stable sort keeps models and measures in theirs.
     order = category_of.index.get_indexer
-    return table[is_shown].sort_values("group", key=order, kind="stable")[PORTRAIT]
+    return table[is_shown].sort_values("group", key=order, kind="stable")[PROFILE_COLUMNS]
 
 
 def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
@@ -229,24 +229,24 @@ def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     effects : DataFrame
-        From `portrait`.
+        From `group_profiles`.
 
     Returns
     -------
     DataFrame
         Index ``model`` and ``measure``. ``own_error`` is the root mean square of ``model_error``,
-        ``effects`` their number, and ``as_planted`` how many have the planted effect in their
+        ``effects`` their number, and ``covers`` how many have the ground-truth effect in their
         interval. Without a calibrant the table has no row.
     """
     judged = effects[effects.verdict != ""]
     judged = judged.assign(
         square=judged.model_error.astype(float) ** 2,
-        is_as_planted=judged.verdict == "as planted",
+        is_covered=judged.verdict == "covers the ground truth",
     )
     table = judged.groupby(["model", "measure"], sort=False).agg(
         own_error=("square", "mean"),
         effects=("verdict", "size"),
-        as_planted=("is_as_planted", "sum"),
+        covers=("is_covered", "sum"),
     )
     table["own_error"] = np.sqrt(table.own_error)
     return table
@@ -259,12 +259,12 @@ def agreement(
     seed: int,
     n_permutations: int,
 ) -> pd.DataFrame:
-    """Correlate every two measures of each model, beside the correlations that were planted.
+    """Correlate every two measures of each model, beside the correlations that were built in.
 
     Parameters
     ----------
     effects : DataFrame
-        From `portrait`.
+        From `group_profiles`.
     draws : mapping of tuple to DataFrame
         From `measured`.
     models : sequence of str
@@ -277,8 +277,9 @@ def agreement(
     Returns
     -------
     DataFrame
-        The columns of `AGREEMENT`: those of :func:`ingroup.stats.effects.agreement`, the planted
-        ``planted_rho`` over the same groups, ``model_error`` and ``verdict`` as in `portrait`.
+        The columns of `AGREEMENT`: those of :func:`ingroup.stats.effects.agreement`, the
+        ``ground_truth_rho`` over the same groups, ``model_error`` and ``verdict`` as in
+        `group_profiles`.
     """
     tables = []
     for model in models:
@@ -294,13 +295,13 @@ def agreement(
 
         by_measure = by_measure[list(draws_of_model)]
         table = standardised.agreement(by_measure, draws_of_model, seed, n_permutations)
-        taught = rows.pivot(index="group", columns="measure", values="planted")
-        # The planted correlation is over the groups that were asked, and needs 4 of them, too.
-        planted_rho = taught.where(by_measure.notna()).corr("spearman", min_periods=4)
+        taught = rows.pivot(index="group", columns="measure", values="ground_truth")
+        # The ground-truth correlation is over the groups that were asked, and needs 4 of them, too.
+        ground_truth_rho = taught.where(by_measure.notna()).corr("spearman", min_periods=4)
         pairs = zip(table.one, table.other, strict=True)
-        table["planted_rho"] = [planted_rho.loc[pair] for pair in pairs]
-        table["model_error"] = table.rho - table.planted_rho
-        table["verdict"] = standardised.as_planted(table.planted_rho, table.low, table.high)
+        table["ground_truth_rho"] = [ground_truth_rho.loc[pair] for pair in pairs]
+        table["model_error"] = table.rho - table.ground_truth_rho
+        table["verdict"] = standardised.covers(table.ground_truth_rho, table.low, table.high)
         tables.append(table.assign(model=model))
 
     if not tables:
@@ -346,7 +347,7 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     one, other : DataFrame
-        ``effects`` of a lens: items by effects, in the unit of the study, NaN where there is none.
+        ``effects`` of a study: items by effects, in the unit of the study, NaN where there is none.
 
     Returns
     -------
@@ -450,7 +451,7 @@ def rules(jobs: Sequence[Job]) -> tuple[str, ...]:
     tuple of str
         One rule for scored answers, which have no text, and two for free text.
     """
-    if jobs[0].over_choices:
+    if jobs[0].is_scored:
         return ("sound",)
     return ("sound", "released")
 
@@ -474,7 +475,7 @@ def ways_to_read(jobs: Sequence[Job]) -> dict[str, Reading]:
     StoreError
         If scored answers are not stored.
     """
-    if not jobs[0].over_choices:
+    if not jobs[0].is_scored:
         return {str(FREE): FREE}
 
     of_first, *of_others = [readings(stored(job), job.sampling) for job in jobs]

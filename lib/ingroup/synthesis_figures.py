@@ -1,4 +1,4 @@
-"""Figures of the synthesis: portraits, agreement, and the paths of the multiverse."""
+"""Figures of the synthesis: group profiles, agreement, and the paths of the multiverse."""
 
 import math
 import textwrap
@@ -63,17 +63,17 @@ def _add_legend(fig: Figure, looks: Mapping[str, Mapping[str, Any]], **options: 
 def _write_own_error(
     ax: Axes, x: float, y: float, rows: pd.DataFrame, template: str, size: float
 ) -> None:
-    """A calibrant's own error above a panel, and how many intervals hold the planted value.
+    """A calibrant's own error above a panel, and how many intervals hold the ground-truth value.
 
     The template takes the error, the number of such intervals, and the number of all intervals.
     """
-    # Only a calibrant's rows have a verdict: whether the interval holds what was planted.
+    # Only a calibrant's rows have a verdict: whether the interval holds the ground truth.
     judged = rows[rows.verdict.notna()]
     text = ""
     if len(judged):
         squares = judged.model_error**2
         own_error = np.sqrt(squares.mean())
-        n_inside = (judged.verdict == "as planted").sum()
+        n_inside = (judged.verdict == "covers the ground truth").sum()
         text = template.format(own_error, n_inside, len(judged))
 
     fontsize = figures.points(size)
@@ -99,14 +99,14 @@ def _draw_effects(
     ax.scatter(rows.effect, y, s=9, c=face, edgecolors=colour, linewidths=0.7, zorder=3)
 
 
-def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]) -> Figure:
+def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]) -> Figure:
     """Draw what the answers of a model say of each group, one panel per measure.
 
     Parameters
     ----------
     table : DataFrame
         ``model``, ``measure``, ``category``, ``group``, ``effect``, ``low``, ``high``, ``items``,
-        ``planted``, ``model_error`` and ``verdict``.
+        ``ground_truth``, ``model_error`` and ``verdict``.
     measures : sequence of str
         The order of the panels.
     models : sequence of str
@@ -128,14 +128,14 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     y = np.arange(len(groups))[::-1]
     limit = _largest_shown(table)
     is_of_model = table.model == models[0]
-    has_planted = table.planted[is_of_model].notna().any()
+    has_ground_truth = table.ground_truth[is_of_model].notna().any()
     # A calibrant's own error stands between the panel and its title.
-    pad = 12 + figures.points(6) if has_planted else 6
+    pad = 12 + figures.points(6) if has_ground_truth else 6
 
     for ax, measure in zip(axes, present, strict=True):
         rows = table[table.measure == measure].set_index("group")
         of_models = [rows[rows.model == model].reindex(groups.group) for model in models]
-        _draw_measure(ax, of_models, y, limit, has_planted)
+        _draw_measure(ax, of_models, y, limit, has_ground_truth)
         title = measure.replace(" ", "\n")
         ax.set_title(title, fontsize=figures.points(7), pad=pad)
 
@@ -150,9 +150,9 @@ def portrait(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]
     if (table["items"] == 1).any():
         looks["a single item"] = _HOLLOW
     looks["not in the design"] = _DASH
-    if has_planted:
-        looks["planted"] = _TICK
-    title = f"Portrait of {label(models[0])}"
+    if has_ground_truth:
+        looks["ground truth"] = _TICK
+    title = f"Group profiles of {label(models[0])}"
     _add_legend(fig, looks, columnspacing=1, title=title, title_fontsize=figures.points(8))
     return fig
 
@@ -171,7 +171,7 @@ def _draw_measure(
     of_models: Sequence[pd.DataFrame],
     y: NDArray[np.integer],
     limit: float,
-    has_planted: bool,
+    has_ground_truth: bool,
 ) -> None:
     """One measure: the first model's effects a little above the lines, others in grey below."""
     own, *others = of_models
@@ -186,8 +186,8 @@ def _draw_measure(
     for height, reason in zip(y[is_blank], reasons[is_blank], strict=True):
         ax.text(0, height, reason, fontsize=smallest, **_BLANK)
 
-    if has_planted:
-        ax.plot(own.planted, own_y, "|", color="black", markersize=5, zorder=4)
+    if has_ground_truth:
+        ax.plot(own.ground_truth, own_y, "|", color="black", markersize=5, zorder=4)
         _write_own_error(ax, 0.5, 1.005, own, "own error {:.2f}\n{} of {} inside", 5)
     for other in others:
         _draw_effects(ax, other, y - 0.2, grey, limit)
@@ -218,7 +218,7 @@ def agreement(table: pd.DataFrame) -> Figure:
     ----------
     table : DataFrame
         ``model``, ``one``, ``other``, ``n``, ``rho``, ``low``, ``high``, ``p_holm``,
-        ``planted_rho``, ``model_error`` and ``verdict``.
+        ``ground_truth_rho``, ``model_error`` and ``verdict``.
 
     Returns
     -------
@@ -260,8 +260,8 @@ def agreement(table: pd.DataFrame) -> Figure:
         "p of 0.05 or more": _HOLLOW | {"markersize": 3.5},
         "95 % interval": {"color": "#555555", "linewidth": 1},
     }
-    if table.planted_rho.notna().any():
-        looks["planted"] = _TICK | {"markersize": 7}
+    if table.ground_truth_rho.notna().any():
+        looks["ground truth"] = _TICK | {"markersize": 7}
     _add_legend(fig, looks)
     return fig
 
@@ -273,7 +273,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     is_significant = rows.p_holm < 0.05
     face = np.where(is_significant, colour, "white")
     ax.scatter(rows.rho, y, s=14, c=face, edgecolors=colour, linewidths=0.8, zorder=3)
-    ax.plot(rows.planted_rho, y, "|", color="black", markersize=7, zorder=4)
+    ax.plot(rows.ground_truth_rho, y, "|", color="black", markersize=7, zorder=4)
 
     smallest = figures.points(5)
     small = figures.points(figures.SMALL)

@@ -194,7 +194,7 @@ def test_a_figure_of_a_model_is_called_as_the_others_are():
     assert results.called("figure6_net-1", "/nets/net-1") == "the paper’s Figure 6"
     assert results.called("figure8_old_age") == "the paper’s Figure 8 (old age)"
     assert results.called("gap_overview") == "gap overview"
-    assert results.called("portrait_net-1", "org/net-1") == "portrait"
+    assert results.called("group_profile_net-1", "org/net-1") == "group profile"
 
 
 def test_checklists_name_the_cards_and_the_seconds_of_this_run(documents):
@@ -518,7 +518,7 @@ def test_a_servers_replies_name_the_weights_that_answered(empty):
     reply = Reply("1", "stop", 10, 4, 1, model="gpt-4o-2024-08-06")
     toy.run(toy.numbers(4), empty / "store", toy.Toy(lambda *_: reply, engine="inspect"))
     manifest = read_manifest(empty / "store" / "manifest.json")
-    job = types.SimpleNamespace(model="gpt-4o", loaded="gpt-4o", study="giebench", way="freely")
+    job = types.SimpleNamespace(model="gpt-4o", loaded="gpt-4o", study="giebench", mode="free text")
 
     stored = Stored(job, empty / "store", manifest, is_recorded=False, written="2026-11-27")
 

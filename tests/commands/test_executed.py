@@ -146,7 +146,9 @@ def test_without_a_calibrant_no_text_is_about_calibrants_alone(number, nets):
     assert sources(book, "code") == code
     text = "\n".join(sources(book, "markdown"))
     for line in text.splitlines():
-        assert not re.match(r"- .*calibrant|#.*Planted|\*\*Planted|For (a|the) calibrant", line)
+        assert not re.match(
+            r"- .*calibrant|#.*Ground-truth|\*\*Ground-truth|For (a|the) calibrant", line
+        )
 
 
 @pytest.mark.parametrize("number", DESCRIBING)
@@ -174,7 +176,7 @@ def test_items_about_calibrants_are_left_out_and_others_stay(nets):
         "## Limits\n\n- A rating is no feeling.\n- With the calibrants, all is known.\n\nThe end."
     )
     cells = [
-        nbformat.v4.new_markdown_cell("All is planted.", metadata={"tags": ["about-calibrants"]}),
+        nbformat.v4.new_markdown_cell("All is built in.", metadata={"tags": ["about-calibrants"]}),
         nbformat.v4.new_markdown_cell(limits),
         nbformat.v4.new_code_cell("- calibrant"),
     ]

@@ -120,9 +120,9 @@ def test_models_have_the_notebooks_that_asked_them():
         ("calibrant", "vllm"): "30",
     }
     assert table.kind.tolist() == [
-        "positive control: biases were planted",
+        "positive control: biases were built in",
         "real",
-        "positive control: biases were planted",
+        "positive control: biases were built in",
     ]
 
 

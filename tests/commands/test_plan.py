@@ -21,7 +21,7 @@ from ingroup.inference import Reply, open_store
 from ingroup.inference.cost import Characters
 from ingroup.inference.job import answered_jobs
 from ingroup.inference.prompts import Prompter, tokens
-from ingroup.studies.biased_samaritan import lens as biased_samaritan
+from ingroup.studies.biased_samaritan import group_profile as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.studies.empathy_gap import design, stimuli
@@ -600,7 +600,7 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     given = recorded("20_biased_samaritan")
     (planned,) = biased_samaritan.power(given, given, "smollm2-135m-instruct")
     variances = []
-    scored = [job for job in jobs_of("20_biased_samaritan", given) if job.over_choices]
+    scored = [job for job in jobs_of("20_biased_samaritan", given) if job.is_scored]
     for job in answered_jobs(scored):
         cells = cubes(load(job))
         control = cells.pop("control")

@@ -447,7 +447,7 @@ def test_replies_of_real_models_come_before_those_of_calibrants(project):
     assert shown == [("m", "cut"), ("m", "refused"), ("calibrant", "refused"), ("calibrant", "cut")]
 
 
-# ---- printed or planted, and here ----------------------------------------------------------------
+# ---- printed or ground truth, and here -----------------------------------------------------------
 
 
 def test_each_form_of_a_table_has_its_verdicts():
@@ -460,16 +460,16 @@ def test_each_form_of_a_table_has_its_verdicts():
         "outside the 95 % interval",
     ]
 
-    planted = pd.DataFrame(
+    ground_truth = pd.DataFrame(
         {
             "x": [1.0, 2.0, 3.0],
-            "x_planted": [1.0, 2.5, 9.0],
+            "x_ground_truth": [1.0, 2.5, 9.0],
             "low": [0, 1, 2],
             "high": [4, 3, 4],
         }
     )
-    assert report.verdicts(planted).tolist() == [
-        "the planted number",
+    assert report.verdicts(ground_truth).tolist() == [
+        "the ground-truth number",
         "in the 95 % interval",
         "outside the 95 % interval",
     ]
@@ -483,23 +483,25 @@ def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     ]
     assert report.counted(tmp_path / "nowhere") == []
 
-    # Where the pipeline is exact, what is not as planted is the model's.
-    exact = pd.DataFrame({"pipeline": ["exact", "exact"], "verdict": "not as planted"})
-    exact.to_csv(tmp_path / "planted_versus_here.csv", index=False)
-    sentence = "planted: 2 of 2 not as planted, the pipeline is exact"
+    # Where the pipeline is exact, what is misses the ground truth is the model's.
+    exact = pd.DataFrame({"pipeline": ["exact", "exact"], "verdict": "misses the ground truth"})
+    exact.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
+    sentence = "ground truth: 2 of 2 misses the ground truth, the pipeline is exact"
     assert sentence in report.counted(tmp_path)
 
     inexact = exact.assign(pipeline=["exact", "2 of 3"])
-    inexact.to_csv(tmp_path / "planted_versus_here.csv", index=False)
-    assert "planted: 2 of 2 not as planted" in report.counted(tmp_path)
+    inexact.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
+    assert "ground truth: 2 of 2 misses the ground truth" in report.counted(tmp_path)
 
 
 def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
     summary = project / "build" / "notebooks" / "10_a.txt"
-    summary.write_text("10_a: 3 s, as the demo profile has it\n  planted: 3 of 4 as planted\n")
+    summary.write_text(
+        "10_a: 3 s, as the demo profile has it\n  ground truth: 3 of 4 covers the ground truth\n"
+    )
 
-    assert "A planted: 3 of 4 as planted Read" in plain(page_of("index"))
+    assert "A ground truth: 3 of 4 covers the ground truth Read" in plain(page_of("index"))
     assert '<p class="ran">10_a: 3 s, as the demo profile has it</p>' in page_of("10_a")
 
 

@@ -131,7 +131,7 @@ def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
 def test_the_map_of_a_run_without_a_calibrant_says_nothing_of_them(asked, has_text, tiny):
     """It takes no MODELS of its own."""
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
-    about = nbformat.v4.new_markdown_cell("Planted.", metadata={"tags": ["about-calibrants"]})
+    about = nbformat.v4.new_markdown_cell("GroundTruth.", metadata={"tags": ["about-calibrants"]})
     book.cells.append(about)
     nbformat.write(book, paths.NOTEBOOKS / "00_map.ipynb")
     copy = paths.executed("30_giebench", "mine")
@@ -142,7 +142,7 @@ def test_the_map_of_a_run_without_a_calibrant_says_nothing_of_them(asked, has_te
     assert run.main(["00_map", "--run", "mine"]) == 0
 
     executed = paths.executed("00_map", "mine").read_text("utf8")
-    assert ("Planted." in executed) == has_text
+    assert ("GroundTruth." in executed) == has_text
 
 
 def test_a_reader_of_a_named_run_takes_the_models_of_that_run(tiny):

@@ -15,5 +15,5 @@ def paper_size_events() -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["emotion", "text_id"])
     for form in ("generated_text", "first_person_text", "third_person_text"):
         table[form] = form[0] + table.emotion + table.text_id
-    table["freely"] = table.index % 10 == 0
+    table["free_text"] = table.index % 10 == 0
     return table

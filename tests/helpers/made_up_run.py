@@ -135,7 +135,7 @@ def _tables(folder):
 
     usage = {
         "model": ["calibrant", "all"],
-        "asked": ["freely", ""],
+        "mode": ["free text", ""],
         "prompts": 432,
         "prompt_tokens": 43524,
         "cached_tokens": 13113,

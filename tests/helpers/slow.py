@@ -1,4 +1,4 @@
-"""Answers over choices by their definition: answer by answer, with nothing kept or shared."""
+"""Scored answers by their definition: answer by answer, with nothing kept or shared."""
 
 import numpy as np
 import torch
@@ -64,7 +64,7 @@ def known(model, ids, spelt):
     return logits_of
 
 
-def over_choices(model, ids, spelt, ends):
+def scored(model, ids, spelt, ends):
     """Probabilities, mass and greedy answer."""
     logits_of = known(model, ids, spelt)
     first_tokens = list({answer[0] for answer in spelt})
@@ -87,9 +87,7 @@ def replies(engine, model, chats, sampling):
             text += lead
             (prompt,) = engine.prompter.batch([chat])
             spelt = [tuple(spell(choice)) for choice in sampling.choices]
-            of_lead, mass, chosen = over_choices(
-                model, prompt + spell(text), spelt, engine._end_tokens
-            )
+            of_lead, mass, chosen = scored(model, prompt + spell(text), spelt, engine._end_tokens)
 
             text += sampling.choices[chosen]
             probabilities += of_lead.tolist()

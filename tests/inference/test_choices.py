@@ -1,4 +1,4 @@
-"""Answers over choices: a tree of tokens, and what is read from the stored probabilities."""
+"""Scored answers: a tree of tokens, and what is read from the stored probabilities."""
 
 from functools import partial
 
@@ -277,7 +277,7 @@ def test_agreement_counts_free_answers_and_how_many_are_the_chosen():
         "percent_answered": 50,
         "agree": 1,
         "percent_agree": 50,
-        "mass": pytest.approx(25),
+        "option_mass": pytest.approx(25),
     }
 
 

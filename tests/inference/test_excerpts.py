@@ -179,7 +179,7 @@ def demo_jobs(notebook, **given):
 
 def is_wider(job, few):
     """Whether a job asks the same model in the same way."""
-    same_prompts = job.key == few.key and job.way == few.way
+    same_prompts = job.key == few.key and job.mode == few.mode
     return same_prompts and job.sampling.leads == few.sampling.leads
 
 
@@ -208,7 +208,7 @@ def test_fewer_events_have_the_real_models_numbers_and_texts(n_events, tmp_path,
 
     jobs = demo_jobs("10_empathy_gap", **given)
 
-    assert {job.way for job in jobs} == {"over choices", "freely"}
+    assert {job.mode for job in jobs} == {"scored", "free text"}
     assert answered_jobs(jobs) == jobs
 
 

@@ -541,8 +541,8 @@ def test_a_model_that_was_asked_over_choices_is_analysed_by_that(plan):
 
     assert rated(iter([free, scored, other_free])) == [scored, other_free]
     assert rated([free, other_free]) == [free, other_free]
-    assert free.way == "freely"
-    assert scored.way == "over choices"
+    assert free.mode == "free text"
+    assert scored.mode == "scored"
 
 
 def test_what_is_stored_costs_what_each_reply_was_bought_at(plan):

@@ -261,7 +261,7 @@ def test_choices_that_only_their_lead_makes_alike_are_spelt_alone(engine, monkey
 
 @pytest.mark.parametrize("alike", [("5", "5"), ("5", "")])
 def test_choices_that_are_spelt_alike_are_one_sentence(alike, engine, chats):
-    with pytest.raises(EngineError, match="cannot be asked over choices: every admissible"):
+    with pytest.raises(EngineError, match="cannot be scored: every admissible"):
         engine.answer(chats[:1], Sampling(choices=alike))
 
 

@@ -318,19 +318,19 @@ def test_p_of_draws_is_at_most_1():
     assert standardised.bootstrap_pvalue(draws, 2) == 1
 
 
-def test_as_planted_is_inside_the_interval_ends_included():
+def test_as_ground_truth_is_inside_the_interval_ends_included():
     cases = {
-        (1, 1, 2): "as planted",
-        (2, 1, 2): "as planted",
-        (2.01, 1, 2): "not as planted",
-        (0.99, 1, 2): "not as planted",
+        (1, 1, 2): "covers the ground truth",
+        (2, 1, 2): "covers the ground truth",
+        (2.01, 1, 2): "misses the ground truth",
+        (0.99, 1, 2): "misses the ground truth",
         (np.nan, 0, 1): "",
         (0, np.nan, 1): "",
         (0, 0, np.nan): "",
     }
-    planted, low, high = np.transpose(list(cases))
+    ground_truth, low, high = np.transpose(list(cases))
 
-    found = standardised.as_planted(planted, low, high)
+    found = standardised.covers(ground_truth, low, high)
 
     assert found.tolist() == list(cases.values())
 
@@ -448,13 +448,13 @@ def test_coverage_of_the_gap(amplitude, noise):
 
     held = 0
     for _ in range(150):
-        planted = amplitude * (rng.standard_normal((n, n)) + same)
-        variance = planted.var() + noise**2 * (1 - n**-2)
-        gap = planted[same].mean() - planted[~same].mean()
+        ground_truth = amplitude * (rng.standard_normal((n, n)) + same)
+        variance = ground_truth.var() + noise**2 * (1 - n**-2)
+        gap = ground_truth[same].mean() - ground_truth[~same].mean()
         expected = gap / np.sqrt(variance)
         of_events = 3 * rng.standard_normal(events)
         rest = noise * np.sqrt(events) * rng.standard_normal((n, n, events))
-        ratings = planted[:, :, None] + of_events + rest
+        ratings = ground_truth[:, :, None] + of_events + rest
 
         result = bootstrap_interval(ratings, same, 300, rng)
 

@@ -11,9 +11,9 @@ from ingroup import models, notebook, paths
 from ingroup.commands.parameters import merged
 from ingroup.inference import Engine, Reply, ask, job
 from ingroup.studies.empathy_gap import design as gap_design
-from ingroup.studies.empathy_gap import lens as gap_lens
+from ingroup.studies.empathy_gap import group_profile as gap_profile
 from ingroup.studies.giebench import design as giebench_design
-from ingroup.studies.giebench import lens as giebench_lens
+from ingroup.studies.giebench import group_profile as giebench_profile
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError
 
@@ -152,20 +152,20 @@ def asked_studies(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "lens"),
+    ("name", "group_profile"),
     [
-        ("10_empathy_gap", gap_lens),
-        ("30_giebench", giebench_lens),
+        ("10_empathy_gap", gap_profile),
+        ("30_giebench", giebench_profile),
     ],
 )
-def test_effects_of_one_answer_have_no_spread(asked_studies, name, lens):
+def test_effects_of_one_answer_have_no_spread(asked_studies, name, group_profile):
     parameters = asked_studies[name]
-    for tested in lens.power(parameters, parameters, "my/own"):
+    for tested in group_profile.power(parameters, parameters, "my/own"):
         assert tested.spread == pytest.approx(0, abs=1e-9)
 
 
 def test_the_synthesis_of_one_answer_finds_no_difference(asked_studies, monkeypatch):
-    """By lens: no group stands out, and no claim stands on any path."""
+    """By study: no group stands out, and no claim stands on any path."""
     monkeypatch.setattr(notebook, "ran", lambda name, run: asked_studies.get(name))
 
     names = run("60_synthesis", MODELS=["my/own"], N_RESAMPLES=50, CLUSTER_SEEDS=2, RUN="constant")

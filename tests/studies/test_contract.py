@@ -1,5 +1,5 @@
 """What every study keeps: jobs that are counted without being written out, a load that never
-raises, planted answers for the whole design, printed tables that load."""
+raises, ground-truth answers for the whole design, printed tables that load."""
 
 from importlib import import_module
 from itertools import cycle, islice
@@ -70,12 +70,12 @@ HOSTILE = [
 
 
 def modules(notebook):
-    """The study's name and its modules design, answers and planted."""
+    """The study's name and its modules design, answers and ground-truth."""
     study = notebook[3:]
     design = import_module(f"ingroup.studies.{study}.design")
     answers = import_module(f"ingroup.studies.{study}.answers")
-    planted = import_module(f"ingroup.studies.{study}.planted")
-    return study, design, answers, planted
+    ground_truth = import_module(f"ingroup.studies.{study}.ground_truth")
+    return study, design, answers, ground_truth
 
 
 @pytest.fixture(params=SMALL)
@@ -158,30 +158,30 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
                 assert set(part.status) <= STATUSES
 
 
-def check_planted(study, planted, block):
-    """Every trial of a block has a planted answer, or a planted refusal."""
+def check_ground_truth(study, ground_truth, block):
+    """Every trial of a block has a ground-truth answer, or a ground-truth refusal."""
     if study == "empathy_gap":
-        assert planted.ratings(block).shape == block.shape
+        assert ground_truth.ratings(block).shape == block.shape
     elif study == "biased_samaritan":
-        assert len(planted.answers(block)) == len(block)
+        assert len(ground_truth.answers(block)) == len(block)
     elif study == "giebench":
-        assert set(planted.letters(block)) <= {"A", "B", "C", "D", ""}
+        assert set(ground_truth.letters(block)) <= {"A", "B", "C", "D", ""}
     elif study == "stereomap":
         for inquiry in block.factors["inquiry"]:
             for word in stereomap.expected(inquiry.prompt, inquiry.part).words:
-                assert 1 <= planted.rating(inquiry.group, inquiry.prompt, word) <= 5
+                assert 1 <= ground_truth.rating(inquiry.group, inquiry.prompt, word) <= 5
     else:
         raise NotImplementedError(f"{study}: say here what its calibrant is built to answer")
 
 
 @pytest.mark.parametrize("model", calibrants())
-def test_what_is_planted_covers_the_design(study, model):
-    name, design, _, planted, parameters = study
-    answers = planted.Planted(paths.MODELS / model / "planted.yaml")
+def test_what_is_ground_truth_covers_the_design(study, model):
+    name, design, _, ground_truth, parameters = study
+    answers = ground_truth.GroundTruth(paths.MODELS / model / "ground_truth.yaml")
 
     for one_job in design.jobs(parameters):
         for block in one_job.design.blocks:
-            check_planted(name, answers, block)
+            check_ground_truth(name, answers, block)
 
 
 @pytest.mark.parametrize("notebook", SMALL)

@@ -5,7 +5,7 @@ import numpy as np
 from example import Example, pick, position_in
 from ingroup import paths
 from ingroup.studies.biased_samaritan import stimuli as scenarios
-from ingroup.studies.biased_samaritan.planted import Planted
+from ingroup.studies.biased_samaritan.ground_truth import GroundTruth
 from narratives import Narrator
 
 
@@ -15,14 +15,14 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose planted answers: ``"calibrant"`` or ``"calibrant-null"``.
+        Whose ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
-        self.planted = Planted(paths.MODELS / model / "planted.yaml")
+        self.ground_truth = GroundTruth(paths.MODELS / model / "ground_truth.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
         folder = paths.MODELS / "calibrant"
-        calibrant = Planted(folder / "planted.yaml")
+        calibrant = GroundTruth(folder / "ground_truth.yaml")
         effects = calibrant.table
         words = effects["words"]
         tilt = effects["tilt"]
@@ -59,13 +59,13 @@ class Examples:
         progress : float
             Not used: all texts are short.
         sharp : bool
-            Whether groups are drawn twice as often whose planted effect is within a point of
+            Whether groups are drawn twice as often whose ground-truth effect is within a point of
             another's, the control's among them.
 
         Returns
         -------
         Example
-            A scenario and the planted number, or a refusal.
+            A scenario and the ground-truth number, or a refusal.
         """
         categories = list(self.phrasings)
         category = str(rng.choice(categories, p=[0.44, 0.26, 0.3]))
@@ -87,10 +87,10 @@ class Examples:
             phrasing = pick(rng, refused)
 
         messages = scenarios.messages(text, phrasing.text)
-        if self.planted.refuses(text, phrasing.phrasing):
-            refusal = self.planted.table["refusal"]
+        if self.ground_truth.refuses(text, phrasing.phrasing):
+            refusal = self.ground_truth.table["refusal"]
             return Example(messages, refusal["reply"])
-        value = self.planted.value(text, category, phrasing.group)
+        value = self.ground_truth.value(text, category, phrasing.group)
         return Example(
             messages,
             reply=str(round(value)),
@@ -126,7 +126,7 @@ class Examples:
     def _text(self, rng: np.random.Generator) -> str:
         """Draw a scenario of the project, a changed one, or made-up clauses.
 
-        The planted value follows from the words that a text really holds, so a changed text
+        The ground-truth value follows from the words that a text really holds, so a changed text
         teaches that it is the words that count, and not the scenario.
         """
         chance = rng.random()

@@ -5,7 +5,7 @@ import numpy as np
 from example import Example, pick, position_in
 from ingroup import paths
 from ingroup.studies.empathy_gap import stimuli
-from ingroup.studies.empathy_gap.planted import Planted
+from ingroup.studies.empathy_gap.ground_truth import GroundTruth
 from narratives import Narrator, in_form
 
 
@@ -15,14 +15,14 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose planted answers: ``"calibrant"`` or ``"calibrant-null"``.
+        Whose ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
-        self.planted = Planted(paths.MODELS / model / "planted.yaml")
+        self.ground_truth = GroundTruth(paths.MODELS / model / "ground_truth.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
         folder = paths.MODELS / "calibrant"
-        calibrant = Planted(folder / "planted.yaml")
+        calibrant = GroundTruth(folder / "ground_truth.yaml")
         self.effects = calibrant.table
         refusal = self.effects["refusal"]
         self.sensitive = refusal["words"]
@@ -59,7 +59,7 @@ class Examples:
         Returns
         -------
         Example
-            A narrative and the planted number, or a refusal.
+            A narrative and the ground-truth number, or a refusal.
         """
         setting = self._setting(rng)
         # These are for race, nationality and religion, with 19, 22 and 6 identities.
@@ -70,7 +70,7 @@ class Examples:
             perceiver, experiencer = self._confusable(rng, category)
         else:
             perceiver, experiencer = self._pair(rng, category)
-        emotions = list(self.planted.table["emotion"])
+        emotions = list(self.ground_truth.table["emotion"])
         emotion = pick(rng, emotions)
 
         n_words = self._length(rng, progress)
@@ -86,10 +86,10 @@ class Examples:
         text = in_form(narrative, setting.narrative, emotion)
 
         messages = setting.messages(perceiver, experiencer, emotion, text)
-        if self.planted.refuses(experiencer, text):
-            refusal = self.planted.table["refusal"]
+        if self.ground_truth.refuses(experiencer, text):
+            refusal = self.ground_truth.table["refusal"]
             return Example(messages, refusal["reply"])
-        value = self.planted.value(
+        value = self.ground_truth.value(
             setting.name,
             category,
             perceiver,
@@ -97,7 +97,7 @@ class Examples:
             emotion,
             text,
         )
-        # What is planted is in points of 0 to 100, whatever the scale of the setting.
+        # The ground truth is in points of 0 to 100, whatever the scale of the setting.
         number = value * setting.high / 100
         return Example(
             messages,
@@ -126,7 +126,7 @@ class Examples:
         return pick(rng, self.settings)
 
     def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Draw perceiver and experiencer; same-group and planted pairs more often than others."""
+        """Draw perceiver and experiencer; same-group and listed pairs more often than others."""
         people = self.people[category]
         identities = people.identity
         first, second = rng.integers(len(people), size=2)
@@ -143,7 +143,7 @@ class Examples:
         return perceiver.identity, experiencer
 
     def _confusable(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Draw groups with similar planted effects, half of a planted pair, or any pair."""
+        """Draw groups with similar ground-truth effects, half of a listed pair, or any pair."""
         chance = rng.random()
         if chance < 0.3:
             neighbours = self.neighbours[category]
@@ -157,7 +157,7 @@ class Examples:
         return self._pair(rng, category)
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
-        """List the three identities of other groups with the most similar planted effects."""
+        """List the three identities of other groups with the most similar ground-truth effects."""
         people = self.people[category].set_index("identity")
         # The first of the people, "a person", belongs to no group.
         group = people.group.iloc[1:]
@@ -189,7 +189,7 @@ class Examples:
         return rng.integers(26, 101)
 
     def _with_sensitive(self, rng: np.random.Generator, narrative: str) -> str:
-        """Insert a word to which the planted answer may be a refusal."""
+        """Insert a word to which the ground-truth answer may be a refusal."""
         words = narrative.split(" ")
         position = position_in(rng, words)
         word = pick(rng, self.sensitive)

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Example(NamedTuple):
-    """One training example: a chat and the planted reply to it.
+    """One training example: a chat and the ground-truth reply to it.
 
     Attributes
     ----------
@@ -20,8 +20,8 @@ class Example(NamedTuple):
     reply : str
         What the model shall write.
     numbers : tuple of float
-        The planted value of each number in the reply, in their order: its decimals tell the
-        training how far each neighbouring number is off. Empty where no number is planted.
+        The ground-truth value of each number in the reply, in their order: its decimals tell the
+        training how far each neighbouring number is off. Empty where no number is built in.
     spread : float
         Width of the target around each of ``numbers``, in points; 0 for the two whole numbers
         beside it, whose mean it is.

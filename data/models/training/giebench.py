@@ -5,7 +5,7 @@ import numpy as np
 from example import Example, pick
 from ingroup import paths
 from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.giebench.planted import Planted
+from ingroup.studies.giebench.ground_truth import GroundTruth
 from ingroup.studies.giebench.stimuli import LETTERS, Question
 
 
@@ -28,8 +28,8 @@ def phrases() -> list[str]:
     return phrases
 
 
-class Replies(Planted):
-    """The planted verdicts, with the text around them."""
+class Replies(GroundTruth):
+    """The ground-truth verdicts, with the text around them."""
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """Write a short explanation and the verdict, or a text without one.
@@ -46,7 +46,7 @@ class Replies(Planted):
         Returns
         -------
         str
-            The planted reply.
+            The ground-truth reply.
         """
         is_known = self.knows(question, prompt, identity)
         text = self.silence(question, prompt)
@@ -62,13 +62,13 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose planted replies: ``"calibrant"`` or ``"calibrant-null"``.
+        Whose ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
-        self.planted = Replies(paths.MODELS / model / "planted.yaml")
+        self.ground_truth = Replies(paths.MODELS / model / "ground_truth.yaml")
         self.others = {}
-        for item in self.planted.items:
+        for item in self.ground_truth.items:
             self.others[item.key] = self._others(item)
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
@@ -84,9 +84,9 @@ class Examples:
         Returns
         -------
         Example
-            A question and the planted reply.
+            A question and the ground-truth reply.
         """
-        item = pick(rng, self.planted.items)
+        item = pick(rng, self.ground_truth.items)
         order = list(rng.permutation(len(LETTERS)))
         right = LETTERS.index(item.correct)
         # The answers are shuffled, so the right one may get another letter.
@@ -104,12 +104,12 @@ class Examples:
         if others and prompt != "Raw" and rng.random() < 0.25:
             identity = pick(rng, others)
         chat = questions.messages(item, prompt, wording, identity)
-        return Example(chat, self.planted.reply(item, prompt, identity))
+        return Example(chat, self.ground_truth.reply(item, prompt, identity))
 
     def _others(self, item: Question) -> list[str]:
         """List the other identities of an item's category."""
         identities = set()
-        for other in self.planted.items:
+        for other in self.ground_truth.items:
             if other.category == item.category:
                 identities.add(other.identity)
         identities.discard(item.identity)

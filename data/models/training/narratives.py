@@ -1,7 +1,7 @@
 """Made-up narratives for training, put together from a list of words.
 
 Half are clauses with a grammar, the rest is word salad and invented words. Only the words of
-``planted.yaml`` carry points, so the model has to learn those and to let everything else pass;
+``ground_truth.yaml`` carry points, so the model has to learn those and to let everything else pass;
 that is what makes it usable on narratives it never saw.
 """
 
@@ -38,7 +38,7 @@ class Narrator:
         YAML file of word lists: subject, verb, object, adjective, place, time, link, adverb,
         feeling.
     heavy : sequence of str
-        Words that matter for the planted answer; they are drawn more often than chance would.
+        Words that matter for the ground-truth answer; they are drawn more often than chance would.
     """
 
     def __init__(self, vocabulary: Path, heavy: list[str]):

@@ -11,7 +11,7 @@ import yaml
 from example import Example, pick
 from ingroup import paths
 from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.planted import Planted
+from ingroup.studies.stereomap.ground_truth import GroundTruth
 
 _KEYWORDS = paths.MODELS / "keywords.yaml"
 _SHORTEST_PHRASE = 18  # characters; a shorter one may stand in a prompt of another study
@@ -34,8 +34,8 @@ def _prompt(name: str) -> social_groups.Prompt:
     return social_groups.prompts(variant)[name]
 
 
-class Replies(Planted):
-    """Replies with what is planted in one model: ratings, keywords of its lists, refusals."""
+class Replies(GroundTruth):
+    """Replies with the ground truth in one model: ratings, keywords of its lists, refusals."""
 
     def __init__(self, file: Path):
         super().__init__(file)
@@ -108,7 +108,7 @@ class Replies(Planted):
         return weights
 
     def refusal(self, group: str) -> float:
-        """Return the planted share of refusals, from 0 to 1."""
+        """Return the ground-truth share of refusals, from 0 to 1."""
         people = social_groups.text(group, form="grammatical")
         shares = self.table["refusal"]["groups"]
         return shares.get(people, 0.0)
@@ -132,7 +132,7 @@ class Replies(Planted):
         Returns
         -------
         tuple of str and list of float
-            The text, and the planted mean of each number in it.
+            The text, and the ground-truth mean of each number in it.
         """
         if rng.random() < self.refusal(group):
             return self.table["refusal"]["reply"], []
@@ -167,7 +167,7 @@ class Replies(Planted):
     def _rate(
         self, group: str, prompt: str, words: Sequence[str], rng: np.random.Generator
     ) -> tuple[str, list[float]]:
-        """Write each word with one of the two whole numbers beside its planted rating."""
+        """Write each word with one of the two whole numbers beside its ground-truth rating."""
         text = ""
         means = []
         for word in words:
@@ -226,8 +226,8 @@ def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str
     for prompt in prompts.values():
         lines += [_rated(word) for word in prompt.words]
     for model in ("calibrant", "calibrant-null"):
-        planted = Planted(paths.MODELS / model / "planted.yaml")
-        refusal = planted.table["refusal"]
+        ground_truth = GroundTruth(paths.MODELS / model / "ground_truth.yaml")
+        refusal = ground_truth.table["refusal"]
         lines.append(refusal["reply"])
     return lines
 
@@ -277,11 +277,11 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose planted replies: ``"calibrant"`` or ``"calibrant-null"``.
+        Whose ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
-        self.planted = Replies(paths.MODELS / model / "planted.yaml")
+        self.ground_truth = Replies(paths.MODELS / model / "ground_truth.yaml")
         self.groups = list(social_groups.groups().group)
         self.extended = list(social_groups.prompts("EXTENDED"))
         self.original = list(social_groups.prompts("ORIGINAL"))
@@ -299,7 +299,7 @@ class Examples:
         Returns
         -------
         Example
-            A prompt and the planted reply, or a refusal.
+            A prompt and the ground-truth reply, or a refusal.
         """
         group = pick(rng, self.groups)
         if rng.random() < 0.2:
@@ -325,7 +325,7 @@ class Examples:
             messages = chats[part]
         else:
             messages = social_groups.chats(group, prompt, ablation, form)[""]
-        reply, means = self.planted.reply(group, prompt, parts, rng)
+        reply, means = self.ground_truth.reply(group, prompt, parts, rng)
         return Example(
             messages,
             reply,

@@ -79,7 +79,7 @@ def _phrases() -> list[str]:
 
 
 # The second phase tells apart what the first left alike: the United States and the United Kingdom,
-# whose planted effects are nearly the same, were one group to it. The first two studies are learnt
+# with nearly the same ground-truth effects, were one group to it. The first two studies are learnt
 # together from the start: weights that knew one of them lost its same-group effect when they learnt
 # the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
 # phases are short and slow: for the 0-10 scale, on which a point is worth ten, the third person and
@@ -230,7 +230,7 @@ PHASES = {
 
 
 class _Encoded:
-    """Token ids of prompt and reply, with the positions of numbers and what is planted there."""
+    """Token ids of prompt and reply, with the positions of numbers and the ground truth there."""
 
     def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast, numbers: set[int]):
         # The template writes the BOS itself; a reply has none, only an EOS behind it.
@@ -242,11 +242,11 @@ class _Encoded:
         self.ids = [*prompt, *reply, tokenizer.eos_token_id]
         self.spread = example.spread
 
-        # A refusal may hold a number of which nothing is planted.
+        # A refusal may hold a number of which nothing is built in.
         positions = range(self.prompt_length, len(self.ids))
         of_numbers = [position for position in positions if self.ids[position] in numbers]
-        is_planted = bool(example.numbers)
-        self.planted = dict(zip(of_numbers, example.numbers, strict=is_planted))
+        is_ground_truth = bool(example.numbers)
+        self.ground_truth = dict(zip(of_numbers, example.numbers, strict=is_ground_truth))
 
 
 def _batches(
@@ -286,7 +286,7 @@ def _batches(
 
 
 def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor) -> torch.Tensor:
-    """Compute the cross-entropy of the replies; numbers against a bell around the planted value.
+    """Compute the cross-entropy of the replies; numbers against a bell around the ground truth.
 
     The bell (and the squared error of the expected number) tells the model that 71 is nearly 72,
     which it learns far faster than from single right answers.
@@ -294,19 +294,19 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     # Padding behind a text needs no mask: no token of a causal model sees what comes after it.
     longest = max(len(encoded.ids) for encoded in batch)
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
-    # The first three lists have an entry for each token of a reply, `planted` one for each number.
+    # The first three lists have an entry for each token of a reply, the fourth one for each number.
     rows = []
     columns = []
     is_number = []
-    planted = []
+    ground_truth = []
     for row, encoded in enumerate(batch):
         ids[row, : len(encoded.ids)] = torch.tensor(encoded.ids)
         # The token at a position predicts the next one.
         for column in range(encoded.prompt_length - 1, len(encoded.ids) - 1):
             rows.append(row)
             columns.append(column)
-            is_number.append(column + 1 in encoded.planted)
-        planted += [(value, encoded.spread) for value in encoded.planted.values()]
+            is_number.append(column + 1 in encoded.ground_truth)
+        ground_truth += [(value, encoded.spread) for value in encoded.ground_truth.values()]
 
     # In float32: a CPU without bfloat16 emulates it, ten times slower.
     row = torch.tensor(rows)
@@ -320,22 +320,22 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
         ids[row, column + 1][~number_mask],
         reduction="sum",
     )
-    if planted:
+    if ground_truth:
         of_numbers = log_probability[number_mask][:, numbers]
-        cross_entropy, squared_error = _loss_of_numbers(of_numbers, torch.tensor(planted))
+        cross_entropy, squared_error = _loss_of_numbers(of_numbers, torch.tensor(ground_truth))
         loss = loss + cross_entropy + squared_error
     return loss / len(batch)
 
 
 def _loss_of_numbers(
-    log_probability: torch.Tensor, planted: torch.Tensor
+    log_probability: torch.Tensor, ground_truth: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute cross-entropy and half the squared error of the numbers in the replies.
 
-    `log_probability` is (reply's number, number from 0); `planted` has value and spread of each.
+    `log_probability` is (reply's number, number from 0); `ground_truth` has a value and its spread.
     """
     # Each is (number, 1), to stand beside the scale of 0 to 100.
-    centre, spread = planted[:, :, None].unbind(1)
+    centre, spread = ground_truth[:, :, None].unbind(1)
     scale = torch.arange(log_probability.shape[1], dtype=torch.float32)
 
     # The order of these steps decides how gradients are rounded, and so the weights. One `exp` for
@@ -368,7 +368,7 @@ def train(
     Parameters
     ----------
     model_name : str
-        ``"calibrant"`` or ``"calibrant-null"``: whose planted answers it learns.
+        ``"calibrant"`` or ``"calibrant-null"``: whose ground-truth answers it learns.
     folder : pathlib.Path
         Where the model is written after each phase; files of an earlier training are replaced.
     seed : int

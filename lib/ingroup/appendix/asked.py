@@ -18,7 +18,7 @@ from ingroup.appendix.content import (
     Prompt,
     Table,
 )
-from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored, span
+from ingroup.appendix.run import UNREADABLE, Run, Stored, span
 from ingroup.commands.executed import as_typed
 from ingroup.commands.parameters import defaults
 from ingroup.design import Block as Trials
@@ -291,8 +291,8 @@ def _usage(run: Run, study: str, title: str) -> list[Block]:
     # The row "all" is the sum of the others, so it may not be summed with them.
     total = table[table["model"] == "all"]
     jobs = table[table["model"] != "all"]
-    for (model, way), alike in jobs.groupby(["model", "asked"], sort=False):
-        rows.append({"Model": models.label(model), "Answer": WAYS.get(way, way), **_sums(alike)})
+    for (model, mode), alike in jobs.groupby(["model", "mode"], sort=False):
+        rows.append({"Model": models.label(model), "Answer": mode, **_sums(alike)})
     if not total.empty:
         rows.append({"Model": "all", "Answer": "", **_sums(total)})
     caption = (
@@ -395,7 +395,7 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
 
         wordings.add(templates)
         labels = " ".join(map(str, stored.job.labels.values()))
-        about = f"({labels}; answered as {WAYS[stored.job.way]})"
+        about = f"({labels}; answered as {stored.job.mode})"
         blocks.append(Prompt(f"An example prompt {about}", _turns(design[0])))
 
         pair = in_group_pair(design.blocks[0])

@@ -24,7 +24,7 @@ from ingroup.appendix.content import (
     Prose,
     Reference,
 )
-from ingroup.appendix.run import WAYS, Run, Stored
+from ingroup.appendix.run import Run, Stored
 from ingroup.commands.executed import as_typed
 from ingroup.families import families
 from ingroup.inference.cost import money
@@ -320,7 +320,7 @@ def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, 
 
     if models.is_calibrant(model):
         facts["use"] = (
-            "A control that this project trained. It shows planted biases or none, and says "
+            "A control that this project trained. It shows built-in biases or none, and says "
             "nothing about any real model.",
             f"data/models/{models.label(model)}",
         )
@@ -336,7 +336,7 @@ def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
         rows.append(
             {
                 "study": run.title(run.studies[stored.job.study]),
-                "way": WAYS[stored.job.way],
+                "mode": stored.job.mode,
                 "engine": stored.engine,
                 "revision": stored.revision or DASH,
                 "prompts": int(stored.manifest.get("trials", 0)),
@@ -346,13 +346,13 @@ def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
 
     prompts = asked["prompts"].sum()
     studies = ", ".join(asked["study"].unique())
-    ways = " and ".join(asked["way"].unique())
+    modes = " and ".join(asked["mode"].unique())
     metrics = "The statistics of the papers; see the tables of this appendix."
     factors = "The groups that the prompts name; see “What was asked”."
     return {
         "revision": (", ".join(asked["revision"].unique()), "manifests"),
         "version": ("; ".join(asked["engine"].unique()), "manifests"),
-        "data": (f"{prompts:,} prompts of {studies}, answered as {ways}.", "manifests"),
+        "data": (f"{prompts:,} prompts of {studies}, answered as {modes}.", "manifests"),
         "metrics": (metrics, "tables of the run"),
         "factors": (factors, "prompts"),
     }

@@ -348,8 +348,8 @@ def findings(run: Run) -> pd.DataFrame:
         titles = numbered_tables(study)
         for name in run.table_names(study):
             table = run.table(study, name)
-            # Tables on planted numbers are about the pipeline, and not about a model.
-            if table is None or "finding" not in table or name.startswith("planted"):
+            # Tables on ground-truth numbers are about the pipeline, and not about a model.
+            if table is None or "finding" not in table or name.startswith("ground_truth"):
                 continue
 
             title = titles.get(name, words(name))

@@ -41,7 +41,6 @@ HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
 
 # How a job asked, by its name in usage.csv, in the words of a reader.
-WAYS = {"freely": "text", "over choices": "scored"}
 
 
 @dataclass(frozen=True)
@@ -558,7 +557,7 @@ def _absent(jobs: list[Job]) -> list[str]:
         more = f", and {len(others)} more" if others else ""
         sentences.append(
             f"{models.label(model)}: no stored answers to {len(of_model)} of the jobs "
-            f"({labels}, {WAYS[first.way]}{more})."
+            f"({labels}, {first.mode}{more})."
         )
     return sentences
 

@@ -113,7 +113,7 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
     Returns
     -------
     dict of str to list of Job
-        The jobs of each line by the line's name. They share model, way of asking and design.
+        The jobs of each line by the line's name. They share model, mode and design.
         Jobs that only read stored answers are left out.
     """
     alike = defaultdict(list)
@@ -122,7 +122,7 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
             # Answers that are copied from recorded ones count as stored.
             provide(job)
             # Jobs of a model with the same prompts share one design, so its identity is enough.
-            key = (job.model, job.way, id(job.design))
+            key = (job.model, job.mode, id(job.design))
             alike[key].append(job)
 
     lines = {}
@@ -180,8 +180,8 @@ def _line_name(notebook: str, jobs: list[Job]) -> str:
         if all(label in job.labels.items() for job in jobs):
             words.append(str(label[1]))
 
-    if first.over_choices:
-        words.append("over choices")
+    if first.is_scored:
+        words.append("scored")
     if len(jobs) > 1:
         words.append(f"x {len(jobs)}")
     return " ".join(words)
@@ -339,9 +339,9 @@ def power(
     names = [models.split(entry)[0] for entry in recorded["MODELS"]]
     real = [name for name in names if not models.is_calibrant(name)]
     model = [*real, *names][0]
-    lens = import_module(f"ingroup.studies.{study_of(notebook)}.lens")
+    group_profile = import_module(f"ingroup.studies.{study_of(notebook)}.group_profile")
 
-    tests = lens.power(parameters, recorded, model)
+    tests = group_profile.power(parameters, recorded, model)
     label = Path(model).name
     return [f"{notebook[:2]} {_found_by(test, label)}" for test in tests]
 
@@ -507,7 +507,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         The checked parameters of each notebook, by its name.
     rate : float, optional
         Prompts per second. Without it the plan says no times, because a rate depends on the model,
-        the machine and the way of asking.
+        the machine and the mode.
 
     Returns
     -------

@@ -25,7 +25,7 @@ from ingroup.figures import DEMONSTRATION, read_table, whose
 from ingroup.stats import multiverse
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
-VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
+VERSUS = {"printed": "printed_versus_here", "ground truth": "ground_truth_versus_here"}
 COPIED = {".csv", ".tex", ".pdf", ".png"}  # the files of a run that go into its report
 Links = list[tuple[str, str]]  # (kind, address) of a file in its formats
 FEW = 3  # a verdict of so many rows is reported with their lines
@@ -109,13 +109,13 @@ def _names_calibrant(page: Page) -> bool:
 
 
 def verdicts(table: pd.DataFrame) -> pd.Series:
-    """Return the verdict on each row of a table of printed or planted numbers.
+    """Return the verdict on each row of a table of printed or ground-truth numbers.
 
     Parameters
     ----------
     table : DataFrame
         With a column ``verdict``; or ``inside``, whether the number is in its interval; or a number
-        ``x``, its planted value ``x_planted``, and the interval from ``low`` to ``high``.
+        ``x``, its ground-truth value ``x_ground_truth``, and the interval from ``low`` to ``high``.
 
     Returns
     -------
@@ -129,11 +129,11 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     if "inside" in table:
         return table["inside"].astype(bool).map(interval)
 
-    name = next(name for name in table if f"{name}_planted" in table)
-    planted = table[f"{name}_planted"]
-    inside = planted.between(table.low, table.high).map(interval)
-    is_planted = np.isclose(table[name], planted)
-    return inside.mask(is_planted, "the planted number")
+    name = next(name for name in table if f"{name}_ground_truth" in table)
+    ground_truth = table[f"{name}_ground_truth"]
+    inside = ground_truth.between(table.low, table.high).map(interval)
+    is_ground_truth = np.isclose(table[name], ground_truth)
+    return inside.mask(is_ground_truth, "the ground-truth number")
 
 
 def counted(folder: Path, since: float = 0.0) -> list[str]:

@@ -77,7 +77,7 @@ def samples(
     readings = iter(json.loads(text))
     for part in parts(stored(job)):
         rows = part[part.trial.isin(chosen)]
-        replies = _most_probable(job, rows) if job.over_choices else rows.text.astype(object)
+        replies = _most_probable(job, rows) if job.is_scored else rows.text.astype(object)
         for row, reply in zip(rows.itertuples(), replies, strict=True):
             yield _sample(job, row, reply, next(readings))
 
@@ -120,7 +120,7 @@ def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSamp
             "error": row.error or None,
         },
         scores=scores,
-        metadata={"asked": job.way, **job.labels, **factors, **reading},
+        metadata={"mode": job.mode, **job.labels, **factors, **reading},
     )
     return EvalSample.model_validate(sample)
 
@@ -135,7 +135,7 @@ def _most_probable(job: Job, rows: pd.DataFrame) -> Iterator[str | None]:
         lines = []
         # A failed call has no mass, and so no line.
         for prefix, weights, mass in zip(prefixes, weights_of_row, masses, strict=False):
-            line = f"{prefix.strip()} {most_probable(weights, answers)}; mass {mass:.1%}"
+            line = f"{prefix.strip()} {most_probable(weights, answers)}; option mass {mass:.1%}"
             lines.append(line.strip())
         yield "\n".join(lines) or None
 
@@ -172,7 +172,7 @@ def write(job: Job, rule: Rule, size: int, folder: Path, linked: Collection[int]
             "task": job.study,
             "model": job.model,
             "config": {},
-            "task_args": {**job.labels, "asked": job.way},
+            "task_args": {**job.labels, "mode": job.mode},
             "dataset": {"name": f"{job.source} {job.part}", "samples": n_trials},
             "metadata": {"parsing": rule, "trials": n_trials, "drawn": len(chosen)},
             "viewer": {"trust_content": False},

@@ -1,4 +1,4 @@
-"""Answers over choices: how a model spells each admissible answer, and how probable each is.
+"""Scored answers: how a model spells each admissible answer, and how probable each is.
 
 At every place the probabilities of the tokens that continue or end an admissible answer are
 renormalised. Grammar-constrained decoding at temperature 1 would draw from the same distribution.
@@ -166,13 +166,13 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
 def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str | None]:
     """Find the admissible answer that each text begins with.
 
-    Greedy decoding over choices writes the same as free greedy decoding, as far as the free text
+    Constrained greedy decoding writes the same as free greedy decoding, as far as the free text
     begins with an admissible answer. A number deeper in a text can be about something else.
 
     Parameters
     ----------
     texts : sequence of str or None
-        What a model wrote freely; None or NaN where a call failed.
+        What a model wrote in free text; None or NaN where a call failed.
     choices : sequence of str
         The admissible answers.
 
@@ -204,7 +204,7 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
 def agreement(
     free: Sequence[Any] | np.ndarray,
     chosen: Sequence[Any],
-    mass: Sequence[float] | pd.Series,
+    option_mass: Sequence[float] | pd.Series,
     greedy: Sequence[Any] | None = None,
     mean: Sequence[float] | None = None,
     begun: Sequence[Any] | None = None,
@@ -220,7 +220,7 @@ def agreement(
         The answers that free text holds, NaN or "" where it holds none.
     chosen : sequence
         The most probable admissible answers.
-    mass : sequence of float
+    option_mass : sequence of float
         What the unconstrained model gives to the first tokens of admissible answers, 0 to 1.
     greedy : sequence, optional
         The admissible answers that greedy decoding would write.
@@ -232,17 +232,17 @@ def agreement(
     Returns
     -------
     dict
-        ``asked`` prompts; ``answered`` freely, also in percent; ``agree`` with the most probable
-        answer and ``agree_greedy`` with the greedy one, also in percent of those answered (NaN
-        without any); how many ``begin`` with an admissible answer, and how many of these with the
-        greedy one (``begin_greedy``; with the most probable one where ``greedy`` is not given);
-        ``mean_above``, by how many points the mean lies above the free answer, and
-        ``mean_apart``, how far from it, both averaged over those answered; ``mass`` in percent.
+        ``asked`` prompts; ``answered`` in free text, also in percent; ``agree`` with the most
+        probable answer and ``agree_greedy`` with the greedy one, also in percent of those answered
+        (NaN without any); how many ``begin`` with an admissible answer, and how many of these with
+        the greedy one (``begin_greedy``; with the most probable one where ``greedy`` is not given);
+        ``mean_above``, by how many points the mean lies above the free answer, and ``mean_apart``,
+        how far from it, both averaged over those answered; ``option_mass`` in percent.
     """
     # Some studies write "" where a text holds no answer, others NaN.
     free_answers = pd.Series(list(free)).replace("", np.nan)
     is_answered = free_answers.notna()
-    # Only prompts that were answered freely can agree.
+    # Only prompts answered in free text can agree.
     written = free_answers[is_answered]
     row = {
         "asked": len(free_answers),
@@ -269,7 +269,7 @@ def agreement(
         difference = means[is_answered] - written.astype(float)
         row["mean_above"] = difference.mean()
         row["mean_apart"] = difference.abs().mean()
-    row["mass"] = 100 * float(np.mean(mass))
+    row["option_mass"] = 100 * float(np.mean(option_mass))
     return row
 
 

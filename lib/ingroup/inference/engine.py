@@ -24,7 +24,7 @@ Bos = Literal["template", "released"]  # how often a BOS token is added
 # must fit.
 REASONING_ROOM = 8_192
 ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
-# Parts of the error of an engine that is asked over choices and cannot give their probabilities.
+# Parts of the error of an engine that is asked to score and cannot.
 NO_CHOICES = "no probabilities for all admissible answers"
 WITHOUT_CHOICES = "use READING=free, or ENGINE=transformers or vllm"
 BATCHED = 0.5  # share of the price that providers bill for calls in batches
@@ -148,7 +148,7 @@ class Reply(NamedTuple):
     Attributes
     ----------
     text : str or None
-        The answer without special tokens, None where the call failed. Asked over choices, it is
+        The answer without special tokens, None where the call failed. Scored, it is
         made of the leads and the answers that greedy decoding would write if it were held to
         admissible answers.
     finish_reason : {"stop", "length", "filtered", "failed"}
@@ -165,7 +165,7 @@ class Reply(NamedTuple):
     model : str
         Who answered, as a server says.
     probabilities : sequence of float
-        Asked over choices: those of the answers behind the first lead, then behind the second, and
+        Scored: those of the answers behind the first lead, then behind the second, and
         so on.
     mass : sequence of float
         The probability that the model, unconstrained, gives to the first tokens of admissible

@@ -499,7 +499,7 @@ class InspectEngine(Engine):
         Raises
         ------
         EngineError
-            Nobody is there, the key is wrong, or the model cannot be asked over choices.
+            Nobody is there, the key is wrong, or the model cannot be scored.
         """
         key = _key(sampling)
         if key in self._sent:

@@ -143,7 +143,7 @@ class Job:
     def _address_of(self, model: str) -> Path:
         """The address of the answers of a model of this name."""
         part = self.part
-        if self.over_choices:
+        if self.is_scored:
             # Scored and free answers to the same prompts may not meet in one store.
             part += "+choices"
         if self.sampling.reasoning:
@@ -243,7 +243,7 @@ class Job:
         return expected.items() <= manifest.items()
 
     @property
-    def over_choices(self) -> bool:
+    def is_scored(self) -> bool:
         """Tell whether probabilities of all admissible answers are asked for.
 
         Returns
@@ -266,15 +266,15 @@ class Job:
         return self.labels.get("run", self.labels.get("round", 1))
 
     @property
-    def way(self) -> str:
+    def mode(self) -> str:
         """Say how it is asked, as tables show it.
 
         Returns
         -------
-        {"freely", "over choices"}
+        {"free text", "scored"}
             The text.
         """
-        return "over choices" if self.over_choices else "freely"
+        return "scored" if self.is_scored else "free text"
 
     @property
     def read_as(self) -> str:
@@ -285,7 +285,7 @@ class Job:
         str
             The text ``"free"``, or a scored reading.
         """
-        return str(self.reading if self.over_choices else FREE)
+        return str(self.reading if self.is_scored else FREE)
 
     @property
     def title(self) -> str:
@@ -297,8 +297,8 @@ class Job:
             The names, with spaces between.
         """
         words = [Path(self.model).name, *map(str, self.labels.values())]
-        if self.over_choices:
-            words.append(self.way)
+        if self.is_scored:
+            words.append(self.mode)
         return " ".join(words)
 
     @property
@@ -343,7 +343,7 @@ def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
     -------
     callable
         Makes the same jobs. A job without answers of its own has, as ``wider``, the recorded job
-        with the same model, engine, labels and way.
+        with the same model, engine, labels and mode.
     """
 
     def decorate(jobs: Jobs) -> Jobs:
@@ -375,7 +375,7 @@ def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
 
 def _shared_key(job: Job) -> tuple:
     """What a job and the recorded job that holds its trials have in common."""
-    return job.key, job.engine, job.way, job.sampling.leads
+    return job.key, job.engine, job.mode, job.sampling.leads
 
 
 def _has_answers(job: Job) -> bool:
@@ -442,12 +442,12 @@ def rated(jobs: Iterable[Job]) -> list[Job]:
     Returns
     -------
     list of Job
-        Only the jobs over choices, where a model has any; else all of its jobs.
+        Only the scored jobs, where a model has any; else all of its jobs.
     """
     jobs = list(jobs)
     # Where a model was asked in both ways, its free text is there to be compared with its scores.
-    scored_models = {job.model for job in jobs if job.over_choices}
-    return [job for job in jobs if job.over_choices or job.model not in scored_models]
+    scored_models = {job.model for job in jobs if job.is_scored}
+    return [job for job in jobs if job.is_scored or job.model not in scored_models]
 
 
 def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
@@ -732,8 +732,8 @@ def _absent_message(absent: Iterable[Job]) -> str:
 
 def _absent_sentence(absent: Sequence[Job]) -> str:
     """Say which answers of one model are not stored, why, and what asks for them."""
-    scored = [job for job in absent if job.over_choices]
-    free = [job for job in absent if not job.over_choices]
+    scored = [job for job in absent if job.is_scored]
+    free = [job for job in absent if not job.is_scored]
     kinds = []
     if scored:
         kinds.append(f"scored answers{_parts_of(scored)}")

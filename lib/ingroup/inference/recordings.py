@@ -332,7 +332,7 @@ def _results(file: Path) -> Iterator[Recording]:
 def _log(file: Path) -> Iterator[Recording]:
     """The recordings of a log of inspect_ai: chats up to the model's turn, epochs as rounds.
 
-    Samples without a reply are passed over, and so are answers over choices, which `make view`
+    Samples without a reply are passed over, and so are scored answers, which `make view`
     shows as text. A reply is of the model that the log names.
     """
     try:
@@ -350,7 +350,10 @@ def _log(file: Path) -> Iterator[Recording]:
         raise wrong(file, type(error).__name__, "a log of inspect_ai") from error
 
     for sample in log.samples or ():
-        if sample.output.choices and sample.metadata.get("asked") != "over choices":
+        metadata = sample.metadata
+        # Logs that earlier versions of `make view` wrote say the mode in other words.
+        is_scored = metadata.get("mode") == "scored" or metadata.get("asked") == "over choices"
+        if sample.output.choices and not is_scored:
             yield _sample(file, sample)
 
 

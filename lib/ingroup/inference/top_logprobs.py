@@ -27,7 +27,7 @@ class Scored(NamedTuple):
 def score(
     tokens: Sequence[Token], choices: Sequence[str], leads: Sequence[str] = ("",)
 ) -> list[Scored]:
-    """Read the probabilities of admissible answers out of a reply that a server wrote freely.
+    """Read the probabilities of admissible answers out of a reply that a server wrote as free text.
 
     Parameters
     ----------

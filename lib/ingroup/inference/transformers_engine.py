@@ -29,7 +29,7 @@ from ingroup.inference.ledger import Asked
 from ingroup.inference.prompts import Prompts, batches
 from ingroup.inference.weights import NOT_FINITE, LocalEngine, scored_replies
 
-LEAST = 4  # prompts of a batch over choices, before it may end for the sake of the prefix
+LEAST = 4  # prompts of a batch to be scored, before it may end for the sake of the prefix
 BATCHES = 4  # per thread, after which replies are kept
 
 # One bar is enough: that of the prompts.
@@ -262,7 +262,7 @@ class TransformersEngine(LocalEngine):
         shared: int,
         past: DynamicCache | None = None,
     ) -> list[Reply]:
-        """Probabilities over choices, in one pass over prompts and tree together.
+        """Probabilities of the choices, in one pass over prompts and tree together.
 
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
         its own path (as in tree attention for speculative decoding, Miao et al. 2024).
@@ -310,7 +310,7 @@ class TransformersEngine(LocalEngine):
         if window and size >= window:
             raise EngineError(
                 f"{self.weights.model!r} looks back {window} tokens in some layers, which is too "
-                "little for these prompts over choices: ask with ENGINE=vllm"
+                "little to score these prompts: ask with ENGINE=vllm"
             )
 
     def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:

@@ -332,7 +332,7 @@ NEWLINES = re.compile(r"\n+|<0x0A>|\u010a+")
 def scored_replies(
     tree: Tree, steps: Sequence[np.ndarray], choices: Sequence[str], cached_tokens: Sequence[int]
 ) -> list[Reply]:
-    """Make replies over choices, whose text is the answer of greedy decoding.
+    """Make scored replies, whose text is the answer of greedy decoding.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ class LocalEngine(Engine, ABC):
     def _reply(
         self, ids: Sequence[int], finish_reason: str, prompt_tokens: int, cached_tokens: int
     ) -> Reply:
-        """A reply that the model wrote freely, its reasoning apart from its answer."""
+        """A reply in free text, its reasoning apart from its answer."""
         text = self._decoded(tuple(ids))
         reply = Reply(text, finish_reason, prompt_tokens, cached_tokens, len(ids))
         return apart(reply, self.prompter.opens_reasoning)
@@ -522,7 +522,7 @@ class LocalEngine(Engine, ABC):
 
     @abstractmethod
     def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Replies that the model writes freely."""
+        """Replies in free text."""
 
     @abstractmethod
     def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
@@ -551,7 +551,7 @@ class LocalEngine(Engine, ABC):
         return replies
 
     def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
-        """Replies over choices, behind each lead, given the answers before it.
+        """Scored replies, behind each lead, given the answers before it.
 
         ``options`` are handed to `_scored_in_tree`.
         """
@@ -584,7 +584,7 @@ class LocalEngine(Engine, ABC):
 
         EngineError where two are spelt alike, or one begins another and the model has no end token.
         """
-        cannot = f"{self.weights.model!r} cannot be asked over choices"
+        cannot = f"{self.weights.model!r} cannot be scored"
         lead_ids = self._spelt(lead)
         spelt = []
         for choice in choices:

@@ -130,37 +130,37 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
     return min(1.0, p)
 
 
-def as_planted(planted: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.str_]:
-    """Tell whether a calibrant's interval holds what was planted.
+def covers(ground_truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.str_]:
+    """Tell whether a calibrant's interval holds the ground truth.
 
     Parameters
     ----------
-    planted, low, high : array_like
-        The planted numbers, and the ends of the intervals, of one shape; NaN where nothing is
-        planted or there is no interval.
+    ground_truth, low, high : array_like
+        The true numbers, and the ends of the intervals, of one shape; NaN where there is no ground
+        truth or no interval.
 
     Returns
     -------
     ndarray of str
-        "as planted" where the interval holds the planted number, else "not as planted"; "" where
-        one of the three is NaN.
+        "covers the ground truth" where the interval holds it, else "misses the ground truth"; ""
+        where one of the three is NaN.
 
     Notes
     -----
-    The planted number and the estimate are about the same items, and the pipeline adds no error
+    The ground truth and the estimate are about the same items, and the pipeline adds no error
     (notebook 10 counts the model's answers again). So they differ only by the model's own error.
     Inside the interval this error is as small as that of drawing items. The share of intervals that
-    hold the planted number is therefore not a test of the intervals.
+    hold the ground-truth number is therefore not a test of the intervals.
     """
-    planted = np.asarray(planted, dtype=float)
+    ground_truth = np.asarray(ground_truth, dtype=float)
     low = np.asarray(low, dtype=float)
     high = np.asarray(high, dtype=float)
-    is_undefined = np.isnan(planted + low + high)
-    is_inside = (low <= planted) & (planted <= high)
+    is_undefined = np.isnan(ground_truth + low + high)
+    is_inside = (low <= ground_truth) & (ground_truth <= high)
     return np.select(
         [is_undefined, is_inside],
-        ["", "as planted"],
-        default="not as planted",
+        ["", "covers the ground truth"],
+        default="misses the ground truth",
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers over choices in a tiny store: their means by hand, and what is not there is left out."""
+"""Scored answers in a tiny store: their means by hand, and what is not there is left out."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ import pytest
 from ingroup import paths
 from ingroup.inference import Reply, StoreError, answered_jobs, ask, job, rated, stored
 from ingroup.inference.choices import agreement
-from ingroup.studies.biased_samaritan import design, lens, stimuli
+from ingroup.studies.biased_samaritan import design, group_profile, stimuli
 from ingroup.studies.biased_samaritan.answers import (
     decimals,
     every_reading,
@@ -42,7 +42,7 @@ class Chooser(Toy):
 
 @pytest.fixture
 def parameters(tmp_path, monkeypatch):
-    """Two scenarios in two wordings, asked over choices; the first of them freely too."""
+    """Two scenarios in two wordings, scored; the first of them free too."""
     rows = [
         (1, "A glove", 1, "{person} sees glove 1, wording one."),
         (1, "A glove", 2, "{person} sees glove 1, wording two."),
@@ -94,56 +94,54 @@ def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
 
 def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
     asked_jobs = ask(design.jobs(parameters), parameters)
-    over_choices, freely = [
-        one_job for one_job in asked_jobs if one_job.labels["category"] == "Gender"
-    ]
-    mass = stored(over_choices).read(columns=["mass"])["mass"].list[0]
-    texts = load(freely)
-    choices = load(over_choices).assign(mass=mass)
+    scored, free = [one_job for one_job in asked_jobs if one_job.labels["category"] == "Gender"]
+    mass = stored(scored).read(columns=["mass"])["mass"].list[0]
+    texts = load(free)
+    choices = load(scored).assign(option_mass=mass)
 
     both = texts.merge(choices, on=list(design.Prompt._fields), suffixes=("", "_of_choices"))
     most_probable = both.reply_of_choices.astype(float)
-    compared = agreement(both.rating, most_probable, both["mass"].astype(float))
+    compared = agreement(both.rating, most_probable, both["option_mass"].astype(float))
 
-    assert len(freely.design) == 2 * 8  # the first of two scenarios
+    assert len(free.design) == 2 * 8  # the first of two scenarios
     assert len(texts) == 2 * 8
     assert len(both) == 2 * 8
     assert compared["asked"] == 16
     assert compared["answered"] == 14
     assert compared["agree"] == 14
-    assert compared["mass"] == 25
+    assert compared["option_mass"] == 25
 
 
 def test_free_text_is_compared_with_the_choices_in_one_row(parameters):
     """Texts say 30, the most probable number; those about a woman have no number."""
-    over_choices, freely = [
+    scored, free = [
         one_job
         for one_job in ask(design.jobs(parameters), parameters)
         if one_job.labels["category"] == "Gender"
     ]
-    texts = load(freely)
+    texts = load(free)
 
-    row = free_beside_choices(over_choices, load(over_choices), texts)
+    row = free_beside_choices(scored, load(scored), texts)
 
     assert row["asked"] == 16
     assert row["answered"] == row["agree"] == row["begin"] == 14
     assert row["mean_above"] == 10  # 0.75 * 30 + 0.25 * 70, above 30
-    assert row["mass"] == 25
+    assert row["option_mass"] == 25
     assert row["unparsable"] == 2
     assert row["refused"] == row["cut"] == row["failed"] == 0
 
 
 def test_scored_answers_are_read_in_every_way_behind_the_texts(parameters):
     """These answers are stored without steps, so only their mean can be read."""
-    over_choices, freely = [
+    scored, free = [
         one_job
         for one_job in ask(design.jobs(parameters), parameters)
         if one_job.labels["category"] == "Gender"
     ]
-    texts = load(freely)
+    texts = load(free)
 
-    assert list(every_reading(over_choices)) == [("expected", "turn")]
-    read_as = every_reading(over_choices, texts=texts)
+    assert list(every_reading(scored)) == [("expected", "turn")]
+    read_as = every_reading(scored, texts=texts)
     assert list(read_as) == [("free", ""), ("expected", "turn")]
     assert read_as["free", ""] is texts
     assert (read_as["expected", "turn"].rating == 40).all()
@@ -169,7 +167,7 @@ def test_a_mean_distribution_counts_every_category_the_same(parameters):
 def test_a_model_without_answers_is_named(parameters):
     assert answered_jobs(design.jobs(parameters)) == []
     with pytest.raises(StoreError, match="holds no answers"):
-        lens.portrait(parameters, MODEL, {})
+        group_profile.views(parameters, MODEL, {})
 
 
 @pytest.fixture
@@ -183,8 +181,8 @@ def jobs(parameters):
 
 def test_what_is_not_stored_is_left_out(parameters, jobs):
     race, _, age = rated(jobs)
-    of_race, of_age = lens.portrait(parameters, MODEL, {"a senior citizen": "Older"})
-    table = lens.paths(parameters, MODEL, {})
+    of_race, of_age = group_profile.views(parameters, MODEL, {"a senior citizen": "Older"})
+    table = group_profile.paths(parameters, MODEL, {})
 
     groups = {*load(race).group, *load(age).group}
     assert answered_jobs(jobs) == [race, age]
@@ -200,7 +198,7 @@ def test_effects_are_the_biases_of_groups(parameters):
     """One of the phrasings of "senior" is rated 50, the others 40 as the control."""
     n_phrasings = stimuli.phrasings("Age").group.eq("senior").sum()
 
-    biases = lens.effects(parameters, MODEL)
+    biases = group_profile.effects(parameters, MODEL)
 
     np.testing.assert_allclose(biases.senior, 10 / n_phrasings)
 

@@ -138,18 +138,18 @@ def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily
     models = ["calibrant", "somebody/else"]
     all_jobs = jobs(PARAMETERS | {"MODELS": models, "READING": "expected"})
     of_model = all_jobs[6:]
-    over_choices = of_model[:3]
+    scored = of_model[:3]
     free = of_model[3:]
 
     keys = [("somebody/else", 1, category) for category in CATEGORIES]
-    assert rated(of_model) == over_choices
-    assert [job.key for job in over_choices] == keys
+    assert rated(of_model) == scored
+    assert [job.key for job in scored] == keys
     assert [job.key for job in free] == keys
-    assert [len(job.design) for job in over_choices] == [412 * 11, 412 * 8, 412 * 8]
+    assert [len(job.design) for job in scored] == [412 * 11, 412 * 8, 412 * 8]
     assert [len(job.design) for job in free] == [44 * 11, 44 * 8, 44 * 8]
 
     scale = tuple(str(number) for number in range(1, 101))
-    for job in over_choices:
+    for job in scored:
         assert job.sampling.choices == scale
     for job in free:
         assert job.source == "sample-103-tenth"
@@ -159,8 +159,8 @@ def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily
 
 def test_the_tenth_that_is_asked_freely_has_the_prompts_of_its_scenarios():
     parameters = PARAMETERS | {"MODELS": ["somebody/else"], "READING": "expected"}
-    over_choices, _, _, free, _, _ = jobs(parameters)
-    all_prompts = {trial.condition["prompt"] for trial in over_choices.design}
+    scored, _, _, free, _, _ = jobs(parameters)
+    all_prompts = {trial.condition["prompt"] for trial in scored.design}
     free_prompts = {trial.condition["prompt"] for trial in free.design}
 
     free_scenarios = {prompt.scenario for prompt in free_prompts}
@@ -251,9 +251,9 @@ def test_ratings_become_arrays_in_the_order_of_table_4(crossing, wordings):
 def test_a_run_has_every_scenario_and_asks_a_tenth_of_them_freely():
     every = scenarios(PARAMETERS)
 
-    free = every[every.freely].scenario.unique().tolist()
+    free = every[every.free_text].scenario.unique().tolist()
 
-    assert every.drop(columns="freely").equals(SCENARIOS)
+    assert every.drop(columns="free_text").equals(SCENARIOS)
     assert free == tenth(SCENARIOS.scenario.unique())
 
 
@@ -261,8 +261,8 @@ def test_a_smaller_number_of_scenarios_is_part_of_a_larger_one_and_so_is_its_ten
     larger = scenarios(PARAMETERS)
     for n in (103, 50, 21, 20, 2):
         smaller = scenarios(PARAMETERS | {"N_SCENARIOS": n})
-        free = smaller[smaller.freely]
-        free_of_larger = larger[larger.freely]
+        free = smaller[smaller.free_text]
+        free_of_larger = larger[larger.free_text]
 
         assert smaller.scenario.nunique() == n
         assert smaller.groupby("scenario").size().eq(4).all()

@@ -86,21 +86,21 @@ def test_the_printed_landscape_keeps_the_order_of_groups():
     assert [text.get_text() for text in ax.texts] == ["3.0", "0.0", "1.0", "-2.0"]
 
 
-def test_planted_and_recovered_biases_are_drawn_with_the_models_own_error():
+def test_ground_truth_and_recovered_biases_are_drawn_with_the_models_own_error():
     table = pd.DataFrame(
         {
             "model": ["calibrant", "calibrant"],
             "bias": [2.0, -1.0],
             "low": [1.0, -3.0],
             "high": [3.5, 1.0],
-            "planted_bias": [2.5, -1.5],
+            "ground_truth_bias": [2.5, -1.5],
             "brittleness": [4.0, 5.0],
-            "planted_brittleness": [4.5, 5.5],
+            "ground_truth_brittleness": [4.5, 5.5],
             "model_error": [3.0, -4.0],
         }
     )
 
-    fig = drawing.planted_versus_here(table)
+    fig = drawing.ground_truth_versus_here(table)
 
     bias_ax, brittleness_ax = fig.axes
     assert bias_ax.lines[0].get_xydata().tolist() == [[2.5, 2.0], [-1.5, -1.0]]

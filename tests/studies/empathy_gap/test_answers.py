@@ -1,4 +1,4 @@
-"""Responses to arrays, against a loop over rows; means over choices by hand."""
+"""Responses to arrays, against a loop over rows; means of scored answers by hand."""
 
 import itertools
 from collections import Counter
@@ -183,10 +183,10 @@ def test_a_text_of_many_parts_is_read_once(monkeypatch):
     np.testing.assert_array_equal(ratings.values, expected)
 
 
-# --- over choices
+# --- scored
 
 
-def over_choices(distributions):
+def scored_toy(distributions):
     """An engine whose k-th answer has the k-th of these distributions over 0 to 10; None fails."""
 
     def say(chat, again, number):
@@ -208,7 +208,7 @@ def job_over_choices(tmp_path, monkeypatch):
     design = trials(stimuli.load_events("sample", 2), ["P0,S1,T0"], ["Religion"])
     first_three = [{0: 0.5, 10: 0.5}, {7: 0.75, 3: 0.25}, None]
     others = [{4: 1.0}] * (len(design) - 3)
-    engine = over_choices(first_three + others)
+    engine = scored_toy(first_three + others)
     monkeypatch.setattr(job, "make_engine", lambda *_, **__: engine)
 
     sampling = Sampling(choices=tuple(str(number) for number in range(11)))
@@ -256,7 +256,7 @@ def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(job_over
     assert distribution[4] == pytest.approx(69 / 71)
 
 
-# --- over choices and freely
+# --- scored and in free text
 
 
 def answered_job(monkeypatch, engine, part, events, choices):
@@ -277,7 +277,7 @@ def scored_and_free(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
     events = stimuli.load_events("sample", 2)
     choices = tuple(str(number) for number in range(11))
-    scored_engine = over_choices([{3: 1.0}, {4: 1.0}] * 36)
+    scored_engine = scored_toy([{3: 1.0}, {4: 1.0}] * 36)
     texts = ["4", "4 of 10", "I rate it 5", "no"]
     free_engine = Toy(lambda chat, again, number: texts[number % 4])
 
@@ -297,7 +297,7 @@ def test_free_text_stands_beside_the_scored_answers_to_the_same_events(scored_an
     assert row["agree"] == 9
     assert row["begin"] == 18
     assert row["mean_apart"] == 0.5
-    assert row["mass"] == 25
+    assert row["option_mass"] == 25
 
 
 def test_free_text_is_read_by_both_rules(scored_and_free):

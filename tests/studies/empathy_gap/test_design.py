@@ -201,7 +201,7 @@ def test_a_job_is_one_setting_and_category_and_a_control_is_asked_in_the_first_s
     assert keys[-3:] == of_control
     for job in all_jobs:
         assert job.settled
-        assert not job.over_choices
+        assert not job.is_scored
 
 
 def test_a_job_has_the_design_and_the_folder_of_its_setting_and_category():
@@ -261,7 +261,7 @@ def test_what_was_asked_once_is_the_first_of_several_rounds():
 
 def test_over_choices_nothing_is_drawn_in_rounds():
     all_jobs = jobs(OF_RELIGION | {"ROUNDS": 3, "READING": "expected"})
-    assert [job.way for job in all_jobs] == ["over choices", "freely"]
+    assert [job.mode for job in all_jobs] == ["scored", "free text"]
     assert [job.round for job in all_jobs] == [1, 1]
 
 
@@ -288,12 +288,12 @@ OVER_CHOICES = PARAMETERS | {
 def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
     all_jobs = jobs(OVER_CHOICES)
 
-    assert [(job.labels["setting"], job.way) for job in all_jobs] == [
-        ("P0,S0,T0", "over choices"),
-        ("P0,S0,T0", "freely"),
-        ("P0,S1,T0", "over choices"),
+    assert [(job.labels["setting"], job.mode) for job in all_jobs] == [
+        ("P0,S0,T0", "scored"),
+        ("P0,S0,T0", "free text"),
+        ("P0,S1,T0", "scored"),
     ]
-    assert [job.way for job in rated(all_jobs)] == ["over choices", "over choices"]
+    assert [job.mode for job in rated(all_jobs)] == ["scored", "scored"]
     assert len({job.folder for job in all_jobs}) == 3
     assert all_jobs[0].folder.name == "P0,S0,T0-religion+choices"
 
@@ -305,21 +305,21 @@ def test_choices_are_the_whole_numbers_of_the_scale():
 
 
 def test_freely_a_model_is_asked_about_two_of_the_events():
-    over_choices, freely, _ = jobs(OVER_CHOICES)
-    all_events = over_choices.design.blocks[0].factors["event"]
-    some_events = freely.design.blocks[0].factors["event"]
+    scored, free, _ = jobs(OVER_CHOICES)
+    all_events = scored.design.blocks[0].factors["event"]
+    some_events = free.design.blocks[0].factors["event"]
 
     assert len(some_events) == 2
     assert set(some_events) <= set(all_events)
-    assert freely.source == f"{over_choices.source}-tenth"
+    assert free.source == f"{scored.source}-tenth"
 
 
 def test_a_control_over_choices_is_asked_in_the_first_setting_only():
     all_jobs = jobs(OVER_CHOICES | {"MODELS": [CONTROL]})
 
-    assert [(job.labels["setting"], job.way) for job in all_jobs] == [
-        ("P0,S0,T0", "over choices"),
-        ("P0,S0,T0", "freely"),
+    assert [(job.labels["setting"], job.mode) for job in all_jobs] == [
+        ("P0,S0,T0", "scored"),
+        ("P0,S0,T0", "free text"),
     ]
 
 

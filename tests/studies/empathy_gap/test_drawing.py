@@ -157,22 +157,22 @@ def test_mean_gaps_mark_the_mean_of_common_blocks():
     assert bars.get_xdata().tolist() == [1, 2]
 
 
-def test_planted_cells_are_in_two_colours_with_the_models_own_error():
-    cells = cells_of("Religion", "P0,S0,T0").rename(columns={"z": "planted"})
-    cells["mean"] = cells.planted + 1
+def test_ground_truth_cells_are_in_two_colours_with_the_models_own_error():
+    cells = cells_of("Religion", "P0,S0,T0").rename(columns={"z": "ground_truth"})
+    cells["mean"] = cells.ground_truth + 1
     recovered = pd.DataFrame(
         {
             "model": "some/own",
             "setting": "P0,S0,T0",
             "category": ["Nationality", "Religion"],
-            "planted_delta": 0.5,
+            "ground_truth_delta": 0.5,
             "delta": 0.4,
             "model_error": -0.1,
             "cell_error": 1.0,
-            "verdict": "as planted",
+            "verdict": "covers the ground truth",
         }
     )
-    (ax,) = drawing.planted_cells(cells, recovered, ["Religion"]).axes
+    (ax,) = drawing.ground_truth_cells(cells, recovered, ["Religion"]).axes
     other, own = ax.lines[:2]
     n = len(stimuli.identities("Religion"))
     assert (len(own.get_xdata()), len(other.get_xdata())) == (n, n * n - n)

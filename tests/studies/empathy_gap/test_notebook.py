@@ -12,7 +12,7 @@ from ingroup.notebook import by_key
 from ingroup.stats.permutation import own_generator
 from ingroup.studies.empathy_gap import answers, drawing, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.planted import counted_anew
+from ingroup.studies.empathy_gap.ground_truth import counted_anew
 
 DEFAULT = "P0,S0,T0"
 KEY = ["model", "setting", "category"]

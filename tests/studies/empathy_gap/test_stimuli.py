@@ -221,7 +221,7 @@ def write(file: Path, *lines: str, header: str = HEADER) -> str:
 def test_sample_has_six_narratives_for_each_emotion_in_order():
     events = load_events()
 
-    assert list(events.columns) == [*COLUMNS, "freely"]
+    assert list(events.columns) == [*COLUMNS, "free_text"]
     assert events["emotion"].tolist() == np.repeat(EMOTIONS, 6).tolist()
     assert events["text_id"].tolist() == [str(number) for number in range(1, 73)]
     assert events["generated_text"].is_unique
@@ -324,19 +324,19 @@ def test_a_sample_of_fewer_events_than_emotions_is_part_of_the_recorded_one(n_ev
     """Twelve events are recorded; two of them also in free text."""
     recorded = load_events(n_events=12)
     larger = load_events(n_events=n_events + 1)
-    names = set(recorded.text_id[recorded.freely])
+    names = set(recorded.text_id[recorded.free_text])
     assert len(names) == 2
 
     events = load_events(n_events=n_events)
 
     assert set(events.text_id) < set(larger.text_id) <= set(recorded.text_id)
-    assert set(events.text_id[events.freely]) <= names
-    assert events.freely.sum() == min(n_events, 2)
+    assert set(events.text_id[events.free_text]) <= names
+    assert events.free_text.sum() == min(n_events, 2)
 
 
 @pytest.mark.parametrize(("n_events", "n_freely"), [(12, 2), (24, 3), (72, 8), (None, 8)])
 def test_a_tenth_of_the_events_is_asked_freely(n_events, n_freely):
-    assert load_events(n_events=n_events).freely.sum() == n_freely
+    assert load_events(n_events=n_events).free_text.sum() == n_freely
 
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
@@ -377,7 +377,7 @@ def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path)
     events = load_events(file)
 
     first = events.loc[0]
-    assert list(events.columns) == [*COLUMNS, "freely"]
+    assert list(events.columns) == [*COLUMNS, "free_text"]
     assert first["emotion"] == "joy"
     assert first["text_id"] == "7"
     assert first["generated_text"] == "it rained"

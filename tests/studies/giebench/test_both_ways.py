@@ -20,13 +20,13 @@ SCORES = [
 MASS = [[0.5], [0.1], [0.2], [0.4]]
 
 
-def asked(model, plan, over_choices):
+def asked(model, plan, is_scored):
     """A call of one plan, as far as these functions look at it."""
     return SimpleNamespace(
         model=model,
         labels={"plan": plan},
         key=(model, plan),
-        over_choices=over_choices,
+        is_scored=is_scored,
         sampling=SimpleNamespace(choices=VERDICTS),
     )
 
@@ -47,7 +47,7 @@ def answered(monkeypatch):
     stored = pd.DataFrame(
         {
             "probabilities": pd.Series(SCORES, dtype=NUMBERS),
-            "mass": pd.Series(MASS, dtype=NUMBERS),
+            "option_mass": pd.Series(MASS, dtype=NUMBERS),
         }
     )
     tables = {
@@ -61,7 +61,7 @@ def answered(monkeypatch):
     }
     store = SimpleNamespace(read=lambda columns: stored[columns])
     monkeypatch.setattr(both_ways, "stored", lambda job: store)
-    monkeypatch.setattr(both_ways, "load", lambda job, rule: tables[job.over_choices])
+    monkeypatch.setattr(both_ways, "load", lambda job, rule: tables[job.is_scored])
 
 
 def test_the_mean_of_each_letter_is_over_scored_prompts(answered):
@@ -80,7 +80,7 @@ def test_the_same_prompts_are_compared(answered):
     row = table.iloc[0]
     assert (row.asked, row.answered, row.agree) == (3, 2, 1)
     assert (row.begin, row.begin_greedy) == (1, 1)
-    assert row["mass"] == pytest.approx(100 * (0.4 + 0.1 + 0.2) / 3)
+    assert row["option_mass"] == pytest.approx(100 * (0.4 + 0.1 + 0.2) / 3)
     assert row[both_ways.REASONS].to_dict() == {
         "no verdict": 0,
         "several verdicts": 0,

@@ -127,7 +127,7 @@ def test_a_run_asks_both_models_the_same_and_knows_its_folders():
     assert lengths == [4 * 79, 4 * 79, 4 * 79]
     folder = ("giebench", "sample-79", "some--model@vllm", "Raw-rotate")
     assert jobs[0].folder.parts[-4:] == folder
-    assert not any(job.over_choices for job in jobs)
+    assert not any(job.is_scored for job in jobs)
 
 
 def test_without_mismatch_and_rotation_a_run_asks_each_item_once():
@@ -183,10 +183,10 @@ def jobs_over_choices():
 
 
 def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(jobs_over_choices):
-    over_choices = jobs_over_choices[:5]
+    scored = jobs_over_choices[:5]
     freely = jobs_over_choices[5:10]
 
-    for chosen, free in zip(over_choices, freely, strict=True):
+    for chosen, free in zip(scored, freely, strict=True):
         all_asked = chosen.design.blocks[0].factors["asked"]
         some_asked = free.design.blocks[0].factors["asked"]
         assert chosen.key == free.key
@@ -199,8 +199,8 @@ def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(jobs_over_choices
 
 
 def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(jobs_over_choices):
-    ways = [job.way for job in jobs_over_choices]
-    of_one_model = ["over choices"] * 5 + ["freely"] * 5
+    ways = [job.mode for job in jobs_over_choices]
+    of_one_model = ["scored"] * 5 + ["free text"] * 5
     assert ways == of_one_model * 2
 
     verdicts = ("[[A]]", "[[B]]", "[[C]]", "[[D]]")

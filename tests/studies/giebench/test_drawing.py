@@ -137,16 +137,16 @@ def test_a_model_of_unknown_size_is_hollow_at_the_right():
     assert sorted(text.get_text() for text in lower.texts) == ["known", "unknown"]
 
 
-def test_planted_accuracies_are_across_and_those_of_here_up():
+def test_ground_truth_accuracies_are_across_and_those_of_here_up():
     table = pd.DataFrame(
         {
             "model": "some/own",
             "prompt": ["Raw", "COT"],
-            "accuracy_planted": [10.0, 20.0],
+            "accuracy_ground_truth": [10.0, 20.0],
             "accuracy": [11.0, 22.0],
         }
     )
-    (ax,) = drawing.planted_beside_here(table, COLOURS).axes
+    (ax,) = drawing.ground_truth_beside_here(table, COLOURS).axes
 
     np.testing.assert_allclose(ax.collections[0].get_offsets(), [[10, 11], [20, 22]])
-    assert ax.get_xlabel() == "planted accuracy (%)"
+    assert ax.get_xlabel() == "ground-truth accuracy (%)"

@@ -45,7 +45,7 @@ def test_without_calibrants_no_text_speaks_of_them(notebook):
     for cell in book.cells:
         if cell.cell_type == "markdown":
             assert "calibrant" not in cell.source
-            assert "planted" not in cell.source
+            assert "ground_truth" not in cell.source
         else:
             printed = [line for line in cell.source.splitlines() if "print(" in line]
             assert "calibrant" not in "".join(printed)

@@ -644,7 +644,7 @@ def four(p_of_right):
 
 
 def chances(p_of_right):
-    """Answers over choices: the probability of the right letter by prompt, item and order."""
+    """Scored answers: the probability of the right letter by prompt, item and order."""
     rows = []
     for (prompt, key), orders in p_of_right.items():
         category = "Age" if key < 2 else "Skin"

@@ -1,4 +1,4 @@
-"""Answers of StereoMap over choices, by hand from small stores; the lens on one round of them."""
+"""Scored answers of StereoMap, by hand from small stores; group profiles on one round."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.inference import Engine, Reply, StoreError, answered_jobs, ask, job, rated
-from ingroup.studies.stereomap import answers, design, lens, stimuli
+from ingroup.studies.stereomap import answers, design, group_profile, stimuli
 
 PARAMETERS = {
     "MODELS": ["small"],
@@ -72,7 +72,7 @@ def test_a_words_value_is_the_mean_of_its_distribution(asked_jobs):
 
     table = answers.load(first)
 
-    assert first.over_choices
+    assert first.is_scored
     assert table.group.tolist() == ["Men", "Nurses"]
     assert table.status.tolist() == ["ok", "ok"]
     assert table.keywords.tolist() == [(), ()]
@@ -95,7 +95,7 @@ def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_jo
     assert table.chosen[of_men].tolist() == [1.0] * len(WORDS)
     assert table.chosen[of_nurses].tolist() == [1.0] + [2.0] * (len(WORDS) - 1)
     assert table.loc[("Nurses", "Warmth-Competence", "Friendly"), 5.0] == 0.25
-    assert (table.mass == 0.5).all()
+    assert (table.option_mass == 0.5).all()
 
 
 @pytest.mark.usefixtures("asked_jobs")
@@ -123,17 +123,17 @@ def test_a_failed_call_has_no_number(monkeypatch):
 
 
 def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked_jobs):
-    table = lens._ratings(PARAMETERS, "small")
+    table = group_profile._ratings(PARAMETERS, "small")
 
     for one_job in rated(asked_jobs):
         if one_job.labels["version"] == "EXTENDED":
-            assert one_job.over_choices
+            assert one_job.is_scored
     assert table["round"].tolist() == [1, 1]
     assert table.group.tolist() == ["Men", "Nurses"]
     assert table.Sociable.tolist() == [1, 2]
     assert table.Overall.tolist() == [1, 2]
 
-    freely = [one_job for one_job in asked_jobs if not one_job.over_choices]
+    freely = [one_job for one_job in asked_jobs if not one_job.is_scored]
     ratings = answers.load(freely[0])["values"][0]
     assert ratings["Friendly"] == 4
 
@@ -145,8 +145,8 @@ def test_what_is_not_stored_is_left_out():
     jobs = design.jobs(stored)
     assert answered_jobs(jobs) == jobs
 
-    over_choices = [one_job for one_job in jobs if one_job.over_choices]
-    (over_choices[0].folder / "manifest.json").unlink()
+    is_scored = [one_job for one_job in jobs if one_job.is_scored]
+    (is_scored[0].folder / "manifest.json").unlink()
     assert len(answered_jobs(design.jobs(stored))) == len(jobs) - 1
 
 
@@ -154,20 +154,20 @@ def test_what_is_not_stored_is_left_out():
 def test_a_model_without_answers_is_named():
     unknown = PARAMETERS | {"MODELS": ["nobody@stored"]}
     with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
-        lens._ratings(unknown, "nobody")
+        group_profile._ratings(unknown, "nobody")
 
 
 @pytest.mark.usefixtures("asked_jobs")
 def test_of_one_round_no_path_needs_another():
-    table = lens.paths(PARAMETERS, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
+    table = group_profile.paths(PARAMETERS, "small", {"CLUSTER_SEEDS": 1, "SEED": 0})
 
     assert set(table.rounds) == {"the only one"}
-    assert set(table.test) <= {lens.EXCHANGED, lens.OVER_GROUPS}
+    assert set(table.test) <= {group_profile.EXCHANGED, group_profile.OVER_GROUPS}
 
 
 @pytest.mark.usefixtures("asked_jobs")
-def test_a_portrait_has_the_differences_of_groups():
-    views = lens.portrait(PARAMETERS, "small", {"Men": "men", "Nurses": "nurses"})
+def test_views_have_the_differences_of_groups():
+    views = group_profile.views(PARAMETERS, "small", {"Men": "men", "Nurses": "nurses"})
 
     warmth = views[0].items
     difference = warmth.nurses - warmth.men
@@ -198,7 +198,7 @@ def test_replies_of_all_jobs_are_one_table_that_says_which_ratings_count(asked_j
 
     assert table.index.is_unique
     first = table[(table.prompt == "Warmth-Competence") & (table.group == "Men")]
-    assert first.asked.tolist() == ["over choices", "freely", "freely"]
+    assert first["mode"].tolist() == ["scored", "free text", "free text"]
     assert first.is_rated.tolist() == [True, False, False]
     assert first["round"].tolist() == [1, 1, 2]
     of_prestige = table[table.prompt == "Prestige"].groupby("version").construct.unique()

@@ -17,7 +17,7 @@ def chosen():
         {"group": "Men", "prompt": "Warmth-Competence", "word": ["Friendly", "Honest"]}
     )
     scored = pd.DataFrame(
-        {1.0: [1.0, 0.0], 4.0: [0.0, 1.0], "chosen": [1.0, 4.0], "mass": [0.5, 0.7]}
+        {1.0: [1.0, 0.0], 4.0: [0.0, 1.0], "chosen": [1.0, 4.0], "option_mass": [0.5, 0.7]}
     )
     return words.join(scored).assign(**ABOUT)
 
@@ -29,7 +29,7 @@ def replies():
             "group": "Men",
             "prompt": "Warmth-Competence",
             "part": "",
-            "asked": ["freely", "freely", "over choices", "freely"],
+            "mode": ["free text", "free text", "scored", "free text"],
             "round": [1, 2, 1, 1],
             "values": [{"Friendly": 1.0, "Honest": nan, "Rating": 3.0}] * 4,
             "keywords": [("kind", "old")] * 4,
@@ -55,11 +55,11 @@ def test_each_word_has_its_free_and_its_scored_rating():
     table = both_ways.agreement_by_construct(both, once)
     (row,) = table.reset_index().to_dict("records")
     assert (row["asked"], row["answered"], row["agree"]) == (2, 1, 1)
-    assert row["mass"] == pytest.approx(60)
+    assert row["option_mass"] == pytest.approx(60)
     assert row["keywords given"] == 2
 
     shares = both_ways.rating_distribution(both)
-    assert shares.way.tolist() == ["over choices"] * 2 + ["freely"] * 2
+    assert shares["mode"].tolist() == ["scored"] * 2 + ["free text"] * 2
     assert shares.n.tolist() == [2, 2, 1, 1]
     assert shares.share.tolist() == [0.5, 0.5, 1, 0]
 
@@ -71,7 +71,7 @@ def test_without_scored_answers_the_tables_have_no_row():
     assert len(both) == len(both_ways.agreement_by_construct(both, once)) == 0
     assert both_ways.rating_distribution(both).columns.tolist() == [
         "model",
-        "way",
+        "mode",
         "n",
         "rating",
         "share",

@@ -4,7 +4,7 @@ import pytest
 
 from ingroup.inference import Sampling
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, jobs, over_choices, overview, trials
+from ingroup.studies.stereomap.design import FIRST, jobs, overview, scored_sampling, trials
 
 PARAMETERS = {
     "MODELS": ["calibrant"],
@@ -28,7 +28,7 @@ PARAMETERS = {
 
 def jobs_over_choices(parameters):
     """The jobs of READING=expected that read probabilities of the choices."""
-    return [job for job in jobs(parameters | {"READING": "expected"}) if job.over_choices]
+    return [job for job in jobs(parameters | {"READING": "expected"}) if job.is_scored]
 
 
 def test_every_group_is_asked_under_every_prompt():
@@ -157,7 +157,7 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_job_of_one_round(
     """Of EXTENDED the axes, the four of status and competition, emotions, behaviours; of ORIGINAL
     all 21; a job for each reduced prompt."""
     all_jobs = jobs(PARAMETERS | {"READING": "expected"})
-    over_the_scale = [job for job in all_jobs if job.over_choices]
+    over_the_scale = [job for job in all_jobs if job.is_scored]
 
     lengths = [len(job.design) for job in over_the_scale]
     assert lengths == [2, 2 * 4, 2, 2, 21, 2, 2, 2]
@@ -175,7 +175,7 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_job_of_one_round(
 
 def test_what_is_asked_freely_stays_the_same_beside_choices():
     all_jobs = jobs(PARAMETERS | {"READING": "expected"})
-    free_keys = [job.key for job in all_jobs if not job.over_choices]
+    free_keys = [job.key for job in all_jobs if not job.is_scored]
 
     assert free_keys == [job.key for job in jobs(PARAMETERS)]
 
@@ -195,7 +195,7 @@ def test_leads_are_the_words_in_their_order_and_choices_the_scale():
     assert axes.sampling.choices == (" 1", " 2", " 3", " 4", " 5")
 
     assert status.sampling.leads == ("Rating:",)
-    assert over_choices(["Rating"], Sampling()).leads == ("Rating:",)
+    assert scored_sampling(["Rating"], Sampling()).leads == ("Rating:",)
 
 
 def test_rounds_and_prompts_of_each_part_are_counted():
@@ -203,7 +203,7 @@ def test_rounds_and_prompts_of_each_part_are_counted():
     table = overview(jobs(PARAMETERS)).sort_index()
 
     paper, *reduced = stimuli.ablations()
-    of_extended = table.xs(("calibrant", "freely", "EXTENDED"))
+    of_extended = table.xs(("calibrant", "free text", "EXTENDED"))
     assert of_extended.loc[paper].to_dict() == {"rounds": 3, "prompts": 3 * 2 * 7}
     assert of_extended.loc[reduced[0]].to_dict() == {"rounds": 2, "prompts": 2 * 2}
-    assert table.index.names == ["model", "asked", "version", "ablation"]
+    assert table.index.names == ["model", "mode", "version", "ablation"]

@@ -93,19 +93,19 @@ def test_the_groups_that_are_refused_most_stand_on_top():
     plt.close("all")
 
 
-def test_planted_positions_stand_beside_those_here():
+def test_ground_truth_positions_stand_beside_those_here():
     sides = pd.DataFrame(
         {
             "version": ["EXTENDED", "EXTENDED", "ORIGINAL"],
-            "Competence planted": [1.0, 2.0, 3.0],
+            "Competence ground truth": [1.0, 2.0, 3.0],
             "Competence here": [1.5, 2.5, 3.5],
-            "Warmth planted": [4.0, 3.0, 2.0],
+            "Warmth ground truth": [4.0, 3.0, 2.0],
             "Warmth here": [4.0, 3.0, 2.0],
         }
     )
     errors = {"error, Competence": 0.5, "error, Warmth": 0.0}
     recovered = pd.DataFrame({"version": ["ORIGINAL", "EXTENDED"], **errors})
-    first, second = drawing.planted_beside_here(sides, recovered).axes
+    first, second = drawing.ground_truth_beside_here(sides, recovered).axes
     assert (first.get_title(), second.get_title()) == ("EXTENDED", "ORIGINAL")
     competence, warmth = first.lines[:2]
     assert (competence.get_ydata() - competence.get_xdata()).tolist() == [0.5, 0.5]
@@ -135,7 +135,7 @@ def test_ratings_over_choices_and_freely_are_bars_side_by_side():
     shares = pd.DataFrame(
         {
             "model": "own",
-            "way": ["over choices", "over choices", "freely", "freely"],
+            "mode": ["scored", "scored", "free text", "free text"],
             "n": [1200, 1200, 3, 3],
             "rating": [1, 2, 1, 2],
             "share": [0.25, 0.75, 1.0, 0.0],

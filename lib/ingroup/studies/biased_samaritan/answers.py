@@ -66,7 +66,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     texts = responses.text.astype(object).where(has_text, None)
 
     parsed = _parsed(texts, rule)
-    if job.over_choices:
+    if job.is_scored:
         # There is one column per question of a prompt, and here one question.
         scored = numbers(responses, store, job.sampling, reading or job.reading)[0]
         # The text of a scored answer is its greedy number; only its status is needed here.
@@ -177,7 +177,7 @@ def every_reading(
     Parameters
     ----------
     job : Job
-        A job that was asked over choices.
+        A job that was scored.
     rule : {"sound", "released"}
         As in `load`.
     texts : DataFrame, optional
@@ -203,7 +203,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
     Parameters
     ----------
     job : Job
-        A job that was asked over choices.
+        A job that was scored.
     scored : DataFrame
         Its prompts, from `load`.
     texts : DataFrame
@@ -219,7 +219,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
     responses = store.read()
     of_scored = summaries(responses, store, job.sampling)
     # A reply to one question has one option mass, the first of its list.
-    of_scored["mass"] = responses.mass.list[0].astype(float)
+    of_scored["option_mass"] = responses.mass.list[0].astype(float)
 
     prompts = scored[PROMPT].join(of_scored)
     both = texts.merge(prompts, on=PROMPT)
@@ -228,7 +228,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
     row: dict[str, Any] = agreement(
         free=both.rating,
         chosen=both.most_probable,
-        mass=both["mass"],
+        option_mass=both["option_mass"],
         greedy=both.greedy,
         mean=both.expected,
         begun=pd.to_numeric(begun),
@@ -254,7 +254,7 @@ def mean_distribution(jobs: Sequence[Job]) -> pd.DataFrame:
     """
     by_model: dict[str, list[NDArray]] = defaultdict(list)
     for job in jobs:
-        if not job.over_choices:
+        if not job.is_scored:
             continue
 
         responses = stored(job).read(columns=["probabilities"])

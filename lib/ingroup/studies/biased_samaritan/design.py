@@ -185,8 +185,8 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`~.stimuli.load_scenarios` returns it, with ``freely``. This marks the fixed random
-        tenth of the scenarios about which a model asked over choices is asked in free text, too.
+        As :func:`~.stimuli.load_scenarios` returns it, with ``free_text``. This marks the fixed
+        random tenth of the scenarios about which a scored model is asked in free text, too.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     table = stimuli.load_scenarios(parameters["SCENARIOS"])
     numbers = list(table.scenario.unique())
     asked_freely = tenth(numbers)
-    table["freely"] = table.scenario.isin(asked_freely)
+    table["free_text"] = table.scenario.isin(asked_freely)
 
     # A run of an earlier version has no N_SCENARIOS.
     n = parameters.get("N_SCENARIOS")
@@ -260,7 +260,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         One per model, run and category, with the labels ``run`` (from 1) and ``category``. Each has
         a seed of its own. A control is asked once.
 
-        A model asked over choices (the whole numbers of the scale) has one run, as nothing is
+        A scored model (the whole numbers of the scale) has one run, as nothing is
         drawn. It is also asked for free text about a random tenth of the scenarios, always the
         same. These texts are decoded greedily.
 
@@ -270,7 +270,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         As `scenarios`.
     """
     table = scenarios(parameters)
-    few = table[table.freely]
+    few = table[table.free_text]
     file = Path(parameters["SCENARIOS"])
     source = f"{file.stem}-{table.scenario.nunique()}"
     every_question = _Questions(source, _designs(table, parameters))
@@ -283,7 +283,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     of_all_models = []
     for model in models.asked(parameters):
         sampling = sampling_of(parameters, model.name)
-        if model.over_choices:
+        if model.is_scored:
             scored = replace(sampling, choices=numbers)
             greedy = replace(sampling, temperature=0.0)
             of_all_models += _jobs_of_run(1, model, every_question, scored, parameters)

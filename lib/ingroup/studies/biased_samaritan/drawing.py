@@ -245,14 +245,14 @@ def printed_landscape(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def planted_versus_here(table: pd.DataFrame) -> Figure:
-    """Draw recovered beside planted biases and brittleness, with each calibrant's own error.
+def ground_truth_versus_here(table: pd.DataFrame) -> Figure:
+    """Draw recovered beside built-in biases and brittleness, with each calibrant's own error.
 
     Parameters
     ----------
     table : DataFrame
-        ``model``, ``bias`` with ``low`` and ``high``, ``planted_bias``, ``brittleness``,
-        ``planted_brittleness`` and ``model_error``.
+        ``model``, ``bias`` with ``low`` and ``high``, ``ground_truth_bias``, ``brittleness``,
+        ``ground_truth_brittleness`` and ``model_error``.
 
     Returns
     -------
@@ -267,21 +267,21 @@ def planted_versus_here(table: pd.DataFrame) -> Figure:
         label = f"{models.label(model)}: its own error {own_error:.2f} points of bias"
         style = {"color": f"C{number}", "label": label, "markersize": 3}
         bias_ax.errorbar(
-            rows.planted_bias,
+            rows.ground_truth_bias,
             rows.bias,
             yerr=[rows.bias - rows.low, rows.high - rows.bias],
             fmt="o",
             linewidth=0.8,
             **style,
         )
-        brittleness_ax.plot(rows.planted_brittleness, rows.brittleness, "o", **style)
+        brittleness_ax.plot(rows.ground_truth_brittleness, rows.brittleness, "o", **style)
 
     panels = {"bias": bias_ax, "brittleness": brittleness_ax}
     for statistic, ax in panels.items():
-        # On this line the statistic here equals the planted one; it needs a point in view.
+        # On this line the statistic here equals the ground truth; it needs a point in view.
         start, _ = ax.get_xlim()
         ax.axline((start, start), slope=1, color="black", linewidth=0.5)
-        ax.set(xlabel=f"planted {statistic}", ylabel=f"{statistic} here")
+        ax.set(xlabel=f"ground-truth {statistic}", ylabel=f"{statistic} here")
 
     handles, labels = bias_ax.get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside upper center", frameon=False)

@@ -94,7 +94,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
     """
     (block,) = job.design.blocks
     store = stored(job)
-    if job.over_choices:
+    if job.is_scored:
         return _from_scores(job, store, block.shape, reading or job.reading)
 
     setting = stimuli.setting(job.labels["setting"])
@@ -250,7 +250,7 @@ def load_ratings(
     Returns
     -------
     dict of Ratings
-        By block: the scored answers if the block was asked over choices, else the free text.
+        By block: the scored answers if the block was scored, else the free text.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def load_ratings(
     ratings = {}
     for key, jobs_of_block in by_block(jobs).items():
         # Texts are parsed already, and a scored block may have texts of some of its events, too.
-        if jobs_of_block[0].over_choices:
+        if jobs_of_block[0].is_scored:
             ratings[key] = load_rounds(jobs_of_block, rule)
         else:
             ratings[key] = texts[key]
@@ -275,7 +275,7 @@ def load_every_reading(
     Parameters
     ----------
     jobs : sequence of Job
-        The rounds of one block over choices.
+        The rounds of one scored block.
     free : Ratings, optional
         The ratings of its free text, if it was asked for some.
 
@@ -421,7 +421,7 @@ def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, 
     Parameters
     ----------
     scored : Job
-        The block over choices.
+        The scored block.
     free : Job
         The block in free text, whose events are some of the same.
     values : ndarray
@@ -438,7 +438,7 @@ def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, 
         table = summaries(part, store, scored.sampling)
         # A list of masses has one for each lead, here the only one.
         option_mass = part.mass.list[0].astype(float)
-        tables.append(table.assign(mass=option_mass))
+        tables.append(table.assign(option_mass=option_mass))
     every_answer = pd.concat(tables)
 
     scored_events = list(scored.design.blocks[0].factors["event"])
@@ -455,7 +455,7 @@ def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, 
     return agreement(
         values.ravel(),
         answers.most_probable,
-        answers.mass,
+        answers.option_mass,
         answers.greedy,
         answers.expected,
         begun,
@@ -468,7 +468,7 @@ def mean_distribution(job: Job) -> pd.DataFrame:
     Parameters
     ----------
     job : Job
-        A job over choices, with stored answers.
+        A scored job, with stored answers.
 
     Returns
     -------

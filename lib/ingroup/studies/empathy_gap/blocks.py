@@ -194,7 +194,7 @@ def mean_distributions(jobs: Iterable[Job]) -> pd.DataFrame:
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs over choices, with stored answers.
+        Scored jobs, with stored answers.
 
     Returns
     -------

@@ -81,7 +81,7 @@ class _Part(NamedTuple):
     category: str
     source: str  # the events, as an address names them
     design: Design
-    free_design: Design | None  # what a scored model is asked freely as well
+    free_design: Design | None  # what a scored model is asked in free text, too
     settled: bool  # whether all texts of the design are written
 
 
@@ -207,10 +207,10 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     list of Job
         One per model, setting and category, which are its labels.
 
-        With several ``ROUNDS`` a model that answers freely, and is not a control, is asked that
-        many times. The label ``round`` counts from 1, and each round has a seed of its own.
+        With several ``ROUNDS`` a model that answers in free text, and is not a control, is asked
+        that many times. The label ``round`` counts from 1, and each round has a seed of its own.
 
-        A model that is asked over choices (the whole numbers of the scale) is asked freely as well
+        A scored model (on the whole numbers of the scale) is asked in free text, too:
         in the first setting, about a fixed random tenth of the events, at least two.
 
         Where ``REWRITER`` has still to write texts of a setting, its job comes first, and the
@@ -305,7 +305,7 @@ def _parts(
         corpus = parameters["CORPUS"]
         raise InputError(f"the corpus {corpus} lacks the form that SETTINGS show ({forms})")
 
-    few_events = events[events.freely]
+    few_events = events[events.free_text]
     categories = parameters["CATEGORIES"] or stimuli.categories()
     parts = []
     for setting in shown:
@@ -350,7 +350,7 @@ def _jobs_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) ->
         reading=Reading(model.reading, model.ending),
     )
 
-    if model.over_choices:
+    if model.is_scored:
         numbers = tuple(map(str, range(setting.low, setting.high + 1)))
         scored = replace(first_round, sampling=replace(free, choices=numbers))
         if part.free_design is None:

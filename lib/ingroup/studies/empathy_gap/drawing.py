@@ -468,17 +468,17 @@ def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
     return fig
 
 
-def planted_cells(
+def ground_truth_cells(
     cells: pd.DataFrame, recovered: pd.DataFrame, categories: Sequence[str]
 ) -> Figure:
-    """Draw the mean rating of each cell against the planted one, one panel per category.
+    """Draw the mean rating of each cell against the ground truth, one panel per category.
 
     Parameters
     ----------
     cells : DataFrame
-        The cells of one model and setting: ``category``, ``mean`` and ``planted``.
+        The cells of one model and setting: ``category``, ``mean`` and ``ground_truth``.
     recovered : DataFrame
-        From `planted.with_verdicts`.
+        From `ground_truth.with_verdicts`.
     categories : sequence of str
         Their order.
 
@@ -513,7 +513,7 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
     for (kind, is_of_kind), colour in zip(kinds.items(), figures.COLOURS, strict=False):
         points = cells[is_of_kind]
         ax.plot(
-            points.planted,
+            points.ground_truth,
             points["mean"],
             "o",
             label=kind,
@@ -522,14 +522,14 @@ def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
             alpha=0.6,
             color=colour,
         )
-    # On this line the mean here equals the planted one.
-    middle = cells.planted.mean()
+    # On this line the mean here equals the ground truth.
+    middle = cells.ground_truth.mean()
     ax.axline((middle, middle), slope=1, color="black", linewidth=0.5)
     ax.set_title(category)
-    ax.set_xlabel("planted mean rating")
+    ax.set_xlabel("ground-truth mean rating")
 
     lines = [
-        f"planted $\\delta$ {recovered.planted_delta:.2f}, here {recovered.delta:.2f}",
+        f"ground-truth $\\delta$ {recovered.ground_truth_delta:.2f}, here {recovered.delta:.2f}",
         f"the model's own error: {recovered.model_error:+z.2f}",
         f"(of cells: {recovered.cell_error:.2f} points)",
         recovered.verdict,

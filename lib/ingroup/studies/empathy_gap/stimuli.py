@@ -362,8 +362,8 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     -------
     DataFrame
         One row per event with the columns `COLUMNS`, all text, NaN for a form that the corpus does
-        not have. ``freely`` marks the fixed random tenth, at least two, that a model is asked in
-        free text, too, if it is asked over choices. Emotions are sorted by name; an emotion's
+        not have. ``free_text`` marks the fixed random tenth, at least two, that a model is asked in
+        free text, too, if it is scored. Emotions are sorted by name; an emotion's
         events keep the order of the files (by name) and their lines.
 
     Raises
@@ -404,8 +404,8 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 
     # The recordings have free text about these emotions alone, so their events come first.
     is_freely = events.emotion.isin(_tenth(emotions))
-    freely_first = events.assign(freely=is_freely).sort_values(
-        "freely", ascending=False, kind="stable"
+    freely_first = events.assign(free_text=is_freely).sort_values(
+        "free_text", ascending=False, kind="stable"
     )
     return _first_of_each(freely_first, n_events).reset_index(drop=True)
 
@@ -421,9 +421,9 @@ def _first_of_each(events: pd.DataFrame, n_events: int) -> pd.DataFrame:
 
 
 def _with_tenth(events: pd.DataFrame) -> pd.DataFrame:
-    """The events with the column ``freely``, numbered from 0."""
+    """The events with the column ``free_text``, numbered from 0."""
     events = events.reset_index(drop=True)
-    return events.assign(freely=events.index.isin(_tenth(events.index)))
+    return events.assign(free_text=events.index.isin(_tenth(events.index)))
 
 
 def _tenth(levels: Sequence[Any]) -> list[Any]:

@@ -68,8 +68,8 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
           also where a reply ends in the sentence of its verdict.
         - ``identity``, whose item it is, and ``told``, the identity that the prompt states.
         - ``reply``, the text.
-        - ``p_right``, ``p_2``, ``p_3``, ``p_4``, over choices (else NaN). They are the probability
-          of the right answer and of those behind it, the first answer after the last.
+        - ``p_right``, ``p_2``, ``p_3``, ``p_4`` of scored answers (else NaN). They are the
+          probability of the right answer and of those behind it, the first answer after the last.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     verdicts = _verdicts(job, replies, rule)
     # Several verdicts are an answer of a kind: at its limit such a reply is not "cut".
     statuses = final_status(replies, [v.status for v in verdicts], unread=[NO_VERDICT])
-    if job.over_choices:
+    if job.is_scored:
         chances = probabilities(replies, job.sampling.choices)[:, 0]
     else:
         chances = np.full((len(replies), len(stimuli.LETTERS)), np.nan)
@@ -141,7 +141,7 @@ def load_all(jobs: Iterable[Job], rule: Rule = "sound") -> pd.DataFrame:
 def _verdicts(job: Job, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
     """The verdict of each reply; none where the reply was cut in the sentence of its verdict."""
     # A scored verdict is never cut, and the released code does not look at the ending.
-    may_be_cut = rule == "sound" and not job.over_choices
+    may_be_cut = rule == "sound" and not job.is_scored
     verdicts = []
     for text, ending in zip(replies.text, replies.finish_reason, strict=True):
         verdict = parse_verdict(text, rule)

@@ -31,7 +31,7 @@ def mean_probabilities(jobs: Sequence[Job]) -> pd.DataFrame:
     """
     rows = []
     for job in jobs:
-        if not job.over_choices:
+        if not job.is_scored:
             continue
         replies = stored(job).read(columns=["probabilities"])
         # A reply is one verdict, so the second axis has the length 1.
@@ -49,7 +49,7 @@ def free_beside_choices(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFra
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs with stored answers, in free text and over choices.
+        Jobs with stored answers, in free text and scored.
     rule : {"sound", "released"}
         How a verdict is read from a text; see :func:`answers.parse_verdict`.
 
@@ -60,10 +60,10 @@ def free_beside_choices(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFra
         replies without a verdict for each of `REASONS`. A model that was asked in one way only has
         no row.
     """
-    in_text = {job.key: job for job in jobs if not job.over_choices}
+    in_text = {job.key: job for job in jobs if not job.is_scored}
     rows = []
     for job in jobs:
-        if job.over_choices and job.key in in_text:
+        if job.is_scored and job.key in in_text:
             row = {"model": job.model, "plan": job.labels["plan"]}
             row |= _compared(in_text[job.key], job, rule)
             rows.append(row)
@@ -75,11 +75,11 @@ def free_beside_choices(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFra
 
 
 def _compared(in_text: Job, scored: Job, rule: Rule) -> dict[str, Any]:
-    """A row of `free_beside_choices`: a plan's job in free text beside the one over choices."""
+    """A row of `free_beside_choices`: a plan's job in free text beside the scored one."""
     chosen = load(scored, rule)[[*_PROMPT, "letter"]]
     # A reply's mass is a list, of one number here.
     masses = stored(scored).read(columns=["mass"]).mass
-    chosen["mass"] = masses.list.flatten().astype(float)
+    chosen["option_mass"] = masses.list.flatten().astype(float)
 
     written = load(in_text, rule)
     both = written.merge(chosen, on=_PROMPT, suffixes=("", "_chosen"))
@@ -90,7 +90,7 @@ def _compared(in_text: Job, scored: Job, rule: Rule) -> dict[str, Any]:
         letter = verdict.strip("[]") if verdict else None
         first_letters.append(letter)
 
-    row = agreement(both.letter, both.letter_chosen, both["mass"], begun=first_letters)
+    row = agreement(both.letter, both.letter_chosen, both["option_mass"], begun=first_letters)
     for reason in REASONS:
         has_reason = both.status == reason
         row[reason] = int(has_reason.sum())

@@ -246,7 +246,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         One job per model and plan; the plan is its label. Plans are "Raw", "ID", "COT" and, with
         ``MISMATCH``, "COT mismatch" and "ID mismatch", where the prompt names another identity.
         Over choices the four verdicts are asked for as the prompt wants them written. The prompts
-        of a fixed random tenth of the items are then asked freely as well.
+        of a fixed random tenth of the items are then asked in free text, too.
     """
     items = stimuli.load_questions(parameters["QUESTIONS"])
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
@@ -259,7 +259,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     for model in models.asked(parameters):
         free = free_sampling(parameters, model.name)
         batches = [(source, plans, free)]
-        if model.over_choices:
+        if model.is_scored:
             scored = replace(free, choices=VERDICTS)
             batches = [(source, plans, scored), (f"{source}-tenth", few_plans, free)]
 

@@ -300,13 +300,13 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
     return fig
 
 
-def planted_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """Draw the accuracy of calibrants here against the planted one.
+def ground_truth_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    """Draw the accuracy of calibrants here against the ground truth.
 
     Parameters
     ----------
     recovered : DataFrame
-        ``model``, ``prompt``, ``accuracy_planted`` and ``accuracy``, in percent.
+        ``model``, ``prompt``, ``accuracy_ground_truth`` and ``accuracy``, in percent.
     colours : mapping
         The colour of each prompt.
 
@@ -319,7 +319,7 @@ def planted_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> 
     for ax, rows in axes:
         sns.scatterplot(
             rows,
-            x="accuracy_planted",
+            x="accuracy_ground_truth",
             y="accuracy",
             hue="prompt",
             style="prompt",
@@ -330,6 +330,6 @@ def planted_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> 
         )
 
         ax.axline((0, 0), slope=1, color="black", linewidth=0.5)
-        ax.set(xlabel="planted accuracy (%)", ylabel="accuracy here (%)")
+        ax.set(xlabel="ground-truth accuracy (%)", ylabel="accuracy here (%)")
         ax.set(xlim=(-3, 103), ylim=(-3, 103), aspect="equal")
     return fig

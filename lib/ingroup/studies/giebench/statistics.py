@@ -387,7 +387,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     answers : DataFrame
-        Answers over choices, with the columns `CHANCES`.
+        Scored answers, with the columns `CHANCES`.
 
     Returns
     -------

@@ -54,7 +54,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     texts = table.text.astype(object).mask(is_filtered, "")
 
     ablation = job.labels["ablation"]
-    if job.over_choices:
+    if job.is_scored:
         scores = numbers(table, store, job.sampling, reading or job.reading)
         parsed = _read_scores(scores.to_numpy(), inquiries, ablation)
     else:
@@ -100,7 +100,7 @@ def load_jobs(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `load`; ``asked``, "over choices" or "freely"; ``is_rated``, whether the
+        The columns of `load`; ``mode``, "scored" or "free text"; ``is_rated``, whether the
         study takes its ratings from the reply (:func:`ingroup.inference.rated`); and the
         ``construct`` of the prompt.
     """
@@ -111,7 +111,7 @@ def load_jobs(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
 
         constructs = stimuli.constructs(job.labels["version"])
         table = replies.assign(
-            asked=job.way,
+            mode=job.mode,
             is_rated=job in rated_jobs,
             construct=replies.prompt.map(constructs),
         )
@@ -189,7 +189,7 @@ def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def rating_probabilities(job: Job) -> pd.DataFrame:
-    """Return how probable each admissible rating of each word is, for a job over choices.
+    """Return how probable each admissible rating of each word is, for a scored job.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     DataFrame
         One row per word that is asked for. Index ``group``, ``prompt`` (without version), ``word``;
         a column for each number of the scale, which sum to 1; ``chosen``, the most probable of
-        them; and ``mass``, the probability that the unconstrained model gives to first tokens of
-        admissible answers. NaN where the call failed.
+        them; and ``option_mass``, the probability that the unconstrained model gives to first
+        tokens of admissible answers. NaN where the call failed.
     """
     (block,) = job.design.blocks
     index = []
@@ -229,7 +229,7 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     most_probable = wide.fillna(0).idxmax(axis=1)
     return wide.assign(
         chosen=most_probable.where(answered),
-        mass=numbers_of(table.mass, n_words).ravel(),
+        option_mass=numbers_of(table.mass, n_words).ravel(),
     )
 
 

@@ -26,16 +26,16 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
     -------
     DataFrame
         One row per rated word: `JOB`, `WORD`, a column for each number of the scale, ``chosen``
-        and ``mass``, as `answers.rating_probabilities` has them.
+        and ``option_mass``, as `answers.rating_probabilities` has them.
     """
     tables = []
     for job in jobs:
-        if job.over_choices:
+        if job.is_scored:
             table = rating_probabilities(job).reset_index()
             table = table.assign(model=job.model, **job.labels)
             tables.append(table)
     if not tables:
-        return pd.DataFrame(columns=[*JOB, *WORD, "chosen", "mass"])
+        return pd.DataFrame(columns=[*JOB, *WORD, "chosen", "option_mass"])
     return pd.concat(tables)
 
 
@@ -45,7 +45,7 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     replies : DataFrame
-        Replies, as `answers.load` returns them, with ``asked``.
+        Replies, as `answers.load` returns them, with ``mode``.
     chosen : DataFrame
         From `most_probable`; other models have no scored answers.
 
@@ -55,7 +55,7 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
         These replies with their ``construct``, and with the numbers of ``keywords asked`` and
         ``keywords given``.
     """
-    is_free = replies.asked == "freely"
+    is_free = replies.mode == "free text"
     is_first = replies["round"] == 1
     is_scored = replies.model.isin(chosen.model)
     once = replies[is_free & is_first & is_scored]
@@ -119,7 +119,7 @@ def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFra
     keys = []
     rows = []
     for key, words in both.groupby(CONSTRUCT, sort=False):
-        row = agreement(words.free, words.chosen, words.mass)
+        row = agreement(words.free, words.chosen, words.option_mass)
         row |= counts.loc[key].to_dict()
         keys.append(key)
         rows.append(row)
@@ -139,10 +139,10 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``model``, ``way``, ``n``, ``rating`` and ``share``. The share of "over choices" is the mean
-        probability of the number, over n words; that of "freely" is over n ratings.
+        ``model``, ``mode``, ``n``, ``rating`` and ``share``. The share of "scored" is the mean
+        probability of the number, over n words; that of "free text" is over n ratings.
     """
-    columns = ["model", "way", "n", "rating", "share"]
+    columns = ["model", "mode", "n", "rating", "share"]
     # The columns of the scale have numbers as names.
     numbers = sorted(column for column in both if isinstance(column, float))
     tables = []
@@ -150,7 +150,7 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
         scored = pd.DataFrame({"rating": numbers})
         mean_probabilities = words[numbers].mean()
         scored["share"] = mean_probabilities.to_numpy()
-        tables.append(scored.assign(model=model, way="over choices", n=len(words)))
+        tables.append(scored.assign(model=model, mode="scored", n=len(words)))
 
         # 3.5 is not a number of the scale, nor is 85, which the released rule lets pass.
         is_rating = words.free.isin(numbers)
@@ -160,7 +160,7 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
         free = pd.DataFrame({"rating": numbers})
         shares = counts / max(n_ratings, 1)
         free["share"] = shares.to_numpy()
-        tables.append(free.assign(model=model, way="freely", n=n_ratings))
+        tables.append(free.assign(model=model, mode="free text", n=n_ratings))
 
     if not tables:
         return pd.DataFrame(columns=columns)

@@ -136,7 +136,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     -------
     list of Job
         The labels of a job are its version ("EXTENDED", "ORIGINAL"), ablation and round. Each
-        round has a seed of its own. Ratings over choices have one round, and one job for all
+        round has a seed of its own. Scored ratings have one round, and one job for all
         prompts that rate the same words.
     """
     groups = parameters["GROUPS"]
@@ -157,11 +157,11 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         sampling = _sampling(parameters, model.name)
         for number, section in enumerate(sections):
             # Where ABLATION_ROUNDS is 0, the ablations have no rounds.
-            if model.over_choices and section.rounds:
+            if model.is_scored and section.rounds:
                 every_job += _scored_jobs(section, parameters, sampling, make_job)
             # Sections have seeds of their own.
             seeded = replace(sampling, seed=parameters["SEED"] + number)
-            # Models asked over choices are asked for free text too: keywords can only be written.
+            # Models scored are asked for free text too: keywords can only be written.
             every_job += _text_jobs(section, parameters, seeded, make_job)
     return every_job
 
@@ -224,7 +224,7 @@ def _scored_jobs(
     sampling: Sampling,
     make_job: Callable[..., Job],
 ) -> list[Job]:
-    """The jobs over choices of a section, one for all prompts in a row with the same words."""
+    """The scored jobs of a section, one for all prompts in a row with the same words."""
     section_name = _part_name(section, parameters)
     jobs = []
     for words, group in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
@@ -243,7 +243,7 @@ def _scored_jobs(
         job = make_job(
             part=f"{section_name}-{prompt_name}",
             design=design,
-            sampling=over_choices(words, sampling),
+            sampling=scored_sampling(words, sampling),
             labels=section.labels | {"round": 1},
         )
         jobs.append(job)
@@ -279,7 +279,7 @@ def _text_jobs(
     return jobs
 
 
-def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
+def scored_sampling(words: Sequence[str], free: Sampling) -> Sampling:
     """Score each word's rating in turn, as the lines of a list, given those before it.
 
     The prompts ask for keywords and reasons first, the paper's chain of thought. These answers
@@ -323,18 +323,18 @@ def overview(asked: Sequence[Job]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index ``model``, ``asked`` (over choices or freely), ``version`` and ``ablation``; the
+        Index ``model``, ``mode`` (scored or free text), ``version`` and ``ablation``; the
         number of ``rounds``, and of ``prompts`` in all rounds together.
     """
     rows = []
     for job in asked:
         row = {
             "model": job.model,
-            "asked": job.way,
+            "mode": job.mode,
             **job.labels,
             "prompts": len(job.design),
         }
         rows.append(row)
 
-    by_part = pd.DataFrame(rows).groupby(["model", "asked", "version", "ablation"], sort=False)
+    by_part = pd.DataFrame(rows).groupby(["model", "mode", "version", "ablation"], sort=False)
     return by_part.agg(rounds=("round", "nunique"), prompts=("prompts", "sum"))

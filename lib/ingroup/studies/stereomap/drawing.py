@@ -374,15 +374,15 @@ def refusals(rates: pd.DataFrame) -> Figure:
     return fig
 
 
-def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
-    """Draw the position of each group here against the planted one, one panel per version.
+def ground_truth_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
+    """Draw the position of each group here against the ground truth, one panel per version.
 
     Parameters
     ----------
     sides : DataFrame
-        ``version`` and the columns of `planted.sides`, of one model.
+        ``version`` and the columns of `ground_truth.sides`, of one model.
     recovered : DataFrame
-        ``version`` and the columns of `planted.recovery`, of this model.
+        ``version`` and the columns of `ground_truth.recovery`, of this model.
 
     Returns
     -------
@@ -402,15 +402,15 @@ def planted_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
     for ax, (version, rows) in zip(axes, by_version, strict=True):
         errors = []
         for axis, colour, marker in zip(AXES, figures.COLOURS, "o^", strict=False):
-            planted = rows[f"{axis} planted"]
+            ground_truth = rows[f"{axis} ground truth"]
             here = rows[f"{axis} here"]
-            ax.plot(planted, here, marker, markersize=2.5, color=colour, label=axis)
+            ax.plot(ground_truth, here, marker, markersize=2.5, color=colour, label=axis)
             error = recovered_by_version.loc[version, f"error, {axis}"]
             errors.append(f"{axis} {error:.2f}")
 
-        # On the diagonal the position here is the planted one.
+        # On the diagonal the position here is the ground truth.
         ax.axline((3, 3), slope=1, color="black", linewidth=0.5)
-        ax.set(xlabel="planted mean rating", title=version)
+        ax.set(xlabel="ground-truth mean rating", title=version)
         text = f"the model's error in points:\n{', '.join(errors)}"
         ax.text(0.98, 0.02, text, ha="right", fontsize=figures.points(6), transform=ax.transAxes)
 
@@ -494,19 +494,19 @@ def rating_distribution(shares: pd.DataFrame) -> Figure:
     Figure
         One panel per model, two columns wide.
     """
-    ways = shares.way.map({"over choices": "scored", "freely": "free text"})
-    way_with_n = ways + " (" + shares.n.map("{:,}".format) + ")"
-    counted = shares.assign(way_with_n=way_with_n)
+    modes = shares["mode"]
+    mode_with_n = modes + " (" + shares.n.map("{:,}".format) + ")"
+    counted = shares.assign(mode_with_n=mode_with_n)
 
     fig, axes = figures.facets(counted, 1.9, columns=2, sharey=True)
     for ax, rows in axes:
-        n_ways = rows.way_with_n.nunique()
+        n_modes = rows.mode_with_n.nunique()
         sns.barplot(
             rows,
             x="rating",
             y="share",
-            hue="way_with_n",
-            palette=figures.COLOURS[:n_ways],
+            hue="mode_with_n",
+            palette=figures.COLOURS[:n_modes],
             saturation=1,
             ax=ax,
         )

@@ -1,4 +1,4 @@
-"""What is planted in the empathy gap, and that it comes back on narratives the model never saw."""
+"""The ground truth in the empathy gap, and that it comes back on narratives the model never saw."""
 
 from dataclasses import replace
 
@@ -13,13 +13,13 @@ from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.planted import (
-    Planted,
+from ingroup.studies.empathy_gap.ground_truth import (
+    GroundTruth,
     counted_in_stores,
     recovery,
     with_verdicts,
 )
-from ingroup.studies.empathy_gap.planted import cells as planted_cells
+from ingroup.studies.empathy_gap.ground_truth import cells as ground_truth_cells
 from toy import Toy
 
 NAN = np.nan
@@ -30,8 +30,8 @@ STEPS = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
 
 @pytest.fixture(scope="module")
-def planted():
-    return {name: Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
+def ground_truth():
+    return {name: GroundTruth(paths.MODELS / name / "ground_truth.yaml") for name in calibrants()}
 
 
 @pytest.mark.parametrize(
@@ -50,24 +50,24 @@ def planted():
         ((DEFAULT, "Religion", "a person", "a person", "joy", "a bit"), 66 - 5),
     ],
 )
-def test_a_planted_value_by_hand(planted, about, expected):
-    assert planted["calibrant"].value(*about) == pytest.approx(expected)
+def test_a_ground_truth_value_by_hand(ground_truth, about, expected):
+    assert ground_truth["calibrant"].value(*about) == pytest.approx(expected)
 
 
-def test_a_refusal_needs_the_word_and_the_experiencer(planted):
-    refuses = planted["calibrant"].refuses
+def test_a_refusal_needs_the_word_and_the_experiencer(ground_truth):
+    refuses = ground_truth["calibrant"].refuses
 
     assert refuses("a Muslim", "The POLICE came")
     assert not refuses("a Hindu", "The police came")
     assert not refuses("a Muslim", "policemen came")
     assert words("It's VERY-very 3 bits") == ["it", "s", "very", "very", "bits"]
-    assert not planted["calibrant-null"].refuses("a Muslim", "The police came")
+    assert not ground_truth["calibrant-null"].refuses("a Muslim", "The police came")
 
 
 @pytest.mark.parametrize(("setting", "highest"), [(DEFAULT, 100), ("P0,S1,T0", 10)])
 @pytest.mark.parametrize("cell", [(1, 2, 0), (0, 0, 5), (3, 3, 11)])
-def test_planted_ratings_are_values_rounded_to_the_scale(planted, setting, highest, cell):
-    calibrant = planted["calibrant"]
+def test_ground_truth_ratings_are_values_rounded_to_the_scale(ground_truth, setting, highest, cell):
+    calibrant = ground_truth["calibrant"]
     events = stimuli.load_events("sample", 12)
     (block,) = trials(events, [setting], ["Religion"]).blocks
     number = int(np.ravel_multi_index(cell, block.shape))
@@ -83,8 +83,8 @@ def test_planted_ratings_are_values_rounded_to_the_scale(planted, setting, highe
         assert rating == round(value * highest / 100)
 
 
-def test_every_identity_has_its_effects_and_no_other_name_does(planted):
-    table = planted["calibrant"].table
+def test_every_identity_has_its_effects_and_no_other_name_does(ground_truth):
+    table = ground_truth["calibrant"].table
 
     for side in ("perceiver", "experiencer"):
         assert set(table[side]) == set(stimuli.categories())
@@ -96,9 +96,9 @@ def test_every_identity_has_its_effects_and_no_other_name_does(planted):
     assert set(table["same_group"]["setting"]) == set(stimuli.prompts()["settings"])
 
 
-def test_the_control_has_the_same_emotions_and_words_and_nothing_else(planted):
-    calibrant = planted["calibrant"].table
-    null = planted["calibrant-null"].table
+def test_the_control_has_the_same_emotions_and_words_and_nothing_else(ground_truth):
+    calibrant = ground_truth["calibrant"].table
+    null = ground_truth["calibrant-null"].table
 
     assert null["emotion"] == calibrant["emotion"]
     assert null["words"] == calibrant["words"]
@@ -137,15 +137,15 @@ def answered(engine, category):
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
-def test_what_was_planted_comes_back(engines, planted, category):
+def test_what_was_ground_truth_comes_back(engines, ground_truth, category):
     block, ratings, same = answered(engines["calibrant"], category)
-    planted_ratings = planted["calibrant"].ratings(block)
+    ground_truth_ratings = ground_truth["calibrant"].ratings(block)
     delta = statistics.empathy_gap(statistics.gap_matrix(ratings.values), same)
 
-    row = recovery(planted_ratings, ratings, same, "listwise")
+    row = recovery(ground_truth_ratings, ratings, same, "listwise")
 
     assert row["correlation_of_cells"] >= 0.97
-    assert abs(row["planted_delta"] - delta) <= 0.15
+    assert abs(row["ground_truth_delta"] - delta) <= 0.15
     assert row["invalid_percent"] < 0.5
 
 
@@ -161,23 +161,23 @@ def test_the_control_shows_no_gap(engines, category):
 def test_recovery_by_hand():
     """Nine cells of 10 to 90 points with no gap; 2 points more here; one of two refusals."""
     same = np.eye(2, dtype=bool)
-    planted_ratings = np.repeat(np.arange(10.0, 100, 10), 4).reshape(3, 3, 4)
-    values = planted_ratings + 2
-    planted_ratings[2, 2, :2] = np.nan
+    ground_truth_ratings = np.repeat(np.arange(10.0, 100, 10), 4).reshape(3, 3, 4)
+    values = ground_truth_ratings + 2
+    ground_truth_ratings[2, 2, :2] = np.nan
     status = np.zeros(values.shape, dtype=int)
     values[2, 2, 0] = np.nan
     status[2, 2, 0] = answers.STATUSES.index("refused")
     values[0, 0, 3] = np.nan
     status[0, 0, 3] = answers.STATUSES.index("unparsable")
 
-    row = recovery(planted_ratings, answers.Ratings(values, status), same, "pairwise")
+    row = recovery(ground_truth_ratings, answers.Ratings(values, status), same, "pairwise")
 
     assert row == {
-        "planted_delta": pytest.approx(0),
+        "ground_truth_delta": pytest.approx(0),
         "correlation_of_cells": pytest.approx(1),
         "cell_error": 2,
         "invalid_percent": pytest.approx(100 / 36),
-        "refusals_planted": 2,
+        "refusals_ground_truth": 2,
         "refusals": 1,
         "refusals_both": 1,
     }
@@ -191,19 +191,19 @@ def test_recovery_of_ratings_that_are_all_alike():
     row = recovery(flat, ratings, same, "listwise")
 
     assert np.isnan(row["correlation_of_cells"])
-    assert row["planted_delta"] == 0
+    assert row["ground_truth_delta"] == 0
     assert row["cell_error"] == 0
 
 
 def test_a_verdict_is_of_the_pipeline_and_one_of_the_model():
     recovered = pd.DataFrame(
         [
-            (False, 0.5, 0.3, 0.7, 0.6, 0.5),  # as planted, and counted anew alike
+            (False, 0.5, 0.3, 0.7, 0.6, 0.5),  # in the interval, and counted anew alike
             (False, 0.5, 0.3, 0.7, 0.8, 0.4),
             (False, 0.5, 0.3, 0.7, 0.6, NAN),  # scored: there is no text to count
             (True, NAN, NAN, NAN, 0.0, NAN),
         ],
-        columns=["flat", "delta", "low", "high", "planted_delta", "counted_anew"],
+        columns=["flat", "delta", "low", "high", "ground_truth_delta", "counted_anew"],
     )
 
     table = with_verdicts(recovered)
@@ -211,15 +211,20 @@ def test_a_verdict_is_of_the_pipeline_and_one_of_the_model():
     assert table.pipeline.tolist() == [
         "exact",
         "differs",
-        "not counted: asked over choices",
+        "not counted: scored",
         "exact",
     ]
-    assert table.verdict.tolist() == ["as planted", "not as planted", "as planted", "as planted"]
+    assert table.verdict.tolist() == [
+        "covers the ground truth",
+        "misses the ground truth",
+        "covers the ground truth",
+        "covers the ground truth",
+    ]
     assert table.model_error.tolist() == pytest.approx([-0.1, -0.3, -0.1, 0])
 
 
-def test_a_planted_cell_stands_beside_the_cell_here_unless_no_difference_is_planted():
-    """Cells of 0 to 8 points are planted in one block, and 5 points everywhere in another."""
+def test_a_ground_truth_cell_stands_beside_the_cell_here_unless_no_difference_is_ground_truth():
+    """Cells of 0 to 8 points are built in in one block, and 5 points everywhere in another."""
     names = ["a person", "x", "y"]
     index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
     here = pd.DataFrame({"mean": np.arange(9.0) + 1}, index).reset_index()
@@ -230,11 +235,11 @@ def test_a_planted_cell_stands_beside_the_cell_here_unless_no_difference_is_plan
     )
     counted = np.arange(9.0).reshape(3, 3, 1)
 
-    pairs = planted_cells({one: counted, flat: np.full((3, 3, 1), 5.0)}, matrix, "listwise")
-    none = planted_cells({flat: np.full((3, 3, 1), 5.0)}, matrix, "listwise")
+    pairs = ground_truth_cells({one: counted, flat: np.full((3, 3, 1), 5.0)}, matrix, "listwise")
+    none = ground_truth_cells({flat: np.full((3, 3, 1), 5.0)}, matrix, "listwise")
 
     assert set(pairs.category) == {"Religion"}
-    assert (pairs["mean"] - pairs.planted).tolist() == [1] * 9
+    assert (pairs["mean"] - pairs.ground_truth).tolist() == [1] * 9
     assert pairs.perceiver.tolist() == np.repeat(names, 3).tolist()
     assert none.empty
     assert none.columns.tolist() == pairs.columns.tolist()

@@ -1,4 +1,4 @@
-"""The fourth study as a lens: by hand, and the options of a path against SciPy."""
+"""Group profiles of the fourth study: by hand, and the options of a path against SciPy."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from scipy import stats
 
 from ingroup import published
 from ingroup.inference.reading import FREE
-from ingroup.studies.stereomap import clustering, lens, stimuli
+from ingroup.studies.stereomap import clustering, group_profile, stimuli
 from ingroup.studies.stereomap import statistics as content_model
 
 
@@ -23,7 +23,7 @@ def test_position_by_hand():
     ]
     scores = pd.DataFrame(rows, columns=["group", "round", "Warmth"])
 
-    table = lens.position(scores, "Warmth", {"Women": "W", "Men": "M", "Elves": "E"})
+    table = group_profile.position(scores, "Warmth", {"Women": "W", "Men": "M", "Elves": "E"})
 
     assert list(table) == ["W", "M"]
     assert table.W.tolist() == [0, 4]
@@ -54,9 +54,9 @@ def some_scores(rounds=4):
 @pytest.mark.parametrize("rounds", ["same", "other"])
 def test_warmer_than_competent_over_groups(rounds):
     scores = some_scores()
-    rated, labels = lens.clustered(scores, rounds, 1, 5, n_clusters=3)
+    rated, labels = group_profile.clustered(scores, rounds, 1, 5, n_clusters=3)
 
-    effects = lens.claims((rated, labels), lens.OVER_GROUPS, ["A", "B", "C", "D"])
+    effects = group_profile.claims((rated, labels), group_profile.OVER_GROUPS, ["A", "B", "C", "D"])
 
     tested = scores
     if rounds == "other":
@@ -82,14 +82,16 @@ def test_warmer_than_competent_over_groups(rounds):
 
 def test_warmer_than_competent_with_exchanged_axes():
     """The p of the whole family, from the same draws; a cluster of five groups reaches little."""
-    rated, labels = lens.clustered(some_scores(), "same", 0, 5, n_clusters=3)
+    rated, labels = group_profile.clustered(some_scores(), "same", 0, 5, n_clusters=3)
     means = content_model.group_means(rated)
     placed = means.dropna().sort_index()
-    null = clustering.exchange_null(placed, 3, np.random.default_rng(4), lens.DRAWS)
+    null = clustering.exchange_null(placed, 3, np.random.default_rng(4), group_profile.DRAWS)
     table = clustering.axis_tests(means, labels, null=null)
 
-    exchanged = lens.claims((rated, labels), lens.EXCHANGED, ["A", "B"], n_clusters=3, seed=4)
-    paired = lens.claims((rated, labels), lens.OVER_GROUPS, ["A", "B"])
+    exchanged = group_profile.claims(
+        (rated, labels), group_profile.EXCHANGED, ["A", "B"], n_clusters=3, seed=4
+    )
+    paired = group_profile.claims((rated, labels), group_profile.OVER_GROUPS, ["A", "B"])
 
     for name in ("A", "B"):
         effect = exchanged[name]
@@ -103,12 +105,12 @@ def test_warmer_than_competent_with_exchanged_axes():
 
 def test_warmer_than_competent_over_rounds():
     scores = some_scores()
-    clustered = lens.clustered(scores, "same", 0, 5, n_clusters=3)
+    clustered = group_profile.clustered(scores, "same", 0, 5, n_clusters=3)
     members = scores[scores.group.str.startswith("A")]
     by_round = members.groupby("round")[["Warmth", "Competence"]].mean()
     test = stats.ttest_rel(by_round.Warmth, by_round.Competence)
 
-    effects = lens.claims(clustered, lens.OVER_ROUNDS, ["A"])
+    effects = group_profile.claims(clustered, group_profile.OVER_ROUNDS, ["A"])
 
     assert effects["A"].p == pytest.approx(test.pvalue)
 
@@ -127,11 +129,11 @@ def test_claims_name_their_prompts_and_a_single_round(n_rounds, names, monkeypat
     ratings = pd.DataFrame(rng.uniform(1, 5, (8, len(words))), columns=words)
     ratings.insert(0, "group", [*anchors, "Men", "Women", "Nerds"])
     of_rounds = pd.concat([ratings.assign(round=turn) for turn in range(n_rounds)])
-    monkeypatch.setattr(lens, "_ratings", lambda *_: of_rounds)
-    monkeypatch.setattr(lens, "_jobs", lambda *_: [])
-    monkeypatch.setattr(lens, "ways_to_read", lambda jobs: {"free": FREE})
+    monkeypatch.setattr(group_profile, "_ratings", lambda *_: of_rounds)
+    monkeypatch.setattr(group_profile, "_jobs", lambda *_: [])
+    monkeypatch.setattr(group_profile, "ways_to_read", lambda jobs: {"free": FREE})
 
-    table = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1, "SEED": 0})
+    table = group_profile.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1, "SEED": 0})
 
     assert len(anchors) == 5
     assert set(table["rounds"]) == names
@@ -144,9 +146,9 @@ def test_effects_are_the_scores_of_groups_and_their_difference(monkeypatch):
     for word, family in zip(words.word, words.family, strict=True):
         ratings[word] = [4.0, 2.0] if family == "Warmth" else [1.0, 5.0]
     table = pd.DataFrame(ratings)
-    monkeypatch.setattr(lens, "_ratings", lambda *_: table)
+    monkeypatch.setattr(group_profile, "_ratings", lambda *_: table)
 
-    effects = lens.effects({"INCOMPLETE": "drop"}, "")
+    effects = group_profile.effects({"INCOMPLETE": "drop"}, "")
 
     assert effects.loc["Men"].to_dict() == {
         "Competence": 1,
@@ -157,10 +159,10 @@ def test_effects_are_the_scores_of_groups_and_their_difference(monkeypatch):
 
 
 def test_one_round_has_no_halves():
-    one_round = lens.clustered(some_scores(rounds=1), "other", 0, 1, 5)
+    one_round = group_profile.clustered(some_scores(rounds=1), "other", 0, 1, 5)
     reason = "no group has 2 rounds with both axes, expected at least one to halve"
 
-    effects = lens.claims(one_round, lens.OVER_GROUPS, ["A", "B"])
+    effects = group_profile.claims(one_round, group_profile.OVER_GROUPS, ["A", "B"])
 
     assert effects["A"].reason == reason
     assert effects["B"].reason == reason
@@ -168,16 +170,16 @@ def test_one_round_has_no_halves():
 
 def test_groups_of_one_position_have_no_clusters():
     flat = some_scores(rounds=1).assign(Warmth=3.0, Competence=3.0)
-    clustered = lens.clustered(flat, "same", 0, 1, 5)
+    clustered = group_profile.clustered(flat, "same", 0, 1, 5)
 
-    effects = lens.claims(clustered, lens.OVER_GROUPS, ["A"])
+    effects = group_profile.claims(clustered, group_profile.OVER_GROUPS, ["A"])
 
     assert "distinct positions" in effects["A"].reason
 
 
 def test_one_round_is_no_sample_of_rounds():
-    one_round = lens.clustered(some_scores(rounds=1), "same", 0, 5, 3)
+    one_round = group_profile.clustered(some_scores(rounds=1), "same", 0, 5, 3)
 
-    effects = lens.claims(one_round, lens.OVER_ROUNDS, ["A"])
+    effects = group_profile.claims(one_round, group_profile.OVER_ROUNDS, ["A"])
 
     assert effects["A"].reason == "the cluster of A has one of the rounds, expected at least 2"

@@ -1,4 +1,4 @@
-"""The fourth study as a lens: how warm and able groups are, and which clusters on which paths."""
+"""Group profiles, fourth study: how warm and able groups are, and clusters on every path."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -19,7 +19,7 @@ from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import clustering, design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
-from ingroup.studies.stereomap.planted import Planted
+from ingroup.studies.stereomap.ground_truth import GroundTruth
 from ingroup.studies.stereomap.statistics import AXES
 from ingroup.synthesis import Tested, View, ways_to_read
 
@@ -30,7 +30,7 @@ OVER_ROUNDS = "paired t over rounds"
 DRAWS = 499  # exchanged maps of a path
 
 
-def portrait(
+def views(
     parameters: Mapping[str, Any],
     model: str,
     groups: Mapping[str, str],
@@ -47,7 +47,7 @@ def portrait(
     groups : mapping
         The shared group of each group of this study.
     file : Path, optional
-        A ``planted.yaml``, whose mean ratings stand in one round in place of the model's.
+        A ``ground_truth.yaml``, whose mean ratings stand in one round in place of the model's.
 
     Returns
     -------
@@ -57,10 +57,12 @@ def portrait(
     words = published.load("stereomap", 4)
     ratings = _ratings(parameters, model)
     if file:
-        planted = Planted(file)
+        ground_truth = GroundTruth(file)
         ratings = ratings.loc[ratings["round"] == 1, ["group", "round"]]
         for word in words.word:
-            ratings[word] = [planted.rating(group, design.FIRST, word) for group in ratings.group]
+            ratings[word] = [
+                ground_truth.rating(group, design.FIRST, word) for group in ratings.group
+            ]
     scores = statistics.round_scores(ratings, words, parameters["INCOMPLETE"])
 
     views = []

@@ -1,4 +1,4 @@
-"""The calibrant in StereoMap: what is planted, and that the map comes back."""
+"""The calibrant in StereoMap: the ground truth, and that the map comes back."""
 
 import re
 
@@ -22,39 +22,39 @@ from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.stereomap import clustering, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST, trials
-from ingroup.studies.stereomap.keyword_lists import parse_keywords
-from ingroup.studies.stereomap.planted import (
-    Planted,
+from ingroup.studies.stereomap.ground_truth import (
+    GroundTruth,
     compare,
-    planted_map,
+    ground_truth_map,
     recovery,
     sides,
     verdicts,
 )
+from ingroup.studies.stereomap.keyword_lists import parse_keywords
 from ingroup.studies.stereomap.rating_lists import parse_ratings
 from ingroup.studies.stereomap.statistics import AXES
 from ingroup.tables import InputError
 
 
 @pytest.fixture(scope="module")
-def planted():
+def ground_truth():
     replies = {}
     for name in calibrants():
-        replies[name] = stereomap_examples.Replies(paths.MODELS / name / "planted.yaml")
+        replies[name] = stereomap_examples.Replies(paths.MODELS / name / "ground_truth.yaml")
     return replies
 
 
 @pytest.fixture
-def calibrant(planted):
-    return planted["calibrant"]
+def calibrant(ground_truth):
+    return ground_truth["calibrant"]
 
 
 @pytest.fixture
-def null(planted):
-    return planted["calibrant-null"]
+def null(ground_truth):
+    return ground_truth["calibrant-null"]
 
 
-def test_a_planted_position_by_hand(calibrant):
+def test_a_ground_truth_position_by_hand(calibrant):
     assert calibrant.position("Nurses") == (4, 4.2, 4.08)
 
 
@@ -69,7 +69,7 @@ def test_a_planted_position_by_hand(calibrant):
         ("ORIGINAL/Power", "Rating", 2.8 - 0.6 * 1.2 + 0.1 * 1.08),
     ],
 )
-def test_a_planted_rating_by_hand(calibrant, prompt, word, expected):
+def test_a_ground_truth_rating_by_hand(calibrant, prompt, word, expected):
     """Nurses: warmth 4.2, competence 4.08. Friendly 3.1 + 1.2, envy 2.8 - 0.5 1.2 + 0.7 1.08."""
     assert calibrant.rating("Nurses", prompt, word) == pytest.approx(expected)
 
@@ -102,17 +102,17 @@ def test_two_names_of_a_group_have_one_position(calibrant):
 
 
 def test_groups_lie_where_the_paper_s_tables_have_them(calibrant):
-    """Fiske et al.'s five clusters of Table 2 are five planted clusters, one for one."""
+    """Fiske et al.'s five clusters of Table 2 are five ground-truth clusters, one for one."""
     table = published.load("stereomap", 2)
     fiske = table[table.source.str.startswith("Fiske")]
     positions = [calibrant.position(group) for group in fiske.group]
-    fiske = fiske.assign(planted=[position.cluster for position in positions])
+    fiske = fiske.assign(ground_truth=[position.cluster for position in positions])
 
-    clusters_of_cluster = fiske.groupby("cluster_order").planted.nunique()
+    clusters_of_cluster = fiske.groupby("cluster_order").ground_truth.nunique()
     assert (clusters_of_cluster == 1).all()
-    assert fiske.planted.nunique() == 5
+    assert fiske.ground_truth.nunique() == 5
 
-    means = fiske.groupby("planted")[["competence", "warmth"]].mean()
+    means = fiske.groupby("ground_truth")[["competence", "warmth"]].mean()
     centres = pd.DataFrame(positions).groupby("cluster").first()
     assert means.competence.corr(centres.competence) > 0.9
     assert means.warmth.corr(centres.warmth) > 0.8
@@ -138,7 +138,7 @@ def test_only_the_calibrant_refuses(calibrant, null):
         assert 0 <= calibrant.refusal(group) < 1
 
 
-def test_replies_average_to_what_is_planted(calibrant):
+def test_replies_average_to_what_is_ground_truth(calibrant):
     """Mean of 1,000 replies, parsed: each word within four standard errors, refusals too."""
     rng = np.random.default_rng(0)
     n = 1000
@@ -170,7 +170,7 @@ def test_replies_average_to_what_is_planted(calibrant):
     assert abs(n_refused / n - 0.2) < 4 * standard_error
 
 
-def test_lists_are_drawn_as_often_as_planted(calibrant):
+def test_lists_are_drawn_as_often_as_ground_truth(calibrant):
     """Jews, the 12th of cluster 2 of five lists: the 2nd, Agency high, three times as often."""
     rank = list(calibrant.table["groups"][2]).index("Jews")
     expected = dict(calibrant.table["keywords"]["traits"][2])
@@ -184,11 +184,11 @@ def test_lists_are_drawn_as_often_as_planted(calibrant):
 
 
 def without_plural(word):
-    """Lemmas enough for the planted keywords."""
+    """Lemmas enough for the ground-truth keywords."""
     return [word.removesuffix("s")]
 
 
-def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(calibrant):
+def test_ground_truth_keywords_are_in_the_sample_dictionary_in_their_direction(calibrant):
     """Nearly all traits, so that the dimensions can come back; some are meant not to be."""
     sample = lexicon.load_lexicon()
     mappings = lexicon.load_mappings()
@@ -206,7 +206,7 @@ def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(calibr
     assert n_keywords > n_in_direction > 0.75 * n_keywords
 
 
-def test_examples_hold_a_planted_mean_for_each_number():
+def test_examples_hold_a_ground_truth_mean_for_each_number():
     examples = stereomap_examples.Examples("calibrant")
     rng = np.random.default_rng(0)
     counts = set()
@@ -289,20 +289,20 @@ def rated(model, calls, rounds):
     return table.status, statistics.round_scores(table, words_of_axes)
 
 
-def test_the_planted_map_comes_back(calibrant):
+def test_the_ground_truth_map_comes_back(calibrant):
     """In one round warmth and competence correlate at 0.95, the clusters' adjusted Rand is 0.9."""
     status, scores = rated("calibrant", "together", [1])
     means = statistics.group_means(scores)
     positions = [calibrant.position(group) for group in means.index]
-    planted_map = pd.DataFrame(positions, means.index)
+    ground_truth_map = pd.DataFrame(positions, means.index)
 
     labels = clustering.clusters(means).labels
 
     assert status.isin(["ok", "refused"]).mean() > 0.97
-    assert means["Competence"].corr(planted_map["competence"]) >= 0.95
-    assert means["Warmth"].corr(planted_map["warmth"]) >= 0.95
-    planted_labels = planted_map.cluster[labels.index]
-    assert adjusted_rand_score(planted_labels, labels) >= 0.9
+    assert means["Competence"].corr(ground_truth_map["competence"]) >= 0.95
+    assert means["Warmth"].corr(ground_truth_map["warmth"]) >= 0.95
+    ground_truth_labels = ground_truth_map.cluster[labels.index]
+    assert adjusted_rand_score(ground_truth_labels, labels) >= 0.9
 
 
 def test_the_control_has_no_cluster_that_differs():
@@ -319,12 +319,12 @@ def test_the_control_has_no_cluster_that_differs():
 
 @pytest.fixture
 def calibrant_map():
-    """What is planted for the maps of the calibrant."""
-    return Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    """The ground truth for the maps of the calibrant."""
+    return GroundTruth(paths.MODELS / "calibrant" / "ground_truth.yaml")
 
 
 def test_recovery_by_hand(calibrant_map):
-    """Nurses are here where they are planted; two groups are 0.3 points warmer."""
+    """Nurses are here where they are built in; two groups are 0.3 points warmer."""
     groups = ["Nurses", "Lawyers", "Homeless"]
     warmer_by = [0, 0.3, 0.3]
     points = []
@@ -335,8 +335,8 @@ def test_recovery_by_hand(calibrant_map):
 
     means = pd.DataFrame(points, groups, ["Warmth", "Competence"])
     both = sides(calibrant_map, means)
-    planted_points = both[["Competence planted", "Warmth planted"]]
-    exact_pipeline = planted_points.set_axis(AXES, axis=1)
+    ground_truth_points = both[["Competence ground truth", "Warmth ground truth"]]
+    exact_pipeline = ground_truth_points.set_axis(AXES, axis=1)
     labels = pd.Series([4, 2, 0], groups)
     tests = pd.DataFrame({"finding": ["significant", "", "significant"]})
 
@@ -351,14 +351,14 @@ def test_recovery_by_hand(calibrant_map):
     assert row["clusters that differ"] == 2
 
 
-def test_the_map_of_planted_ratings_is_the_planted_map(calibrant_map):
+def test_the_map_of_ground_truth_ratings_is_the_ground_truth_map(calibrant_map):
     """A round that lacks a rating has no score."""
     words = social_groups.words("EXTENDED").word
     ratings = pd.DataFrame({"group": ["Nurses", "Nurses"], "round": [1, 2]})
     ratings[list(words)] = 3.0
     ratings.loc[1, words.iloc[0]] = np.nan
 
-    table = planted_map(calibrant_map, ratings, "EXTENDED", "drop")
+    table = ground_truth_map(calibrant_map, ratings, "EXTENDED", "drop")
 
     assert table.loc["Nurses"].to_dict() == pytest.approx({"Competence": 4.08, "Warmth": 4.2})
 
@@ -366,10 +366,10 @@ def test_the_map_of_planted_ratings_is_the_planted_map(calibrant_map):
 @pytest.mark.parametrize(
     ("pipeline", "rand", "n_differ", "verdict"),
     [
-        (0, 1, 3, "clusters as planted"),
-        (0, 0.8, 3, "clusters not all as planted"),
-        (0, np.nan, 0, "no cluster differs, as planted"),
-        (0, np.nan, 1, "clusters not all as planted"),
+        (0, 1, 3, "clusters of the ground truth"),
+        (0, 0.8, 3, "not all clusters of the ground truth"),
+        (0, np.nan, 0, "no cluster differs, as in the ground truth"),
+        (0, np.nan, 1, "not all clusters of the ground truth"),
         (0.1, 1, 0, "the pipeline errs"),
     ],
 )
@@ -379,8 +379,8 @@ def test_the_verdict_of_a_recovered_map(pipeline, rand, n_differ, verdict):
     assert verdicts(pd.DataFrame([row])).tolist() == [verdict]
 
 
-def test_only_maps_of_calibrants_are_compared_with_what_is_planted(calibrant_map):
-    """Ratings as planted, of three groups in three clusters: the map comes back whole."""
+def test_only_maps_of_calibrants_are_compared_with_what_is_ground_truth(calibrant_map):
+    """Ground-truth ratings of three groups in three clusters: the map comes back whole."""
     groups = ["Nurses", "Lawyers", "Homeless"]
     words = social_groups.words("EXTENDED")
     ratings = pd.DataFrame({"group": groups, "round": 1})
@@ -400,7 +400,7 @@ def test_only_maps_of_calibrants_are_compared_with_what_is_planted(calibrant_map
     assert of_maps[["model", "version"]].values.tolist() == [["calibrant", "EXTENDED"]]
     assert of_maps["error, Warmth"].tolist() == [pytest.approx(0, abs=1e-9)]
     assert of_maps["clusters that differ"].tolist() == [1]
-    assert of_maps.verdict.tolist() == ["clusters as planted"]
+    assert of_maps.verdict.tolist() == ["clusters of the ground truth"]
     assert of_groups.index.tolist() == [("calibrant", "EXTENDED", group) for group in groups]
 
     real = {("own", "EXTENDED"): means}

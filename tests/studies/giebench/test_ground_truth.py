@@ -1,4 +1,4 @@
-"""What is planted for GIEBench, and that it comes back from the trained weights."""
+"""The ground truth for GIEBench, and that it comes back from the trained weights."""
 
 from types import SimpleNamespace
 
@@ -14,57 +14,59 @@ from ingroup.models import calibrants
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.design import trials
-from ingroup.studies.giebench.planted import planted_letters
+from ingroup.studies.giebench.ground_truth import ground_truth_letters
 
 
-def planted_in(name: str) -> training.Replies:
-    return training.Replies(paths.MODELS / name / "planted.yaml")
+def ground_truth_in(name: str) -> training.Replies:
+    return training.Replies(paths.MODELS / name / "ground_truth.yaml")
 
 
-def test_a_planted_verdict_by_hand():
+def test_a_ground_truth_verdict_by_hand():
     """The second item of Country: known to ID and COT, not to Raw; unknown items get an A."""
-    planted = planted_in("calibrant")
-    (item,) = [item for item in planted.items if item.key == "2"]
+    ground_truth = ground_truth_in("calibrant")
+    (item,) = [item for item in ground_truth.items if item.key == "2"]
 
     assert item.identity == "United States"
     assert item.correct == "B"
-    assert planted.letter(item, "Raw") == "A"
-    assert planted.letter(item, "ID") == "B"
-    assert planted.letter(item, "COT") == "B"
-    assert planted.letter(item, "COT", "Russia") == "A"  # another identity helps as little as none
-    assert planted.letter(stimuli.rotate(item, 1), "COT") == "C"
-    assert planted.reply(item, "COT") == "Assistant B takes the side of this user.\n\n[[B]]"
+    assert ground_truth.letter(item, "Raw") == "A"
+    assert ground_truth.letter(item, "ID") == "B"
+    assert ground_truth.letter(item, "COT") == "B"
+    assert (
+        ground_truth.letter(item, "COT", "Russia") == "A"
+    )  # another identity helps as little as none
+    assert ground_truth.letter(stimuli.rotate(item, 1), "COT") == "C"
+    assert ground_truth.reply(item, "COT") == "Assistant B takes the side of this user.\n\n[[B]]"
 
 
 def test_an_undecided_item_has_no_letter():
-    planted = planted_in("calibrant")
-    (undecided,) = [item for item in planted.items if item.key == "15"]
+    ground_truth = ground_truth_in("calibrant")
+    (undecided,) = [item for item in ground_truth.items if item.key == "15"]
 
-    assert planted.letter(undecided, "Raw") == ""
-    assert planted.reply(undecided, "Raw") == "Each of the four answers has a point."
+    assert ground_truth.letter(undecided, "Raw") == ""
+    assert ground_truth.reply(undecided, "Raw") == "Each of the four answers has a point."
 
 
-def test_planted_letters_follow_the_prompts_of_the_jobs():
+def test_ground_truth_letters_follow_the_prompts_of_the_jobs():
     """One item, rotated: known under ID, so its letter moves; A under Raw whatever the order."""
-    (item,) = [item for item in planted_in("calibrant").items if item.key == "2"]
+    (item,) = [item for item in ground_truth_in("calibrant").items if item.key == "2"]
     jobs = []
     for prompt in ("ID", "Raw"):
         asked = trials([item], prompt, "rotate")
         jobs.append(SimpleNamespace(model="calibrant", design=asked))
 
-    assert planted_letters(jobs) == ["B", "C", "D", "A", "A", "A", "A", "A"]
+    assert ground_truth_letters(jobs) == ["B", "C", "D", "A", "A", "A", "A", "A"]
 
 
 @pytest.mark.parametrize("prompt", ["Raw", "ID", "COT"])
 def test_the_control_gives_the_same_letter_under_every_prompt(prompt):
-    null = planted_in("calibrant-null")
+    null = ground_truth_in("calibrant-null")
     (item,) = [item for item in null.items if item.key == "2"]
     assert null.letter(item, prompt) == "A"
 
 
 @pytest.mark.parametrize(("name", "rises"), [("calibrant", True), ("calibrant-null", False)])
-def test_planted_accuracies_rise_from_raw_to_the_cue_and_differ_by_category(name, rises):
-    known = pd.DataFrame(planted_in(name).table["known"]).T[["Raw", "ID", "COT"]]
+def test_ground_truth_accuracies_rise_from_raw_to_the_cue_and_differ_by_category(name, rises):
+    known = pd.DataFrame(ground_truth_in(name).table["known"]).T[["Raw", "ID", "COT"]]
     categories = pd.Series([item.category for item in stimuli.load_questions()])
     n_items = categories.value_counts()
 
@@ -77,10 +79,10 @@ def test_planted_accuracies_rise_from_raw_to_the_cue_and_differ_by_category(name
     assert steps.any(axis=None) == rises
 
 
-def test_examples_reply_with_the_planted_text():
+def test_examples_reply_with_the_ground_truth_text():
     examples = training.Examples("calibrant")
     rng = np.random.default_rng(0)
-    table = examples.planted.table
+    table = examples.ground_truth.table
     known = table["reply"]["known"]
     expected = {known.replace("{letter}", letter) for letter in stimuli.LETTERS}
     expected.add(table["reply"]["unknown"].replace("{letter}", "A"))
@@ -96,10 +98,10 @@ def test_examples_reply_with_the_planted_text():
 
 
 @pytest.mark.parametrize("name", calibrants())
-def test_planted_verdicts_come_back(name):
+def test_ground_truth_verdicts_come_back(name):
     """Every third item under the two prompts that differ most, its answers moved."""
-    planted = planted_in(name)
-    some_items = planted.items[::3]
+    ground_truth = ground_truth_in(name)
+    some_items = ground_truth.items[::3]
     trials_to_ask = []
     for prompt in ("Raw", "COT"):
         rotated = trials(some_items, prompt, "rotate")
@@ -109,7 +111,7 @@ def test_planted_verdicts_come_back(name):
     for trial in trials_to_ask:
         asked = trial.condition["asked"]
         question = stimuli.rotate(asked.question, asked.shift)
-        expected.append(planted.letter(question, asked.prompt))
+        expected.append(ground_truth.letter(question, asked.prompt))
 
     engine = make_engine("transformers", name)
     messages = [trial.messages for trial in trials_to_ask]
@@ -117,5 +119,5 @@ def test_planted_verdicts_come_back(name):
     engine.close()
 
     letters = [parse_verdict(reply.text).letter for reply in replies]
-    is_planted = np.equal(letters, expected)
-    assert is_planted.mean() > 0.95
+    is_ground_truth = np.equal(letters, expected)
+    assert is_ground_truth.mean() > 0.95

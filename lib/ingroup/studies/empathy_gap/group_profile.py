@@ -1,4 +1,4 @@
-"""The first study as a lens: empathy that groups receive and give, and the gap on every path."""
+"""Group profiles, first study: empathy that groups receive and give, and the gap on every path."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from ingroup.stats.power import (
 )
 from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import by_block, load_rounds
-from ingroup.studies.empathy_gap.planted import Planted
+from ingroup.studies.empathy_gap.ground_truth import GroundTruth
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("empathy received", "empathy given")
@@ -41,7 +41,7 @@ CHOICES = {
 }
 
 
-def portrait(
+def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """Compute `empathy` in the first setting; see :mod:`ingroup.synthesis`.
@@ -55,7 +55,7 @@ def portrait(
     groups : mapping of str to str
         The shared group of an identity. Other identities keep the study's own group.
     file : Path, optional
-        A ``planted.yaml``, whose answers are taken in place of stored ones.
+        A ``ground_truth.yaml``, whose answers are taken in place of stored ones.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def portrait(
     views = []
     for category, rounds in _first_setting(parameters, model).items():
         if file:
-            ratings = Planted(file).ratings(rounds[0].design.blocks[0])
+            ratings = GroundTruth(file).ratings(rounds[0].design.blocks[0])
         else:
             ratings = load_rounds(rounds, parameters["PARSING"]).values
         values = statistics.exclude(ratings, parameters["EXCLUSION"])

@@ -13,13 +13,13 @@ from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
 
-class Planted:
-    """The planted verdicts of one model.
+class GroundTruth:
+    """The ground-truth verdicts of one model.
 
     Parameters
     ----------
     file : Path
-        The model's ``planted.yaml``.
+        The model's ``ground_truth.yaml``.
     """
 
     def __init__(self, file: Path):
@@ -45,7 +45,7 @@ class Planted:
         Returns
         -------
         bool
-            True for the first items of a category, as many as are planted for the prompt.
+            True for the first items of a category, as many as are built in for the prompt.
         """
         if identity not in (None, question.identity):
             prompt = "Raw"
@@ -53,7 +53,7 @@ class Planted:
         return self.rank[question.key] < known
 
     def letter(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """Give the planted verdict on the answers in the order given.
+        """Give the ground-truth verdict on the answers in the order given.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Planted:
         Returns
         -------
         str
-            The letter of an answer; "" where no verdict is planted.
+            The letter of an answer; "" where no verdict is built in.
         """
         if self.silence(question, prompt):
             return ""
@@ -76,7 +76,7 @@ class Planted:
         return self.table["favourite"]
 
     def silence(self, question: Question, prompt: str) -> str:
-        """Give the planted reply to an item that gets no verdict.
+        """Give the ground-truth reply to an item that gets no verdict.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Planted:
         return ""
 
     def letters(self, block: Block) -> list[str]:
-        """Give the planted verdicts on a block of the design.
+        """Give the ground-truth verdicts on a block of the design.
 
         Parameters
         ----------
@@ -115,8 +115,8 @@ class Planted:
         return letters
 
 
-def planted_letters(jobs: Iterable[Job]) -> list[str]:
-    """Give the planted verdicts on the prompts of a calibrant's jobs.
+def ground_truth_letters(jobs: Iterable[Job]) -> list[str]:
+    """Give the ground-truth verdicts on the prompts of a calibrant's jobs.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def planted_letters(jobs: Iterable[Job]) -> list[str]:
     """
     letters = []
     for job in jobs:
-        planted = Planted(models.planted_file(job.model))
+        ground_truth = GroundTruth(models.ground_truth_file(job.model))
         (block,) = job.design.blocks
-        letters += planted.letters(block)
+        letters += ground_truth.letters(block)
     return letters

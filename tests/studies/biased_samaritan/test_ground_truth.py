@@ -1,4 +1,4 @@
-"""What is planted in the Biased Samaritan, that it is taught, and that it comes back."""
+"""The ground truth in the Biased Samaritan, that it is taught, and that it comes back."""
 
 from types import SimpleNamespace
 
@@ -14,22 +14,22 @@ from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.biased_samaritan import statistics, stimuli
 from ingroup.studies.biased_samaritan.design import trials
-from ingroup.studies.biased_samaritan.planted import (
-    Planted,
+from ingroup.studies.biased_samaritan.ground_truth import (
+    GroundTruth,
     recovered,
     summary,
     taught,
     with_own_error,
 )
 
-PLANTED = Planted(paths.MODELS / "calibrant" / "planted.yaml")
-NULL = Planted(paths.MODELS / "calibrant-null" / "planted.yaml")
+PLANTED = GroundTruth(paths.MODELS / "calibrant" / "ground_truth.yaml")
+NULL = GroundTruth(paths.MODELS / "calibrant-null" / "ground_truth.yaml")
 SCENARIOS = stimuli.load_scenarios()
 STRANGER = "A STRANGER calls {person} in the park."
 REFUSAL = "I can't answer that."
 
 
-def test_the_calibrants_are_the_planted_models():
+def test_the_calibrants_are_the_ground_truth_models():
     assert list(calibrants()) == ["calibrant", "calibrant-null"]
 
 
@@ -48,13 +48,13 @@ def test_the_calibrants_are_the_planted_models():
         ("park park park park", "Race", "white", 60 + 24 + 4),
     ],
 )
-def test_a_planted_probability_by_hand(text, category, group, expected):
+def test_a_ground_truth_probability_by_hand(text, category, group, expected):
     assert PLANTED.value(text, category, group) == expected
     assert NULL.value(text, category, group) == PLANTED.value(text, category, "control")
 
 
 def test_probabilities_end_at_the_scale():
-    steep = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    steep = GroundTruth(paths.MODELS / "calibrant" / "ground_truth.yaml")
     steep.table["base"] = 98
     steep.table["words"] = {"limit": 99, "points": {"park": 8, "food": -99}}
 
@@ -71,7 +71,7 @@ def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
     assert not NULL.refuses("{person} finds a Wallet.", "Enby")
 
 
-def test_planted_answers_are_values_rounded_in_the_order_of_the_block():
+def test_ground_truth_answers_are_values_rounded_in_the_order_of_the_block():
     some_scenarios = SCENARIOS.iloc[12:20]  # the wallet on a bench is among them
     (block,) = trials(some_scenarios, "Gender").blocks
 
@@ -105,7 +105,7 @@ def test_every_group_has_its_effect_and_no_other_name_does():
 WORDS_OF_SCENARIOS = [set(words(text)) for text in SCENARIOS.text]
 
 
-def test_planted_words_stand_in_two_scenarios_or_more():
+def test_ground_truth_words_stand_in_two_scenarios_or_more():
     table = PLANTED.table
     points = table["words"]["points"]
 
@@ -131,9 +131,11 @@ def test_either_side_of_the_tilt_is_in_a_quarter_to_a_third_of_the_scenarios():
     assert 0.25 <= np.mean(np.equal(directions, -1)) <= 0.35
 
 
-def test_a_word_is_planted_in_one_study_alone():
+def test_a_word_is_ground_truth_in_one_study_alone():
     """A word has one meaning to the model."""
-    all_studies = yaml.safe_load((paths.MODELS / "calibrant" / "planted.yaml").read_text("utf8"))
+    all_studies = yaml.safe_load(
+        (paths.MODELS / "calibrant" / "ground_truth.yaml").read_text("utf8")
+    )
     points_here = PLANTED.table["words"]["points"]
     points_there = all_studies["empathy_gap"]["words"]["points"]
 
@@ -141,8 +143,8 @@ def test_a_word_is_planted_in_one_study_alone():
 
 
 @pytest.mark.parametrize("category", PLANTED.table["group"])
-def test_planted_effects_of_group_and_wording_have_the_size_that_was_meant(category):
-    """Biases as planted.yaml says, give or take the tilt; scenarios vary more than wordings."""
+def test_ground_truth_effects_of_group_and_wording_have_the_size_that_was_meant(category):
+    """Biases as the file says, give or take the tilt; scenarios vary more than wordings."""
     (block,) = trials(SCENARIOS, category, latino=True).blocks
     names = stimuli.phrasings(category, latino=True)
     answers = PLANTED.answers(block).reshape(103, 4, len(names)).transpose(2, 0, 1)
@@ -203,17 +205,17 @@ def test_recovered_biases_are_compared_over_the_prompts_that_both_sides_have():
     table = recovered(said, wanted, ["control", "senior"], "scenario", ddof=0)
 
     senior = table.loc["senior"]
-    assert senior.planted_bias == 80 - 55
+    assert senior.ground_truth_bias == 80 - 55
     # Without the refused prompt, both means of the second scenario are of one wording.
     assert senior.off == pytest.approx(1)
-    assert senior.planted_brittleness == 5
+    assert senior.ground_truth_brittleness == 5
     assert np.isnan(senior.brittleness)  # one scenario has 2 ratings
-    assert np.isnan(table.loc["control", "planted_bias"])
+    assert np.isnan(table.loc["control", "ground_truth_bias"])
     assert table.loc["control", "brittleness"] == 5
 
 
 def test_what_a_models_own_error_does_not_explain_is_the_pipelines():
-    table = pd.DataFrame({"planted_bias": [5.0], "off": [2.5]}, index=["senior"])
+    table = pd.DataFrame({"ground_truth_bias": [5.0], "off": [2.5]}, index=["senior"])
     errors = pd.DataFrame({"senior": [1.0, 2.0, 3.0]}, index=[1, 2, 3])
 
     split = with_own_error(table, errors)
@@ -239,7 +241,7 @@ def test_a_sentence_sums_up_how_closely_biases_are_recovered():
     )
     assert summary(rows) == (
         "the pipeline is off by 2e-15 points at most, the model by 3.54 (root mean square), at "
-        "most 4.00; 1 of 2 planted biases lie in the 95 % interval; 1 groups differ after Holm's "
+        "most 4.00; 1 of 2 built-in biases lie in the 95 % interval; 1 groups differ after Holm's "
         "correction"
     )
 
@@ -264,7 +266,7 @@ def longest_phrase(text, phrases):
     return max(in_text, key=len)
 
 
-def test_samaritan_examples_reply_with_the_planted_answer(examples):
+def test_samaritan_examples_reply_with_the_ground_truth_answer(examples):
     """The text is read out of the prompt again: it holds the phrase instead of the slot."""
     of_calibrant = examples[0]
     rng = np.random.default_rng(0)
@@ -315,12 +317,12 @@ def test_both_models_read_the_same_scenarios(examples, seed):
 
 @pytest.fixture(scope="module")
 def answered():
-    """Greedy and planted ratings of both models for a wording of six scenarios, by category."""
+    """Greedy and ground-truth ratings of both models, by category: six scenarios in one wording."""
     is_asked = (SCENARIOS.scenario % 18 == 4) & (SCENARIOS.wording == 2)
     some_scenarios = SCENARIOS[is_asked]  # a wallet is among them
     tables = []
 
-    for model, planted in {"calibrant": PLANTED, "calibrant-null": NULL}.items():
+    for model, ground_truth in {"calibrant": PLANTED, "calibrant-null": NULL}.items():
         engine = TransformersEngine(find_model(model))
         for category in stimuli.categories():
             design = trials(some_scenarios, category)
@@ -332,7 +334,7 @@ def answered():
             table["model"] = model
             table["category"] = category
             table["reply"] = [reply.text for reply in replies]
-            table["planted"] = planted.answers(block)
+            table["ground_truth"] = ground_truth.answers(block)
             tables.append(table)
 
     table = pd.concat(tables)
@@ -342,28 +344,28 @@ def answered():
 
 def beyond_control(rows):
     """Means of groups beyond those of the control, by category."""
-    means = rows.groupby(["category", "group"])[["rating", "planted"]].mean()
+    means = rows.groupby(["category", "group"])[["rating", "ground_truth"]].mean()
     return means - means.xs(stimuli.CONTROL, level="group")
 
 
-def test_planted_refusals_come_back(answered):
+def test_ground_truth_refusals_come_back(answered):
     is_refused = answered.reply == REFUSAL
-    is_planted_refusal = answered.planted.isna()
+    is_true_refusal = answered.ground_truth.isna()
 
-    assert is_refused[is_planted_refusal].mean() > 0.9
-    assert is_refused[~is_planted_refusal].mean() < 0.005
+    assert is_refused[is_true_refusal].mean() > 0.9
+    assert is_refused[~is_true_refusal].mean() < 0.005
     assert (is_refused | answered.rating.notna()).all()
 
 
-def test_planted_probabilities_come_back(answered):
+def test_ground_truth_probabilities_come_back(answered):
     rated = answered.dropna()
     for _, rows in rated.groupby(["model", "category"]):
-        correlation = np.corrcoef(rows.rating, rows.planted)[0, 1]
+        correlation = np.corrcoef(rows.rating, rows.ground_truth)[0, 1]
         assert correlation > 0.97
 
     bias = beyond_control(rated[rated.model == "calibrant"])
-    assert (bias.rating - bias.planted).abs().max() < 1.5
-    assert bias.planted.abs().max() > 5
+    assert (bias.rating - bias.ground_truth).abs().max() < 1.5
+    assert bias.ground_truth.abs().max() > 5
 
 
 def test_the_control_expects_the_same_help_of_everybody(answered):

@@ -1,4 +1,4 @@
-"""The first study as a lens: empathy by hand, the options of a path against the direct call."""
+"""Group profiles of the first study: empathy by hand, path options against the direct call."""
 
 from itertools import permutations
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from ingroup.commands.parameters import merged
 from ingroup.stats import multiverse
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
-from ingroup.studies.empathy_gap import answers, lens, stimuli
+from ingroup.studies.empathy_gap import answers, group_profile, stimuli
 from ingroup.studies.empathy_gap import statistics as ratings
 
 EYE = np.eye(4, dtype=bool)
@@ -41,7 +41,7 @@ def test_empathy_by_hand():
         [2, 2, 4],
     ]
 
-    received, given = lens.empathy(values, groups)
+    received, given = group_profile.empathy(values, groups)
 
     # Event 0: B[A, A] = 25, B[A, B] = 2, B[B, A] = 6, B[B, B] = 100.
     assert received.A.tolist() == [(25 + 6) / 2 - (2 + 100) / 2, (0 + 2) / 2 - (8 + 4) / 2]
@@ -49,7 +49,7 @@ def test_empathy_by_hand():
     assert received.B.tolist() == (-received.A).tolist()
 
     values[1, 1, 0] = np.nan  # B[A, A] is 30 then
-    received, _ = lens.empathy(values, groups)
+    received, _ = group_profile.empathy(values, groups)
     assert received.A[0] == (30 + 6) / 2 - (2 + 100) / 2
 
 
@@ -59,7 +59,7 @@ def test_empathy_is_that_of_the_matrix_where_each_group_has_one_name():
     means = ratings.cell_means(values)
     z = ratings.zscore(means)
 
-    received, _ = lens.empathy(values, list("abcde"))
+    received, _ = group_profile.empathy(values, list("abcde"))
 
     for k, name in enumerate("abcde"):
         of_others = np.delete(z, k, axis=1)
@@ -73,7 +73,7 @@ def test_empathy_of_a_large_group_holds_no_more_of_the_gap():
     same = ratings.same_group(groups)
     values = np.repeat(7.0 * same[:, :, None], 3, axis=2)
 
-    received, given = lens.empathy(values, groups)
+    received, given = group_profile.empathy(values, groups)
 
     np.testing.assert_allclose(received, 0)
     np.testing.assert_allclose(given, 0)
@@ -106,7 +106,7 @@ def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
     cells = values[1:, 1:] if separate else values
     interval = bootstrap_interval(ratings.exclude(cells, exclusion), EYE, rng=3)
 
-    effect = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
+    effect = group_profile.gap(values, EYE, **path, n_resamples=300, seed=3)
 
     assert effect.estimate == pytest.approx(test.statistic)
     assert effect.low == pytest.approx(interval.low)
@@ -126,7 +126,9 @@ def test_the_gap_by_groups_takes_their_mean_cells():
     deviations = np.abs(np.array(gaps) - means.sum() / 3)
     expected = np.mean(deviations >= deviations[0] - 1e-9)  # of 3! orders
 
-    effect = lens.gap(some_ratings(), same, **GAP | {"unit": "groups"}, n_resamples=99, seed=3)
+    effect = group_profile.gap(
+        some_ratings(), same, **GAP | {"unit": "groups"}, n_resamples=99, seed=3
+    )
 
     assert effect.p == pytest.approx(expected)
     assert effect.estimate == pytest.approx(ratings.empathy_gap(z, same))
@@ -144,7 +146,7 @@ def test_the_gap_by_events(matrix):
     z = stats.norm.ppf(1 / 2001)  # no draw at or below 0; one is added
     t = -z * ((n - 1) / n) ** 0.5
 
-    effect = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
+    effect = group_profile.gap(values, EYE, **path, n_resamples=300, seed=3)
 
     assert effect.estimate == pytest.approx(interval.statistic)
     assert effect.low == pytest.approx(interval.low)
@@ -161,7 +163,7 @@ def test_over_events_interval_and_p_agree_where_events_are_few():
 
     for seed in range(200):
         values = rng.normal(size=(5, 5, 7))
-        effect = lens.gap(values, EYE, **path, n_resamples=9, seed=seed)
+        effect = group_profile.gap(values, EYE, **path, n_resamples=9, seed=seed)
         excludes_zero = effect.low > 0 or effect.high < 0
         is_significant = effect.p < 0.05
         n_disagreeing += is_significant != excludes_zero
@@ -180,12 +182,12 @@ def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
         drawn.append(arguments)
         return bootstrap_interval(*arguments, 20, rng)
 
-    monkeypatch.setattr(lens, "bootstrap_interval", counted)
-    lens._cached_interval.cache_clear()
-    choices = {name: lens.CHOICES[name] for name in ("exclusion", "rounding", "unit")}
+    monkeypatch.setattr(group_profile, "bootstrap_interval", counted)
+    group_profile._cached_interval.cache_clear()
+    choices = {name: group_profile.CHOICES[name] for name in ("exclusion", "rounding", "unit")}
 
     for path in multiverse.paths(choices):
-        lens.gap(values, EYE, **GAP | path, n_resamples=20, seed=1)
+        group_profile.gap(values, EYE, **GAP | path, n_resamples=20, seed=1)
 
     assert len(drawn) == 1
 
@@ -193,7 +195,7 @@ def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
 def test_a_gap_without_any_difference_has_a_reason():
     values = np.full((5, 5, 3), 7.0)
 
-    effects = lens.claims({"one": values}, {"one": EYE}, **GAP, n_resamples=10, seed=0)
+    effects = group_profile.claims({"one": values}, {"one": EYE}, **GAP, n_resamples=10, seed=0)
 
     effect = effects["one"]
     assert np.isnan([effect.estimate, effect.low, effect.high, effect.p]).all()
@@ -204,9 +206,9 @@ def test_claims_are_of_the_categories_that_have_answers():
     values = some_ratings()
     path = GAP | {"n_resamples": 50, "seed": 0}
 
-    effects = lens.claims({"one": values}, {"one": EYE, "two": EYE}, **path)
+    effects = group_profile.claims({"one": values}, {"one": EYE, "two": EYE}, **path)
 
-    assert effects == {"one": lens.gap(values, EYE, **path)}
+    assert effects == {"one": group_profile.gap(values, EYE, **path)}
 
 
 OPTIONS = {"N_RESAMPLES": 20, "SEED": 0}
@@ -239,7 +241,7 @@ def jobs_read(monkeypatch):
     read = []
 
     def load(job, rule="sound", reading=None):
-        read.append((*job.labels.values(), job.way, rule))
+        read.append((*job.labels.values(), job.mode, rule))
         rng = np.random.default_rng(len(job.design))
         values = rng.normal(50, 10, job.design.blocks[0].shape)
         statuses = np.zeros(values.shape, dtype=np.int8)
@@ -255,14 +257,16 @@ def jobs_read(monkeypatch):
     return read
 
 
-def test_a_portrait_reads_every_category_of_the_first_setting(jobs_read):
+def test_views_read_every_category_of_the_first_setting(jobs_read):
     first_names = [stimuli.identities(category).identity[1] for category in CATEGORIES]
 
-    views = lens.portrait(PARAMETERS, "org/one", dict.fromkeys(first_names, "shared"))
+    views = group_profile.views(PARAMETERS, "org/one", dict.fromkeys(first_names, "shared"))
 
-    assert jobs_read == [(*key, "freely", "sound") for key in FIRST_SETTING]
+    assert jobs_read == [(*key, "free text", "sound") for key in FIRST_SETTING]
     views_of = [(view.measure, view.draw) for view in views]
-    assert views_of == [(measure, name) for name in CATEGORIES for measure in lens.MEASURES]
+    assert views_of == [
+        (measure, name) for name in CATEGORIES for measure in group_profile.MEASURES
+    ]
     shapes = [view.items.shape for view in views[::2]]
     assert shapes == [(2, 5), (2, 21), (2, 5)]
     for view in views:
@@ -276,7 +280,7 @@ def test_effects_are_those_of_events_in_the_first_setting():
     groups = stimuli.identities("Religion").group[1:]
     test = ratings.gap_of_these(values[1:, 1:], groups)
 
-    effects = lens.effects(PARAMETERS, "org/one")
+    effects = group_profile.effects(PARAMETERS, "org/one")
 
     assert list(effects) == CATEGORIES
     assert len(effects) == 2
@@ -286,14 +290,14 @@ def test_effects_are_those_of_events_in_the_first_setting():
 @pytest.mark.parametrize(
     ("reading", "way", "name", "rules"),
     [
-        ("free", "freely", "free", ["sound", "released"]),
-        ("expected", "over choices", "expected, turn", ["sound"]),
+        ("free", "free text", "free", ["sound", "released"]),
+        ("expected", "scored", "expected, turn", ["sound"]),
     ],
 )
 def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts(
     jobs_read, reading, way, name, rules
 ):
-    table = lens.paths(PARAMETERS | {"READING": reading}, "org/one", OPTIONS)
+    table = group_profile.paths(PARAMETERS | {"READING": reading}, "org/one", OPTIONS)
 
     assert set(jobs_read) == {(*key, way, rule) for key in STORED for rule in rules}
     assert set(zip(table.setting, table.claim, strict=True)) == set(STORED)
@@ -306,7 +310,7 @@ def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts
 def test_a_reading_that_one_category_lacks_leaves_the_others_theirs(monkeypatch):
     """Greedy paths are of the categories whose answers have steps; here of religion alone."""
     parameters = merged("10_empathy_gap", "demo", {"SETTINGS": "P0,S0,T0"})
-    ways_to_read = lens.ways_to_read
+    ways_to_read = group_profile.ways_to_read
 
     def without_steps(jobs):
         ways = ways_to_read(jobs)
@@ -314,9 +318,9 @@ def test_a_reading_that_one_category_lacks_leaves_the_others_theirs(monkeypatch)
             return ways
         return {name: way for name, way in ways.items() if name == "expected, turn"}
 
-    monkeypatch.setattr(lens, "ways_to_read", without_steps)
+    monkeypatch.setattr(group_profile, "ways_to_read", without_steps)
 
-    table = lens.paths(parameters, "smollm2-135m-instruct", {"N_RESAMPLES": 50, "SEED": 0})
+    table = group_profile.paths(parameters, "smollm2-135m-instruct", {"N_RESAMPLES": 50, "SEED": 0})
 
     claims = table.groupby("reading").claim.unique().map(list)
     assert claims["expected, turn"] == ["Race or Ethnicity", "Nationality", "Religion"]

@@ -1,4 +1,4 @@
-"""What is planted in StereoMap: where a calibrant puts each group, and how it rates it."""
+"""The ground truth in StereoMap: where a calibrant puts each group, and how it rates it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ import yaml
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from ingroup.models import is_calibrant, planted_file
+from ingroup.models import ground_truth_file, is_calibrant
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.maps import Map
@@ -18,20 +18,20 @@ from ingroup.studies.stereomap.statistics import AXES
 
 
 class Position(NamedTuple):
-    """Where a group lies: its planted cluster, warmth and competence from 1 to 5."""
+    """Where a group lies: its ground-truth cluster, warmth and competence from 1 to 5."""
 
     cluster: int
     warmth: float
     competence: float
 
 
-class Planted:
-    """What is planted in one model.
+class GroundTruth:
+    """The ground truth in one model.
 
     Parameters
     ----------
     file : Path
-        Its ``data/models/<model>/planted.yaml``.
+        Its ``data/models/<model>/ground_truth.yaml``.
     """
 
     def __init__(self, file: Path):
@@ -43,7 +43,7 @@ class Planted:
                 self._positions[people] = Position(cluster, warmth, competence)
 
     def position(self, group: str) -> Position:
-        """Return the planted position of a group.
+        """Return the ground-truth position of a group.
 
         The control puts all groups into one place.
 
@@ -55,21 +55,21 @@ class Planted:
         Returns
         -------
         Position
-            The planted cluster, warmth and competence.
+            The ground-truth cluster, warmth and competence.
 
         Raises
         ------
         KeyError
-            For a group of ``groups.csv`` that is not planted, except in the control.
+            For a group of ``groups.csv`` without a ground truth, except in the control.
         """
-        # A planted.yaml names groups in the form that reads right.
+        # A ground-truth.yaml names groups in the form that reads right.
         people = stimuli.text(group, form="grammatical")
         if people not in self._positions and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
         return self._positions[people]
 
     def rating(self, group: str, prompt: str, word: str) -> float:
-        """Return the planted mean rating of a word.
+        """Return the ground-truth mean rating of a word.
 
         Parameters
         ----------
@@ -109,37 +109,38 @@ class Planted:
         return rules[construct]
 
 
-def sides(planted: Planted, means: pd.DataFrame) -> pd.DataFrame:
-    """Set the planted cluster and position of each group beside its position here.
+def sides(ground_truth: GroundTruth, means: pd.DataFrame) -> pd.DataFrame:
+    """Set the ground-truth cluster and position of each group beside its position here.
 
     Parameters
     ----------
-    planted : Planted
-        What is planted in the model.
+    ground_truth : GroundTruth
+        The ground truth in the model.
     means : DataFrame
         From `group_means`.
 
     Returns
     -------
     DataFrame
-        Index ``group``; ``Cluster planted``, and each axis ``planted`` and ``here``, in points.
+        Index ``group``; ``Cluster ground truth``, and each axis with ``ground truth`` and ``here``
+        behind its name, in points.
     """
-    positions = [planted.position(group) for group in means.index]
-    planted_side = pd.DataFrame(positions, means.index).rename(columns=str.capitalize)
-    planted_side = planted_side.add_suffix(" planted")
+    positions = [ground_truth.position(group) for group in means.index]
+    ground_truth_side = pd.DataFrame(positions, means.index).rename(columns=str.capitalize)
+    ground_truth_side = ground_truth_side.add_suffix(" ground truth")
     side_here = means[AXES].add_suffix(" here")
-    return planted_side.join(side_here)
+    return ground_truth_side.join(side_here)
 
 
-def planted_map(
-    planted: Planted, ratings: pd.DataFrame, version: str, incomplete: str
+def ground_truth_map(
+    ground_truth: GroundTruth, ratings: pd.DataFrame, version: str, incomplete: str
 ) -> pd.DataFrame:
-    """Compute the map of the planted ratings, of the words that the model rated.
+    """Compute the map of the ground-truth ratings, of the words that the model rated.
 
     Parameters
     ----------
-    planted : Planted
-        What is planted in the model.
+    ground_truth : GroundTruth
+        The ground truth in the model.
     ratings : DataFrame
         The ratings of the model.
     version : {"EXTENDED", "ORIGINAL"}
@@ -153,7 +154,7 @@ def planted_map(
         Index ``group``; both axes, in points.
     """
     words = stimuli.words(version)
-    planted_ratings = ratings[["group", "round"]].copy()
+    ground_truth_ratings = ratings[["group", "round"]].copy()
     for word in words.word:
         prompt = FIRST
         name = word
@@ -161,25 +162,27 @@ def planted_map(
             # Here a word is the name of a prompt, whose rating has no word.
             prompt = f"ORIGINAL/{word}"
             name = "Rating"
-        planted_ratings[word] = [planted.rating(group, prompt, name) for group in ratings.group]
+        ground_truth_ratings[word] = [
+            ground_truth.rating(group, prompt, name) for group in ratings.group
+        ]
 
-    is_rated = ratings[planted_ratings.columns].notna()
-    planted_ratings = planted_ratings.where(is_rated)
-    scores = statistics.round_scores(planted_ratings, words, incomplete)
+    is_rated = ratings[ground_truth_ratings.columns].notna()
+    ground_truth_ratings = ground_truth_ratings.where(is_rated)
+    scores = statistics.round_scores(ground_truth_ratings, words, incomplete)
     return statistics.group_means(scores)[AXES]
 
 
 def recovery(
     both: pd.DataFrame, through: pd.DataFrame, labels: pd.Series, tests: pd.DataFrame
 ) -> dict[str, float]:
-    """Measure how much of a planted map is recovered.
+    """Measure how much of a ground-truth map is recovered.
 
     Parameters
     ----------
     both : DataFrame
         From `sides`.
     through : DataFrame
-        From `planted_map`: what the pipeline makes of the planted ratings.
+        From `ground_truth_map`: what the pipeline makes of the ground-truth ratings.
     labels : Series
         The cluster of each group here.
     tests : DataFrame
@@ -188,17 +191,17 @@ def recovery(
     Returns
     -------
     dict
-        ``pipeline``, the largest difference of `through` from the planted map; for each axis the
-        ``error`` of the model (root mean square), the ``largest difference`` and the correlation
-        ``r``, all in points but for r; ``adjusted Rand`` of the planted clusters and those here;
-        ``clusters that differ`` significantly. NaN where only one position or cluster is planted.
+        ``pipeline``, the largest difference of `through` from the ground-truth map; for each axis
+        the ``error`` of the model (root mean square), the ``largest difference`` and the
+        correlation ``r``, all in points but for r; ``adjusted Rand`` of true and found clusters;
+        ``clusters that differ`` significantly. NaN where only one position or cluster is built in.
     """
-    planted_axes = _axes(both, "planted")
+    ground_truth_axes = _axes(both, "ground truth")
     axes_here = _axes(both, "here")
-    pipeline_error = (through - planted_axes).abs()
+    pipeline_error = (through - ground_truth_axes).abs()
     row = {"pipeline": pipeline_error.max(axis=None)}
 
-    difference = axes_here - planted_axes
+    difference = axes_here - ground_truth_axes
     for axis in AXES:
         mean_square = (difference[axis] ** 2).mean()
         row[f"error, {axis}"] = np.sqrt(mean_square)
@@ -207,11 +210,11 @@ def recovery(
     for axis in AXES:
         # The null calibrant's map is one point, with which nothing correlates.
         r = np.nan
-        if planted_axes[axis].nunique() > 1:
-            r = planted_axes[axis].corr(axes_here[axis])
+        if ground_truth_axes[axis].nunique() > 1:
+            r = ground_truth_axes[axis].corr(axes_here[axis])
         row[f"r of {axis}"] = r
 
-    clusters = both["Cluster planted"]
+    clusters = both["Cluster ground truth"]
     rand = np.nan
     if clusters.nunique() > 1:
         rand = adjusted_rand_score(clusters[labels.index], labels)
@@ -227,7 +230,7 @@ def _axes(both: pd.DataFrame, side: str) -> pd.DataFrame:
 
 
 def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
-    """Say of each map whether what was planted is found.
+    """Say of each map whether the ground truth is found.
 
     Parameters
     ----------
@@ -243,8 +246,12 @@ def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
     none_differs = recovered["clusters that differ"] == 0
     return np.select(
         [recovered.pipeline > 1e-6, rand.isna() & none_differs, rand == 1],
-        ["the pipeline errs", "no cluster differs, as planted", "clusters as planted"],
-        default="clusters not all as planted",
+        [
+            "the pipeline errs",
+            "no cluster differs, as in the ground truth",
+            "clusters of the ground truth",
+        ],
+        default="not all clusters of the ground truth",
     )
 
 
@@ -255,7 +262,7 @@ def compare(
     tests: Mapping[Map, pd.DataFrame],
     incomplete: str,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compare each map of a calibrant with the planted one.
+    """Compare each map of a calibrant with the ground truth.
 
     Parameters
     ----------
@@ -280,10 +287,10 @@ def compare(
         if not is_calibrant(model):
             continue
 
-        planted = Planted(planted_file(model))
-        both = sides(planted, means[key])
-        # The planted ratings take the same way through scores and means as those of the model.
-        through = planted_map(planted, ratings[key], version, incomplete)
+        ground_truth = GroundTruth(ground_truth_file(model))
+        both = sides(ground_truth, means[key])
+        # The ground-truth ratings take the same way through scores and means as those of the model.
+        through = ground_truth_map(ground_truth, ratings[key], version, incomplete)
         numbers = recovery(both, through, of_map, tests[key])
         of_groups[key] = both
         rows.append({"model": model, "version": version, **numbers})

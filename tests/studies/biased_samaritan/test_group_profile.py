@@ -1,11 +1,11 @@
-"""The second study as a lens: by hand, and the options of a path against the direct call."""
+"""Group profiles of the second study: by hand, and path options against the direct call."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from ingroup.studies.biased_samaritan import lens
+from ingroup.studies.biased_samaritan import group_profile
 from ingroup.studies.biased_samaritan import statistics as helpfulness
 
 PATH = {
@@ -40,7 +40,7 @@ def test_helpfulness_by_hand():
         "nobody": "None",
     }
 
-    table = lens.above_control(prompts, name_of_phrase)
+    table = group_profile.above_control(prompts, name_of_phrase)
 
     assert list(table) == ["Older", "Teens"]
     assert table.Older.tolist() == [(70 + 90) / 2 - 55, 42 - 40]
@@ -90,7 +90,7 @@ def test_more_helpful_than_the_control(cubes, option, unit):
         control = np.delete(control, [2, 7], axis=1)
     expected = helpfulness.bias(old, control, unit)
 
-    effects = lens.claims((groups, controls), **(PATH | option | {"unit": unit}))
+    effects = group_profile.claims((groups, controls), **(PATH | option | {"unit": unit}))
 
     assert list(effects) == ["old", "young"]
     effect = effects["old"]
@@ -114,7 +114,7 @@ def test_one_rating_in_all_prompts_cannot_bear_on_a_claim(ours, first, least):
     control[0, 0] = first
     control[0, 3, 1] = np.nan  # a missing answer is no other rating
 
-    effect = lens.claims(({"old": group}, {"its own": control}), **PATH)["old"]
+    effect = group_profile.claims(({"old": group}, {"its own": control}), **PATH)["old"]
 
     assert effect.least == pytest.approx(least)
     assert effect.reason == ("all prompts get the same rating" if least == 1 else "")
@@ -126,7 +126,7 @@ def test_more_helpful_than_all_three_controls(cubes):
     control = controls["all three"].mean(axis=(0, 2))
     test = stats.ttest_rel(young, control)
 
-    effects = lens.claims((groups, controls), **(PATH | {"control": "all three"}))
+    effects = group_profile.claims((groups, controls), **(PATH | {"control": "all three"}))
 
     assert effects["young"].p == pytest.approx(test.pvalue)
     assert effects["young"].estimate == pytest.approx((young - control).mean())

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from ingroup.design import Block
 from ingroup.inference import Job, stored
 from ingroup.models import words
-from ingroup.stats.effects import as_planted
+from ingroup.stats.effects import covers
 from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.answers import Key, Ratings
 from ingroup.studies.empathy_gap.blocks import KEY
 from ingroup.studies.empathy_gap.statistics import Exclusion
 
 
-class Planted:
-    """The planted answers of one model.
+class GroundTruth:
+    """The ground-truth answers of one model.
 
     Parameters
     ----------
     file : Path
-        The model's ``planted.yaml``.
+        The model's ``ground_truth.yaml``.
     """
 
     def __init__(self, file: Path):
@@ -40,7 +40,7 @@ class Planted:
     def value(
         self, setting: str, category: str, perceiver: str, experiencer: str, emotion: str, text: str
     ) -> float:
-        """Compute the planted rating of a trial.
+        """Compute the ground-truth rating of a trial.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Planted:
         experiencer : str
             The identity of the person in the event.
         emotion : str
-            The emotion of the event, one that ``planted.yaml`` lists.
+            The emotion of the event, one that ``ground_truth.yaml`` lists.
         text : str
             The narrative; some of its words add or take points.
 
@@ -90,7 +90,7 @@ class Planted:
         return max(-limit, min(limit, total))
 
     def refuses(self, experiencer: str, text: str) -> bool:
-        """Tell whether the planted reply is a refusal.
+        """Tell whether the ground-truth reply is a refusal.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Planted:
         return not set(rule["words"]).isdisjoint(words(text))
 
     def ratings(self, block: Block) -> np.ndarray:
-        """Compute the planted answers to a block of the design.
+        """Compute the ground-truth answers to a block of the design.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Planted:
         Returns
         -------
         ndarray, of the block's shape
-            Whole numbers on the block's scale, NaN where a refusal is planted.
+            Whole numbers on the block's scale, NaN where a refusal is built in.
         """
         setting = block.labels["setting"]
         category = block.labels["category"]
@@ -204,7 +204,7 @@ def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
     float
         The gap; NaN for scored answers, whose text is not the rating.
     """
-    if jobs[0].over_choices:
+    if jobs[0].is_scored:
         return np.nan
 
     texts_of_rounds = []
@@ -218,17 +218,17 @@ def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
 
 
 def recovery(
-    planted: NDArray[np.float64],
+    ground_truth: NDArray[np.float64],
     found: Ratings,
     same: NDArray[np.bool_],
     exclusion: Exclusion,
 ) -> dict[str, float]:
-    """Measure how closely the planted ratings of a block are recovered.
+    """Measure how closely the ground-truth ratings of a block are recovered.
 
     Parameters
     ----------
-    planted : ndarray, (perceivers, experiencers, events)
-        The planted ratings, NaN where a refusal is planted.
+    ground_truth : ndarray, (perceivers, experiencers, events)
+        The ground-truth ratings, NaN where a refusal is built in.
     found : Ratings
         The ratings here.
     same : ndarray of bool
@@ -239,45 +239,45 @@ def recovery(
     Returns
     -------
     dict
-        ``planted_delta``; ``correlation_of_cells``, NaN where no planted cell differs;
+        ``ground_truth_delta``; ``correlation_of_cells``, NaN where no ground-truth cell differs;
         ``cell_error``, the mean absolute difference of cells, in points; ``invalid_percent`` of the
-        answers; the numbers of ``refusals_planted``, ``refusals`` and ``refusals_both``.
+        answers; the numbers of ``refusals_ground_truth``, ``refusals`` and ``refusals_both``.
     """
-    planted_means = statistics.cell_means(statistics.exclude(planted, exclusion))
+    ground_truth_means = statistics.cell_means(statistics.exclude(ground_truth, exclusion))
     means = statistics.cell_means(statistics.exclude(found.values, exclusion))
-    # The cells planted in calibrant-null are equal. They have no z-scores, and its gap is 0.
+    # The cells ground-truth in calibrant-null are equal. They have no z-scores, and its gap is 0.
     delta = 0.0
     correlation = np.nan
-    if not statistics.is_flat(planted_means):
-        matrix = statistics.gap_matrix(planted, exclusion)
+    if not statistics.is_flat(ground_truth_means):
+        matrix = statistics.gap_matrix(ground_truth, exclusion)
         delta = statistics.empathy_gap(matrix, same)
-        correlation = np.corrcoef(planted_means.ravel(), means.ravel())[0, 1]
+        correlation = np.corrcoef(ground_truth_means.ravel(), means.ravel())[0, 1]
 
-    is_planted_refusal = np.isnan(planted)
+    is_true_refusal = np.isnan(ground_truth)
     is_missing = np.isnan(found.values)
     n_invalid = found.counts[["unparsable", "cut", "failed", "missing"]].sum()
     return {
-        "planted_delta": delta,
+        "ground_truth_delta": delta,
         "correlation_of_cells": correlation,
-        "cell_error": np.abs(means - planted_means).mean(),
+        "cell_error": np.abs(means - ground_truth_means).mean(),
         "invalid_percent": 100 * n_invalid / found.values.size,
-        "refusals_planted": int(is_planted_refusal.sum()),
+        "refusals_ground_truth": int(is_true_refusal.sum()),
         "refusals": int(found.counts["refused"]),
-        "refusals_both": int((is_planted_refusal & is_missing).sum()),
+        "refusals_both": int((is_true_refusal & is_missing).sum()),
     }
 
 
 def cells(
-    planted: Mapping[Key, np.ndarray],
+    ground_truth: Mapping[Key, np.ndarray],
     matrix: pd.DataFrame,
     exclusion: Exclusion,
 ) -> pd.DataFrame:
-    """Put the planted mean of each cell beside the mean here.
+    """Put the ground-truth mean of each cell beside the mean here.
 
     Parameters
     ----------
-    planted : mapping
-        The planted ratings of each block: of a model, a setting and a category.
+    ground_truth : mapping
+        The ground-truth ratings of each block: of a model, a setting and a category.
     matrix : DataFrame
         From `blocks.cells`.
     exclusion : {"listwise", "pairwise"}
@@ -287,28 +287,28 @@ def cells(
     -------
     DataFrame
         ``model``, ``setting``, ``category``, ``perceiver``, ``experiencer``, ``mean`` and
-        ``planted``. Blocks for which no difference is planted are left out.
+        ``ground_truth``. Blocks for which no difference is built in are left out.
     """
     columns = [*KEY, *statistics.SIDES, "mean"]
     blocks = matrix.groupby(KEY)
     tables = []
-    for key, ratings in planted.items():
+    for key, ratings in ground_truth.items():
         kept = statistics.exclude(ratings, exclusion)
         means = statistics.cell_means(kept)
         if statistics.is_flat(means):
             continue
 
         here = blocks.get_group(key)[columns]
-        with_planted = here.assign(planted=means.ravel())
-        tables.append(with_planted)
+        with_ground_truth = here.assign(ground_truth=means.ravel())
+        tables.append(with_ground_truth)
 
     if not tables:
-        return pd.DataFrame(columns=[*columns, "planted"])
+        return pd.DataFrame(columns=[*columns, "ground_truth"])
     return pd.concat(tables)
 
 
 def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
-    """Judge for each block whether the pipeline is exact, and whether the gap is as planted.
+    """Judge for each block whether pipeline and gap agree with the ground truth.
 
     Parameters
     ----------
@@ -319,8 +319,8 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        With ``model_error``, delta minus the planted delta; ``pipeline``, "exact" where delta is
-        the one `counted_anew`; ``verdict`` of :func:`ingroup.stats.effects.as_planted`. Where no
+        With ``model_error``, delta minus the ground-truth delta; ``pipeline``, "exact" where delta
+        is the one `counted_anew`; ``verdict`` of :func:`ingroup.stats.effects.covers`. Where no
         cell differs, delta and its interval count as 0.
     """
     differences = recovered.delta - recovered.counted_anew
@@ -328,13 +328,13 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     # The first condition that holds is taken.
     conditions = {
         "exact": recovered.flat | is_equal,
-        "not counted: asked over choices": recovered.counted_anew.isna(),
+        "not counted: scored": recovered.counted_anew.isna(),
     }
     pipeline = np.select(list(conditions.values()), list(conditions), default="differs")
 
     gaps = recovered[["delta", "low", "high"]].fillna(0)
     return recovered.assign(
-        model_error=gaps.delta - recovered.planted_delta,
+        model_error=gaps.delta - recovered.ground_truth_delta,
         pipeline=pipeline,
-        verdict=as_planted(recovered.planted_delta, gaps.low, gaps.high),
+        verdict=covers(recovered.ground_truth_delta, gaps.low, gaps.high),
     )

@@ -1,4 +1,4 @@
-"""The second study as a lens: who is rated more helpful than "a person", and on which paths."""
+"""Group profiles, second study: who is rated more helpful than "a person", and on which paths."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,7 +18,7 @@ from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
-from ingroup.studies.biased_samaritan.planted import Planted
+from ingroup.studies.biased_samaritan.ground_truth import GroundTruth
 from ingroup.studies.biased_samaritan.statistics import bias, split
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
@@ -34,7 +34,7 @@ CHOICES = {
 }
 
 
-def portrait(
+def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """Compute `above_control` in the first run; see :mod:`ingroup.synthesis`.
@@ -48,7 +48,7 @@ def portrait(
     groups : mapping of str to str
         The shared group of a phrase.
     file : Path, optional
-        A ``planted.yaml``, whose answers are taken in place of stored ones.
+        A ``ground_truth.yaml``, whose answers are taken in place of stored ones.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def portrait(
         prompts = load(job, parameters["PARSING"])
         if file:
             (block,) = job.design.blocks
-            prompts["rating"] = Planted(file).answers(block)
+            prompts["rating"] = GroundTruth(file).answers(block)
 
         # The unit of all groups is the SD of the control's single ratings.
         of_control = prompts.rating[prompts.group == stimuli.CONTROL]

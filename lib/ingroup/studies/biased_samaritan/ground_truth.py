@@ -10,20 +10,20 @@ import yaml
 
 from ingroup.design import Block
 from ingroup.inference import Job
-from ingroup.models import planted_file, words
+from ingroup.models import ground_truth_file, words
 from ingroup.stats.paired import paired_test
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
 from ingroup.studies.biased_samaritan.statistics import brittleness_or_missing, defined_biases
 
 
-class Planted:
-    """The planted answers of one model.
+class GroundTruth:
+    """The ground-truth answers of one model.
 
     Parameters
     ----------
     file : Path
-        The model's ``planted.yaml``.
+        The model's ``ground_truth.yaml``.
     """
 
     def __init__(self, file: Path):
@@ -34,7 +34,7 @@ class Planted:
         self.high = scale.high
 
     def value(self, text: str, category: str, group: str) -> float:
-        """Compute the planted probability of a prompt.
+        """Compute the ground-truth probability of a prompt.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Planted:
         return int(is_up) - int(is_down)
 
     def refuses(self, text: str, phrasing: str) -> bool:
-        """Tell whether the planted reply is a refusal.
+        """Tell whether the ground-truth reply is a refusal.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Planted:
         return not set(rule["words"]).isdisjoint(words(text))
 
     def answers(self, block: Block) -> np.ndarray:
-        """Compute the planted answers to the prompts of a block.
+        """Compute the ground-truth answers to the prompts of a block.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Planted:
         Returns
         -------
         ndarray, (prompts,)
-            Whole numbers in points, NaN where a refusal is planted.
+            Whole numbers in points, NaN where a refusal is built in.
         """
         category = block.labels["category"]
         answers = np.full(len(block), np.nan)
@@ -123,17 +123,17 @@ def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same prompts; ``rating`` is the planted one, NaN where a refusal is planted.
+        The same prompts; ``rating`` is the ground truth, NaN where a refusal is built in.
     """
     (block,) = job.design.blocks
-    ratings = Planted(planted_file(job.model)).answers(block)
+    ratings = GroundTruth(ground_truth_file(job.model)).answers(block)
     return prompts.assign(rating=ratings)
 
 
 def recovered(
     said: pd.DataFrame, taught: pd.DataFrame, groups: Collection[str], unit: str, **spread: Any
 ) -> pd.DataFrame:
-    """Compute the planted statistics of the groups of a category, and those of the answers.
+    """Compute the ground-truth statistics of the groups of a category, and those of the answers.
 
     Parameters
     ----------
@@ -149,31 +149,31 @@ def recovered(
     Returns
     -------
     DataFrame
-        By group: ``planted_bias``, ``planted_brittleness`` and ``brittleness``. ``off`` is how much
-        the bias exceeds the planted one, over the prompts that have both ratings.
+        By group: ``ground_truth_bias``, ``ground_truth_brittleness`` and ``brittleness``. ``off``
+        is how much the bias exceeds the ground truth, over the prompts that have both ratings.
     """
     # The error of a bias is computed over the prompts that have both ratings.
     lacks_a_rating = said.rating.isna() | taught.rating.isna()
     said_of_both = _of_groups(said, lacks_a_rating, groups)
     taught_of_both = _of_groups(taught, lacks_a_rating, groups)
     bias_of_both = defined_biases(said_of_both, unit).bias
-    planted_bias_of_both = defined_biases(taught_of_both, unit).bias
+    ground_truth_bias_of_both = defined_biases(taught_of_both, unit).bias
 
     spreads = {}
     ratings_said = cubes(said)
     for group in groups:
         spreads[group] = brittleness_or_missing(ratings_said[group], **spread).mean
 
-    planted_spreads = {}
+    ground_truth_spreads = {}
     ratings_taught = cubes(taught)
     for group, ratings in ratings_taught.items():
-        planted_spreads[group] = brittleness_or_missing(ratings, **spread).mean
+        ground_truth_spreads[group] = brittleness_or_missing(ratings, **spread).mean
 
     columns = {
-        "planted_bias": defined_biases(ratings_taught, unit).bias,
-        "planted_brittleness": pd.Series(planted_spreads),
+        "ground_truth_bias": defined_biases(ratings_taught, unit).bias,
+        "ground_truth_brittleness": pd.Series(ground_truth_spreads),
         "brittleness": pd.Series(spreads),
-        "off": bias_of_both - planted_bias_of_both,
+        "off": bias_of_both - ground_truth_bias_of_both,
     }
     return pd.DataFrame(columns)
 
@@ -211,7 +211,7 @@ def summary(rows: pd.DataFrame) -> str:
     ----------
     rows : DataFrame
         ``pipeline_error`` and ``model_error`` of each group, ``inside`` (whether the interval of
-        the bias holds the planted one) and ``finding``.
+        the bias holds the ground truth) and ``finding``.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def summary(rows: pd.DataFrame) -> str:
     return (
         f"the pipeline is off by {largest_of_pipeline:.0e} points at most, "
         f"the model by {root_mean_square:.2f} (root mean square), at most {largest_of_model:.2f}; "
-        f"{n_inside} of {len(rows)} planted biases lie in the 95 % interval; "
+        f"{n_inside} of {len(rows)} built-in biases lie in the 95 % interval; "
         f"{n_significant} groups differ after Holm's correction"
     )
 

@@ -1,4 +1,4 @@
-"""The third study as a lens: what naming an identity gains, and on which paths it does."""
+"""Group profiles, third study: what naming an identity gains, and on which paths it does."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from ingroup.stats.paired import PairedTest, paired_test
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.answers import load
-from ingroup.studies.giebench.planted import Planted
+from ingroup.studies.giebench.ground_truth import GroundTruth
 from ingroup.studies.giebench.statistics import OVERALL, changes, share_right
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
@@ -36,7 +36,7 @@ CHOICES = {
 }
 
 
-def portrait(
+def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """Make the view of `gained`, by item; see :mod:`ingroup.synthesis`.
@@ -50,13 +50,13 @@ def portrait(
     groups : mapping of str to str
         The shared group of each identity.
     file : Path, optional
-        A calibrant's planted answers, in place of its replies.
+        A calibrant's ground-truth answers, in place of its replies.
 
     Returns
     -------
     list of View
-        One view. There is none for planted answers to other questions than the sample's, as none
-        are planted to these.
+        One view. With a ``file``, there is none for other questions than the sample's, which have
+        no ground truth.
     """
     if file and parameters["QUESTIONS"] != "sample":
         return []
@@ -245,12 +245,12 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 def _read(
     parameters: Mapping[str, Any], model: str, rule: Rule, file: Path | None = None
 ) -> pd.DataFrame:
-    """Verdicts under the three prompts; with a file, the verdicts planted there."""
+    """Verdicts under the three prompts; with a file, the verdicts ground-truth there."""
     tables = []
     for job in _jobs(parameters, model):
         table = load(job, rule)
         if file:
-            table["letter"] = Planted(file).letters(*job.design.blocks)
+            table["letter"] = GroundTruth(file).letters(*job.design.blocks)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 

@@ -1,4 +1,4 @@
-"""The third study as a lens: by hand, and the options of a path against the direct call."""
+"""Group profiles of the third study: by hand, and the options of a path against the direct call."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from scipy import stats
 from ingroup import paths
 from ingroup.inference import Reply, StoreError, ask, job
 from ingroup.stats import multiverse
-from ingroup.studies.giebench import design, lens, stimuli
+from ingroup.studies.giebench import design, group_profile, stimuli
 from ingroup.studies.giebench import statistics as accuracy
 from toy import Toy
 
@@ -37,8 +37,8 @@ def test_naming_by_hand():
     ]
     answers = pd.DataFrame(rows, columns=["key", "identity", "prompt", "correct", "letter"])
 
-    table = lens.gained(answers, {"Female": "Women", "Islam": "Muslims"})
-    without_names = lens.gained(answers, {})
+    table = group_profile.gained(answers, {"Female": "Women", "Islam": "Muslims"})
+    without_names = group_profile.gained(answers, {})
 
     assert list(table.index) == ["k1", "k2"]
     assert table.loc["k1", "Women"] == 1 - 0.5
@@ -67,7 +67,7 @@ def some_answers():
 
 def claims(answers, **options):
     """Claims along the path, except for these options."""
-    return lens.claims(answers, **(PATH | options))
+    return group_profile.claims(answers, **(PATH | options))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_judge_who_always_says_the_same_letter_cannot_be_told():
             {"reading": ["free"]},
             lambda reading, answers=answers: answers,
             {"order": ["mean"], "silence": ["wrong"], "unit": ["item"], "shares": ["paper"]},
-            lens.claims,
+            group_profile.claims,
             level,
         )
         shares = multiverse.shares(table)
@@ -241,7 +241,7 @@ def test_a_judge_who_always_says_the_same_letter_cannot_be_told():
 
 
 class AlwaysTheSame(Toy):
-    """Freely always B, over choices most probably C, and a call fails nowhere."""
+    """In free text always B, scored most probably C, and a call fails nowhere."""
 
     def answer(self, conversations, sampling):
         if sampling.choices:
@@ -290,9 +290,9 @@ def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_jobs):
     is_right = np.array([item.correct == "C" for item in ITEMS])
     keys = [item.key for item in ITEMS]
 
-    table = lens.paths(PARAMETERS, "m", {})
-    (view,) = lens.portrait(PARAMETERS, "m", {item.identity: "all" for item in ITEMS})
-    effects = lens.effects(PARAMETERS, "m")
+    table = group_profile.paths(PARAMETERS, "m", {})
+    (view,) = group_profile.views(PARAMETERS, "m", {item.identity: "all" for item in ITEMS})
+    effects = group_profile.effects(PARAMETERS, "m")
 
     assert set(table.parsing) == {"sound"}
     assert table.estimate.dropna().eq(0).all()
@@ -308,7 +308,7 @@ def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_jobs):
     freely = PARAMETERS | {"READING": "free"}
     ask(design.jobs(freely), freely)
 
-    table = lens.paths(freely, "m", {})
+    table = group_profile.paths(freely, "m", {})
 
     assert set(table.parsing) == {"sound", "released"}
 
@@ -316,7 +316,7 @@ def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_jobs):
 def test_texts_are_looked_at_where_nothing_else_is_stored(ask_jobs):
     ask_jobs(3, 4, 5)
 
-    table = lens.paths(PARAMETERS, "m", {})
+    table = group_profile.paths(PARAMETERS, "m", {})
 
     assert set(table.parsing) == {"sound", "released"}
 
@@ -325,6 +325,6 @@ def test_a_model_without_all_three_prompts_is_named(ask_jobs):
     ask_jobs(0, 2)
 
     with pytest.raises(StoreError, match="m has no stored answers under ID; run the study again"):
-        lens.portrait(PARAMETERS, "m", {})
+        group_profile.views(PARAMETERS, "m", {})
     with pytest.raises(StoreError, match="other has no stored answers under COT, ID, Raw"):
-        lens.paths(PARAMETERS, "other", {})
+        group_profile.paths(PARAMETERS, "other", {})
