@@ -347,7 +347,7 @@ def test_a_label_or_value_that_is_not_there_is_named_with_those_there_are(job_wi
         "Nothing that is asked or stored here has model 'n'; there are m."
     )
     assert sentence([job], who="a Hindu").startswith(
-        "There is no label 'who'; there are model, asked, "
+        "There is no label 'who'; there are model, mode, "
     )
 
 

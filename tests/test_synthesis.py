@@ -385,7 +385,7 @@ def test_group_profiles_have_a_panel_per_measure_and_the_calibrants_own_error(cl
         "control",
         "a single item",
         "not in the design",
-        "ground_truth",
+        "ground truth",
     ]
 
 

@@ -53,7 +53,7 @@ def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
             given[name] = str(value)
         parameters = merged(notebook, "demo", given)
         for job in jobs_of(notebook, parameters):
-            if job.way in entry["ways"]:
+            if job.mode in entry["modes"]:
                 yield replace(job, root=paths.RECORDINGS / model), parameters
 
 

@@ -144,7 +144,7 @@ def prompts_of(page):
 def test_one_example_prompt_is_about_an_in_group_pair(documents):
     """The first prompt of a wording is about the control alone."""
     _, _, page = documents
-    about = "(P0,S0,T0 Religion; answered as text)"
+    about = "(P0,S0,T0 Religion; answered as free text)"
     prompts = prompts_of(page)
     assert list(prompts) == [
         f"An example prompt {about}",

@@ -47,7 +47,7 @@ def answered(monkeypatch):
     stored = pd.DataFrame(
         {
             "probabilities": pd.Series(SCORES, dtype=NUMBERS),
-            "option_mass": pd.Series(MASS, dtype=NUMBERS),
+            "mass": pd.Series(MASS, dtype=NUMBERS),
         }
     )
     tables = {

@@ -55,7 +55,7 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
         These replies with their ``construct``, and with the numbers of ``keywords asked`` and
         ``keywords given``.
     """
-    is_free = replies.mode == "free text"
+    is_free = replies["mode"] == "free text"
     is_first = replies["round"] == 1
     is_scored = replies.model.isin(chosen.model)
     once = replies[is_free & is_first & is_scored]
