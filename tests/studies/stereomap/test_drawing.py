@@ -59,6 +59,21 @@ def test_a_map_draws_groups_then_centroids_and_says_how_wide_it_is(of):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Men", "near Nurses"]
 
 
+def test_each_axis_of_a_map_shows_a_point_of_the_scale_or_more(of):
+    close = of.positions.assign(Competence=[3.0, 3.1, 3.3], Warmth=[2.0, 4.0, 3.0])
+    centroids = of.centroids.assign(Competence=[3.0, 3.2], Warmth=[2.0, 3.5])
+    _, ax = plt.subplots()
+
+    drawing.draw_map(ax, of._replace(positions=close, centroids=centroids))
+
+    low, high = ax.get_xlim()
+    assert high - low >= 1
+    assert (low + high) / 2 == pytest.approx(3.15)
+    # Two points of warmth fill their axis as before.
+    low, high = ax.get_ylim()
+    assert high - low == pytest.approx(2 * 1.1)
+
+
 def test_all_groups_are_listed_the_most_competent_first(of):
     fig = drawing.map_with_list(of)
     texts = [text.get_text() for text in fig.axes[1].texts]

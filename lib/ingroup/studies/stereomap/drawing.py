@@ -17,6 +17,7 @@ from ingroup.models import label
 from ingroup.studies.stereomap.statistics import AXES
 
 N_REFUSED = 10  # groups of each model in Figure 5
+LEAST_SPAN = 1.0  # of each axis of a map, in points of the scale, which has 4
 N_LETTERS = 52  # of a line in the list of groups, where plain text has 7 points
 
 
@@ -144,6 +145,11 @@ def draw_map(ax: Axes, group_map: Map, name: str = "") -> None:
     # On the grey diagonal competence equals warmth.
     middle = points.mean().mean()
     ax.axline((middle, middle), slope=1, color="#CCCCCC", linewidth=0.6, zorder=0)
+
+    # A panel that is filled by a tenth of a point looks like a finding.
+    centre = (points.min() + points.max()) / 2
+    ax.update_datalim([centre - LEAST_SPAN / 2, centre + LEAST_SPAN / 2])
+    ax.autoscale_view()
 
     extents = points.max() - points.min()
     widest = extents.max()
