@@ -65,8 +65,8 @@ from ingroup.inference import (  # noqa: E402
     inspect_engine,
     open_store,
     recordings,
+    server_responses,
     stored,
-    wire,
 )
 from ingroup.inference.cluster import Cluster  # noqa: E402
 from ingroup.inference.inspect_engine import InspectEngine  # noqa: E402
@@ -821,7 +821,7 @@ def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Ask a hostile server: an answer is what it said, a failure is named, the key stays out."""
     # Most replies are bad on purpose, so waiting before the next attempt would take most of the
     # time.
-    wire.FIRST_PAUSE = wire.LONGEST_PAUSE = 0.01
+    server_responses.FIRST_PAUSE = server_responses.LONGEST_PAUSE = 0.01
     inspect_engine.ATTEMPTS = 2
     os.environ["OPENAI_API_KEY"] = KEY
     design = toy.numbers(n)

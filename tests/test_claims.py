@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from ingroup import claims, models, paths, places
+from ingroup import claims, models, notebook_cells, paths
 from ingroup.commands import book, parameters, report, report_pages, run
 from ingroup.tables import InputError
 
@@ -108,7 +108,7 @@ def test_each_table_that_the_findings_name_has_a_link_and_exists(tables):
         file, _, anchor = address.partition("#csv-")
         if anchor:
             page = page_by_file[file]
-            assert places.cell_of(page.notebook, name) is not None
+            assert notebook_cells.cell_of(page.notebook, name) is not None
             file = f"tables/{page.folder}/{name}.csv"
         assert (run_folder / file).exists(), address
 

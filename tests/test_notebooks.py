@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.behind import replies_behind
 from ingroup.commands import parameters, run, settings
 from ingroup.notebook import ran as parameters_of_run
+from ingroup.replies import replies_behind
 from ingroup.stats import multiverse
 from ingroup.studies.biased_samaritan import design as samaritan
 from ingroup.studies.biased_samaritan import group_profile as samaritan_profile

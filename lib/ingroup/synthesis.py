@@ -13,7 +13,7 @@ A study's ``group_profile.py`` has:
     Its headline numbers item by item, in which two models are `compared`.
 ``items``, ``extent``
     What an item of its design is, and how many prompts and items the paper has
-    (:mod:`ingroup.extent`).
+    (:mod:`ingroup.sizes`).
 
 The first functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`),
 one ``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the

@@ -32,7 +32,15 @@ import toy
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FaultProxy
 from ingroup import paths
-from ingroup.inference import Engine, Reply, Store, StoreError, inspect_engine, open_store, wire
+from ingroup.inference import (
+    Engine,
+    Reply,
+    Store,
+    StoreError,
+    inspect_engine,
+    open_store,
+    server_responses,
+)
 from ingroup.inference.inspect_engine import InspectEngine
 from toy import SAMPLING, numbers
 
@@ -652,8 +660,8 @@ def fault_of(number):
 def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_path, monkeypatch):
     """Each prompt meets one fault at its first call, and a proxy spoils a third of all calls."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(wire, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(server_responses, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(server_responses, "LONGEST_PAUSE", 0.05)
     monkeypatch.setattr(inspect_engine, "ATTEMPTS", 12)
 
     def script(call, before):

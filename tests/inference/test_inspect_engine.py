@@ -12,7 +12,7 @@ from inspect_ai._util import platform
 
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from ingroup import models
-from ingroup.inference import EngineError, Reply, Sampling, StoreError, open_store, wire
+from ingroup.inference import EngineError, Reply, Sampling, StoreError, open_store, server_responses
 from ingroup.inference.inspect_engine import InspectEngine, full_name
 from ingroup.tables import InputError
 from toy import religion, run
@@ -29,8 +29,8 @@ def environment(monkeypatch):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "LOCAL_API_KEY", "LOCAL_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(wire, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.02)
+    monkeypatch.setattr(server_responses, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(server_responses, "LONGEST_PAUSE", 0.02)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pandas as pd
 from docutils.nodes import make_id
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from ingroup import paths, places
+from ingroup import notebook_cells, paths
 from ingroup.commands import settings
 from ingroup.commands.report_pages import (
     LANGUAGE,
@@ -457,7 +457,7 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
     """Add to a page what was real, how its paper's claims fare, its files and its replies."""
     part = parts()
     files = contents.files.get(page.folder, {})
-    writers = {name: places.cell_of(page.notebook, name) for name in files}
+    writers = {name: notebook_cells.cell_of(page.notebook, name) for name in files}
     for cell in page.notebook.cells:
         own = [name for name, writer in writers.items() if writer is cell]
         links = _files_of(cell, page, files, own)

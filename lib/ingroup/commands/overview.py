@@ -13,7 +13,7 @@ import nbformat
 import pandas as pd
 from IPython.display import HTML
 
-from ingroup import audit, examples, extent, found, models, notebook, paths, places
+from ingroup import audit, claim_verdicts, examples, models, notebook, notebook_cells, paths, sizes
 from ingroup import claims as claims_file
 from ingroup.commands import parameters, report, settings
 from ingroup.figures import read_table
@@ -115,8 +115,8 @@ def models_of(run: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per model and engine: ``model``, ``kind`` (:func:`ingroup.found.role`), ``answers``
-        (the engine, or "recorded") and ``notebooks``, the numbers of those that asked.
+        One row per model and engine: ``model``, ``kind`` (:func:`ingroup.claim_verdicts.role`),
+        ``answers`` (the engine, or "recorded") and ``notebooks``, the numbers of those that asked.
     """
     numbers_by_model: dict[tuple[str, str], list[str]] = {}
     for name in settings.notebooks():
@@ -127,7 +127,7 @@ def models_of(run: str) -> pd.DataFrame:
     for (model, engine), numbers in numbers_by_model.items():
         row = {
             "model": models.label(model),
-            "kind": found.role(model),
+            "kind": claim_verdicts.role(model),
             "answers": "recorded" if engine == models.STORED else engine,
             "notebooks": ", ".join(numbers),
         }
@@ -212,7 +212,7 @@ def _prompts_of(
     first_model = usual["MODELS"][:1]
     whole = _stored_or_live(name, {**usual, "MODELS": first_model})
     study = parameters.folder_of(name)
-    n_prompts, n_items = extent.of_paper(study, whole, printed)
+    n_prompts, n_items = sizes.of_paper(study, whole, printed)
 
     jobs = _stored_or_live(name, values)
     row: dict[str, Any] = {"notebook": name, "the paper's": n_prompts}
@@ -220,7 +220,7 @@ def _prompts_of(
         model = models.label(job.model)
         row[model] = row.get(model, 0) + len(job.design)
     row["the paper's items"] = n_items
-    row["here"] = extent.n_items(jobs)
+    row["here"] = sizes.n_items(jobs)
     return row
 
 
@@ -323,7 +323,7 @@ def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
     Parameters
     ----------
     claims : DataFrame
-        The table of :func:`ingroup.found.by_claim`, which may have no rows.
+        The table of :func:`ingroup.claim_verdicts.by_claim`, which may have no rows.
     run : str
         The name of the run.
 
@@ -337,7 +337,7 @@ def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
     rows = [{"sentence": _slips(run), "notebook": "50_audit"}]
     if len(claims):
         for model, of_model in claims.groupby("model", sort=False):
-            sentence = found.of_model(str(model), of_model.verdict)
+            sentence = claim_verdicts.of_model(str(model), of_model.verdict)
             rows.append({"sentence": sentence, "notebook": "60_synthesis"})
     if run == paths.DEFAULT_RUN:
         rows += _findings(run)
@@ -356,7 +356,7 @@ def _slips(run: str) -> str:
         first_cell = sources[name].cells[0]
         heading, *_ = first_cell.source.splitlines()
         titles[parameters.folder_of(name)] = heading.removeprefix("# ")
-    return found.slips(read_table(folder, "slips"), titles)
+    return claim_verdicts.slips(read_table(folder, "slips"), titles)
 
 
 def _findings(run: str) -> list[dict[str, str]]:
@@ -374,7 +374,7 @@ def _findings(run: str) -> list[dict[str, str]]:
             "reading": claim.reading,
             "scope": claim.scope,
             "table": claim.table,
-            "notebook": places.writer_of(of_study, table),
+            "notebook": notebook_cells.writer_of(of_study, table),
         }
         rows.append(row)
     return rows
@@ -431,7 +431,7 @@ def figures(run: str) -> pd.DataFrame:
         for name, source in sources.items():
             if parameters.folder_of(name) != study:
                 continue
-            heading = places.heading_of(source, file.stem)
+            heading = notebook_cells.heading_of(source, file.stem)
             if heading:
                 row["notebook"] = name
                 row["below"] = heading

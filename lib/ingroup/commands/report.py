@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from ingroup import found, models, paths
+from ingroup import claim_verdicts, models, paths
 from ingroup.commands import book
 from ingroup.commands.report_pages import Banner, Page
 from ingroup.families import families
@@ -229,7 +229,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
         papers[study] = {name: multiverse.of_paper([]) for name in names}
         for name, of_model in of_study.groupby("model"):
             counts[study][name] = of_model.verdict.value_counts().to_dict()
-            papers[study][name] = found.on_paper(of_model)
+            papers[study][name] = claim_verdicts.on_paper(of_model)
 
     return {
         "claimed": {study: family.claim for study, family in claimed.items()},

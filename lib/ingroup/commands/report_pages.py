@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from ingroup import models, paths, places
+from ingroup import models, notebook_cells, paths
 from ingroup.commands import report_html
 from ingroup.commands.parameters import folder_of
 from ingroup.notebook import ran
@@ -462,7 +462,7 @@ def section_of(table: str, pages: Iterable[Page]) -> str | None:
         The address of the first cell that writes the table; None where no cell does.
     """
     for page in pages:
-        if places.cell_of(page.notebook, table) is not None:
+        if notebook_cells.cell_of(page.notebook, table) is not None:
             return f"{page.file}#csv-{table}"
     return None
 

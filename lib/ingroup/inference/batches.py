@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from ingroup.inference.engine import EngineError
 from ingroup.inference.ledger import Asked, Ledger, Submission
-from ingroup.inference.wire import (
+from ingroup.inference.server_responses import (
     Refused,
     Unanswered,
     causes_of,

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from ingroup.inference.ahead import complete, prepare
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
+from ingroup.inference.preparation import complete, prepare
 
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
 AT_A_TIME = 2  # shards that a worker has: one is computed, the prompts of the next are made

@@ -13,11 +13,11 @@ import pandas as pd
 from tqdm import tqdm
 
 from ingroup.design import Design, Message
-from ingroup.inference.ahead import complete, prepare
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, LENGTH, Engine, Reply, Sampling
 from ingroup.inference.ledger import Asked
+from ingroup.inference.preparation import complete, prepare
 from ingroup.inference.shards import Journal
 from ingroup.inference.store import (
     BATCHES,

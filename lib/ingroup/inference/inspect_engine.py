@@ -43,8 +43,7 @@ from ingroup.inference.engine import (
 from ingroup.inference.ledger import Asked, Ledger
 from ingroup.inference.prompts import fold_system
 from ingroup.inference.reasoning import apart
-from ingroup.inference.top_logprobs import Token, score
-from ingroup.inference.wire import (
+from ingroup.inference.server_responses import (
     Refused,
     Unanswered,
     causes_of,
@@ -57,6 +56,7 @@ from ingroup.inference.wire import (
     valid_count,
     without_keys,
 )
+from ingroup.inference.top_logprobs import Token, score
 from ingroup.parameters import address
 from ingroup.tables import shown
 

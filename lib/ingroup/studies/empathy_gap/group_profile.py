@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.design import Block
-from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
 from ingroup.inference import Job, rated_by
 from ingroup.parsing import Rule
+from ingroup.sizes import n_items, n_prompts
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean

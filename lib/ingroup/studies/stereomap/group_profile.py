@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ingroup import published
 from ingroup.design import Block
-from ingroup.extent import n_items, n_prompts
 from ingroup.families import families
 from ingroup.inference import Job, rated_by
 from ingroup.inference.reading import Reading
+from ingroup.sizes import n_items, n_prompts
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import clustering, design, statistics, stimuli

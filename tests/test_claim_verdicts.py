@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ingroup import figures, found
+from ingroup import claim_verdicts, figures
 from ingroup.models import label
 
 
@@ -16,13 +16,13 @@ from ingroup.models import label
     ],
 )
 def test_a_model_is_real_or_a_control(model, role):
-    assert found.role(model) == role
+    assert claim_verdicts.role(model) == role
 
 
 def test_the_printed_range_is_that_of_the_rows_of_the_claim():
     """Table 2 prints 1.97, 0.46, 1.26 and -0.19 for religion."""
     rows = "category == 'Religion' and prompt_setting == 'P0,S0,T0'"
-    text = found.printed_range("empathy_gap", "2", rows, "delta")
+    text = claim_verdicts.printed_range("empathy_gap", "2", rows, "delta")
     assert text == "-0.19 to 1.97, 4 models (Table 2)"
 
 
@@ -37,7 +37,7 @@ def paths_walked():
 
 
 def test_a_reason_is_the_first_of_the_paths_without_an_estimate():
-    m, n = found.reasons(paths_walked()).itertuples()
+    m, n = claim_verdicts.reasons(paths_walked()).itertuples()
     assert m.reason == "too few"
     assert pd.isna(n.reason)
 
@@ -71,7 +71,7 @@ def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
     )
     figures.write_table(options, tmp_path, "multiverse_options")
 
-    religion, own = found.by_claim(tmp_path).itertuples()
+    religion, own = claim_verdicts.by_claim(tmp_path).itertuples()
     assert religion.verdict == "stands"
     assert (religion.estimate, religion.low, religion.high) == (2, 1, 5)
     assert religion.printed == "-0.19 to 1.97, 4 models (Table 2)"
@@ -98,9 +98,9 @@ def test_the_deciding_choice_is_the_one_whose_options_lie_farthest_apart():
     table = table.assign(model="m", study="s", claim="c", way="below", paths=8, undefined=0)
     table[["stands", "reversed"]] = table[["stands", "reversed"]].astype(float)
 
-    (decides,) = found.deciding(table).itertuples()
+    (decides,) = claim_verdicts.deciding(table).itertuples()
     assert (decides.choice, decides.share_from, decides.share_to) == ("unit", 40, 75)
-    assert found.deciding(table[table.choice == "correction"]).empty
+    assert claim_verdicts.deciding(table[table.choice == "correction"]).empty
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,9 @@ def test_the_deciding_choice_is_the_one_whose_options_lie_farthest_apart():
 )
 def test_a_choice_decides_a_paper_if_it_decides_most_of_its_claims(rows, choice):
     table = pd.DataFrame(rows, columns=["choice", "share_from", "share_to"])
-    assert found.decided_by(table.astype({"share_from": float, "share_to": float})) == choice
+    shares = table.astype({"share_from": float, "share_to": float})
+
+    assert claim_verdicts.decided_by(shares) == choice
 
 
 @pytest.mark.parametrize(
@@ -126,11 +128,11 @@ def test_a_choice_that_decides_stands_in_the_word_on_a_paper(share_from, word):
     """Two claims mostly stand. The reading decides them if one option shows no more than chance."""
     rows = [("mostly stands", "reading", share_from, 100.0)] * 2
     table = pd.DataFrame(rows, columns=["verdict", "choice", "share_from", "share_to"])
-    assert found.on_paper(table) == word
+    assert claim_verdicts.on_paper(table) == word
 
 
 def test_without_the_synthesis_there_is_no_claim(tmp_path):
-    assert found.by_claim(tmp_path).empty
+    assert claim_verdicts.by_claim(tmp_path).empty
 
 
 def test_verdicts_of_all_models_stand_side_by_side_in_the_order_of_claims():
@@ -142,7 +144,7 @@ def test_verdicts_of_all_models_stand_side_by_side_in_the_order_of_claims():
         ],
         columns=["model", "study", "name", "verdict", "share", "counted"],
     )
-    table = found.side_by_side(claims)
+    table = claim_verdicts.side_by_side(claims)
     assert table.columns.tolist() == ["study", "name", "a", "z"]
     assert table.name.tolist() == ["Late", "Early"]
     assert table.z.tolist() == ["depends, on 33 %", "undefined"]
@@ -157,7 +159,7 @@ def test_only_slips_that_change_a_claim_are_named():
             "changes": ["a claim", "a number", "a claim"],
         }
     )
-    sentence = found.slips(slips, {"a": "Paper A", "b": "Paper B"})
+    sentence = claim_verdicts.slips(slips, {"a": "Paper A", "b": "Paper B"})
     assert sentence == "2 slips of the papers change a claim: Paper A, Table 1; Paper A, Figure 3."
 
 
@@ -171,6 +173,6 @@ def test_only_slips_that_change_a_claim_are_named():
 )
 def test_a_sentence_counts_the_verdicts_of_a_model(model, kind):
     verdicts = pd.Series(["depends", "stands", "depends"])
-    sentence = found.of_model(model, verdicts)
+    sentence = claim_verdicts.of_model(model, verdicts)
     counts = "of 3 sentences of the papers: depends 2, stands 1."
     assert sentence == f"{label(model)} ({kind}), {counts}"

@@ -3,7 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ingroup import places
+from ingroup import notebook_cells
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def notebook():
     ],
 )
 def test_the_heading_above_the_cell_that_saves_a_figure(notebook, figure, heading):
-    assert places.heading_of(notebook, figure) == heading
+    assert notebook_cells.heading_of(notebook, figure) == heading
 
 
 def test_the_first_notebook_that_writes_a_table_is_its_writer():
@@ -45,9 +45,9 @@ def test_the_first_notebook_that_writes_a_table_is_its_writer():
         "11_b": writing('out.write(table, "b")'),
         "12_c": writing('out.write(table, "b")\nout.write(table, "bc")'),
     }
-    assert places.writer_of(notebooks, "b") == "11_b"
-    assert places.writer_of(notebooks, "bc") == "12_c"
-    assert places.writer_of(notebooks, "unknown") == "10_a"
+    assert notebook_cells.writer_of(notebooks, "b") == "11_b"
+    assert notebook_cells.writer_of(notebooks, "bc") == "12_c"
+    assert notebook_cells.writer_of(notebooks, "unknown") == "10_a"
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_the_cell_that_writes_a_table(code):
             new_code_cell(code),
         ]
     )
-    assert places.cell_of(book, "gaps") is book.cells[1]
-    assert places.cell_of(book, "others") is None
+    assert notebook_cells.cell_of(book, "gaps") is book.cells[1]
+    assert notebook_cells.cell_of(book, "others") is None
