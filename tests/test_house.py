@@ -37,14 +37,14 @@ FLOORS = [
         "synthesis",
         "synthesis_figures",
         "guide_figures",
-        "found",
-        "places",
+        "claim_verdicts",
+        "notebook_cells",
         "examples",
-        "extent",
+        "sizes",
         "comparison",
     },
     {"studies"},
-    {"appendix", "behind", "commands"},
+    {"appendix", "commands", "replies"},
 ]
 FLOOR = {}
 for number, rooms in enumerate(FLOORS):
