@@ -207,11 +207,11 @@ def _prompts_of(
     name: str, values: Mapping[str, Any], printed: Mapping[str, str]
 ) -> dict[str, str | int]:
     """One row of `prompts`."""
-    # The paper's prompts are counted with our whole design, whatever this run asks. The papers read
-    # free text, while a scored model would be asked about some items twice.
+    # The paper's prompts are counted with our whole design, whatever this run asks. A calibrant
+    # answers each prompt once, while a scored model writes free text about some items, too.
     usual = parameters.merged(name, "demo", {})
-    first_model = usual["MODELS"][:1]
-    whole = _stored_or_live(name, {**usual, "MODELS": first_model, "READING": "free"})
+    one_model = models.calibrants()[:1]
+    whole = _stored_or_live(name, {**usual, "MODELS": one_model})
     study = parameters.folder_of(name)
     n_prompts, n_items = sizes.of_paper(study, whole, printed)
 
