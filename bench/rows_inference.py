@@ -159,7 +159,7 @@ def bench_choices() -> Iterator[dict]:
     design = trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])
     yield from _rows_of_choices(design, models.calibrants()[0], "", len(design), n_slow=4)
     # The real model counts only on a machine where its weights have been made.
-    real = next(iter(models.carried()))
+    real = next(iter(models.packaged()))
     if models.folder(real) is not None:
         yield from _rows_of_choices(design, real, "_real", 12, n_slow=1)
 

@@ -109,7 +109,7 @@ def compare(job, trial, row, reply):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_live_answers_equal_the_recorded_ones(model):
-    large = models.carried().get(model, {}).get("large")
+    large = models.packaged().get(model, {}).get("large")
     if large and not (paths.MADE / model).is_dir():
         pytest.skip(f"the weights of {model} take {large}: make model fetches them")
 

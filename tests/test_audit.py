@@ -209,8 +209,8 @@ def test_every_contradiction_has_a_judged_consequence(tables, findings):
     contradictions = findings["verdict"] == "contradicts"
     assert set(slips["changes"]) == {"nothing", "a number", "a claim"}
     assert slips["findings"].sum() == contradictions.sum()
-    weighed = [len(notes("slips", paper)) for paper in findings["paper"].unique()]
-    assert len(slips) == sum(weighed)
+    judged = [len(notes("slips", paper)) for paper in findings["paper"].unique()]
+    assert len(slips) == sum(judged)
 
     counts = slips.set_index("items")["findings"]  # one can explain several findings
     assert counts["Table 4: Gemma-7b, Overall"] == 3
@@ -425,7 +425,7 @@ def test_the_gravest_verdict_stays():
     table = findings.table()
     assert table["item"].to_list() == ["a", "b", "a", "b"]
     assert table["explanation"].to_list() == ["why", "why not", "one", "two"]
-    assert findings.slips()["changes"].to_list() == ["not yet weighed"]
+    assert findings.slips()["changes"].to_list() == ["not yet judged"]
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_closed_models_are_asked_of_servers_and_packaged_ones_read_as_means():
     controls = ROWS[ROWS["control"] == "yes"]
     assert set(controls["name"]) == {"calibrant-null"}
     expected = ROWS[ROWS["reading"] == "expected"]
-    assert set(expected["name"]) == set(models.carried())
+    assert set(expected["name"]) == set(models.packaged())
 
     for row in ROWS.itertuples():
         is_closed = row.access == "closed"

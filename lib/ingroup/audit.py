@@ -556,7 +556,7 @@ class Findings:
         uncovered = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder).to_dict("records")
         # An empty text is in every check and item, so the last entry covers the rest.
-        entries.append({"check": "", "item": "", "changes": "not yet weighed", "why": ""})
+        entries.append({"check": "", "item": "", "changes": "not yet judged", "why": ""})
         rows = []
 
         for entry in entries:

@@ -445,7 +445,7 @@ def _usual_engine(name: str, engine: str) -> str:
     return "inspect" if is_served else registered
 
 
-class Asked(NamedTuple):
+class ModelEntry(NamedTuple):
     """One of a run's ``MODELS``, and how it is asked.
 
     Attributes
@@ -480,7 +480,7 @@ class Asked(NamedTuple):
         return self.reading != "free"
 
 
-def asked(parameters: Mapping[str, Any]) -> list[Asked]:
+def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     """List the ``MODELS`` of a run, and how each is asked.
 
     Parameters
@@ -490,7 +490,7 @@ def asked(parameters: Mapping[str, Any]) -> list[Asked]:
 
     Returns
     -------
-    list of Asked
+    list of ModelEntry
         In the order of ``MODELS``.
     """
     entries = []
@@ -499,7 +499,7 @@ def asked(parameters: Mapping[str, Any]) -> list[Asked]:
         model = find(name)
         usual_reading = model.reading if model else "free"
 
-        entry = Asked(
+        entry = ModelEntry(
             name=name,
             engine=engine,
             reading=parameters["READING"] or usual_reading,
@@ -623,15 +623,15 @@ def revision(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def carried() -> dict[str, dict[str, Any]]:
+def packaged() -> dict[str, dict[str, Any]]:
     """Read which models' weights come as Python packages, and what `make model` needs for each.
 
     Returns
     -------
     dict
-        The entries of ``carried.yaml`` by the model's name.
+        The entries of ``packaged.yaml`` by the model's name.
     """
-    return yaml.safe_load((paths.MODELS / "carried.yaml").read_text("utf8"))
+    return yaml.safe_load((paths.MODELS / "packaged.yaml").read_text("utf8"))
 
 
 def how_to_ask(model: str) -> str:
@@ -647,7 +647,7 @@ def how_to_ask(model: str) -> str:
     str
         The command and the parameter; "" for any other model.
     """
-    if model not in carried():
+    if model not in packaged():
         return ""
     return f"make model, then MODELS={model}@transformers"
 
@@ -660,7 +660,7 @@ def local_models() -> list[str]:
     list of str
         Their names, sorted.
     """
-    names = set(carried())
+    names = set(packaged())
     for file in paths.MODELS.glob("*/config.json"):
         names.add(file.parent.name)
     return sorted(names)
@@ -679,7 +679,7 @@ def can_be_loaded(model: str) -> bool:
     bool
         True for files, for packaged weights, and for a name on the hub, which is not asked.
     """
-    if model in carried() or folder(model):
+    if model in packaged() or folder(model):
         return True
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
         return True

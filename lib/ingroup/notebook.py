@@ -403,15 +403,15 @@ def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
 
 def _remedy(lacking_models: Sequence[str]) -> str:
     """How to ask these models, in a cell and on the command line, in HTML; "" where none can be."""
-    carried = models.carried()
-    askable = [model for model in lacking_models if model in carried]
+    packaged = models.packaged()
+    askable = [model for model in lacking_models if model in packaged]
     if not askable:
         return ""
 
     entries = [f"{model}@transformers" for model in askable]
     in_cell = json.dumps(entries)
     on_command_line = ";".join(entries)
-    megabytes = sum(carried[model]["megabytes"] for model in askable)
+    megabytes = sum(packaged[model]["megabytes"] for model in askable)
 
     return (
         f"<p>To ask now: write <code>MODELS = {escape(in_cell)}</code> in the cell of parameters "

@@ -234,7 +234,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if self.READING == "drawn" and self.TEMPERATURE == 0:
             raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
 
-        entries = models.asked(self.model_dump())
+        entries = models.entries(self.model_dump())
         self._no_model_comes_twice(entries)
         self._models_can_be_loaded(entries)
 
@@ -248,7 +248,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         self._options_fit(entries)
         return self
 
-    def _no_model_comes_twice(self, entries: list[models.Asked]) -> None:
+    def _no_model_comes_twice(self, entries: list[models.ModelEntry]) -> None:
         """A run asks one engine of each model, and tables tell models apart by their labels."""
         names_by_label: dict[str, list[str]] = {}
         for entry in entries:
@@ -265,7 +265,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             if len(names) > 1:
                 raise InputError(f"MODELS names {label!r} twice: one engine of a model to a run")
 
-    def _models_can_be_loaded(self, entries: list[models.Asked]) -> None:
+    def _models_can_be_loaded(self, entries: list[models.ModelEntry]) -> None:
         """Each model of an engine that loads it, the REWRITER's too, is here or on the hub."""
         named = []
         for entry in entries:
@@ -284,7 +284,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 raise _cannot_be_loaded(name)
             _check_folder(name, needs_template)
 
-    def _options_fit(self, entries: list[models.Asked]) -> None:
+    def _options_fit(self, entries: list[models.ModelEntry]) -> None:
         """An option that only one kind of engine takes comes with a model of such an engine."""
         engines = {entry.engine for entry in entries}
         listed = ", ".join(sorted(engines))
@@ -388,9 +388,9 @@ def _check_folder(name: str, needs_template: bool) -> None:
 class Compared(Parameters):
     """The parameters of a comparison, where one model through two engines is two models."""
 
-    def _no_model_comes_twice(self, entries: list[models.Asked]) -> None:
+    def _no_model_comes_twice(self, entries: list[models.ModelEntry]) -> None:
         """Tables of a comparison tell models apart by their labels and engines."""
-        by_engine: dict[str, list[models.Asked]] = {}
+        by_engine: dict[str, list[models.ModelEntry]] = {}
         for entry in entries:
             by_engine.setdefault(entry.engine, []).append(entry)
         for of_one_engine in by_engine.values():

@@ -48,7 +48,7 @@ class Behind:
         Up to `SHOWN` of these rows from the lowest value to the highest, or all in their order.
         Further columns are ``chat`` (the messages as they were sent), ``answer`` (the stored text,
         which is the greedy answer of a scored trial; missing if the call failed), ``reasoning``,
-        ``error`` and ``file``. Over choices there are ``answer_prefix``, ``mean`` (NaN for choices
+        ``error`` and ``file``. A scored answer has ``answer_prefix``, ``mean`` (NaN for choices
         that are no numbers), ``most_probable`` and ``option_mass``.
     sentence : str
         How many values there are and their mean, or why there are none.

@@ -574,14 +574,14 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
     kinds = list(HOSTILE.values())
 
     def reply(number, condition):
-        inquiry = condition["inquiry"]
-        expected = stimuli.expected(inquiry.prompt, inquiry.part, condition["ablation"])
+        group_prompt = condition["inquiry"]
+        expected = stimuli.expected(group_prompt.prompt, group_prompt.part, condition["ablation"])
         lines = []
         for k in range(expected.n_keywords):
             hostile = kinds[(number + k) % len(kinds)]
             lines.append(f"- {TRAITS[k]}: They are so. {CODES}{hostile}")
 
-        group = groups.index(inquiry.group)
+        group = groups.index(group_prompt.group)
         for k, word in enumerate(expected.words):
             rating = 1 + (group + group // 5 * k + number // 3 % 2) % 5
             lines.append(f"{word}: {rating}")

@@ -527,7 +527,7 @@ def test_missing_notebooks_are_named_on_the_page(project):
 
     assert "10_a.txt is missing" in first
     assert "60_later has not run in this run: make 60 runs it." in first
-    assert "No claims are weighed yet: make 60 00 reads what has run." in first
+    assert "No claims are judged yet: make 60 00 reads what has run." in first
     assert not (project / "build/report/20_b.unfinished.html").exists()
 
 

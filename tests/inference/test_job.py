@@ -11,7 +11,7 @@ from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, rated,
 from ingroup.inference.job import answered_jobs, rated_by
 from toy import Toy, numbers, rendered_otherwise, run
 
-REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "carried.yaml"]
+REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "packaged.yaml"]
 OVER_CHOICES = Sampling(choices=("0", "1"))
 FREE = Sampling()
 SCORED = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))

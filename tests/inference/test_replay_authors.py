@@ -307,8 +307,8 @@ def test_the_file_of_a_run_is_a_round(folder, replayed, capsys):
         texts = stored(job).read().text
         assert len(texts) == 35
         for trial, text in zip(job.design, texts, strict=True):
-            inquiry = trial.condition["inquiry"]
-            expected = answer_of(job.round, inquiry.group, inquiry.prompt)
+            group_prompt = trial.condition["inquiry"]
+            expected = answer_of(job.round, group_prompt.group, group_prompt.prompt)
             if expected is None:
                 assert pd.isna(text)
             else:

@@ -167,9 +167,9 @@ def check_ground_truth(study, ground_truth, block):
     elif study == "giebench":
         assert set(ground_truth.letters(block)) <= {"A", "B", "C", "D", ""}
     elif study == "stereomap":
-        for inquiry in block.factors["inquiry"]:
-            for word in stereomap.expected(inquiry.prompt, inquiry.part).words:
-                assert 1 <= ground_truth.rating(inquiry.group, inquiry.prompt, word) <= 5
+        for group_prompt in block.factors["inquiry"]:
+            for word in stereomap.expected(group_prompt.prompt, group_prompt.part).words:
+                assert 1 <= ground_truth.rating(group_prompt.group, group_prompt.prompt, word) <= 5
     else:
         raise NotImplementedError(f"{study}: say here what its calibrant is built to answer")
 

@@ -298,7 +298,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
         cells += _claim_by_claim(claims, contents, page_by_study)
         cells += _what_was_found(claims, pages, sources)
     else:
-        said = f"No claims are weighed yet: {_make('60 00', contents.run)} reads what has run."
+        said = f"No claims are judged yet: {_make('60 00', contents.run)} reads what has run."
         cells.append(shown(part.missing(said)))
 
     cells += _cards(pages, banner, contents.run)

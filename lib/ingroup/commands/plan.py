@@ -208,7 +208,7 @@ def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prom
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
     # `find_model`, below, would fetch and make the weights.
-    if models.folder(model) is None and model in models.carried():
+    if models.folder(model) is None and model in models.packaged():
         return f"the weights of {model} are not here, make model makes them"
 
     # This takes seconds to import, and only some commands need it.

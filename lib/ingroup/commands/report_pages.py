@@ -80,7 +80,7 @@ class Page:
         The markdown of all its cells.
     title : str
         The first heading of level 1.
-    ran, weighed : str
+    ran, judged : str
         The first line of its summary, on the run; the lines below it, on its numbers.
     seconds : str or None
         How long it ran, in whole seconds.
@@ -113,7 +113,7 @@ class Page:
 
         summary = source.with_suffix(".txt")
         text = summary.read_text("utf8").strip() if summary.exists() else ""
-        self.ran, _, self.weighed = text.partition("\n")
+        self.ran, _, self.judged = text.partition("\n")
         duration = re.search(r": (\d+) s\b", self.ran)
         self.seconds = duration[1] if duration else None
         if not self.ran:

@@ -475,7 +475,7 @@ def _check_servers(parameters: dict[str, Any]) -> None:
     # Stored answers may be all that the run needs; where they are not, the notebook refuses.
     if "READING" not in parameters or any(paths.RESPONSES.glob("*/*/*@inspect")):
         return
-    for model in models.asked(parameters):
+    for model in models.entries(parameters):
         if model.engine == "inspect":
             make_engine("inspect", model.name, base_url=parameters["BASE_URL"]).close()
 

@@ -19,7 +19,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from tqdm import tqdm
 
 from ingroup.inference.engine import EngineError
-from ingroup.inference.ledger import Asked, Ledger, Submission
+from ingroup.inference.ledger import Ledger, LedgerTrials, Submission
 from ingroup.inference.server_responses import (
     Refused,
     Unanswered,
@@ -412,25 +412,26 @@ class Batcher:
     """Collects requests and hands out answers: inspect_ai asks it in place of the server.
 
     :meth:`run` is a task beside the calls. Either all trials were sent in an earlier run's batches
-    (``asked.are_covered``), and nothing is sent; or none was sent, and they go out in a new batch.
+    (``ledger_trials.are_covered``), and nothing is sent; or none was sent, and they go out in a new
+    batch.
 
     Parameters
     ----------
     api : ModelAPI
         Of an inspect_ai model that no other task uses.
-    asked : Asked
+    ledger_trials : LedgerTrials
         The trials, and the store's batches.
     max_tokens : int
         How many tokens a reply may have.
     """
 
-    def __init__(self, api: Any, asked: Asked, max_tokens: int):
+    def __init__(self, api: Any, ledger_trials: LedgerTrials, max_tokens: int):
         self.provider = _provider_of(api)
-        self.ledger = asked.ledger
+        self.ledger = ledger_trials.ledger
         self.max_tokens = max_tokens
-        self._is_covered = asked.are_covered
+        self._is_covered = ledger_trials.are_covered
         # Trials whose request inspect_ai has not made yet; a batch is sent when none is left.
-        self._coming = set(asked.trials)
+        self._coming = set(ledger_trials.trials)
         self._waiting: dict[int, Waiting] = {}
         # Of each answered trial, the token limit under which its batch was sent.
         self._limits: dict[int, int] = {}

@@ -273,7 +273,7 @@ class Engine:
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         keep: Callable[[int, Reply], None],
-        asked: Any = None,
+        ledger_trials: Any = None,
     ) -> list[Reply]:
         """Give one reply to each conversation, in order.
 
@@ -285,7 +285,7 @@ class Engine:
             How replies are drawn.
         keep : callable
             Gets the index and the reply of each conversation, as it comes.
-        asked : ingroup.inference.ledger.Asked, optional
+        ledger_trials : ingroup.inference.ledger.LedgerTrials, optional
             Which trials these are, and which batches were created for them.
 
         Returns
@@ -429,7 +429,7 @@ def find_model(name: str) -> str:
         Where the folder cannot be made.
     """
     folder = models.folder(name)
-    if folder is None and name in models.carried():
+    if folder is None and name in models.packaged():
         # This imports torch, which only a model that is not yet made needs.
         from ingroup.inference.weights import make
 

@@ -16,7 +16,7 @@ from ingroup.design import Design, Message
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, LENGTH, Engine, Reply, Sampling
-from ingroup.inference.ledger import Asked
+from ingroup.inference.ledger import LedgerTrials
 from ingroup.inference.preparation import complete, prepare
 from ingroup.inference.shards import Journal
 from ingroup.inference.store import (
@@ -306,7 +306,7 @@ def _keep_each_reply(
 
             chats = _chats(design, group)
             keep = partial(_keep, journal, progress, pay, group, chats)
-            replies = engine.answer_each(chats, sampling, keep, Asked(ledger, group))
+            replies = engine.answer_each(chats, sampling, keep, LedgerTrials(ledger, group))
             # The order matters: a trial may leave the ledger only when its reply is on the disk.
             journal.sync()
             ledger.drop(group)

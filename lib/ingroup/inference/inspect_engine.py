@@ -40,7 +40,7 @@ from ingroup.inference.engine import (
     Sampling,
     encodable,
 )
-from ingroup.inference.ledger import Asked, Ledger
+from ingroup.inference.ledger import Ledger, LedgerTrials
 from ingroup.inference.prompts import fold_system
 from ingroup.inference.reasoning import apart
 from ingroup.inference.server_responses import (
@@ -632,7 +632,7 @@ class InspectEngine(Engine):
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         keep: Callable[[int, Reply], None] = lambda index, reply: None,
-        asked: Asked | None = None,
+        ledger_trials: LedgerTrials | None = None,
     ) -> list[Reply]:
         """Give one reply to each conversation. An interrupt cancels the calls.
 
@@ -644,7 +644,7 @@ class InspectEngine(Engine):
             How replies are drawn.
         keep : callable, optional
             Gets the index and the reply of each conversation, as it comes.
-        asked : Asked, optional
+        ledger_trials : LedgerTrials, optional
             The trials of a store that the conversations are for. They go in batches if this engine
             is to send batches, or come from batches that an earlier run sent.
 
@@ -662,14 +662,16 @@ class InspectEngine(Engine):
             credit (401 to 404). As long as nothing was answered, so is any status of 4xx.
         """
         # Failures in an earlier run's batches stop no run: their causes may be gone by now.
-        were_sent_before = asked is not None and asked.are_covered
+        were_sent_before = ledger_trials is not None and ledger_trials.are_covered
         # The calls run in a loop of their own, in a thread, as a notebook has a loop already.
         with start_blocking_portal() as portal:
-            replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
+            replies, stopped = portal.call(
+                self._answer_all, conversations, sampling, keep, ledger_trials
+            )
         if stopped and not were_sent_before:
             # Answers are in the journal; calls that failed are to be sent anew.
-            if asked is not None:
-                asked.ledger.drop(asked.trials)
+            if ledger_trials is not None:
+                ledger_trials.ledger.drop(ledger_trials.trials)
             raise EngineError(self._does_not_answer(stopped))
         return replies
 
@@ -732,20 +734,20 @@ class InspectEngine(Engine):
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         keep: Callable[[int, Reply], None],
-        asked: Asked | None,
+        ledger_trials: LedgerTrials | None,
     ) -> tuple[list[Reply], str]:
         """The replies in order, and the error of a common cause, "" without one."""
         progress = _Progress(keep, min(PATIENCE, len(conversations)))
-        in_batch = asked is not None and (self.batch or asked.are_covered)
+        in_batch = ledger_trials is not None and (self.batch or ledger_trials.are_covered)
         model = self._open(in_batch)
         try:
             async with create_task_group() as group:
-                if asked is not None and in_batch:
-                    batcher = Batcher(model.api, asked, sampling.max_tokens)
+                if ledger_trials is not None and in_batch:
+                    batcher = Batcher(model.api, ledger_trials, sampling.max_tokens)
                     group.start_soon(batcher.run)
                     ask = partial(self._ask_in_batch, model, sampling, progress, batcher)
                     for index, messages in enumerate(conversations):
-                        group.start_soon(ask, index, asked.trials[index], messages)
+                        group.start_soon(ask, index, ledger_trials.trials[index], messages)
                 else:
                     ask = partial(self._ask_in_turn, model, sampling, progress)
                     # All tasks take their next conversation from this iterator, so each is asked

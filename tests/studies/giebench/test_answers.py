@@ -457,7 +457,7 @@ PARAMETERS = {
 
 
 class Judge(Toy):
-    """Over choices it gives the answers, as they stand, 0.5, 0.25, 0.125 and 0.125."""
+    """Scored, it gives the answers, as they stand, 0.5, 0.25, 0.125 and 0.125."""
 
     def answer(self, conversations, sampling):
         if not sampling.choices:

@@ -112,11 +112,11 @@ def test_a_failed_call_has_no_number(monkeypatch):
     first = design.jobs(PARAMETERS | {"FORM": "grammatical"})[0]
     ask([first], PARAMETERS)
 
-    weighed = answers.rating_probabilities(first)
+    probabilities = answers.rating_probabilities(first)
     table = answers.load(first)
 
-    assert weighed.loc["Men"].notna().all(axis=None)
-    assert weighed.loc["Nurses"].isna().all(axis=None)
+    assert probabilities.loc["Men"].notna().all(axis=None)
+    assert probabilities.loc["Nurses"].isna().all(axis=None)
     assert table.status.tolist() == ["ok", "failed"]
     ratings_of_nurses = list(table["values"][1].values())
     assert np.isnan(ratings_of_nurses).all()

@@ -53,8 +53,8 @@ def test_separate_calls_ask_one_part_of_all_groups_before_the_next():
     """Three parts of the first prompt, and one of the second."""
     design = trials(["Men", "Nurses"], [FIRST, "EXTENDED/Prestige"], calls="separate")
 
-    inquiries = [trial.condition["inquiry"] for trial in design]
-    groups_and_parts = [(inquiry.group, inquiry.part) for inquiry in inquiries]
+    group_prompts = [trial.condition["inquiry"] for trial in design]
+    groups_and_parts = [(group_prompt.group, group_prompt.part) for group_prompt in group_prompts]
     assert groups_and_parts == [
         ("Men", "keywords"),
         ("Nurses", "keywords"),
@@ -65,9 +65,9 @@ def test_separate_calls_ask_one_part_of_all_groups_before_the_next():
         ("Men", "ratings"),
         ("Nurses", "ratings"),
     ]
-    for trial, inquiry in zip(design, inquiries, strict=True):
-        chats = stimuli.chats(inquiry.group, inquiry.prompt, calls="separate")
-        assert trial.messages == chats[inquiry.part]
+    for trial, group_prompt in zip(design, group_prompts, strict=True):
+        chats = stimuli.chats(group_prompt.group, group_prompt.prompt, calls="separate")
+        assert trial.messages == chats[group_prompt.part]
 
 
 def test_designs_with_other_texts_have_other_fingerprints():
@@ -164,8 +164,8 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_job_of_one_round(
 
     prompts = set()
     for job in over_the_scale[:5]:
-        inquiries = job.design.blocks[0].factors["inquiry"]
-        prompts.update(inquiry.prompt for inquiry in inquiries)
+        group_prompts = job.design.blocks[0].factors["inquiry"]
+        prompts.update(group_prompt.prompt for group_prompt in group_prompts)
     assert prompts == {*stimuli.prompts("EXTENDED"), *stimuli.prompts("ORIGINAL")}
 
     assert {job.labels["round"] for job in over_the_scale} == {1}

@@ -281,7 +281,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     numbers = tuple(map(str, range(scale.low, scale.high + 1)))
 
     of_all_models = []
-    for model in models.asked(parameters):
+    for model in models.entries(parameters):
         sampling = sampling_of(parameters, model.name)
         if model.is_scored:
             scored = replace(sampling, choices=numbers)
@@ -309,7 +309,7 @@ def _designs(table: pd.DataFrame, parameters: Mapping[str, Any]) -> dict[str, De
 
 def _jobs_of_run(
     run: int,
-    model: models.Asked,
+    model: models.ModelEntry,
     questions: _Questions,
     sampling: Sampling,
     parameters: Mapping[str, Any],

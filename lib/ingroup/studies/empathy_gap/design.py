@@ -244,7 +244,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
 
     parts = _parts(parameters, events, settings, source, settled=not unwritten)
     asked = []
-    for model in models.asked(parameters):
+    for model in models.entries(parameters):
         for part in parts:
             if not model.control or part.setting == parts[0].setting:
                 asked += _jobs_of(model, part, parameters)
@@ -326,7 +326,7 @@ def _parts(
     return parts
 
 
-def _jobs_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -> list[Job]:
+def _jobs_of(model: models.ModelEntry, part: _Part, parameters: Mapping[str, Any]) -> list[Job]:
     """The jobs that ask one model about one category in one setting."""
     free = free_sampling(parameters, model.name)
     setting = part.setting

@@ -38,7 +38,7 @@ class Parameters(shared.Parameters):
     ANNOTATORS: Annotated[int, Field(ge=2, le=1000, description="a whole number, 2 to 1,000")]
 
 
-class Trial(NamedTuple):
+class ItemPrompt(NamedTuple):
     """One item under one prompt."""
 
     question: Question
@@ -67,7 +67,7 @@ def trials(
     Returns
     -------
     Design
-        One block of :class:`Trial`.
+        One block of :class:`ItemPrompt`.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def trials(
     in_order = []
     for shift in shifts:
         for item in items:
-            in_order.append(Trial(item, prompt, shift, None))
+            in_order.append(ItemPrompt(item, prompt, shift, None))
     return _design(in_order, {"prompt": prompt, "order": order}, wording)
 
 
@@ -101,7 +101,7 @@ def mismatched(
     Returns
     -------
     Design
-        One block of :class:`Trial`.
+        One block of :class:`ItemPrompt`.
 
     Raises
     ------
@@ -121,28 +121,28 @@ def mismatched(
         for item in items:
             if item.identity in others:
                 other = others[item.identity]
-                by_identity[item.key, other] = Trial(item, prompt, 0, other)
+                by_identity[item.key, other] = ItemPrompt(item, prompt, 0, other)
     return _design(list(by_identity.values()), {"prompt": prompt, "order": "mismatch"}, wording)
 
 
-def _design(in_order: Sequence[Trial], labels: Mapping[str, str], wording: str) -> Design:
+def _design(in_order: Sequence[ItemPrompt], labels: Mapping[str, str], wording: str) -> Design:
     """A design of one block with these trials."""
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
-        trial = condition["asked"]
+        item_prompt = condition["asked"]
         return stimuli.messages(
-            trial.question,
-            trial.prompt,
+            item_prompt.question,
+            item_prompt.prompt,
             wording,
-            trial.identity,
-            trial.shift,
+            item_prompt.identity,
+            item_prompt.shift,
         )
 
     # All prompts are written here: an item that cannot be asked so is named before any is asked,
     # and the fingerprint is that of the prompts themselves.
     texts = []
-    for trial in in_order:
-        (message,) = render({"asked": trial})
+    for item_prompt in in_order:
+        (message,) = render({"asked": item_prompt})
         texts.append(message["content"])
     block = Block(labels, {"asked": tuple(in_order)}, render, "\n".join(texts))
     return Design([block])
@@ -181,9 +181,9 @@ def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
         ``prompt``, and the columns of :func:`ingroup.studies.giebench.stimuli.in_columns` with the
         answers in the order that was asked.
     """
-    trial = condition["asked"]
-    item = stimuli.rotate(trial.question, trial.shift)
-    return {"prompt": trial.prompt, **stimuli.in_columns(item)}
+    item_prompt = condition["asked"]
+    item = stimuli.rotate(item_prompt.question, item_prompt.shift)
+    return {"prompt": item_prompt.prompt, **stimuli.in_columns(item)}
 
 
 def lacking(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
@@ -245,7 +245,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     list of Job
         One job per model and plan; the plan is its label. Plans are "Raw", "ID", "COT" and, with
         ``MISMATCH``, "COT mismatch" and "ID mismatch", where the prompt names another identity.
-        Over choices the four verdicts are asked for as the prompt wants them written. The prompts
+        Scored, the four verdicts are asked for as the prompt wants them written. The prompts
         of a fixed random tenth of the items are then asked in free text, too.
     """
     items = stimuli.load_questions(parameters["QUESTIONS"])
@@ -256,7 +256,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     options = {"system": "plain" if parameters["TEMPLATE"] == "none" else "fold"}
 
     planned = []
-    for model in models.asked(parameters):
+    for model in models.entries(parameters):
         free = free_sampling(parameters, model.name)
         batches = [(source, plans, free)]
         if model.is_scored:

@@ -14,7 +14,7 @@ from ingroup.inference.reading import Reading, numbers
 from ingroup.models import is_calibrant
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, Inquiry
+from ingroup.studies.stereomap.design import FIRST, GroupPrompt
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
 from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
@@ -46,7 +46,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
         There are no stored answers.
     """
     (block,) = job.design.blocks
-    inquiries = block.factors["inquiry"]
+    group_prompts = block.factors["inquiry"]
     store = stored(job)
     table = store.read()
     is_filtered = table.finish_reason == FILTERED
@@ -56,19 +56,19 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     ablation = job.labels["ablation"]
     if job.is_scored:
         scores = numbers(table, store, job.sampling, reading or job.reading)
-        parsed = _read_scores(scores.to_numpy(), inquiries, ablation)
+        parsed = _read_scores(scores.to_numpy(), group_prompts, ablation)
     else:
         whole_words = _without_cut_word(texts, table.finish_reason == LENGTH)
-        parsed = _read_texts(whole_words, inquiries, ablation, rule)
+        parsed = _read_texts(whole_words, group_prompts, ablation, rule)
 
     rows = []
-    for inquiry, text, (ratings, keywords) in zip(inquiries, texts, parsed, strict=True):
+    for group_prompt, text, (ratings, keywords) in zip(group_prompts, texts, parsed, strict=True):
         row = {
             "model": job.model,
             **job.labels,
-            "group": inquiry.group,
-            "prompt": inquiry.prompt.split("/")[1],
-            "part": inquiry.part,
+            "group": group_prompt.group,
+            "prompt": group_prompt.prompt.split("/")[1],
+            "part": group_prompt.part,
             "reply": text,
             # A part that asks for keywords alone has no status of ratings.
             "status": ratings.status or keywords.status,
@@ -127,12 +127,12 @@ def _without_cut_word(texts: pd.Series, at_limit: pd.Series) -> pd.Series:
 
 
 def _read_scores(
-    scores: NDArray, inquiries: Sequence[Inquiry], ablation: str
+    scores: NDArray, group_prompts: Sequence[GroupPrompt], ablation: str
 ) -> list[tuple[Ratings, Keywords]]:
     """Scored answers (reply, word) as ratings, without keywords."""
     parsed = []
-    for inquiry, score in zip(inquiries, scores, strict=True):
-        words = stimuli.expected(inquiry.prompt, inquiry.part, ablation).words
+    for group_prompt, score in zip(group_prompts, scores, strict=True):
+        words = stimuli.expected(group_prompt.prompt, group_prompt.part, ablation).words
         values = dict(zip(words, score.tolist(), strict=True))
         # A server may tell no admissible answer among its most probable tokens.
         status = UNPARSABLE if np.isnan(score).any() else OK
@@ -141,12 +141,12 @@ def _read_scores(
 
 
 def _read_texts(
-    texts: pd.Series, inquiries: Sequence[Inquiry], ablation: str, rule: Rule
+    texts: pd.Series, group_prompts: Sequence[GroupPrompt], ablation: str, rule: Rule
 ) -> list[tuple[Ratings, Keywords]]:
     """Texts as the ratings and keywords that they were asked for."""
     parsed = []
-    for inquiry, text in zip(inquiries, texts, strict=True):
-        expected = stimuli.expected(inquiry.prompt, inquiry.part, ablation)
+    for group_prompt, text in zip(group_prompts, texts, strict=True):
+        expected = stimuli.expected(group_prompt.prompt, group_prompt.part, ablation)
         ratings = Ratings({}, "", {})
         keywords = _NO_KEYWORDS
         if expected.words:
@@ -206,11 +206,11 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     """
     (block,) = job.design.blocks
     index = []
-    for inquiry in block.factors["inquiry"]:
-        prompt = inquiry.prompt.split("/")[1]
-        expected = stimuli.expected(inquiry.prompt, "", job.labels["ablation"])
+    for group_prompt in block.factors["inquiry"]:
+        prompt = group_prompt.prompt.split("/")[1]
+        expected = stimuli.expected(group_prompt.prompt, "", job.labels["ablation"])
         for word in expected.words:
-            index.append((inquiry.group, prompt, word))
+            index.append((group_prompt.group, prompt, word))
 
     table = stored(job).read()
     choices = job.sampling.choices

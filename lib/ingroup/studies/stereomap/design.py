@@ -69,7 +69,7 @@ class Parameters(shared.Parameters):
         return self
 
 
-class Inquiry(NamedTuple):
+class GroupPrompt(NamedTuple):
     """One prompt about one group; ``part`` is the part of it that is asked, "" for all parts."""
 
     group: str
@@ -97,10 +97,10 @@ def trials(
     Returns
     -------
     Design
-        One block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that
+        One block with the factor ``inquiry`` (an `GroupPrompt` each), groups fastest, so that
         neighbours share the text up to the group. A round is this design under another seed.
     """
-    messages: dict[Inquiry, list[Message]] = {}
+    messages: dict[GroupPrompt, list[Message]] = {}
     for prompt in prompts:
         chats = {}
         for group in groups:
@@ -109,8 +109,8 @@ def trials(
         # All groups are asked the same parts.
         for part in chats[groups[0]]:
             for group in groups:
-                inquiry = Inquiry(group, prompt, part)
-                messages[inquiry] = chats[group][part]
+                group_prompt = GroupPrompt(group, prompt, part)
+                messages[group_prompt] = chats[group][part]
 
     # The prompts themselves stand for the templates, so that every change shows in the fingerprint.
     texts = [chat[0]["content"] for chat in messages.values()]
@@ -144,7 +144,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     sections = _sections(parameters)
 
     every_job = []
-    for model in models.asked(parameters):
+    for model in models.entries(parameters):
         make_job = partial(
             Job,
             study="stereomap",

@@ -442,7 +442,7 @@ def items(block: Block) -> list[Hashable]:
     list of hashable
         The group of each prompt.
     """
-    return [inquiry.group for inquiry in block.factors["inquiry"]]
+    return [group_prompt.group for group_prompt in block.factors["inquiry"]]
 
 
 def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
