@@ -30,7 +30,7 @@ class Lens:
 
 @pytest.fixture
 def _lens(monkeypatch):
-    monkeypatch.setattr(comparison, "import_module", lambda name: Lens)
+    monkeypatch.setattr(comparison, "module_of", lambda *_: Lens)
     job = SimpleNamespace(read_as="expected")
     monkeypatch.setattr(comparison, "rated_by", lambda model, jobs: [job])
 

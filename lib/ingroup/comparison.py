@@ -1,7 +1,6 @@
 """Comparison of models: which effects they have, which of them are compared, and the figure."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ingroup import figures, models
+from ingroup.contract import module_of
 from ingroup.inference import EngineError, StoreError, rated_by
 
 PAIR = ["study", "model", "other_model"]
@@ -56,7 +56,7 @@ def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> 
     missing = []
 
     for study, values in values_of.items():
-        lens = import_module(f"ingroup.studies.{study}.lens")
+        lens = module_of(study, "lens", "effects")
         for entry in entries:
             of_model = {**values, "MODELS": [entry]}
             model, _ = models.split(entry)

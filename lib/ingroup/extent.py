@@ -1,9 +1,9 @@
 """How much is asked: prompts and items of a run, and of the papers."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
+from ingroup.contract import module_of
 from ingroup.inference import Job
 
 
@@ -38,7 +38,7 @@ def n_items(jobs: Sequence[Job]) -> int:
     """
     items: set[Any] = set()
     for job in jobs:
-        lens = import_module(f"ingroup.studies.{job.study}.lens")
+        lens = module_of(job.study, "lens", "items")
         for block in job.design.blocks:
             items.update(lens.items(block))
     return len(items)
@@ -61,5 +61,5 @@ def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tup
     tuple of int
         The prompts and the items.
     """
-    lens = import_module(f"ingroup.studies.{study}.lens")
+    lens = module_of(study, "lens", "extent")
     return lens.extent(jobs, printed)

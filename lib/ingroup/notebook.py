@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from ingroup import figures, latex, models, paths, published
+from ingroup.contract import module_of
 from ingroup.inference import Job, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parameters import Parameters, checked
@@ -719,7 +719,7 @@ def loaded(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     StoreError
         If there are no answers.
     """
-    answers = import_module(f"ingroup.studies.{job.study}.answers")
+    answers = module_of(job.study, "answers", "load")
     tables = answers.load(job, rule)
     if isinstance(tables, pd.DataFrame):
         return tables

@@ -14,7 +14,7 @@ from scipy import stats
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import corpora, paths
+from ingroup import contract, corpora, paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import Reply, open_store
@@ -667,3 +667,19 @@ def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     assert plan.not_recorded(NOTEBOOK, jobs_of(NOTEBOOK, fewer)) == []
     text = plan.plan({NOTEBOOK: fewer})
     assert text == "Nothing is asked: stored answers of these models are read."
+
+
+def test_an_unfinished_study_is_counted_and_its_missing_module_is_named(monkeypatch, capsys):
+    find = contract.find_spec
+    monkeypatch.setattr(
+        contract, "find_spec", lambda name: None if name.endswith(".lens") else find(name)
+    )
+
+    assert plan.main(ONE) == 0
+
+    counts, sentence = capsys.readouterr().out.rstrip("\n").rsplit("\n", 1)
+    assert "5,808 prompts are to be asked" in counts
+    assert sentence.startswith(
+        "10 cannot say what its tests find: the study empathy_gap is unfinished: "
+        "lib/ingroup/studies/empathy_gap/lens.py is missing; it must define MEASURES, "
+    )

@@ -6,8 +6,8 @@ import difflib
 import json
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -20,6 +20,7 @@ from ingroup.commands.settings import (
     renamed,
     study_names,
 )
+from ingroup.contract import module_of
 from ingroup.inference import Job
 from ingroup.tables import InputError, wrong
 
@@ -225,12 +226,20 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
 
     Raises
     ------
-    ImportError
+    Unfinished
+        Where the study's design is unfinished.
+    KeyError
         Where the notebook is not a study's.
     """
+    return _design(notebook).jobs(parameters)
+
+
+def _design(notebook: str) -> ModuleType:
+    """Return the module ``design`` of a notebook's study."""
     study = study_of(notebook)
-    design = import_module(f"ingroup.studies.{study}.design")
-    return design.jobs(parameters)
+    if study is None:
+        raise KeyError(f"{notebook} is not a study's")
+    return module_of(study, "design", "Parameters", "jobs")
 
 
 def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
@@ -270,10 +279,9 @@ def _base(notebook: str) -> type[parameters.Parameters]:
     """Return the ``Parameters`` of a notebook's study, or those that all notebooks share."""
     if notebook == COMPARISON:
         return parameters.Compared
-    study = study_of(notebook)
-    if study is None:
+    if study_of(notebook) is None:
         return parameters.Parameters
-    return import_module(f"ingroup.studies.{study}.design").Parameters
+    return _design(notebook).Parameters
 
 
 def command_line(description: str | None) -> argparse.ArgumentParser:

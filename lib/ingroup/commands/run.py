@@ -49,7 +49,7 @@ KERNEL = {
 }
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
 # Errors of a cell whose message is a sentence for the user; others are shown with their traceback.
-SENTENCES = {"InputError", "EngineError", "StoreError"}
+SENTENCES = {"InputError", "Unfinished", "EngineError", "StoreError"}
 
 
 class Progress(io.TextIOBase):
@@ -172,7 +172,7 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     """
     try:
         jobs = jobs_of(notebook, parameters)
-    except (ImportError, KeyError):  # no study, or none of its parameters
+    except KeyError:  # no study, or none of its parameters
         return set()
 
     patterns = set()
@@ -483,7 +483,7 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
     # The jobs are unknown where the notebook is no study's, or before its parameters are known.
-    with suppress(ImportError, KeyError):
+    with suppress(KeyError):
         return f"{count_stored(jobs_of(notebook, parameters)):,} answers kept; "
     return ""
 
