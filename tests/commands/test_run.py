@@ -24,6 +24,7 @@ from ingroup.inference import Reply, count_stored, make_engine, open_store
 from ingroup.inference.engine import EngineError
 from ingroup.models import answer_folder
 from toy import Toy
+from weights import NO_TENSORS
 
 NOTEBOOK = "10_empathy_gap"
 
@@ -99,7 +100,7 @@ def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_pat
     folder = tmp_path / "my nets" / "my_model-2"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    (folder / "model.safetensors").touch()
+    (folder / "model.safetensors").write_bytes(NO_TENSORS)
     (folder / "tokenizer.json").touch()
     (folder / "chat_template.jinja").touch()
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
@@ -416,8 +417,9 @@ def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_p
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     model = tmp_path / "nets" / "mine"
     model.mkdir(parents=True)
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
+    for name in ("config.json", "tokenizer.json", "chat_template.jinja"):
         (model / name).write_text("{}")
+    (model / "model.safetensors").write_bytes(NO_TENSORS)
     given = {"MODELS": str(model), "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
 
     patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", given))
