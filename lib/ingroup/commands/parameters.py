@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -212,6 +213,8 @@ def folder_of(notebook: str) -> str:
 def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     """Return what a study's notebook asks with these parameters.
 
+    A notebook that asks more than the study's ``design`` is named after the module that plans it.
+
     Parameters
     ----------
     notebook : str
@@ -222,7 +225,8 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     Returns
     -------
     list of Job
-        The ``jobs`` of the study's design.
+        The ``jobs`` of the module that the notebook has behind its study, such as ``construction``
+        of ``31_giebench_construction``; else those of the study's design.
 
     Raises
     ------
@@ -231,6 +235,10 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     KeyError
         Where the notebook is not a study's.
     """
+    study = study_of(notebook)
+    _, _, further = notebook.partition(f"{study}_")
+    if study and (paths.ROOT / "lib/ingroup/studies" / study / f"{further}.py").is_file():
+        return import_module(f"ingroup.studies.{study}.{further}").jobs(parameters)
     return _design(notebook).jobs(parameters)
 
 

@@ -483,7 +483,7 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
     # The jobs are unknown where the notebook is no study's, or before its parameters are known.
-    with suppress(KeyError):
+    with suppress(KeyError, InputError):
         return f"{count_stored(jobs_of(notebook, parameters)):,} answers kept; "
     return ""
 
