@@ -238,6 +238,19 @@ def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     assert not (paths.BUILD / "runs" / "mine").exists()
 
 
+def test_a_run_that_ignores_ctrl_c_comes_to_its_end(tiny):
+    """As make does that a script started in the background: its shell lets both ignore it."""
+    code = "import os, signal\nos.kill(os.getppid(), signal.SIGINT)"
+    write(paths.NOTEBOOKS / "tiny.ipynb", code)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run.main(["tiny"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (tiny / "tiny.txt").exists()
+
+
 def test_what_is_stored_is_counted_when_a_run_is_stopped(
     only_real_recordings, monkeypatch, tmp_path
 ):

@@ -396,6 +396,15 @@ def _stop(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+def _take_signals() -> None:
+    """Stop the run at a scheduler's signal, and at Ctrl-C unless this program ignores that."""
+    signal.signal(signal.SIGTERM, _stop)
+    # A script's shell lets what it starts in the background ignore Ctrl-C, make included. A
+    # notebook alone must not stop then, or make would go on with the next one.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _stop)
+
+
 @contextmanager
 def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
     """Wait until no other program executes this notebook of the run, and keep others waiting.
@@ -546,9 +555,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     notebook = options.notebook
     started = time.monotonic()
-    # The first is a terminal's Ctrl-C, the second a scheduler's end.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+    _take_signals()
 
     progress = Progress(_head(options), alone=not options.shared)
     parameters = {}
