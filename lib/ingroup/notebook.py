@@ -568,7 +568,7 @@ def _masses(job: Job) -> pd.Series:
     return pd.concat(masses).astype(float)
 
 
-def one_line(reply: Any) -> str:
+def reply_beginning(reply: Any) -> str:
     """Write the first 200 characters of a reply on one line, its line ends as ⏎.
 
     Parameters
@@ -634,7 +634,7 @@ def replies(
 
     # A collapsed reasoning is HTML, so every cell is escaped by its own formatter.
     formatters = dict.fromkeys(table.columns, lambda cell: escape(str(cell)))
-    formatters["reply"] = lambda reply: escape(one_line(reply))
+    formatters["reply"] = lambda reply: escape(reply_beginning(reply))
     formatters["reasoning"] = collapsed
     return HTML(table.to_html(formatters=formatters, escape=False, index=False))
 
