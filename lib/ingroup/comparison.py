@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ingroup import figures, models
 from ingroup.contract import module_of
 from ingroup.inference import EngineError, StoreError, rated_by
+from ingroup.synthesis_figures import written
 
 PAIR = ["study", "model", "other_model"]
 
@@ -201,11 +202,8 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
     Figure
         Two columns wide.
     """
-    # An effect is a key of the code or a name as the study has it; only keys are all lower-case.
-    is_key = rows.effect.str.islower()
-    in_words = rows.effect.str.replace("_", " ").str.title()
     drawn = rows.assign(
-        line=in_words.where(is_key, rows.effect),
+        line=rows.effect.map(written),
         pair=rows.model.map(title) + "\nminus " + rows.other_model.map(title),
         is_beyond=rows.p_holm < 0.05,
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ingroup import figures
 from ingroup.canvas import MOST_INCHES
+from ingroup.latex import group_names
 from ingroup.models import label
 from ingroup.stats import multiverse
 
@@ -344,11 +345,13 @@ def written(claim: str) -> str:
     Returns
     -------
     str
-        The phrase as it is; a key in words that begin with capitals.
+        The phrase as it is; the name of a group (`ingroup.latex.group_names`); any other key in
+        words that begin with capitals.
     """
     if not claim.islower():
         return claim
-    return claim.replace("_", " ").title()
+    in_words = claim.replace("_", " ").title()
+    return group_names().get(claim, in_words)
 
 
 def specification_curves(
