@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import difflib
 import json
 import os
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import yaml
 from ingroup import parameters, paths
 from ingroup.commands.settings import (
     COMPARISON,
+    did_you_mean,
     known_parameters,
     notebooks,
     renamed,
@@ -75,11 +75,8 @@ def merged(
             continue
         if name not in names:
             listed = ", ".join(names) or "none"
-            hint = f"it takes {listed}"
             # All parameters are in capitals, which a user may forget.
-            near = difflib.get_close_matches(name.upper(), names, 1)
-            if near:
-                hint = f"did you mean {near[0]}?"
+            hint = did_you_mean(name.upper(), names) or f"it takes {listed}"
             raise InputError(f"{notebook} has no parameter {name}; {hint}")
         values[name] = text
 
