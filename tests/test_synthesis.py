@@ -517,6 +517,19 @@ def test_curves_are_no_higher_than_a_page_and_their_options_follow_the_font(monk
     assert crowded == (5, 9.2)
 
 
+@pytest.mark.parametrize(("label", "n_lines"), [("warmth − competence", 2), ("gap", 1)])
+def test_the_label_of_a_curve_is_no_longer_than_its_axis(closed, label, n_lines):
+    figures.use_style()
+    fig = synthesis_figures.specification_curves(walked(1), "own", None, 1, label)
+    fig.draw_without_rendering()
+    curve = fig.axes[0]
+
+    ylabel = curve.yaxis.label
+    assert ylabel.get_text().replace("\n", " ") == label
+    assert len(ylabel.get_text().splitlines()) == n_lines
+    assert ylabel.get_window_extent().height <= curve.get_window_extent().height
+
+
 def test_a_group_has_one_spelling_in_all_figures():
     """That of the paper's tables, also where a key stands for it."""
     labels = group_labels()
