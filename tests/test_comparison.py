@@ -30,7 +30,7 @@ class Profile:
 
 @pytest.fixture
 def _profile(monkeypatch):
-    monkeypatch.setattr(comparison, "import_module", lambda name: Profile)
+    monkeypatch.setattr(comparison, "module_of", lambda *_: Profile)
     job = SimpleNamespace(read_as="expected")
     monkeypatch.setattr(comparison, "rated_by", lambda model, jobs: [job])
 

@@ -19,7 +19,7 @@ NOTEBOOKS = [notebook for notebook in settings.notebooks() if study_of(notebook)
 # The rooms, from the ground up: a module imports from its own floor or from below.
 FLOORS = [
     {"paths", "tables"},
-    {"design", "parsing", "corpora", "stats", "models", "canvas", "figures"},
+    {"design", "parsing", "corpora", "stats", "models", "canvas", "figures", "contract"},
     {
         "families",
         "inference",

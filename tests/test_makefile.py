@@ -13,6 +13,7 @@ import pytest
 import clone
 from ingroup import paths
 from ingroup.commands.parameters import study_of
+from weights import NO_TENSORS
 
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 LAST = ["00_map", "60_synthesis", "61_comparison"]  # read all studies
@@ -329,7 +330,7 @@ def test_a_whole_named_run_has_an_appendix(done):
     model = done / "nets" / "my_model"
     model.mkdir(parents=True)
     (model / "config.json").write_text("{}")
-    (model / "model.safetensors").touch()
+    (model / "model.safetensors").write_bytes(NO_TENSORS)
     (model / "tokenizer.json").touch()
     (model / "chat_template.jinja").touch()
     given = ["all", "MODELS=nets/my_model"]

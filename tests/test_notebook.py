@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from ingroup import notebook, paths
+from ingroup import notebook, parsing, paths
 from ingroup.commands.parameters import defaults
 from ingroup.commands.report import counted
 from ingroup.inference import Job, Reply, Sampling
@@ -142,6 +142,14 @@ def test_replies_show_reasoning_collapsed_and_everything_escaped(answered_job):
     assert "<details><summary>560 characters</summary>&lt;img" in page
     assert "<td>cut</td>" in page
     assert "<td>failed</td>" in page
+
+
+def test_the_beginning_of_a_reply_keeps_its_blanks_and_shows_its_line_ends():
+    """`parsing.one_line` puts single spaces instead, and keeps the whole text."""
+    reply = "1.  Yes\n2. No\n" + "x" * 300
+    assert notebook.reply_beginning(reply) == "1.  Yes⏎2. No⏎" + "x" * 186
+    assert notebook.reply_beginning(None) == "(failed)"
+    assert parsing.one_line(reply) == "1. Yes 2. No " + "x" * 300
 
 
 def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(answered_job, out):

@@ -11,6 +11,7 @@ from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, stored
 from ingroup.inference.job import rated_by
 from ingroup.tables import InputError
 from toy import Toy, numbers
+from weights import NO_TENSORS
 
 TEXT = Sampling()
 
@@ -103,7 +104,7 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
     with pytest.raises(InputError, match=f"^{sentence} or several files that end in"):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
-    (net / "model-00001-of-00002.safetensors").touch()
+    (net / "model-00001-of-00002.safetensors").write_bytes(NO_TENSORS)
     (net / "tokenizer.json").touch()
     (net / "chat_template.jinja").touch()
     parameters = merged("30_giebench", "demo", {"MODELS": str(net)})
@@ -113,7 +114,7 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
 @pytest.mark.parametrize("file", ["tokenizer.model", "vocab.txt", "tekken.json"])
 def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net, file):
     (net / "config.json").write_text('{"model_type": ')
-    (net / "model.safetensors").touch()
+    (net / "model.safetensors").write_bytes(NO_TENSORS)
     with pytest.raises(InputError, match=f"^the folder '{net}' has no tokenizer: expected "):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
@@ -124,7 +125,7 @@ def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net,
 
 def test_a_folder_without_a_chat_template_is_refused(net):
     (net / "config.json").write_text("{}")
-    (net / "model.safetensors").touch()
+    (net / "model.safetensors").write_bytes(NO_TENSORS)
     settings = net / "tokenizer_config.json"
     settings.write_text('{"model_max_length": 2048}')
     with pytest.raises(InputError, match=f"^the folder '{net}' has no chat template: an instruct"):
@@ -132,6 +133,29 @@ def test_a_folder_without_a_chat_template_is_refused(net):
     assert merged("30_giebench", "demo", {"MODELS": str(net), "TEMPLATE": "none"})
 
     settings.write_text('{"chat_template": "{{ messages }}"}')
+    assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
+
+
+@pytest.mark.parametrize("length", [0, 4, 100, -1])
+def test_weights_that_were_cut_are_refused_by_name_before_anything_runs(net, length):
+    calibrant = paths.MODELS / "calibrant"
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        if (calibrant / name).exists():
+            (net / name).write_bytes((calibrant / name).read_bytes())
+    whole = (calibrant / "model.safetensors").read_bytes()
+    (net / "model-00001-of-00002.safetensors").write_bytes(whole)
+    second = net / "model-00002-of-00002.safetensors"
+    second.write_bytes(whole[:length])
+
+    for notebook in ("10_empathy_gap", "30_giebench"):
+        with pytest.raises(InputError) as refused:
+            merged(notebook, "demo", {"MODELS": str(net)})
+        size = second.stat().st_size
+        sentence = f"the weights in '{second}' are not whole: found {size:,} bytes ("
+        assert str(refused.value).startswith(sentence)
+        assert str(refused.value).endswith("); copy or fetch this file again")
+
+    second.write_bytes(whole)
     assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
 
 

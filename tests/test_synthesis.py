@@ -11,6 +11,7 @@ from scipy import stats
 from ingroup import figures, paths, synthesis, synthesis_figures
 from ingroup.inference import Sampling
 from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.biased_samaritan.printed import group_labels
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.tables import InputError
@@ -514,3 +515,26 @@ def test_curves_are_no_higher_than_a_page_and_their_options_follow_the_font(monk
     figures.use_style()
     assert larger == (6, pytest.approx(0.3 + 2 * (1.25 + 8 * 0.085 * 6 / 5)))
     assert crowded == (5, 9.2)
+
+
+@pytest.mark.parametrize(("label", "n_lines"), [("warmth − competence", 2), ("gap", 1)])
+def test_the_label_of_a_curve_is_no_longer_than_its_axis(closed, label, n_lines):
+    figures.use_style()
+    fig = synthesis_figures.specification_curves(walked(1), "own", None, 1, label)
+    fig.draw_without_rendering()
+    curve = fig.axes[0]
+
+    ylabel = curve.yaxis.label
+    assert ylabel.get_text().replace("\n", " ") == label
+    assert len(ylabel.get_text().splitlines()) == n_lines
+    assert ylabel.get_window_extent().height <= curve.get_window_extent().height
+
+
+def test_a_group_has_one_spelling_in_all_figures():
+    """That of the paper's tables, also where a key stands for it."""
+    labels = group_labels()
+    del labels["latino"]  # no table prints it
+    for key, label in labels.items():
+        assert synthesis_figures.written(key) == label
+    assert labels["non_binary"] == "Non-Binary"
+    assert synthesis_figures.written("LGBT people") == "LGBT people"

@@ -1,7 +1,6 @@
 """Comparison of models: which effects they have, which of them are compared, and the figure."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -10,7 +9,9 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ingroup import figures, models
+from ingroup.contract import module_of
 from ingroup.inference import EngineError, StoreError, rated_by
+from ingroup.synthesis_figures import written
 
 PAIR = ["study", "model", "other_model"]
 
@@ -56,7 +57,7 @@ def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> 
     missing = []
 
     for study, values in values_of.items():
-        group_profile = import_module(f"ingroup.studies.{study}.group_profile")
+        group_profile = module_of(study, "group_profile", "effects")
         for entry in entries:
             of_model = {**values, "MODELS": [entry]}
             model, _ = models.split(entry)
@@ -201,11 +202,8 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
     Figure
         Two columns wide.
     """
-    # An effect is a key of the code or a name as the study has it; only keys are all lower-case.
-    is_key = rows.effect.str.islower()
-    in_words = rows.effect.str.replace("_", " ").str.title()
     drawn = rows.assign(
-        line=in_words.where(is_key, rows.effect),
+        line=rows.effect.map(written),
         pair=rows.model.map(title) + "\nminus " + rows.other_model.map(title),
         is_beyond=rows.p_holm < 0.05,
     )

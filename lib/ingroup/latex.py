@@ -170,6 +170,20 @@ def layouts(study: str, name: str) -> list[Layout]:
     return numbered
 
 
+def group_names() -> dict[str, str]:
+    """Name the groups that are keys in the tables of a run, as tables of the papers print them.
+
+    Returns
+    -------
+    dict of str to str
+        The names by key, e.g. "Non-Binary" for ``"non_binary"``. Other groups have no key.
+    """
+    names: dict[str, str] = {}
+    for of_study in _file().values():
+        names |= of_study["labels"].get("group", {})
+    return names
+
+
 @cache
 def _file() -> dict[str, Any]:
     """The layouts of all studies."""

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from ingroup import figures, latex, models, paths, published
+from ingroup.contract import module_of
 from ingroup.inference import Job, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parameters import Parameters, checked
@@ -568,7 +568,7 @@ def _masses(job: Job) -> pd.Series:
     return pd.concat(masses).astype(float)
 
 
-def one_line(reply: Any) -> str:
+def reply_beginning(reply: Any) -> str:
     """Write the first 200 characters of a reply on one line, its line ends as ⏎.
 
     Parameters
@@ -634,7 +634,7 @@ def replies(
 
     # A collapsed reasoning is HTML, so every cell is escaped by its own formatter.
     formatters = dict.fromkeys(table.columns, lambda cell: escape(str(cell)))
-    formatters["reply"] = lambda reply: escape(one_line(reply))
+    formatters["reply"] = lambda reply: escape(reply_beginning(reply))
     formatters["reasoning"] = collapsed
     return HTML(table.to_html(formatters=formatters, escape=False, index=False))
 
@@ -719,7 +719,7 @@ def loaded(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     StoreError
         If there are no answers.
     """
-    answers = import_module(f"ingroup.studies.{job.study}.answers")
+    answers = module_of(job.study, "answers", "load")
     tables = answers.load(job, rule)
     if isinstance(tables, pd.DataFrame):
         return tables

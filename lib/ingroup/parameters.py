@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -25,6 +26,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from safetensors import SafetensorError, safe_open
 
 from ingroup import models
 from ingroup.tables import InputError, decoded, read_json
@@ -363,6 +365,8 @@ def _check_folder(name: str, needs_template: bool) -> None:
             f"model{models.TENSORS}, or several files that end in {models.TENSORS}, beside it"
         )
 
+    _check_tensors(folder)
+
     # Which files there are depends on the kind of tokenizer.
     has_tokenizer = any(any(folder.glob(pattern)) for pattern in TOKENIZERS)
     if not has_tokenizer:
@@ -383,6 +387,22 @@ def _check_folder(name: str, needs_template: bool) -> None:
             f"the folder {name!r} has no chat template: an instruction-tuned model is needed, or "
             "chat_template.jinja beside the weights"
         )
+
+
+def _check_tensors(folder: Path) -> None:
+    """InputError for a file of tensors that does not have the length that its header says."""
+    for file in sorted(folder.glob(f"*{models.TENSORS}")):
+        try:
+            # This reads the header alone, and compares it with the size of the file.
+            with safe_open(file, "numpy"):
+                pass
+        except (OSError, SafetensorError) as error:
+            # A link may lead nowhere.
+            size = file.stat().st_size if file.exists() else 0
+            raise InputError(
+                f"the weights in {str(file)!r} are not whole: found {size:,} bytes ({error}); copy "
+                "or fetch this file again"
+            ) from error
 
 
 class Compared(Parameters):

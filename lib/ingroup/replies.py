@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from ingroup import models, notebook, paths
 from ingroup.commands.parameters import defaults, study_of
 from ingroup.commands.settings import first_notebooks
+from ingroup.contract import module_of
 from ingroup.design import Block, Message, named_values
 from ingroup.inference import Job, StoreError, rated, stored
 from ingroup.inference.choices import most_probable, numbers_of, probabilities
@@ -168,7 +168,7 @@ def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
 
     name = of_study[study]
     parameters = notebook.ran(name, run) or defaults(name)
-    design = import_module(f"ingroup.studies.{study}.design")
+    design = module_of(study, "design", "jobs")
     return design.jobs(parameters), parameters["PARSING"]
 
 

@@ -1,9 +1,9 @@
 """How much is asked: prompts and items of a run, and of the papers."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
+from ingroup.contract import module_of
 from ingroup.inference import Job
 
 
@@ -38,7 +38,7 @@ def n_items(jobs: Sequence[Job]) -> int:
     """
     items: set[Any] = set()
     for job in jobs:
-        group_profile = import_module(f"ingroup.studies.{job.study}.group_profile")
+        group_profile = module_of(job.study, "group_profile", "items")
         for block in job.design.blocks:
             items.update(group_profile.items(block))
     return len(items)
@@ -61,5 +61,5 @@ def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tup
     tuple of int
         The prompts and the items.
     """
-    group_profile = import_module(f"ingroup.studies.{study}.group_profile")
+    group_profile = module_of(study, "group_profile", "extent")
     return group_profile.extent(jobs, printed)

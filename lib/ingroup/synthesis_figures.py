@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ingroup import figures
 from ingroup.canvas import MOST_INCHES
+from ingroup.latex import group_names
 from ingroup.models import label
 from ingroup.stats import multiverse
 
@@ -344,11 +345,13 @@ def written(claim: str) -> str:
     Returns
     -------
     str
-        The phrase as it is; a key in words that begin with capitals.
+        The phrase as it is; the name of a group (`ingroup.latex.group_names`); any other key in
+        words that begin with capitals.
     """
     if not claim.islower():
         return claim
-    return claim.replace("_", " ").title()
+    in_words = claim.replace("_", " ").title()
+    return group_names().get(claim, in_words)
 
 
 def specification_curves(
@@ -383,11 +386,7 @@ def specification_curves(
 
     n_down = math.ceil(len(claims) / across)
     n_options = sum(len(options) for options in choices.values())
-    fig, axes, size, curve_inches = _curves_above_marks(n_down, across, n_options)
-    # Beside a flat curve its label takes two lines; titles in large type make it flatter still.
-    enlargement = figures.points(6) / 6
-    n_letters = int(27 * curve_inches / enlargement**3)
-    ylabel = textwrap.fill(ylabel, n_letters)
+    fig, axes, size = _curves_above_marks(n_down, across, n_options)
     # Five titles side by side have no room for larger type.
     title_size = figures.points(6) if across < 5 else 6
     smallest = figures.points(5)
@@ -430,7 +429,22 @@ def specification_curves(
         name = f"{label(control)}, the negative control"
         looks[name] = {"color": CONTROL, "linewidth": 0.7}
     _add_legend(fig, looks, title=label(model), title_fontsize=figures.points(8))
+
+    # How high the curves are is known when all else has its place.
+    fig.draw_without_rendering()
+    for curve in axes[::2, 0]:
+        _wrap_label(curve)
     return fig
+
+
+def _wrap_label(ax: Axes) -> None:
+    """Break the label of a y axis into lines that are no longer than the axis, between words."""
+    ylabel = ax.yaxis.label
+    n_letters = len(ylabel.get_text())
+    share = ax.get_window_extent().height / ylabel.get_window_extent().height
+    if share < 1:
+        lines = textwrap.wrap(ylabel.get_text(), int(n_letters * share), break_long_words=False)
+        ylabel.set_text("\n".join(lines))
 
 
 def _sorted_paths(paths: pd.DataFrame, choice_columns: Sequence[str]) -> pd.DataFrame:
@@ -453,10 +467,10 @@ def _options_of(paths: pd.DataFrame, choice_columns: Sequence[str]) -> dict[str,
 
 def _curves_above_marks(
     n_down: int, across: int, n_options: int
-) -> tuple[Figure, NDArray[Any], float, float]:
-    """A figure with a row of curves above each row of marks, its panels, and two sizes.
+) -> tuple[Figure, NDArray[Any], float]:
+    """A figure with a row of curves above each row of marks, its panels, and a size of type.
 
-    The sizes are that of the options' names in points, and the height of a curve in inches.
+    The size is that of the options' names, in points.
     """
     size = figures.points(5)
     # An inch holds about twelve lines of 5 points.
@@ -480,7 +494,7 @@ def _curves_above_marks(
         height_ratios=[curve_height, marks_height] * n_down,
         squeeze=False,
     )
-    return fig, axes, size, curve_height
+    return fig, axes, size
 
 
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, inches: float) -> None:

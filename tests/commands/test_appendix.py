@@ -381,13 +381,46 @@ def test_every_answer_of_a_form_is_one_that_a_run_may_give(empty):
             assert item["answer"] in answers
 
 
-def test_the_references_are_the_four_papers_and_this_project():
+def test_the_references_are_the_four_papers_works_that_are_named_and_this_project():
     references = forms.references()
-    *papers, project = references
-    assert [paper.year for paper in papers] == ["2025", "2025", "2024", "2023"]
+    *works, project = references
+    assert [work.year for work in works] == ["2025", "2025", "2024", "2023", "2002", "2019"]
     assert project.title.startswith("Ingroup")
     keys = {reference.key for reference in references}
-    assert len(keys) == 5
+    assert len(keys) == 7
+
+
+def texts_of_an_appendix():
+    """What an appendix can say of its own and quote: code, captions, cards, limits, claims."""
+    folders = [
+        (paths.ROOT / "lib/ingroup/appendix", "**/*.*"),
+        (paths.PUBLISHED, "latex.yaml"),
+        (paths.RECORDINGS, "*/README.md"),
+        (paths.ROOT / "docs", "claims.yaml"),
+    ]
+    for folder, pattern in folders:
+        for file in sorted(folder.glob(pattern)):
+            if file.suffix in {".py", ".yaml", ".md"}:
+                yield file.read_text("utf8")
+    for file in sorted(paths.NOTEBOOKS.glob("[1-4]*.ipynb")):
+        for cell in nbformat.read(file, as_version=4).cells:
+            if cell.source.startswith("## Limits"):
+                yield cell.source
+
+
+def test_every_work_that_the_appendix_names_stands_in_its_references():
+    known = set()
+    for reference in forms.references():
+        first_author, *_ = re.split(", | and ", reference.authors)
+        known.add((first_author.split()[-1], reference.year))
+
+    named = set()
+    for text in texts_of_an_appendix():
+        on_one_line = " ".join(text.split())
+        named |= set(re.findall(r"(\w+) et al\.,? \(?(\d{4})", on_one_line))
+
+    assert {("Mitchell", "2019"), ("Fiske", "2002")} <= named
+    assert named <= known
 
 
 def bibtex():
@@ -428,7 +461,8 @@ def test_the_bibtex_file_has_what_the_citation_file_has():
         assert joined == reference.authors
         assert fields["title"] == reference.title
         assert fields["year"] == reference.year
-        assert fields.get("booktitle", fields.get("note", "")) == reference.where
+        places = [fields[name] for name in ("booktitle", "journal", "note") if name in fields]
+        assert "".join(places) == reference.where
         assert identifier(fields) == reference.identifier
 
 

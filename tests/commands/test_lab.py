@@ -12,6 +12,7 @@ from papermill.exceptions import PapermillExecutionError
 from ingroup import notebook, paths
 from ingroup.commands import cli, kernel, lab, run, settings
 from ingroup.tables import InputError
+from weights import NO_TENSORS
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
         folder = tmp_path / place / "net"
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}")
-        (folder / "model.safetensors").touch()
+        (folder / "model.safetensors").write_bytes(NO_TENSORS)
         (folder / "tokenizer.json").touch()
         (folder / "chat_template.jinja").touch()
         runs.append(run_of({"MODELS": [str(folder)]}))

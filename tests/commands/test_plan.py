@@ -14,7 +14,7 @@ from scipy import stats
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import corpora, paths
+from ingroup import contract, corpora, paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import Reply, open_store
@@ -25,6 +25,8 @@ from ingroup.studies.biased_samaritan import group_profile as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.studies.empathy_gap import design, stimuli
+from ingroup.studies.giebench import construction
+from ingroup.studies.giebench.stimuli import load_questions
 from toy import Toy
 
 NOTEBOOK = "10_empathy_gap"
@@ -560,8 +562,9 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
         (["--profile", "fast"], "there is no PROFILE 'fast'; there are demo, full"),
         (
             ["50_audit"],
-            "there is no plan of 50_audit; there are of 10_empathy_gap, 20_biased_samaritan, "
-            "30_giebench, 40_stereomap",
+            "there is no plan of 50_audit; there are of 10_empathy_gap, 11_empathy_gap_beyond, "
+            "20_biased_samaritan, 21_biased_samaritan_beyond, 30_giebench, "
+            "31_giebench_construction, 32_giebench_beyond, 40_stereomap, 41_stereomap_keywords",
         ),
     ],
 )
@@ -667,3 +670,58 @@ def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     assert plan.not_recorded(NOTEBOOK, jobs_of(NOTEBOOK, fewer)) == []
     text = plan.plan({NOTEBOOK: fewer})
     assert text == "Nothing is asked: stored answers of these models are read."
+
+
+def test_an_unfinished_study_is_counted_and_its_missing_module_is_named(monkeypatch, capsys):
+    find = contract.find_spec
+    monkeypatch.setattr(
+        contract, "find_spec", lambda name: None if name.endswith(".group_profile") else find(name)
+    )
+
+    assert plan.main(ONE) == 0
+
+    counts, sentence = capsys.readouterr().out.rstrip("\n").rsplit("\n", 1)
+    assert "5,808 prompts are to be asked" in counts
+    assert sentence.startswith(
+        "10 cannot say what its tests find: the study empathy_gap is unfinished: "
+        "lib/ingroup/studies/empathy_gap/group_profile.py is missing; it must define MEASURES, "
+    )
+
+
+# ---- every notebook ------------------------------------------------------------------------------
+
+SMALL_RUN = [
+    "--shared",
+    *("--set=N_EVENTS=2", "--set=SETTINGS=P0,S0,T0", "--set=CATEGORIES=Religion"),
+    *("--set=GROUPS=Men;Women;Nurses;Doctors;Homeless", "--set=MODELS=m@inspect"),
+]
+
+
+def test_what_every_notebook_of_a_run_asks_is_counted_once(capsys):
+    """Notebook 31 asks for topics of each identity, and four dialogs of each labelled topic."""
+    assert plan.main(SMALL_RUN) == 0
+    text = capsys.readouterr().out
+
+    lines = re.findall(r"^(\d\d) m (.*?) {2,}([\d,]+) ", text, re.MULTILINE)
+    assert {number for number, _, _ in lines} == {"10", "20", "30", "31", "40"}
+    counts = {name: int(n.replace(",", "")) for number, name, n in lines if number == "31"}
+    n_identities = len({(q.category, q.identity) for q in load_questions()})
+    n_labelled = len(construction.with_label(construction.labels(construction.filled_sheet(""))))
+    assert counts == {
+        "topic_generation": n_identities,
+        "dialog_construction": n_labelled,
+        "dialog_construction x 3": 3 * n_labelled,
+    }
+
+
+def test_a_further_notebook_that_will_stop_is_named_and_the_others_are_counted(capsys):
+    assert plan.main([*SMALL_RUN, "--set=TEMPERATURE=0"]) == 0
+    out = capsys.readouterr().out
+    assert "\n31_giebench_construction will stop: TEMPERATURE must be above 0 for m, found " in out
+    assert "\n31 m" not in out
+    assert "\n30 m" in out
+
+
+def test_a_notebook_without_a_writer_asks_nothing():
+    notebook = "31_giebench_construction"
+    assert jobs_of(notebook, merged(notebook, "demo", {"MODELS": "calibrant;m@stored"})) == []

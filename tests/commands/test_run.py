@@ -24,6 +24,7 @@ from ingroup.inference import Reply, count_stored, make_engine, open_store
 from ingroup.inference.engine import EngineError
 from ingroup.models import answer_folder
 from toy import Toy
+from weights import NO_TENSORS
 
 NOTEBOOK = "10_empathy_gap"
 
@@ -99,7 +100,7 @@ def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_pat
     folder = tmp_path / "my nets" / "my_model-2"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    (folder / "model.safetensors").touch()
+    (folder / "model.safetensors").write_bytes(NO_TENSORS)
     (folder / "tokenizer.json").touch()
     (folder / "chat_template.jinja").touch()
     book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
@@ -235,6 +236,19 @@ def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["tiny: Statistics", "tiny: stopped; the same line goes on"]
     assert not (paths.BUILD / "runs" / "mine").exists()
+
+
+def test_a_run_that_ignores_ctrl_c_comes_to_its_end(tiny):
+    """As make does that a script started in the background: its shell lets both ignore it."""
+    code = "import os, signal\nos.kill(os.getppid(), signal.SIGINT)"
+    write(paths.NOTEBOOKS / "tiny.ipynb", code)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run.main(["tiny"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (tiny / "tiny.txt").exists()
 
 
 def test_what_is_stored_is_counted_when_a_run_is_stopped(
@@ -416,8 +430,9 @@ def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_p
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     model = tmp_path / "nets" / "mine"
     model.mkdir(parents=True)
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
+    for name in ("config.json", "tokenizer.json", "chat_template.jinja"):
         (model / name).write_text("{}")
+    (model / "model.safetensors").write_bytes(NO_TENSORS)
     given = {"MODELS": str(model), "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
 
     patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", given))

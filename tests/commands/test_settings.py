@@ -161,6 +161,13 @@ def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence
     assert "\n" not in str(refused.value)
 
 
+def test_a_near_name_is_asked_for_and_a_far_one_lists_all():
+    assert settings.did_you_mean("MODLES", ["SEED", "MODELS"]) == "did you mean MODELS?"
+    assert settings.did_you_mean("X", ["SEED", "MODELS"]) == ""
+    assert settings.nearest("MODLES", ["SEED", "MODELS"]) == "did you mean MODELS?"
+    assert settings.nearest("X", ["SEED", "MODELS"], "; ") == "there are MODELS; SEED"
+
+
 def test_a_misspelt_figure_is_refused_and_the_nearest_one_suggested():
     with pytest.raises(settings.Refused) as refused:
         settings.check(["figures"], typed(ONLY="gibench/figure1"))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from ingroup import paths
+from weights import NO_TENSORS
 
 STUB = '''
 """Stands in for a run: a table of the notebook, its copy and record, and a line in log.txt."""
@@ -83,7 +84,7 @@ def with_stubs(root):
     copy(root)
     # A folder without weights would be refused; no stub reads them.
     for config in (root / "data/models").glob("*/config.json"):
-        config.with_name("model.safetensors").touch()
+        config.with_name("model.safetensors").write_bytes(NO_TENSORS)
     (root / "lib/ingroup/commands/run.py").write_text(STUB)
     (root / "lib/ingroup/commands/report.py").write_text(REPORT)
     (root / "lib/ingroup/commands/appendix.py").write_text(APPENDIX)

@@ -1,7 +1,6 @@
 """What every study keeps: jobs that are counted without being written out, a load that never
-raises, ground-truth answers for the whole design, printed tables that load."""
+raises, true answers for the whole design, printed tables that load."""
 
-from importlib import import_module
 from itertools import cycle, islice
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from ingroup import paths, published
 from ingroup.commands import settings
 from ingroup.commands.parameters import merged
+from ingroup.contract import DEFINED, module_of
 from ingroup.design import Design
 from ingroup.inference import Engine, Reply, ask, job, stored
 from ingroup.models import calibrants
@@ -70,11 +70,11 @@ HOSTILE = [
 
 
 def modules(notebook):
-    """The study's name and its modules design, answers and ground-truth."""
+    """The study's name and its modules design, answers and ground_truth."""
     study = notebook[3:]
-    design = import_module(f"ingroup.studies.{study}.design")
-    answers = import_module(f"ingroup.studies.{study}.answers")
-    ground_truth = import_module(f"ingroup.studies.{study}.ground_truth")
+    design = module_of(study, "design", "Parameters", "jobs")
+    answers = module_of(study, "answers", "load")
+    ground_truth = module_of(study, "ground_truth", "GroundTruth")
     return study, design, answers, ground_truth
 
 
@@ -108,6 +108,12 @@ class Hostile(Engine):
 def test_every_study_is_here():
     first = settings.first_notebooks()
     assert list(SMALL) == first, "SMALL above has each study's first notebook, by number"
+
+
+@pytest.mark.parametrize("file", DEFINED)
+@pytest.mark.parametrize("notebook", SMALL)
+def test_every_module_defines_what_the_others_take(notebook, file):
+    module_of(notebook[3:], file, *DEFINED[file])
 
 
 @pytest.mark.parametrize("notebook", SMALL)

@@ -122,7 +122,8 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
             "CITATION.cff and data/README.md",
         ),
         "cited": (
-            "The references have the four papers and this project.",
+            "The references have the four papers, the works that the appendix names, and this "
+            "project.",
             "CITATION.cff",
         ),
         "cards": _described(run, stores),
@@ -405,12 +406,12 @@ def _citation() -> dict[str, Any]:
 
 
 def references() -> list[Reference]:
-    """Read the papers and this project from ``CITATION.cff``.
+    """Read the works that the appendix names, and this project, from ``CITATION.cff``.
 
     Returns
     -------
     list of Reference
-        The papers in the order of the file, then this project.
+        The works in the order of the file, the four papers first, then this project.
     """
     citation = _citation()
     entries = [*citation["references"], citation]
@@ -420,7 +421,7 @@ def references() -> list[Reference]:
         authors = list(map(_author, entry["authors"]))
         released = entry.get("year") or entry.get("date-released")
         year = str(released)[:4]
-        venue = entry.get("collection-title", "")
+        venue = entry.get("collection-title") or entry.get("journal", "")
         # This project is the last entry, and has a version in place of a venue.
         if entry is citation:
             venue = f"Version {entry['version']}"

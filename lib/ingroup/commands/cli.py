@@ -350,7 +350,9 @@ def plan(values: dict[str, str]) -> NoReturn:
         What is set on the command line.
     """
     study = os.environ.get("STUDY", "")
-    options = [*settings.chosen_studies(study), *settings.command_options(values)]
+    options = settings.command_options(values)
+    if study:
+        options = [*settings.chosen_studies(study), *options]
     if os.environ.get("RATE"):
         options += ["--rate", os.environ["RATE"]]
     # With several notebooks, each takes only the parameters that its cell has.

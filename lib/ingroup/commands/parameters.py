@@ -2,12 +2,12 @@
 
 import argparse
 import ast
-import difflib
 import json
 import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -15,11 +15,13 @@ import yaml
 from ingroup import parameters, paths
 from ingroup.commands.settings import (
     COMPARISON,
+    did_you_mean,
     known_parameters,
     notebooks,
     renamed,
     study_names,
 )
+from ingroup.contract import module_of
 from ingroup.inference import Job
 from ingroup.tables import InputError, wrong
 
@@ -73,11 +75,8 @@ def merged(
             continue
         if name not in names:
             listed = ", ".join(names) or "none"
-            hint = f"it takes {listed}"
             # All parameters are in capitals, which a user may forget.
-            near = difflib.get_close_matches(name.upper(), names, 1)
-            if near:
-                hint = f"did you mean {near[0]}?"
+            hint = did_you_mean(name.upper(), names) or f"it takes {listed}"
             raise InputError(f"{notebook} has no parameter {name}; {hint}")
         values[name] = text
 
@@ -211,6 +210,8 @@ def folder_of(notebook: str) -> str:
 def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     """Return what a study's notebook asks with these parameters.
 
+    A notebook that asks more than the study's ``design`` is named after the module that plans it.
+
     Parameters
     ----------
     notebook : str
@@ -221,16 +222,29 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     Returns
     -------
     list of Job
-        The ``jobs`` of the study's design.
+        The ``jobs`` of the module that the notebook has behind its study, such as ``construction``
+        of ``31_giebench_construction``; else those of the study's design.
 
     Raises
     ------
-    ImportError
+    Unfinished
+        Where the study's design is unfinished.
+    KeyError
         Where the notebook is not a study's.
     """
     study = study_of(notebook)
-    design = import_module(f"ingroup.studies.{study}.design")
-    return design.jobs(parameters)
+    _, _, further = notebook.partition(f"{study}_")
+    if study and (paths.ROOT / "lib/ingroup/studies" / study / f"{further}.py").is_file():
+        return import_module(f"ingroup.studies.{study}.{further}").jobs(parameters)
+    return _design(notebook).jobs(parameters)
+
+
+def _design(notebook: str) -> ModuleType:
+    """Return the module ``design`` of a notebook's study."""
+    study = study_of(notebook)
+    if study is None:
+        raise KeyError(f"{notebook} is not a study's")
+    return module_of(study, "design", "Parameters", "jobs")
 
 
 def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
@@ -270,10 +284,9 @@ def _base(notebook: str) -> type[parameters.Parameters]:
     """Return the ``Parameters`` of a notebook's study, or those that all notebooks share."""
     if notebook == COMPARISON:
         return parameters.Compared
-    study = study_of(notebook)
-    if study is None:
+    if study_of(notebook) is None:
         return parameters.Parameters
-    return import_module(f"ingroup.studies.{study}.design").Parameters
+    return _design(notebook).Parameters
 
 
 def command_line(description: str | None) -> argparse.ArgumentParser:

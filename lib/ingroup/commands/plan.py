@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from huggingface_hub import try_to_load_from_cache
 from ingroup import corpora, models, paths
 from ingroup.commands import settings
 from ingroup.commands.parameters import command_line, jobs_of, merged, parameters_of, study_of
+from ingroup.contract import Unfinished, module_of
 from ingroup.inference import (
     EngineError,
     Job,
@@ -339,7 +339,7 @@ def power(
     names = [models.split(entry)[0] for entry in recorded["MODELS"]]
     real = [name for name in names if not models.is_calibrant(name)]
     model = [*real, *names][0]
-    group_profile = import_module(f"ingroup.studies.{study_of(notebook)}.group_profile")
+    group_profile = module_of(str(study_of(notebook)), "group_profile", "power")
 
     tests = group_profile.power(parameters, recorded, model)
     label = Path(model).name
@@ -517,8 +517,10 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     """
     jobs_by_line = {}
     lacking = []
+    counted: set[Path] = set()
     for name, parameters in notebooks.items():
-        jobs = jobs_of(name, parameters)
+        jobs, problem = _jobs_left(name, parameters, counted)
+        lacking += problem
         jobs_by_line[name] = asked(name, jobs)
         lacking += not_recorded(name, jobs)
 
@@ -555,6 +557,27 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     # Each sentence stands once, in the order of its first line.
     parts += dict.fromkeys(notes)
     return "\n".join(parts)
+
+
+def _jobs_left(
+    notebook: str, parameters: Mapping[str, Any], counted: set[Path]
+) -> tuple[list[Job], list[str]]:
+    """List a notebook's jobs but those that are ``counted``, to which it adds theirs.
+
+    Where the notebook would stop, there is a sentence and no job.
+    """
+    try:
+        jobs = jobs_of(notebook, parameters)
+    except InputError as error:
+        # A study's further notebook stops alone; without its first one there is no plan.
+        if notebook in settings.first_notebooks():
+            raise
+        return [], [f"{notebook} will stop: {error}."]
+
+    # A study's notebooks share most of their answers.
+    left = [job for job in jobs if job.address not in counted]
+    counted.update(job.address for job in left)
+    return left, []
 
 
 def _plan_line(
@@ -639,9 +662,27 @@ def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
     return f"{asked_sentence}: {duration(left / rate)} at {rate:,.10g} prompts a second."
 
 
+def _asking_notebooks() -> list[str]:
+    """List the notebooks that ask models: all that belong to a study."""
+    return [name for name in settings.notebooks() if study_of(name)]
+
+
+def _print_power(notebooks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what the tests of each study would find; those are the tests of its first notebook."""
+    for name, parameters in notebooks.items():
+        if name not in settings.first_notebooks():
+            continue
+        try:
+            sentences = power(name, parameters)
+        except Unfinished as error:
+            # What the study asks is counted all the same.
+            sentences = [f"{name[:2]} cannot say what its tests find: {error}."]
+        print(*sentences, sep="\n")
+
+
 def _print_plan(names: list[str], options: argparse.Namespace) -> None:
     """Print the plan, what its tests would find, and which corpora are not here."""
-    planned = settings.first_notebooks()
+    planned = _asking_notebooks()
     for name in names:
         if name not in planned:
             raise InputError(f"there is no plan of {name}; there are of {', '.join(planned)}")
@@ -658,8 +699,7 @@ def _print_plan(names: list[str], options: argparse.Namespace) -> None:
             # This refuses a cost limit without prices.
             budget_of(values[name])
         print(plan(values, rate))
-        for name, parameters in values.items():
-            print(*power(name, parameters), sep="\n")
+        _print_power(values)
 
     # Only corpora that a notebook of this plan reads are worth a sentence.
     used: set[str] = set()
@@ -688,10 +728,10 @@ def main(arguments: list[str] | None = None) -> int:
         The exit status: 0 when the plan is printed, 2 for a wrong parameter.
     """
     parser = command_line(__doc__)
-    parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
+    parser.add_argument("notebooks", nargs="*", help="all of a run, unless named")
     parser.add_argument("--rate", metavar="PROMPTS_A_SECOND")
     options = parser.parse_args(arguments)
-    names = options.notebooks or settings.first_notebooks()
+    names = options.notebooks or _asking_notebooks()
     options.shared |= len(names) > 1
 
     try:

@@ -49,7 +49,7 @@ KERNEL = {
 }
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
 # Errors of a cell whose message is a sentence for the user; others are shown with their traceback.
-SENTENCES = {"InputError", "EngineError", "StoreError"}
+SENTENCES = {"InputError", "Unfinished", "EngineError", "StoreError"}
 
 
 class Progress(io.TextIOBase):
@@ -172,7 +172,7 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     """
     try:
         jobs = jobs_of(notebook, parameters)
-    except (ImportError, KeyError):  # no study, or none of its parameters
+    except KeyError:  # no study, or none of its parameters
         return set()
 
     patterns = set()
@@ -396,6 +396,15 @@ def _stop(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+def _take_signals() -> None:
+    """Stop the run at a scheduler's signal, and at Ctrl-C unless this program ignores that."""
+    signal.signal(signal.SIGTERM, _stop)
+    # A script's shell lets what it starts in the background ignore Ctrl-C, make included. A
+    # notebook alone must not stop then, or make would go on with the next one.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _stop)
+
+
 @contextmanager
 def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
     """Wait until no other program executes this notebook of the run, and keep others waiting.
@@ -483,7 +492,7 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
     # The jobs are unknown where the notebook is no study's, or before its parameters are known.
-    with suppress(ImportError, KeyError):
+    with suppress(KeyError, InputError):
         return f"{count_stored(jobs_of(notebook, parameters)):,} answers kept; "
     return ""
 
@@ -546,9 +555,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     notebook = options.notebook
     started = time.monotonic()
-    # The first is a terminal's Ctrl-C, the second a scheduler's end.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+    _take_signals()
 
     progress = Progress(_head(options), alone=not options.shared)
     parameters = {}

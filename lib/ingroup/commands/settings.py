@@ -547,8 +547,27 @@ def unknown(name: str, known: Collection[str]) -> str:
     return f"{name} is not a parameter here; {nearest(name.upper(), known)}"
 
 
-def nearest(name: str, known: Collection[str], between: str = " ") -> str:
+def did_you_mean(name: str, known: Collection[str]) -> str:
     """Ask whether the known name that is nearest was meant.
+
+    Parameters
+    ----------
+    name : str
+        An unknown name.
+    known : collection of str
+        The known names.
+
+    Returns
+    -------
+    str
+        The end of a sentence; "" where no name is near.
+    """
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def nearest(name: str, known: Collection[str], between: str = " ") -> str:
+    """Ask whether the known name that is nearest was meant, or list all.
 
     Parameters
     ----------
@@ -564,10 +583,7 @@ def nearest(name: str, known: Collection[str], between: str = " ") -> str:
     str
         The end of a sentence; where no name is near, it lists all.
     """
-    near = difflib.get_close_matches(name, known, 1)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"there are {between.join(sorted(known))}"
+    return did_you_mean(name, known) or f"there are {between.join(sorted(known))}"
 
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
@@ -654,8 +670,8 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
     run = run_name(environment)
     for figure in only.split():
         if not _is_figure(figure, run):
-            near = difflib.get_close_matches(figure, _figures(run), 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            question = did_you_mean(figure, _figures(run))
+            hint = f"; {question}" if question else ""
             raise Refused(
                 f"there is no figure {figure}: ONLY is as a file below figures/ is called, "
                 f"without its ending{hint}"

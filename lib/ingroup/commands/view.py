@@ -98,7 +98,7 @@ def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSamp
 
     scores = {}
     # This is a column of the viewer's list of samples, which has room for one line.
-    answer = notebook.one_line(reply)
+    answer = notebook.reply_beginning(reply)
     for name in READ:
         value = reading.pop(name, None)
         if value not in (None, "", {}, []):

@@ -26,6 +26,7 @@ from ingroup.stats.paired import nan_mean
 
 BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
 ENDS = 0.025, 0.975
+LEAST_PAIRS = 4  # of a correlation: the p of fewer pairs cannot be below 0.33
 
 Numbers = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -446,7 +447,7 @@ def spearman(
     -------
     tuple of float
         The correlation, its two-sided p, and the smallest p that so many pairs can have. All are
-        NaN with fewer than 4 pairs, or where x or y is constant.
+        NaN with fewer than `LEAST_PAIRS`, or where x or y is constant.
     """
     numbers = np.asarray(x, dtype=float)
     other_numbers = np.asarray(y, dtype=float)
@@ -454,7 +455,7 @@ def spearman(
     ranks = stats.rankdata(numbers[has_both])
     other_ranks = stats.rankdata(other_numbers[has_both])
     undefined = (np.nan, np.nan, np.nan)
-    if len(ranks) < 4:
+    if len(ranks) < LEAST_PAIRS:
         return undefined
     if np.ptp(ranks) == 0 or np.ptp(other_ranks) == 0:
         return undefined

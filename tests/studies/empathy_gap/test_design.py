@@ -13,6 +13,7 @@ from ingroup.inference import EngineError, Sampling, rated
 from ingroup.studies.empathy_gap import design, stimuli
 from ingroup.studies.empathy_gap.design import jobs, rewriting, trials, with_rewrites
 from ingroup.tables import InputError
+from toy import ABOUT_RELIGION
 
 
 @pytest.fixture
@@ -162,21 +163,12 @@ def test_without_the_first_person_what_was_written_is_rewritten(events):
 CONTROL = "calibrant-null"
 SETTINGS = list(stimuli.prompts()["settings"])
 CATEGORIES = list(stimuli.categories())
-PARAMETERS = {
-    "MODELS": ["org/one"],
-    "ENGINE": "vllm",
-    "CORPUS": "sample",
+# All settings and categories of twelve events, asked greedily.
+PARAMETERS = ABOUT_RELIGION | {
     "N_EVENTS": 12,
     "SETTINGS": [],
     "CATEGORIES": [],
-    "REASONING": "",
     "TEMPERATURE": 0.0,
-    "MAX_TOKENS": 128,
-    "SEED": 0,
-    "READING": "",
-    "ENDING": "turn",
-    "REWRITER": "",
-    "REWRITE_TOKENS": 300,
 }
 
 

@@ -14,6 +14,7 @@ from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, group_profile, stimuli
 from ingroup.studies.empathy_gap import statistics as ratings
+from toy import ABOUT_RELIGION
 
 EYE = np.eye(4, dtype=bool)
 GAP = {
@@ -212,23 +213,12 @@ def test_claims_are_of_the_categories_that_have_answers():
 
 
 OPTIONS = {"N_RESAMPLES": 20, "SEED": 0}
-PARAMETERS = {
-    "MODELS": ["org/one"],
-    "ENGINE": "vllm",
-    "CORPUS": "sample",
-    "N_EVENTS": 2,
-    "REWRITER": "",
-    "REWRITE_TOKENS": 9,
+PARAMETERS = ABOUT_RELIGION | {
     "SETTINGS": ["P0,S0,T0", "P1,S0,T0"],
     "CATEGORIES": [],
     "PARSING": "sound",
     "EXCLUSION": "listwise",
-    "READING": "",
-    "ENDING": "turn",
-    "REASONING": "",
     "TEMPERATURE": 0.0,
-    "MAX_TOKENS": 128,
-    "SEED": 0,
 }
 CATEGORIES = list(stimuli.categories())
 FIRST_SETTING = [("P0,S0,T0", category) for category in CATEGORIES]

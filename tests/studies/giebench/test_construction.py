@@ -50,7 +50,7 @@ def sheet(*rows: tuple[str, ...]) -> pd.DataFrame:
 def test_a_prompt_is_one_user_turn_with_its_slots_filled():
     values = [{"identity": "a {example}", "example": "{identity}"}]
 
-    (job,) = construction.jobs(PARAMETERS, "topic_generation", values)
+    (job,) = construction.prompt_jobs(PARAMETERS, "topic_generation", values)
 
     (trial,) = job.design
     (turn,) = trial.messages
@@ -63,9 +63,11 @@ def test_every_draw_has_a_seed_and_a_store_of_its_own():
     negative = [{"question": "Is it?", "attitude": N}]
     positive = [{"question": "Is it?", "attitude": P}]
 
-    drawn = construction.jobs(PARAMETERS, "dialog_construction", negative, 3)
-    other_seed = construction.jobs(PARAMETERS | {"SEED": 6}, "dialog_construction", negative, 3)
-    other_text = construction.jobs(PARAMETERS, "dialog_construction", positive)
+    drawn = construction.prompt_jobs(PARAMETERS, "dialog_construction", negative, 3)
+    other_seed = construction.prompt_jobs(
+        PARAMETERS | {"SEED": 6}, "dialog_construction", negative, 3
+    )
+    other_text = construction.prompt_jobs(PARAMETERS, "dialog_construction", positive)
 
     assert [job.sampling.seed for job in drawn] == [15, 16, 17]
     folders = {job.folder for job in drawn + other_seed + other_text}
@@ -75,7 +77,7 @@ def test_every_draw_has_a_seed_and_a_store_of_its_own():
 def test_greedy_draws_are_refused():
     values = [{"question": "Is it?", "attitude": N}]
     with pytest.raises(InputError, match="TEMPERATURE must be above 0 for m, found 0"):
-        construction.jobs(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
+        construction.prompt_jobs(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_the_first_model_that_can_be_asked_writes(models, writer):
 def test_a_job_is_of_the_model_that_writes():
     values = [{"identity": "a", "example": "b"}]
 
-    (job,) = construction.jobs(PARAMETERS, "topic_generation", values)
+    (job,) = construction.prompt_jobs(PARAMETERS, "topic_generation", values)
 
     assert job.model == "m"
     assert job.engine == "inspect"
@@ -105,7 +107,7 @@ def test_prompts_can_be_shown_without_a_model_that_writes():
     values = [{"identity": "a", "example": "b"}]
     no_writer = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
 
-    (job,) = construction.jobs(no_writer, "topic_generation", values)
+    (job,) = construction.prompt_jobs(no_writer, "topic_generation", values)
 
     assert job.design
 

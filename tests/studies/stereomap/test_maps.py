@@ -244,6 +244,25 @@ def test_the_correlations_of_all_models_are_one_table():
     ]
 
 
+def test_a_correlation_that_is_missing_has_a_reason():
+    """Of one group, of groups that are all alike, and of none that is missing."""
+    rng = np.random.default_rng(0)
+    alike = pd.DataFrame({"Status": [1, 2, 3, 4], "Warmth": [3, 1, 2, 4], "Competence": 2.0})
+    by_model = {
+        "one group": statistics.correlations(alike.head(1), ["Status"], ["Warmth"], rng),
+        "alike": statistics.correlations(alike, ["Status"], ["Competence", "Warmth"], rng),
+        "whole": statistics.correlations(alike, ["Status"], ["Warmth"], rng),
+    }
+
+    table = maps.correlation_table(by_model)
+
+    beginning = "pairs of scores have no correlation, because"
+    assert maps.missing_correlations(table) == [
+        f"one group: 1 of 1 {beginning} fewer than 4 groups have both scores.",
+        f"alike: 1 of 2 {beginning} all groups share one of the scores.",
+    ]
+
+
 A = ("a", "EXTENDED")
 B = ("b", "EXTENDED")
 

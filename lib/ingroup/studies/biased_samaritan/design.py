@@ -200,18 +200,18 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     """
     table = stimuli.load_scenarios(parameters["SCENARIOS"])
     numbers = list(table.scenario.unique())
-    asked_freely = tenth(numbers)
-    table["free_text"] = table.scenario.isin(asked_freely)
+    free_text_numbers = tenth(numbers)
+    table["free_text"] = table.scenario.isin(free_text_numbers)
 
     # A run of an earlier version has no N_SCENARIOS.
     n = parameters.get("N_SCENARIOS")
     if not n:
         return table
 
-    others = [number for number in numbers if number not in asked_freely]
-    n_freely = math.ceil(n / 10)
-    n_others = n - n_freely
-    chosen = asked_freely[:n_freely] + others[:n_others]
+    others = [number for number in numbers if number not in free_text_numbers]
+    n_free_text = math.ceil(n / 10)
+    n_others = n - n_free_text
+    chosen = free_text_numbers[:n_free_text] + others[:n_others]
     is_chosen = table.scenario.isin(chosen)
     return table[is_chosen].reset_index(drop=True)
 

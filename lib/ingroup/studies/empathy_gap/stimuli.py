@@ -403,11 +403,11 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
         return _with_tenth(_first_of_each(events, n_events))
 
     # The recordings have free text about these emotions alone, so their events come first.
-    is_freely = events.emotion.isin(_tenth(emotions))
-    freely_first = events.assign(free_text=is_freely).sort_values(
+    is_free_text = events.emotion.isin(_tenth(emotions))
+    free_text_first = events.assign(free_text=is_free_text).sort_values(
         "free_text", ascending=False, kind="stable"
     )
-    return _first_of_each(freely_first, n_events).reset_index(drop=True)
+    return _first_of_each(free_text_first, n_events).reset_index(drop=True)
 
 
 def _first_of_each(events: pd.DataFrame, n_events: int) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ingroup import models
+from ingroup import models, paths
 from ingroup.design import Block, Design, Message, filled
 from ingroup.inference import Job
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
@@ -52,7 +52,32 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def jobs(
+def jobs(parameters: Mapping[str, Any]) -> list[Job]:
+    """Plan what notebook 31 asks of the :func:`writer`.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run, ``TOPICS`` and ``SHEET`` among them.
+
+    Returns
+    -------
+    list of Job
+        The jobs of :func:`topic_jobs` and of :func:`item_jobs`; none without a writer.
+
+    Raises
+    ------
+    InputError
+        As :func:`prompt_jobs` and :func:`read_topics` do.
+    """
+    if writer(parameters) is None:
+        return []
+    asked = topic_jobs(parameters, examples_of(parameters["TOPICS"]))
+    labelled = labels(filled_sheet(parameters["SHEET"]))
+    return asked + item_jobs(parameters, with_label(labelled))
+
+
+def prompt_jobs(
     parameters: Mapping[str, Any], prompt: str, values: Sequence[Mapping[str, str]], draws: int = 1
 ) -> list[Job]:
     """Plan the jobs of a prompt of appendix A, filled once per trial.
@@ -114,6 +139,7 @@ def jobs(
             sampling=replace(sampling, seed=draw),
             # No prompt has a system turn, so answers do not depend on SYSTEM.
             options={"system": "fold"},
+            labels={"prompt": prompt},
         )
         planned.append(job)
     return planned
@@ -137,13 +163,13 @@ def topic_jobs(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[Jo
     Raises
     ------
     InputError
-        As :func:`jobs` does.
+        As :func:`prompt_jobs` does.
     """
     values = []
     for example in examples.itertuples():
         identity = stimuli.identity_text(example.identity)
         values.append({"identity": identity, "example": example.topic})
-    return jobs(parameters, "topic_generation", values)
+    return prompt_jobs(parameters, "topic_generation", values)
 
 
 def dialog_jobs(
@@ -170,10 +196,76 @@ def dialog_jobs(
     Raises
     ------
     InputError
-        As :func:`jobs` does.
+        As :func:`prompt_jobs` does.
     """
     values = pd.DataFrame({"question": topics, "attitude": attitudes})
-    return jobs(parameters, "dialog_construction", values.to_dict("records"), draws)
+    return prompt_jobs(parameters, "dialog_construction", values.to_dict("records"), draws)
+
+
+def item_jobs(parameters: Mapping[str, Any], topics: pd.DataFrame) -> list[Job]:
+    """Plan the dialogs from which items are made: one right answer per topic, three wrong ones.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    topics : DataFrame
+        From :func:`with_label`.
+
+    Returns
+    -------
+    list of Job
+        The job of the right answers, whose attitude is the label, then three draws with the
+        opposite attitude.
+
+    Raises
+    ------
+    InputError
+        As :func:`prompt_jobs` does.
+    """
+    positive, negative = STANCES
+    opposite = topics.label.map({positive: negative, negative: positive})
+    right = dialog_jobs(parameters, topics.topic, topics.label)
+    return right + dialog_jobs(parameters, topics.topic, opposite, draws=3)
+
+
+def examples_of(file: str) -> pd.DataFrame:
+    """Read the topics that the topic prompts show: one per identity, as a model follows its style.
+
+    Parameters
+    ----------
+    file : str
+        The value of ``TOPICS``, a file that :func:`read_topics` reads; "" for the questions of this
+        project's items.
+
+    Returns
+    -------
+    DataFrame
+        ``category``, ``identity`` and ``topic``, one row per identity.
+    """
+    if file:
+        given = read_topics(Path(file))
+    else:
+        items = pd.DataFrame(stimuli.load_questions())
+        given = items.rename(columns={"question": "topic"})
+    return given.drop_duplicates(["category", "identity"])
+
+
+def filled_sheet(file: str) -> pd.DataFrame:
+    """Read the sheet of the annotators.
+
+    Parameters
+    ----------
+    file : str
+        The value of ``SHEET``, a file that :func:`read_topics` reads; "" for the made-up sheet.
+
+    Returns
+    -------
+    DataFrame
+        The sheet with its marks.
+    """
+    made_up_sheet = paths.SAMPLE / "giebench_sheet.csv"
+    return read_topics(Path(file) if file else made_up_sheet, annotated=True)
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
@@ -289,6 +381,23 @@ def labels(sheet: pd.DataFrame) -> pd.DataFrame:
         default="",
     )
     return sheet.assign(label=label, state=state)
+
+
+def with_label(topics: pd.DataFrame) -> pd.DataFrame:
+    """Keep the topics that have a label.
+
+    Parameters
+    ----------
+    topics : DataFrame
+        From :func:`labels`.
+
+    Returns
+    -------
+    DataFrame
+        Their rows, numbered from 0.
+    """
+    has_label = topics.label != ""
+    return topics[has_label].reset_index(drop=True)
 
 
 def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, int]:

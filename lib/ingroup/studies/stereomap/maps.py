@@ -17,6 +17,7 @@ from ingroup import published
 from ingroup.families import families
 from ingroup.models import is_calibrant
 from ingroup.stats.corrections import adjust, finding
+from ingroup.stats.effects import LEAST_PAIRS
 from ingroup.stats.paired import paired_test
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.clustering import (
@@ -738,6 +739,35 @@ def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table = pd.concat(by_model, names=["model"]).reset_index("model")
     table["finding"] = findings(table.p_holm, table.p_holm_least)
     return table
+
+
+def missing_correlations(table: pd.DataFrame) -> list[str]:
+    """Say why correlations of a table are missing.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `correlation_table`.
+
+    Returns
+    -------
+    list of str
+        One sentence per model and reason; none where no correlation is missing.
+    """
+    missing = table[table.rho.isna()]
+    is_small = missing.n < LEAST_PAIRS
+    reasons = is_small.map(
+        {
+            True: f"fewer than {LEAST_PAIRS} groups have both scores",
+            False: "all groups share one of the scores",
+        }
+    )
+    n_pairs = table.model.value_counts()
+    sentences = []
+    for (model, reason), rows in missing.groupby(["model", reasons], sort=False):
+        share = f"{len(rows)} of {n_pairs[model]}"
+        sentences.append(f"{model}: {share} pairs of scores have no correlation, because {reason}.")
+    return sentences
 
 
 def scores_by_cluster(
