@@ -858,7 +858,7 @@ def _absent_sentence(absent: Sequence[Job]) -> str:
             "files with a word of their category in the name, or numbered from 0 or 1 without a "
             "gap)"
         )
-    sentence = f"{lacking}, and this run only reads what is stored of this model"
+    sentence = f"{lacking}, and {verb} not asked for in this run"
     remedy = models.how_to_ask(first.model)
     if remedy:
         sentence += f" ({remedy} asks it now)"
