@@ -216,6 +216,17 @@ def test_the_default_run_asks_nothing(weights, made):
     assert made == []
 
 
+def test_answers_of_another_run_are_no_recording(weights):
+    """The third job is left out by the default run, though somebody asked it by name."""
+    _, _, third = jobs(parameters())
+    by_name = replace(third, engine="transformers")
+    run(by_name.design, by_name.folder, Toy(score, engine="transformers", model=MODEL), 50, SCORED)
+
+    planned = jobs(parameters(EVENTS=6))
+
+    assert [job.live is None for job in planned] == [False, False, True]
+
+
 def test_nothing_is_asked_of_a_model_that_only_reads(weights, made):
     changed = parameters(EVENTS=6, MODELS=[f"{MODEL}@stored"])
 
