@@ -301,6 +301,11 @@ def test_recordings_have_a_place_for_each_model():
     assert models.recordings("gpt-4o=results/*", "calibrant") == ""
 
 
+def test_a_model_that_is_only_read_says_so():
+    entries = ["a@stored", " b @ stored ", "c", "d@vllm", "a b/d@e@stored", "stored"]
+    assert models.only_read(entries) == {"a", "b", "a b/d@e"}
+
+
 @pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])
 def test_an_unknown_engine_or_an_empty_name_is_one_sentence(text):
     with pytest.raises(InputError, match=r"^MODELS: found .*, expected a name, or name@engine.*"):

@@ -7,7 +7,7 @@ studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
 import hashlib
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from ingroup import paths
 from ingroup.parsing import Ending, How
 from ingroup.tables import InputError, at, check, once, read_table, wrong
 
-STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
+STORED = "stored"  # in place of an engine: stored answers are read, by whatever engine
 ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
 SERVERS = ("inspect",)  # engines that ask a server, whose replies have a price
 FORMER = {"openai": "inspect"}  # engines under the names that they had
@@ -429,6 +429,27 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")
     return name, chosen
+
+
+def only_read(entries: Iterable[str]) -> set[str]:
+    """List the models that are given as ``name@stored``, so that nothing may be asked of them.
+
+    Parameters
+    ----------
+    entries : iterable of str
+        The ``MODELS`` of a run.
+
+    Returns
+    -------
+    set of str
+        Their names, spelt as they were.
+    """
+    names = set()
+    for entry in entries:
+        name, mark, engine = entry.rpartition("@")
+        if mark and engine.strip() == STORED:
+            names.add(name.strip())
+    return names
 
 
 def _usual_engine(name: str, engine: str) -> str:

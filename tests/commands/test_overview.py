@@ -1,14 +1,17 @@
 """What the map says of a run, from a run whose files are made by hand."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from ingroup import paths
 from ingroup.commands import overview, settings
-from ingroup.commands.parameters import merged
+from ingroup.commands.parameters import jobs_of, merged
+from ingroup.inference import Reply
 from ingroup.studies.empathy_gap.stimuli import setting
+from toy import Toy, run
 
 RUN = "mine"
 
@@ -124,6 +127,23 @@ def test_models_have_the_notebooks_that_asked_them():
         "real",
         "positive control: biases were built in",
     ]
+
+
+def test_a_model_may_be_read_and_asked():
+    """Here 24 events were asked live, in one setting; study 4 is recorded."""
+    given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+    execute("10_empathy_gap", N_EVENTS="24", **given)
+    execute("40_stereomap", MODELS="smollm2-135m-instruct")
+    values = merged("10_empathy_gap", "demo", {"N_EVENTS": "24", **given})
+    scored, _ = jobs_of("10_empathy_gap", values)
+    asked = replace(scored, engine="transformers")
+    reply = Reply("0", "stop", 10, probabilities=[1.0] + [0.0] * 100, mass=[0.5])
+    run(asked.design, asked.folder, Toy(lambda *_: reply), sampling=asked.sampling)
+
+    (row,) = overview.models_of(RUN).to_dict("records")
+
+    assert row["answers"] == "transformers; recorded"
+    assert row["notebooks"] == "10, 40"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.studies.empathy_gap import design, stimuli
 from ingroup.studies.giebench import construction
 from ingroup.studies.giebench.stimuli import load_questions
-from toy import Toy
+from toy import Toy, run
 
 NOTEBOOK = "10_empathy_gap"
 
@@ -285,6 +285,75 @@ def test_the_jobs_of_a_notebook_are_made_once(monkeypatch):
 
     assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in text
     assert notebooks == [NOTEBOOK]
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    """The folder of a real model's weights, and words in place of its tokens."""
+    monkeypatch.setattr(paths, "MADE", tmp_path / "made")
+    folder = paths.MADE / "smollm2-135m-instruct"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
+    return folder
+
+
+def plan_of_more_events(model, rate=None):
+    """The plan of one setting and category, with more events than the recordings have."""
+    given = {
+        "N_EVENTS": "24",
+        "SETTINGS": "P0,S0,T0",
+        "CATEGORIES": "Religion",
+        "MODELS": model,
+    }
+    return plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", given)}, rate)
+
+
+@pytest.mark.usefixtures("weights")
+def test_what_the_recordings_lack_is_planned_where_the_weights_are_here():
+    """36 prompts an event: all 24 events scored, and three of them in free text, too."""
+    text = plan_of_more_events("smollm2-135m-instruct", 9.0)
+
+    lines = re.findall(r"\n?10 smollm2-135m-instruct P0,S0,T0 Religion(.*?) +(\d+)  ", text)
+    assert lines == [(" scored", "864"), ("", "108")]
+    assert "\n972 prompts are to be asked: 0:01:48 at 9 prompts a second." in text
+    assert text.endswith(
+        "\nSmolLM2-135M: 972 prompts are not recorded and will be asked live "
+        "(MODELS=smollm2-135m-instruct@stored only reads what is stored)."
+    )
+
+
+@pytest.mark.usefixtures("weights")
+def test_nothing_is_planned_of_a_model_that_only_reads():
+    text = plan_of_more_events("smollm2-135m-instruct@stored")
+
+    assert text.startswith("Nothing is asked: stored answers of these models are read.")
+    assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in text
+
+
+@pytest.mark.usefixtures("weights")
+def test_what_was_asked_live_is_not_planned_again():
+    """The scored answers are there, and the free text is left."""
+    given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+    values = merged(NOTEBOOK, "demo", given | {"MODELS": "smollm2-135m-instruct"})
+    live = jobs_of(NOTEBOOK, values)[0].live
+    scored = Reply("0", "stop", 10, probabilities=[1.0] + [0.0] * 100, mass=[0.5])
+    engine = Toy(lambda *_: scored, engine="transformers", model=live.model)
+    run(live.design, live.folder, engine, plan.SHARD_SIZE, live.sampling)
+
+    text = plan_of_more_events("smollm2-135m-instruct")
+
+    assert "over choices" not in text
+    assert "SmolLM2-135M: 108 prompts are not recorded and will be asked live" in text
+
+
+@pytest.mark.usefixtures("weights")
+@pytest.mark.parametrize("notebook", ["10_empathy_gap", "40_stereomap"])
+def test_the_default_run_is_planned_alike_with_and_without_weights(notebook):
+    """StereoMap's reduced prompts are not recorded, and are not asked either."""
+    values = merged(notebook, "demo", {"MODELS": "smollm2-135m-instruct"})
+
+    assert plan.plan({notebook: values}).startswith("Nothing is asked")
 
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):

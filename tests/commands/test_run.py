@@ -425,6 +425,23 @@ def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
     assert run.answer_files("53_audit_giebench", {"FOLDER": ""}) == set()
 
 
+def test_weights_that_could_answer_are_watched(tmp_path, monkeypatch):
+    """After `make model` a changed run asks what it left out; the default run does not."""
+    monkeypatch.setattr(paths, "MADE", tmp_path)
+    model = "smollm2-135m-instruct"
+    weights = tmp_path / model / "config.json"
+    weights.parent.mkdir()
+    weights.write_text("{}")
+
+    def watched(**given):
+        values = parameters.merged(NOTEBOOK, "demo", {"MODELS": model, **given})
+        files = digests.states(run.answer_files(NOTEBOOK, values)).values()
+        return [file for found in files for file in found]
+
+    assert watched(N_EVENTS="24") == [str(weights)]
+    assert watched() == []
+
+
 def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_path, monkeypatch):
     """Earlier versions had the whole path of the folder in the address."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")

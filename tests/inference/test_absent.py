@@ -8,7 +8,7 @@ from toy import Toy, numbers, run
 
 SCORED = Sampling(choices=("0", "1"))
 FREE = Sampling()
-ONLY_READS = "and this run only reads what is stored of this model"
+NOT_ASKED = "not asked for in this run"
 
 
 @pytest.fixture(autouse=True)
@@ -35,14 +35,14 @@ def test_free_text_that_is_not_stored_is_called_so(capsys):
     free = stored_job("smollm2-135m-instruct", FREE, "ID")
     assert ask([scored, free], {}) == [scored]
     said = capsys.readouterr().err
-    assert said.startswith(f"SmolLM2-135M: free text (ID) is not stored, {ONLY_READS}")
+    assert said.startswith(f"SmolLM2-135M: free text (ID) is not stored, and is {NOT_ASKED}")
 
 
 def test_scored_answers_and_free_text_have_parts_of_their_own():
     jobs = [stored_job("m", SCORED, prompt) for prompt in ("Raw", "ID", "COT", "mismatch")]
     jobs.append(stored_job("m", FREE, "Raw"))
     kinds = r"scored answers \(Raw; ID; COT and 1 more part\) and free text \(Raw\)"
-    with pytest.raises(StoreError, match=f"^m: {kinds} are not stored, {ONLY_READS}"):
+    with pytest.raises(StoreError, match=f"^m: {kinds} are not stored, and are {NOT_ASKED}"):
         ask(jobs, {})
 
 
@@ -52,10 +52,10 @@ def test_a_model_that_lacks_everything_is_named_with_the_command_that_asks_it():
     with pytest.raises(StoreError) as error:
         ask(lacking, {})
     remedy = "make model, then MODELS=qwen2.5-coder-1.5b-instruct@transformers asks it now"
-    told = f"Qwen2.5-Coder-1.5B: scored answers (ID) are not stored, {ONLY_READS} ({remedy})"
+    told = f"Qwen2.5-Coder-1.5B: scored answers (ID) are not stored, and are {NOT_ASKED} ({remedy})"
     assert str(error.value) == told
 
     lacking.append(stored_job("m", SCORED, "ID"))
     with pytest.raises(StoreError) as error:
         ask(lacking, {})
-    assert str(error.value) == f"{told}\nm: scored answers (ID) are not stored, {ONLY_READS}"
+    assert str(error.value) == f"{told}\nm: scored answers (ID) are not stored, and are {NOT_ASKED}"

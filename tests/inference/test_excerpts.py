@@ -214,7 +214,7 @@ def test_fewer_events_have_the_real_models_numbers_and_texts(n_events, tmp_path,
 
 @pytest.mark.parametrize("notebook", [notebook for notebook, _ in SUBSETS])
 def test_the_stimuli_of_the_recordings_are_those_of_the_default_run(notebook):
-    """What `excerpts_of` names in each design is what the demo profile and the notebooks say."""
+    """What `recorded_with` names in each design is what the demo profile and the notebooks say."""
     wider = [job.wider for job in demo_jobs(notebook)]
 
     assert wider == [None] * len(wider)
@@ -223,5 +223,5 @@ def test_the_stimuli_of_the_recordings_are_those_of_the_default_run(notebook):
 def test_more_events_are_not_asked_of_a_model_that_is_only_recorded(recorded):
     more_events = job_of(6, wider=recorded)
 
-    with pytest.raises(StoreError, match="are not stored, and this run only reads"):
+    with pytest.raises(StoreError, match="are not stored, and are not asked for in this run"):
         ask([more_events], {})

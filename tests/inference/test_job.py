@@ -485,9 +485,7 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(present, absent, c
     capsys.readouterr()
 
     assert ask([absent, present], {}) == [present]
-    sentence = (
-        "n: scored answers (P) are not stored, and this run only reads what is stored of this model"
-    )
+    sentence = "n: scored answers (P) are not stored, and are not asked for in this run"
     assert capsys.readouterr().err == f"{sentence}\n"
 
 

@@ -18,6 +18,7 @@ from ingroup import claims as claims_file
 from ingroup.commands import parameters, report, settings
 from ingroup.figures import read_table
 from ingroup.inference import Job, answered_jobs
+from ingroup.inference.job import is_recorded
 from ingroup.studies.empathy_gap.stimuli import setting
 
 # The readings of scored answers that the first picture shows, in its words.
@@ -116,8 +117,10 @@ def models_of(run: str) -> pd.DataFrame:
     -------
     DataFrame
         One row per model and engine: ``model``, ``kind`` (:func:`ingroup.claim_verdicts.role`),
-        ``answers`` (the engine, or "recorded") and ``notebooks``, the numbers of those that asked.
+        ``answers`` (the engine, "recorded", or both where the run asked what was not recorded) and
+        ``notebooks``, the numbers of those that asked.
     """
+    sources = _sources_of_stored(run)
     numbers_by_model: dict[tuple[str, str], list[str]] = {}
     for name in settings.notebooks():
         for asked in _asked_by(name, run):
@@ -125,14 +128,37 @@ def models_of(run: str) -> pd.DataFrame:
 
     rows = []
     for (model, engine), numbers in numbers_by_model.items():
+        answers = engine
+        if engine == models.STORED:
+            answers = "; ".join(sources.get(model, ["recorded"]))
         row = {
             "model": models.label(model),
             "kind": claim_verdicts.role(model),
-            "answers": "recorded" if engine == models.STORED else engine,
+            "answers": answers,
             "notebooks": ", ".join(numbers),
         }
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _sources_of_stored(run: str) -> dict[str, list[str]]:
+    """Of each model whose stored answers a run reads: "recorded", or the engine that was asked."""
+    sources: dict[str, list[str]] = {}
+    for name in settings.first_notebooks():
+        values = notebook.ran(name, run)
+        if not values:
+            continue
+
+        for job in parameters.jobs_of(name, values):
+            if job.engine != models.STORED or not job.folders:
+                continue
+            folder = job.folder
+            _, _, engine = folder.parent.name.rpartition("@")
+            source = "recorded" if is_recorded(folder) else engine
+            of_model = sources.setdefault(job.loaded, [])
+            if source not in of_model:
+                of_model.append(source)
+    return sources
 
 
 def _asked_by(name: str, run: str) -> list[tuple[str, str]]:

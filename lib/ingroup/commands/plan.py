@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -45,7 +46,7 @@ from ingroup.inference.cost import (
 )
 from ingroup.inference.engine import Bos, SystemRole
 from ingroup.inference.generate import SHARD_SIZE, pinned
-from ingroup.inference.job import provide
+from ingroup.inference.job import asked_live, provide
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
 from ingroup.stats.power import POWER
@@ -114,16 +115,20 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
     -------
     dict of str to list of Job
         The jobs of each line by the line's name. They share model, mode and design.
-        Jobs that only read stored answers are left out.
+        Jobs that only read stored answers are left out; in place of those that are not recorded
+        stand their ``live`` jobs.
     """
     alike = defaultdict(list)
     for job in jobs:
-        if job.engine != models.STORED:
-            # Answers that are copied from recorded ones count as stored.
-            provide(job)
-            # Jobs of a model with the same prompts share one design, so its identity is enough.
-            key = (job.model, job.mode, id(job.design))
-            alike[key].append(job)
+        if job.engine == models.STORED:
+            if job.live is None or answered_jobs([job]):
+                continue
+            job = job.live
+        # Answers that are copied from recorded ones count as stored.
+        provide(job)
+        # Jobs of a model with the same prompts share one design, so its identity is enough.
+        key = (job.model, job.mode, id(job.design))
+        alike[key].append(job)
 
     lines = {}
     for of_line in alike.values():
@@ -149,6 +154,7 @@ def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
     -------
     list of str
         A sentence for each model. It says how to ask the model, if a package carries its weights.
+        Answers that the run asks live are not meant.
     """
     wanted = defaultdict(list)
     for job in rated(jobs):
@@ -157,7 +163,8 @@ def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
 
     sentences = []
     for model, of_model in wanted.items():
-        n_lacking = len(of_model) - len(answered_jobs(of_model))
+        only_read = [job for job in of_model if job.live is None]
+        n_lacking = len(only_read) - len(answered_jobs(only_read))
         if not n_lacking:
             continue
 
@@ -517,12 +524,16 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     """
     jobs_by_line = {}
     lacking = []
+    live = []
     counted: set[Path] = set()
     for name, parameters in notebooks.items():
         jobs, problem = _jobs_left(name, parameters, counted)
         lacking += problem
         jobs_by_line[name] = asked(name, jobs)
         lacking += not_recorded(name, jobs)
+
+        planned = set(chain(*jobs_by_line[name].values()))
+        live += [job.live for job in jobs if job.live in planned]
 
     n_lines = sum(map(len, jobs_by_line.values()))
     if n_lines == 0:
@@ -553,6 +564,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     notes += refusals[:3]
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
+    notes += [f"{sentence}." for sentence in asked_live(live, "will be asked live")]
     notes += lacking
     # Each sentence stands once, in the order of its first line.
     parts += dict.fromkeys(notes)

@@ -168,7 +168,8 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     -------
     set of str
         One pattern per job and address, also where nothing is stored yet; none for a notebook that
-        asks nothing. For the engine "stored" the pattern has the answers of any engine.
+        asks nothing. For the engine "stored" the pattern has the answers of any engine. Weights
+        that could answer what is not recorded have a pattern, too, also where they are not there.
     """
     try:
         jobs = jobs_of(notebook, parameters)
@@ -184,6 +185,10 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
             if job.engine == models.STORED:
                 pattern = pattern.replace(f"@{models.STORED}/", "@*/")
             patterns.add(f"{pattern}/*")
+
+        # After `make model` the same run would ask what it left out before.
+        if job.engine == models.STORED and job.wider is not None:
+            patterns.add(escape(digests.name_of(paths.MADE / job.model / "config.json")))
     return patterns
 
 

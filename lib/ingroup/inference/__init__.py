@@ -8,9 +8,9 @@ from ingroup.inference.job import (
     answered_jobs,
     ask,
     count_stored,
-    excerpts_of,
     rated,
     rated_by,
+    recorded_with,
     stored,
 )
 from ingroup.inference.store import Store, StoreError, parts

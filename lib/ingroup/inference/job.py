@@ -10,7 +10,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, wraps
 from glob import escape
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from ingroup.tables import read_table, shown
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__ or ()}
 Jobs = Callable[[Mapping[str, Any]], list["Job"]]  # a study's ``jobs``: from parameters to jobs
 SHOWN_PARTS = 3  # of those that a model lacks
+LIVE = "transformers"  # the engine that asks what the recordings lack
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
 
@@ -83,7 +83,10 @@ class Job:
     reading : Reading
         How scored answers become numbers; it changes no prompt.
     wider : Job, optional
-        A recorded job that may hold all trials of this one (:func:`excerpts_of`).
+        A recorded job that may hold all trials of this one (:func:`recorded_with`).
+    live : Job, optional
+        The job that asks the model's weights for these answers, if this one only reads and the
+        recordings lack them (:func:`recorded_with`).
     loaded : str
         The model as it was given, a name or a folder, which is what an engine loads.
     """
@@ -101,6 +104,7 @@ class Job:
     root: Path | None = None
     reading: Reading = STORED_MEAN
     wider: "Job | None" = None
+    live: "Job | None" = None
     loaded: str = ""
 
     def __post_init__(self) -> None:
@@ -176,7 +180,8 @@ class Job:
 
         If there is no such folder, the list has complete stores under the engine's earlier name
         (``models.FORMER``), which are only read. If there is none of these either, it has an
-        excerpt of recorded answers (`provide`).
+        excerpt of recorded answers (`provide`). For the engine "stored" it also has the excerpt
+        where no other store is complete.
 
         Returns
         -------
@@ -198,8 +203,10 @@ class Job:
 
         if not folders:
             folders = self._former_folders()
-        if not folders:
-            folders = list(self._stores_below(paths.RESPONSES / EXCERPTS))
+        # Answers of a run that was killed may not hide recorded ones.
+        may_be_cut = self.engine == STORED and not _has_complete(folders)
+        if not folders or may_be_cut:
+            folders += self._stores_below(paths.RESPONSES / EXCERPTS)
         if len(folders) > 1:
             # The sort is stable, so of equally full folders the recorded ones stay first.
             folders.sort(key=_share_of_shards, reverse=True)
@@ -318,6 +325,11 @@ def _is_complete(store: Store) -> bool:
     return len(store.files()) == store.shards
 
 
+def _has_complete(folders: Iterable[Path]) -> bool:
+    """Whether one of some folders has all of its shards."""
+    return any(_share_of_shards(folder) == 1 for folder in folders)
+
+
 def _share_of_shards(folder: Path) -> float:
     """The share of its shards that a store has; a damaged file that was moved aside is none."""
     try:
@@ -328,47 +340,53 @@ def _share_of_shards(folder: Path) -> float:
     return len(store.files()) / store.shards
 
 
-def excerpts_of(**stimuli: Any) -> Callable[[Jobs], Jobs]:
-    """Decorate a study's ``jobs``, so that any part of the recordings is read instead of asked.
+def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
+    """Decorate a study's ``jobs``, so that a changed run has the models that are recorded.
 
-    ``@excerpts_of(N_EVENTS=12)`` says that the recordings are about 12 events. A run about 3 of
-    them reads these answers from the recordings.
+    ``@recorded_with(N_EVENTS=12)`` says that the recordings are about 12 events. A run about 3 of
+    them reads these answers from the recordings. A run about 24 asks the weights of a recorded
+    model, if they are on this machine.
 
     Parameters
     ----------
-    **stimuli
-        The parameters, with their values, that say about which stimuli the recordings are.
+    **default
+        The parameters, with their values in the default run, that say about which stimuli the
+        recordings are, in which wording, and how text is drawn.
 
     Returns
     -------
     callable
-        Makes the same jobs. A job without answers of its own has, as ``wider``, the recorded job
-        with the same model, engine, labels and mode.
+        Makes the same jobs. A job that is not recorded has, as ``wider``, the job of the default
+        run with the same model, engine, labels and mode. If that one is recorded and the job only
+        reads, it has as ``live`` the job that asks for its answers. A model that is given as
+        ``name@stored`` is never asked.
     """
 
     def decorate(jobs: Jobs) -> Jobs:
         @wraps(jobs)
-        def with_wider(parameters: Mapping[str, Any]) -> list[Job]:
+        def of_changed_run(parameters: Mapping[str, Any]) -> list[Job]:
             jobs_of_run = jobs(parameters)
-            recorded_parameters = {**parameters, **stimuli}
-            # These are the recorded jobs themselves.
+            recorded_parameters = {**parameters, **default}
+            # These are the jobs of the default run themselves.
             if recorded_parameters == dict(parameters):
                 return jobs_of_run
-            # Designs take time to make, so the recorded jobs are made only where answers are
-            # missing.
-            lacking = {job for job in jobs_of_run if not _has_answers(job)}
+            # Designs take time to make, so the jobs of the default run are made only where
+            # recordings are missing.
+            lacking = {job for job in jobs_of_run if _recording_of(job) is None}
             if not lacking:
                 return jobs_of_run
 
-            recorded = {_shared_key(job): job for job in jobs(recorded_parameters)}
+            of_default_run = {_shared_key(job): job for job in jobs(recorded_parameters)}
             widened = []
             for job in jobs_of_run:
                 if job in lacking:
-                    job = replace(job, wider=recorded.get(_shared_key(job)))
+                    wider = of_default_run.get(_shared_key(job))
+                    live = _live_job(job, wider, parameters)
+                    job = replace(job, wider=wider, live=live)
                 widened.append(job)
             return widened
 
-        return with_wider
+        return of_changed_run
 
     return decorate
 
@@ -378,9 +396,73 @@ def _shared_key(job: Job) -> tuple:
     return job.key, job.engine, job.mode, job.sampling.leads
 
 
+def _recording_of(job: Job) -> Path | None:
+    """The recorded folder with a job's answers; None where there is none."""
+    for folder in job.folders:
+        if paths.RECORDINGS in folder.parents:
+            return folder
+    return None
+
+
+def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job | None:
+    """The job that asks a model's weights what the default run has recorded; None without any.
+
+    Its answers go where ``MODELS=<model>@transformers`` would store them.
+    """
+    # A job of another engine asks by itself.
+    if wider is None or job.engine != STORED:
+        return None
+    if job.loaded in models.only_read(parameters["MODELS"]):
+        return None
+    # What the default run leaves out is left out here, too.
+    recording = _recording_of(wider)
+    if recording is None or models.folder(job.loaded) is None:
+        return None
+
+    options = dict(job.options)
+    manifest = read_manifest(recording / "manifest.json")
+    # The answers are to be comparable with the recorded ones, unless the run names a type itself.
+    if parameters.get("DTYPE", "auto") == "auto" and "dtype" in manifest:
+        options["dtype"] = manifest["dtype"]
+    return replace(job, engine=LIVE, options=options)
+
+
+def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
+    """Say how many prompts of which models are asked live, because the recordings lack them.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        The ``live`` jobs of others.
+    when : str
+        When they are asked, e.g. "are asked now".
+
+    Returns
+    -------
+    list of str
+        A sentence for each model, without a full stop. Answers that are stored do not count.
+    """
+    by_model: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_model.setdefault(job.model, []).append(job)
+
+    sentences = []
+    for model, of_model in by_model.items():
+        n_prompts = sum(len(job.design) for job in of_model)
+        n_left = n_prompts - count_stored(of_model)
+        sentences.append(
+            f"{models.label(model)}: {n_left:,} prompts are not recorded and {when} "
+            f"(MODELS={model}@{STORED} only reads what is stored)"
+        )
+    return sentences
+
+
 def _has_answers(job: Job) -> bool:
-    """Whether a job has a folder with answers that is not an excerpt."""
-    return any(not _is_excerpt(folder) for folder in job.folders)
+    """Whether a job has answers that are not an excerpt; for "stored" all of them in one store."""
+    own = [folder for folder in job.folders if not _is_excerpt(folder)]
+    if job.engine == STORED:
+        return _has_complete(own)
+    return bool(own)
 
 
 def _is_excerpt(folder: Path) -> bool:
@@ -419,7 +501,7 @@ def provide(job: Job) -> None:
     StoreError
         Where the recorded answers cannot be read.
     """
-    if job.wider is None:
+    if job.wider is None or _has_answers(job):
         return
     recorded = job.wider.folder
     # The wider job may have answers of a run, too; only what the repository brings is copied.
@@ -578,19 +660,20 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     """Ask for the answers that the stores of these jobs do not hold yet.
 
     :func:`stored` then reads them. Each model has one engine, which starts only where an answer is
-    missing.
+    missing. For a job of the engine "stored" its ``live`` job is asked, if it has one. A line on
+    the standard error says so before.
 
     Parameters
     ----------
     jobs : iterable of Job
-        The jobs; neighbours of one model and engine share the engine.
+        The jobs; those of one model, engine and type of weights share the engine.
     parameters : mapping
         The run's parameters, with the engine options, the prices and the COST_LIMIT.
 
     Returns
     -------
     list of Job
-        The answered jobs. Jobs of the engine "stored" without stored answers, and rounds without
+        The answered jobs. Jobs of the engine "stored" without answers, and rounds without
         recordings, are left out and named on the standard error.
 
     Raises
@@ -616,10 +699,13 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     _check_servers(open_jobs, options)
     # The other models may answer for hours, so a reader learns before which are left out.
     _report_absent(absent, absent, jobs)
+    # The jobs of the run itself are named in its progress bars alone.
+    live = [job for job in open_jobs if job not in jobs]
+    for sentence in asked_live(live, "are asked now"):
+        print(shown(sentence), file=sys.stderr)
 
     unrecorded = []
-    for _, group in groupby(open_jobs, lambda job: (job.loaded, job.engine)):
-        same_engine = list(group)
+    for same_engine in _by_engine(open_jobs):
         _check_settled(same_engine)
         first = same_engine[0]
         engine = make_engine(first.engine, first.loaded, **options | first.options)
@@ -646,8 +732,18 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     return [job for job in jobs if job not in absent]
 
 
+def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
+    """The jobs that one engine can answer, group by group."""
+    groups: dict[tuple, list[Job]] = {}
+    for job in jobs:
+        # Recordings of one model may differ in the type of its weights, and so may live jobs.
+        key = (job.loaded, job.engine, job.options.get("dtype"))
+        groups.setdefault(key, []).append(job)
+    return groups.values()
+
+
 def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
-    """The jobs whose stores lack answers: those of the engine "stored", and those to be asked."""
+    """The jobs that are left out, as their answers are only read, and those to be asked."""
     # Hashing a model's folder reads all of its weights, and many jobs have one model.
     revision = cache(models.revision)
     absent = []
@@ -656,11 +752,24 @@ def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job]
     for job in jobs:
         if _is_answered(job, options | job.options, revision):
             continue
-        if job.engine == STORED:
-            absent.append(job)
-        else:
+        if job.engine != STORED:
             open_jobs.append(job)
+        elif job.live is not None and _goes_on(job.live, options, revision):
+            open_jobs.append(job.live)
+        else:
+            absent.append(job)
     return absent, open_jobs
+
+
+def _goes_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]) -> bool:
+    """Whether a live job has a store to begin or complete; a line says why it has not."""
+    try:
+        _is_answered(live, options | live.options, revision)
+    except StoreError as error:
+        # The user did not name this engine, so the run goes on without the job.
+        print(error, file=sys.stderr)
+        return False
+    return True
 
 
 def _check_servers(jobs: Iterable[Job], options: dict[str, Any]) -> None:
@@ -749,7 +858,7 @@ def _absent_sentence(absent: Sequence[Job]) -> str:
             "files with a word of their category in the name, or numbered from 0 or 1 without a "
             "gap)"
         )
-    sentence = f"{lacking}, and this run only reads what is stored of this model"
+    sentence = f"{lacking}, and {verb} not asked for in this run"
     remedy = models.how_to_ask(first.model)
     if remedy:
         sentence += f" ({remedy} asks it now)"

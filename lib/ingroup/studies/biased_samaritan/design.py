@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ingroup import models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Job, Sampling, excerpts_of
+from ingroup.inference import Job, Sampling, recorded_with
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import (
@@ -245,7 +245,16 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     return free_sampling(parameters, model, **numbers)
 
 
-@excerpts_of(SCENARIOS="sample", N_SCENARIOS=0, CROSSING="full")
+@recorded_with(
+    SCENARIOS="sample",
+    N_SCENARIOS=0,
+    REQUEST="sample",
+    CROSSING="full",
+    LATINO=False,
+    TEMPERATURE=-1.0,
+    TOP_P=-1.0,
+    SEED=0,
+)
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """List the jobs of a run: one per model of ``MODELS``, run up to ``RUNS``, and category.
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import EngineError, Job, answered_jobs, excerpts_of, stored
+from ingroup.inference import EngineError, Job, answered_jobs, recorded_with, stored
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Texts, TwoOrMore, Zero, readable
@@ -193,7 +193,7 @@ def rewriting(events: pd.DataFrame) -> Design:
     return Design([block])
 
 
-@excerpts_of(CORPUS="sample", N_EVENTS=12)
+@recorded_with(CORPUS="sample", N_EVENTS=12, TEMPERATURE=0.0, SEED=0)
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """List what a run asks: each of ``MODELS`` in every setting, a control only in the first.
 

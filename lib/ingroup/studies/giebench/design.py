@@ -11,7 +11,7 @@ from pydantic import Field
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Job, excerpts_of
+from ingroup.inference import Job, recorded_with
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import readable
@@ -231,7 +231,15 @@ def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     return [model for model, missing in lacking(jobs, plans).items() if not missing]
 
 
-@excerpts_of(QUESTIONS="sample", ORDER="rotate")
+@recorded_with(
+    QUESTIONS="sample",
+    ORDER="rotate",
+    WORDING="uncued",
+    TEMPLATE="chat",
+    TEMPERATURE=0.0,
+    TOP_P=1.0,
+    SEED=0,
+)
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """Plan what a run asks of each of ``MODELS``.
 

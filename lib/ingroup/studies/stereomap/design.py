@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ingroup import dictionary, models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import Job, Sampling, excerpts_of
+from ingroup.inference import Job, Sampling, recorded_with
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, CountOrNone, Empty, MinusOne, Temperature, Texts, readable
@@ -123,7 +123,16 @@ def trials(
     return Design([block])
 
 
-@excerpts_of(GROUPS=[])
+@recorded_with(
+    GROUPS=[],
+    ORIGINAL_GROUPS="paper",
+    FORM="released",
+    WORDING="paper",
+    CALLS="together",
+    TEMPERATURE=-1.0,
+    TOP_P=1.0,
+    SEED=0,
+)
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     """Return what a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
 
