@@ -84,6 +84,11 @@ def test_hostile_text_of_a_head_is_a_label_and_nothing_else():
     assert table.select_one("tbody td")["class"] == ["s"]  # a name, kept on one line
 
 
+def test_a_cell_that_stays_in_view_has_no_other_class():
+    frame = pd.DataFrame({"n": ["1", "2"], "finding": [LONG, LONG * 2]})
+    assert [cell["class"] for cell in shown(frame).select("tbody td")] == [["n"], ["verdict"]] * 2
+
+
 def test_roles_say_what_blocks_no_longer_do():
     frame = pd.DataFrame({"text": [LONG]}, index=pd.Index(["one"], name="name"))
     table = shown(frame)

@@ -80,8 +80,10 @@ _NUMBER = (
 _CLASSES = {
     # a number
     "n": re.compile(rf"<(td)((?! class|[^>]* \w+span=)[^>]*)>(?=\s*(?:{_NUMBER})\s*</td>)"),
-    "t": re.compile(r"<(t[dh])([^>]*)>(?=[^<]{60})"),  # a text, which needs width to be read
-    "m": re.compile(r"<(td)([^>]*)>(?=[^<]{25,59}</t)"),  # a text of middle length
+    "t": re.compile(
+        r"<(t[dh])((?! class)[^>]*)>(?=[^<]{60})"
+    ),  # a text, which needs width to be read
+    "m": re.compile(r"<(td)((?! class)[^>]*)>(?=[^<]{25,59}</t)"),  # a text of middle length
     "s": re.compile(r"<(t[dh])((?! class)[^>]*)>(?=[^<]{1,24}</t)"),  # a name, kept on one line
 }
 
