@@ -80,6 +80,27 @@ def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):
         claims.load(file)
 
 
+@pytest.mark.parametrize("claim", CLAIMS, ids=[claim.whole[:60] for claim in CLAIMS])
+def test_a_claim_can_be_read_alone(claim):
+    """It is a whole sentence that names what it is about, and has no number of its own."""
+    assert re.match(r"[A-Z0-9]|agreement_maps\.csv ", claim.whole)
+    assert claim.whole.endswith(".")
+    beginning = re.match(r"(It|Its|They|Their|These|This|Each of these|Both|In it)\b", claim.whole)
+    assert beginning is None
+    named = "Qwen|SmolLM2|Gemma|three models|maps of real|four groups|agreement_maps|texts of study"
+    assert re.search(named, claim.whole)
+
+    findings = plain((DOCS / "findings.md").read_text("utf8"))
+    numbers = set(re.findall(r"\d[\d,.]*\d|\d", claim.whole))
+    assert numbers <= set(re.findall(r"\d[\d,.]*\d|\d", findings))
+    decimals = set(re.findall(r"\d\.\d+", claim.alone.replace("Qwen2.5", "")))
+    assert decimals <= set(re.findall(r"\d\.\d+", claim.sentence))
+
+
+def test_no_two_claims_of_one_scope_are_the_same_sentence():
+    assert len({(claim.whole, claim.scope) for claim in CLAIMS}) == len(CLAIMS)
+
+
 def test_the_findings_have_each_sentence_and_no_other_number():
     text = plain((DOCS / "findings.md").read_text("utf8"))
     for claim in CLAIMS:

@@ -37,6 +37,8 @@ class Claim(NamedTuple):
         How answers became numbers.
     scope : str
         The scope of the sentence, e.g. these names and phrasings.
+    alone : str
+        The sentence for a reader who has none of those around it; "" where it is the same.
     """
 
     finding: int
@@ -46,6 +48,18 @@ class Claim(NamedTuple):
     rule: str
     reading: str
     scope: str
+    alone: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Return the sentence as it can be read on its own.
+
+        Returns
+        -------
+        str
+            A sentence, or a few, without marks of code.
+        """
+        return (self.alone or self.sentence).replace("`", "")
 
 
 def load(file: Path = FILE) -> list[Claim]:
@@ -54,7 +68,7 @@ def load(file: Path = FILE) -> list[Claim]:
     Parameters
     ----------
     file : Path
-        A YAML list with the entries of `Claim`, in their order.
+        A YAML list with the entries of `Claim`, in their order; ``alone`` may be left out.
 
     Returns
     -------
@@ -67,9 +81,10 @@ def load(file: Path = FILE) -> list[Claim]:
         For a claim that lacks an entry or has an unknown one.
     """
     claims = []
+    required = [name for name in Claim._fields if name not in Claim._field_defaults]
     for number, entries in enumerate(yaml.safe_load(file.read_text("utf8")), start=1):
-        if list(entries) != list(Claim._fields):
-            expected = ", ".join(Claim._fields)
+        if list(entries) not in (required, list(Claim._fields)):
+            expected = ", ".join(required)
             raise InputError(f"{file}, claim {number}: found {', '.join(entries)}; {expected}")
         claims.append(Claim(**entries))
     return claims

@@ -130,6 +130,9 @@ SPANS = """<table><thead><tr><th></th><th></th><th>size</th></tr>
 <tr><th rowspan="2">d</th><th>e</th><td>NaN</td></tr><tr><th>f</th><td>100</td></tr></tbody>
 </table>"""
 
+# The same, wider than a phone.
+WIDE = SPANS.replace("size", "size of it").replace(">a<", ">a group with a very long name<")
+
 
 def output_of(kind, **data):
     return new_output(kind, data={key.replace("_", "/"): value for key, value in data.items()})
@@ -162,6 +165,7 @@ def made_up(browser, tmp_path_factory):
         new_markdown_cell("# Made up\n\n## Tables"),
         new_code_cell("n", outputs=[output_of("execute_result", text_html=table)]),
         new_code_cell("spans", outputs=[output_of("execute_result", text_html=SPANS)]),
+        new_code_cell("wide", outputs=[output_of("execute_result", text_html=WIDE)]),
         new_markdown_cell("## Figures\n\n**Figure 1.** Two grey *pictures* of nothing. More."),
         new_code_cell("draw()", outputs=[figure, figure]),
         new_markdown_cell("### Exercise"),
@@ -364,10 +368,37 @@ def test_a_verdict_stays_in_view_and_no_table_is_cut(browser, default):
         assert max(heights, default=0) < 2000, name  # a long table is folded
 
 
-def test_on_paper_type_can_be_read_and_no_table_leaves_the_page(browser, default):
+@pytest.mark.parametrize("width", [320, 390])
+def test_each_table_fits_a_phone(browser, default, width):
+    """Whether it is folded or open, no table is wider than its frame; a text has its label."""
+    page = Visitor(browser, default, {"width": width, "height": 844}).page
+    n_tables = 0
+    for name in names(default):
+        if name.startswith("_modules/"):
+            continue
+        page.goto((default / name).as_uri())
+        page.evaluate("document.querySelectorAll('article details').forEach(e => e.open = true)")
+        n_tables += page.locator("article table").count()
+        beyond = page.evaluate(
+            "[...document.querySelectorAll('article table')]"
+            ".map(e => e.closest('.scroll, .pst-scrollable-table-container') || e)"
+            ".filter(e => e.scrollWidth > e.clientWidth + 1)"
+            ".map(e => e.textContent.trim().slice(0, 60))"
+        )
+        assert beyond == [], name
+
+        heights = page.evaluate(
+            "[...document.querySelectorAll('.out .scroll')].map(e => e.offsetHeight)"
+        )
+        assert max(heights, default=0) < 844, name
+    assert n_tables > 10
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_on_paper_type_can_be_read_and_no_table_leaves_the_page(browser, default, viewport):
     """Tables have type of 8 points; a very wide one has a page across and at least 4.5 points."""
     for name in notebooks(default):
-        page = Visitor(browser, default, DESKTOP).open(name)
+        page = Visitor(browser, default, viewport).open(name)
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
 
         sizes = page.evaluate(
@@ -418,6 +449,33 @@ def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made_up):
 
     table.get_by_role("button", name="name").click()
     assert column(table, 2) == ["b", "c", "e", "f"]
+
+
+def test_on_a_phone_rows_are_records_that_a_menu_sorts(browser, made_up):
+    page = Visitor(browser, made_up, PHONE).open("10_made_up.html")
+    table = page.locator("table.wide").first
+    assert table.get_by_role("row").count() == 4  # without the heads
+    assert table.get_by_role("cell").count() == 4
+    assert page.locator(".again").first.is_visible()  # the label that spans two rows
+    label = "e => getComputedStyle(e, '::before').content"
+    assert table.locator("td").first.evaluate(label) == '"size of it"'
+
+    page.get_by_label("Sort records by").select_option("size of it, descending")
+    assert table.locator("td").all_text_contents() == ["100", "10", "9", "\u2013"]
+
+    page.set_viewport_size(DESKTOP)
+    assert table.get_by_role("columnheader", name="size of it").is_visible()
+    assert not page.get_by_label("Sort records by").is_visible()
+
+
+def test_a_label_is_shown_once_where_a_table_has_its_columns(browser, made_up):
+    page = Visitor(browser, made_up, DESKTOP).open("10_made_up.html")
+    table = page.locator("table.wide").first
+    assert not table.locator(".again").first.is_visible()
+    table.get_by_role("button", name="size of it").click()
+    rows = [row.locator("> *").all_text_contents() for row in table.locator("tbody tr").all()]
+    long = "a group with a very long name"
+    assert rows == [[long, "c", "9"], [long, "b", "10"], ["d", "f", "100"], ["d", "e", "\u2013"]]
 
 
 def test_a_figure_opens_as_large_as_it_is(browser, made_up):

@@ -243,12 +243,13 @@ def test_findings_of_the_default_run_have_their_table_and_its_notebook(monkeypat
     claim = overview.claims_file.Claim(
         1, "A `gap`.", "giebench/position", "", "", "greedy", "these names"
     )
-    monkeypatch.setattr(overview.claims_file, "supported", lambda tables, claims: [claim])
+    alone = claim._replace(sentence="(0.1 in it)", alone="The gap is 0.1.")
+    monkeypatch.setattr(overview.claims_file, "supported", lambda tables, claims: [alone, claim])
 
     table = overview.sentences(pd.DataFrame(), "default")
 
-    assert table.sentence.tolist() == ["The audit has not run.", "A gap."]
-    last = table.iloc[1]
+    assert table.sentence.tolist() == ["The audit has not run.", "The gap is 0.1.", "A gap."]
+    last = table.iloc[2]
     assert (last.reading, last.scope) == ("greedy", "these names")
     assert (last.table, last.notebook) == ("giebench/position", "32_giebench_beyond")
 

@@ -265,13 +265,14 @@ def test_equal_answers_are_tested_once():
         (51, 5, 0, 8, "mostly stands", "mostly reversed", "depends"),  # 5 % come by chance
         (75, 5.1, 0, 8, "depends", "depends", "depends"),
         (96, 4, 0, 8, "mostly stands", "mostly reversed", "differs"),
-        (50, 0, 0, 8, "mostly not shown", "mostly not shown", "depends"),  # half is not most
+        (50, 0, 0, 8, "stands on half", "reversed on half", "depends"),  # half is not most
         (40, 60, 0, 8, "depends", "depends", "differs"),
         (3, 2, 0, 8, "mostly not shown", "mostly not shown", "mostly stands"),
         (0, 0, 0, 8, "not shown", "not shown", "stands"),
         (0, 74, 0, 8, "mostly reversed", "mostly stands", "depends"),
         (3, 93, 0, 8, "mostly reversed", "mostly stands", "mostly differs"),
-        (0, 50, 0, 8, "mostly not shown", "mostly not shown", "depends"),
+        (0, 50, 0, 8, "reversed on half", "stands on half", "depends"),
+        (49, 0, 0, 8, "mostly not shown", "mostly not shown", "depends"),
         (0, 0, 2, 6, "not shown", "not shown", "mostly stands"),
         (75, 0, 2, 6, "mostly stands", "mostly reversed", "mostly differs"),
         (0, 0, 5, 3, "not shown", "not shown", "mostly not shown"),

@@ -757,7 +757,7 @@ def default_findings(run: Run) -> list[Block]:
     for claim in claims.load():
         rows.append(
             {
-                "Sentence": claim.sentence,
+                "Sentence": claim.whole,
                 "Reading": claim.reading,
                 "Scope": claim.scope,
                 "Table": claim.table,

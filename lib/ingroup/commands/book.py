@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pandas as pd
+from bs4 import BeautifulSoup
 from docutils.nodes import make_id
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from ingroup import notebook_cells, paths
-from ingroup.commands import settings
+from ingroup.commands import report_tables, settings
 from ingroup.commands.report_pages import (
     LANGUAGE,
     PNG,
@@ -101,6 +102,10 @@ POLICY = (
     "base-uri 'none'; form-action 'self' file:"
 )
 INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
+# A table that is no output: of the first page, or of prose.
+OWN_TABLE = re.compile(
+    r'<table class="(papers|overview|claims|claims numbers|table)">.*?</table>', re.DOTALL
+)
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="(_images/[^"]+)"[^>]*>')
 
 
@@ -543,7 +548,7 @@ def make(sources: Path, site: Path) -> list[str]:
 
 
 def finish(page: str) -> str:
-    """Let pictures enlarge, and allow a page its own scripts alone, whatever stands on it.
+    """Let pictures enlarge and tables stack, and allow a page its own scripts alone.
 
     Parameters
     ----------
@@ -564,4 +569,17 @@ def finish(page: str) -> str:
     policy = POLICY.format(hashes=" ".join(sorted(set(hashes))))
     tag = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     page = page.replace("<head>", f"<head>\n    {tag}", 1)
+    page = OWN_TABLE.sub(_for_phones, page)
     return IMAGE.sub(r'<a class="enlarge" href="\1">\g<0></a>', page)
+
+
+def _for_phones(found: re.Match) -> str:
+    """A table of the first page or of prose, with what a narrow screen needs."""
+    soup = BeautifulSoup(found[0], "html.parser")
+    for table in soup.find_all("table"):
+        if found[1] == "table":
+            report_tables.stack(table)
+        else:
+            # The templates have written its labels.
+            report_tables.set_roles(table)
+    return soup.decode(formatter="minimal")

@@ -387,7 +387,7 @@ def _slips(run: str) -> str:
 
 
 def _findings(run: str) -> list[dict[str, str]]:
-    """The sentences of ``docs/findings.md`` that follow from the tables of a run."""
+    """The findings of ``docs/findings.md`` that follow from a run's tables, as whole sentences."""
     sources = _sources()
     rows = []
     for claim in claims_file.supported(_tables(run), claims_file.load()):
@@ -397,7 +397,7 @@ def _findings(run: str) -> list[dict[str, str]]:
             if parameters.folder_of(name) == study:
                 of_study[name] = source
         row = {
-            "sentence": claim.sentence.replace("`", ""),
+            "sentence": claim.whole,
             "reading": claim.reading,
             "scope": claim.scope,
             "table": claim.table,

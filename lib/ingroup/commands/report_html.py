@@ -17,6 +17,7 @@ from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from ingroup import models
+from ingroup.commands.report_tables import stack
 
 # Tags that stay tags; any other becomes visible text.
 _HEADS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -77,10 +78,13 @@ _NUMBER = (
 )
 # Classes of a table's cells, for the style. A cell has the first that fits.
 _CLASSES = {
-    "n": re.compile(rf"<(td)>(?=\s*(?:{_NUMBER})\s*</td>)"),  # a number
-    "t": re.compile(r"<(t[dh][^>]*)>(?=[^<]{60})"),  # a text, which needs width to be read
-    "m": re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)"),  # a text of middle length
-    "s": re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)"),  # a name, kept on one line
+    # a number
+    "n": re.compile(rf"<(td)((?! class|[^>]* \w+span=)[^>]*)>(?=\s*(?:{_NUMBER})\s*</td>)"),
+    "t": re.compile(
+        r"<(t[dh])((?! class)[^>]*)>(?=[^<]{60})"
+    ),  # a text, which needs width to be read
+    "m": re.compile(r"<(td)((?! class)[^>]*)>(?=[^<]{25,59}</t)"),  # a text of middle length
+    "s": re.compile(r"<(t[dh])((?! class)[^>]*)>(?=[^<]{1,24}</t)"),  # a name, kept on one line
 }
 
 _WORDS = {
@@ -216,6 +220,7 @@ def output_html(source: str) -> str:
         if rows > _LONG:
             fold = f'<details class="fold"><summary>All {rows:,} rows</summary></details>'
             table.insert_before(BeautifulSoup(fold, "html.parser"))
+        stack(table)
     return _boxed(soup.decode(formatter="minimal"))
 
 
@@ -364,7 +369,7 @@ def _boxed(rendered: str) -> str:
     rendered = rendered.replace("<table", '<div class="scroll"><table')
     rendered = rendered.replace("</table>", "</table></div>")
     for name, pattern in _CLASSES.items():
-        rendered = pattern.sub(rf'<\1 class="{name}">', rendered)
+        rendered = pattern.sub(rf'<\1 class="{name}"\2>', rendered)
     return rendered
 
 

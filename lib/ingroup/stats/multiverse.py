@@ -253,7 +253,8 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
         - "depends" where more than `BY_CHANCE` percent bear the sentence out and more than
           `BY_CHANCE` percent find the opposite.
         - Otherwise "mostly stands", "mostly reversed" or "mostly differs": what more than half
-          find. "mostly not shown" where half or fewer find either.
+          find. "stands on half", "reversed on half" or "differs on half": what exactly half find.
+          "mostly not shown" where fewer than half find either.
 
     Notes
     -----
@@ -291,6 +292,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
 
     opposite = np.where(above | below, "reversed", "differs")
     mostly_opposite = np.char.add("mostly ", opposite)
+    opposite_on_half = np.char.add(opposite, " on half")
     finds_both = (share > BY_CHANCE) & (against > BY_CHANCE)
     finds_neither = np.isclose(share, 0) & np.isclose(against, 0)
     # The first rule that holds gives the verdict, so their order matters.
@@ -303,6 +305,8 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
         (finds_both, "depends"),
         (share > 50, "mostly stands"),
         (against > 50, mostly_opposite),
+        (share == 50, "stands on half"),
+        (against == 50, opposite_on_half),
     ]
     conditions, words = zip(*rules, strict=True)
     columns = {

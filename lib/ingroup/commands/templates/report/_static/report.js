@@ -61,11 +61,13 @@ function number(said) {
 }
 
 // The cells of a group of rows as a rectangle; a cell that spans stands in every place it covers.
+// Its copies for a phone (report_tables.py) are passed over.
 function rectangle(rows) {
   const grid = rows.map(() => []);
   rows.forEach((row, y) => {
     let x = 0;
     for (const cell of row.cells) {
+      if (cell.classList.contains("again")) continue;
       while (grid[y][x]) x++;
       for (let dy = 0; dy < cell.rowSpan && y + dy < rows.length; dy++) {
         for (let dx = 0; dx < cell.colSpan; dx++) grid[y + dy][x + dx] = cell;
@@ -94,6 +96,7 @@ function sortable(table) {
   const values = rectangle([...body.rows]);
   const width = Math.max(...values.map((row) => row.length));
   const head = rectangle([...table.tHead.rows]);
+  const columns = [];
   for (let x = 0; x < width; x++) {
     // The lowest header of this column alone that has a name.
     const named = head.map((row) => row[x])
@@ -109,6 +112,8 @@ function sortable(table) {
     header.append(button);
     header.classList.toggle("n", numeric);
     header.ariaSort = "none";
+    const names = head.map((row) => text(row[x])).filter(Boolean);
+    columns.push({ header, button, name: [...new Set(names)].join(", ") });
     button.addEventListener("click", () => {
       const way = header.ariaSort === "ascending" ? "descending" : "ascending";
       for (const other of table.tHead.querySelectorAll("[aria-sort]")) other.ariaSort = "none";
@@ -126,6 +131,25 @@ function sortable(table) {
       body.append(...keyed.map((one) => one.row));
     });
   }
+  if (table.classList.contains("wide")) sortMenu(table, columns);
+}
+
+// Where a phone shows rows as records, there are no headers to click: a menu has the columns.
+function sortMenu(table, columns) {
+  const menu = document.createElement("select");
+  menu.add(new Option("a column"));
+  for (const { header, button, name } of columns) {
+    for (const way of ["ascending", "descending"]) {
+      const option = new Option(`${name}, ${way}`);
+      option.addEventListener("sort", () => { do button.click(); while (header.ariaSort !== way); });
+      menu.add(option);
+    }
+  }
+  menu.addEventListener("change", () => menu.selectedOptions[0].dispatchEvent(new Event("sort")));
+  const label = document.createElement("label");
+  label.className = "sort";
+  label.append("Sort records by ", menu);
+  table.before(label);
 }
 // ---- paper: a table that is wider than a page with 8 points is made small enough ----------
 const LEAST = 0.75; // of 8 points: a table that needs smaller type has a page across

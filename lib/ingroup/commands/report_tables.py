@@ -1,0 +1,171 @@
+"""Tables for a phone: what the stylesheet needs to show each row as a record.
+
+A narrow screen has no room for most tables. There each row is a block: its first cells are a
+heading, and each of the others has a line with the name of its column (``data-label``).
+"""
+
+from copy import copy
+
+from bs4 import Tag
+
+# A phone of 320 pixels has room for so many characters. A column takes two more for its edges, and
+# its head two more for the sign by which it sorts.
+ROOM = 36
+EDGES = 2
+SORT = 2
+MOST_COLUMNS = 1000  # more has no cell in a browser, whatever its attribute says
+ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup"}
+
+# The cells of some rows, each by the number of its column.
+Grid = list[dict[int, Tag]]
+
+
+def stack(table: Tag) -> None:
+    """Prepare a table for a narrow screen, unless it has room there as it is.
+
+    Parameters
+    ----------
+    table : Tag
+        The table, with its final texts. If it needs more room, it gets the class ``wide``, and its
+        cells get roles and the names of their columns. A cell that spans rows is repeated in each
+        of them; only a narrow screen shows these copies, which have the class ``again``.
+    """
+    heads = _grid(_rows(table, "thead"))
+    rows = _rows(table, "tbody")
+    body = _grid(rows)
+    if not _is_wide(heads, body):
+        return
+
+    _add_class(table, "wide")
+    for cells in body:
+        _name_columns(cells, heads)
+    _repeat_spanning(rows, body)
+    set_roles(table)
+
+
+def set_roles(table: Tag) -> None:
+    """Give a table and its parts their roles, which they lose where they are blocks.
+
+    Parameters
+    ----------
+    table : Tag
+        The table, which is changed.
+    """
+    table["role"] = ROLES["table"]
+    for name in ("thead", "tbody", "tfoot"):
+        for group in table.find_all(name, recursive=False):
+            group["role"] = ROLES[name]
+        for row in _rows(table, name):
+            row["role"] = "row"
+            for cell in _cells(row):
+                head = "columnheader" if name == "thead" else "rowheader"
+                cell["role"] = head if cell.name == "th" else "cell"
+
+
+def _rows(table: Tag, group: str) -> list[Tag]:
+    """The rows of the groups with a name; a table inside a cell keeps its own."""
+    groups = table.find_all(group, recursive=False)
+    if group == "tbody":
+        # Whoever writes no tbody has rows in the table itself.
+        groups.append(table)
+    return [row for rows in groups for row in rows.find_all("tr", recursive=False)]
+
+
+def _cells(row: Tag) -> list[Tag]:
+    """The cells of a row."""
+    return row.find_all(["th", "td"], recursive=False)
+
+
+def _grid(rows: list[Tag]) -> Grid:
+    """Rows with a cell in each column; a cell that spans stands in every place it covers."""
+    grid: Grid = [{} for _ in rows]
+    for number, row in enumerate(rows):
+        column = 0
+        for cell in _cells(row):
+            while column in grid[number]:
+                column += 1
+            columns = range(column, column + _span(cell, "colspan"))
+            for covered in grid[number : number + _span(cell, "rowspan")]:
+                covered.update(dict.fromkeys(columns, cell))
+            column = columns.stop
+    return grid
+
+
+def _span(cell: Tag, direction: str) -> int:
+    """How many columns or rows a cell covers."""
+    number = str(cell.get(direction, "1"))
+    return min(int(number), MOST_COLUMNS) if number.isdecimal() and int(number) else 1
+
+
+def _is_wide(heads: Grid, body: Grid) -> bool:
+    """Tell whether the columns need more room than a phone has."""
+    lengths: dict[int, int] = {}
+    for cells in heads:
+        for column, cell in cells.items():
+            # A head may break between words.
+            longest = max(map(len, _own_text(cell).split()), default=-SORT)
+            lengths[column] = max(lengths.get(column, 0), longest + SORT)
+    for cells in body:
+        for column, cell in cells.items():
+            lengths[column] = max(lengths.get(column, 0), len(_own_text(cell)))
+    return sum(lengths.values()) + EDGES * len(lengths) > ROOM
+
+
+def _own_text(cell: Tag) -> str:
+    """The text for which a column needs room; that of a cell over several columns has theirs."""
+    return _text(cell) if _span(cell, "colspan") == 1 else ""
+
+
+def _text(cell: Tag) -> str:
+    """The text of a cell."""
+    return cell.get_text(" ", strip=True)
+
+
+def _name_columns(cells: dict[int, Tag], heads: Grid) -> None:
+    """Give the cells of a row the names of their columns."""
+    for column, cell in cells.items():
+        if _span(cell, "colspan") > 1:
+            continue
+        own_heads = heads
+        if cell.name == "th":
+            # pandas writes the names of an index into the last of several rows of heads.
+            own_heads = heads[1:][-1:]
+        label = _column_name(own_heads, column)
+        if label:
+            cell["data-label"] = label
+        if cell.name == "td" and not _text(cell) and not cell.find("img"):
+            _add_class(cell, "blank")
+
+
+def _add_class(tag: Tag, name: str) -> None:
+    """Give a tag one more class."""
+    classes = tag.get("class") or ""
+    if not isinstance(classes, str):
+        classes = " ".join(classes)
+    tag["class"] = f"{classes} {name}".strip()
+
+
+def _column_name(heads: Grid, column: int) -> str:
+    """The texts of all heads above a column, from the top."""
+    texts = []
+    for row in heads:
+        text = _text(row[column]) if column in row else ""
+        if text and text not in texts:
+            texts.append(text)
+    return ", ".join(texts)
+
+
+def _repeat_spanning(rows: list[Tag], body: Grid) -> None:
+    """Put copies of cells that span rows into the rows below."""
+    for row, cells in zip(rows, body, strict=True):
+        repeated = []
+        # A cell over several columns stands in each, and in the row once.
+        by_identity = {id(cells[column]): cells[column] for column in sorted(cells)}
+        for cell in by_identity.values():
+            if cell.parent is not row:
+                cell = copy(cell)
+                del cell["rowspan"]
+                _add_class(cell, "again")
+            repeated.append(cell)
+        row.clear()
+        row.extend(repeated)
