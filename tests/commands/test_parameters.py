@@ -64,6 +64,16 @@ def test_a_cell_of_parameters_holds_names_and_values_alone(line, tmp_path, monke
         parameters.own("10_tiny")
 
 
+@pytest.mark.parametrize("notebook", settings.notebooks())
+def test_an_unchanged_copy_in_jupyterlab_asks_what_the_default_run_asks(notebook):
+    """Lab runs the values of the cell, make those of the profile; the recordings fit both."""
+    of_cell = parameters.own(notebook)
+
+    of_make = parameters.defaults(notebook, "demo")
+
+    assert of_make == of_cell
+
+
 def test_given_values_come_before_the_profile_before_the_notebook():
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0; P1,S0,T0", "PRICE_IN": "0.5"}
 
