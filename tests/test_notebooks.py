@@ -276,7 +276,7 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
 
     tables = TABLES / "biased_samaritan"
     responses = pd.read_csv(tables / "responses.csv")
-    counts = responses.groupby(["model", "run"]).sum(numeric_only=True)
+    counts = responses.groupby(["model", "round"]).sum(numeric_only=True)
     assert counts.sum(axis=1).tolist() == [4 * 4 * (11 + 8 + 8)] * 4
 
     bias = pd.read_csv(tables / "table01_02_03_bias.csv")
@@ -284,9 +284,11 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
     repeated = pd.read_csv(tables / "table12_13_14_repeatability.csv")
     assert len(repeated) == 12 + 3
 
-    bias = bias.query("model == 'calibrant' and run == 1")
+    bias = bias.query("model == 'calibrant' and round == 1")
     beside = pd.read_csv(tables / "bias_beside_brittleness.csv")
-    joined = bias.merge(beside, on=["model", "run", "category", "group"], suffixes=("", "_beside"))
+    joined = bias.merge(
+        beside, on=["model", "round", "category", "group"], suffixes=("", "_beside")
+    )
     expected = joined[joined.significant_holm & ~joined.exceeds].group
     answer = answer_to("21_biased_samaritan_beyond")
     named = [group for group in bias.group if f" {group} " in answer]
@@ -296,14 +298,14 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
 def test_intervals_that_overlap_are_counted_by_hand():
     """The exercise of 20, of a bias that overlaps, one that does not, one that is no bias."""
     groups = ["control", "senior", "teenager", "young_adult"]
-    about = pd.DataFrame({"model": "m", "run": 1, "category": "Age", "group": groups})
+    about = pd.DataFrame({"model": "m", "round": 1, "category": "Age", "group": groups})
     helpful = about.assign(low=[50, 51, 53, 50], high=[52, 55, 57, 54])
     bias = about[1:].assign(significant_holm=[True, True, False])
 
     names = {
         "table06to08": helpful,
         "table01to03": bias,
-        "KEY": ["model", "run", "category"],
+        "KEY": ["model", "round", "category"],
         "stimuli": scenarios,
     }
     solution = cells(paths.NOTEBOOKS / "20_biased_samaritan.ipynb", "code")[-1]
@@ -487,7 +489,7 @@ def check_the_families_of_the_multiverse(tables):
         " and rounding == 'none' and correction == 'Holm'"
     )
     joined = groups.merge(
-        path, left_on=["model", "run", "group"], right_on=["model", "run", "claim"]
+        path, left_on=["model", "round", "group"], right_on=["model", "round", "claim"]
     )
     assert len(groups) > 0
     assert len(joined) == len(groups)

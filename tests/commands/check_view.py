@@ -45,7 +45,7 @@ NUMBERS = Sampling(choices=("0", "50", "100"))
 
 def answered(folder, engine, turn=1, sampling=SAMPLING):
     """A job that was answered: one category of the first study, two events."""
-    labels = {"setting": "P0,S0,T0", "category": "Religion", "run": turn}
+    labels = {"setting": "P0,S0,T0", "category": "Religion", "round": turn}
     part = f"P0-{turn}"
     plan = religion(2)
     job = Job(
@@ -177,7 +177,7 @@ def test_a_scored_reply_is_shown_as_a_distribution_and_not_replayed(tmp_path):
 def test_every_study_has_its_factors_and_its_reading(
     notebook, reply, factors, scores, tmp_path, only_real_recordings
 ):
-    small = {"MODELS": "calibrant", "RUNS": "1", "ROUNDS": "1", "MISMATCH": "false"}
+    small = {"MODELS": "calibrant", "ROUNDS": "1", "MISMATCH": "false"}
     job = jobs_of(notebook, merged(notebook, "demo", small, shared=True))[0]
     job = replace(job, root=tmp_path)
     run(job.design, job.folder, Toy(lambda *_: reply), 4096, job.sampling)

@@ -168,7 +168,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, REPLAY | {"READING": "expected"}, "READING=expected needs .* which replay does not"),
         (GAP, {"READING": "drawn"}, "READING=drawn needs a TEMPERATURE above 0"),
         (GAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
-        (SAMARITAN, {"RUNS": "0"}, r"RUNS must be a whole number, 1 to 10\^9, found '0'"),
+        (SAMARITAN, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
         (SAMARITAN, {"MAX_TOKENS": "0"}, r"MAX_TOKENS must be a whole number, 1 to 10\^7"),
         (SAMARITAN, {"MAX_TOKENS": "1" + "0" * 30}, r"MAX_TOKENS .* 1 to 10\^7, found '10000"),

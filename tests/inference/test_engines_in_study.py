@@ -146,7 +146,7 @@ def test_recorded_answers_give_the_same_responses(served, tmp_path):
 def test_a_round_without_recordings_is_left_out(tmp_path, monkeypatch, capsys):
     """One of two rounds is recorded: the other is not asked, and no answer is given twice."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    values = {"MODELS": "m", "ENGINE": "replay", "RUNS": "2", "RECORDINGS": EXISTING_PLACE}
+    values = {"MODELS": "m", "ENGINE": "replay", "ROUNDS": "2", "RECORDINGS": EXISTING_PLACE}
     planned = biased_samaritan(merged("20_biased_samaritan", "demo", values))
     rows = [(trial.messages[-1]["content"], "7") for trial in planned[0].design]
     file = tmp_path / "recorded.csv"

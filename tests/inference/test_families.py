@@ -28,7 +28,7 @@ FEW = {
         "SETTINGS": "P0,S0,T0",
         "CATEGORIES": "Religion",
     },
-    "20_biased_samaritan": {"RUNS": "1"},
+    "20_biased_samaritan": {"ROUNDS": "1"},
     "30_giebench": {
         "ORDER": "given",
         "MISMATCH": "false",

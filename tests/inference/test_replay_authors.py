@@ -197,7 +197,7 @@ def test_every_control_is_that_of_its_category(by, folder, replayed):
     else:
         write_by_category(folder, table)
 
-    jobs = replayed("20_biased_samaritan", folder, RUNS="2")
+    jobs = replayed("20_biased_samaritan", folder, ROUNDS="2")
 
     assert len(jobs) == 6
     controls = set()
@@ -232,7 +232,7 @@ def test_a_category_without_the_control_borrows_none_of_another(first_run, folde
     race = first_run[is_race & (first_run.group != scenarios.CONTROL)]
     race.drop(columns="category").to_csv(folder / "ethnic2.csv", index=False)
 
-    jobs = replayed("20_biased_samaritan", folder, RUNS="1")
+    jobs = replayed("20_biased_samaritan", folder, ROUNDS="1")
 
     answers_by_category = {job.labels["category"]: helpfulness.load(job) for job in jobs}
     gender_answers = answers_by_category["Gender"]
@@ -247,7 +247,7 @@ def test_a_category_without_the_control_borrows_none_of_another(first_run, folde
 def test_a_file_of_one_category_answers_no_other_and_it_is_said_how_to_name_files(
     folder, replayed, capsys
 ):
-    jobs = replayed("20_biased_samaritan", folder, RUNS="1")
+    jobs = replayed("20_biased_samaritan", folder, ROUNDS="1")
 
     said = capsys.readouterr().err
     assert [job.labels["category"] for job in jobs] == ["Gender"]

@@ -89,8 +89,8 @@ def test_the_empathy_gap_of_one_rating_is_not_a_number(run_constant):
 def test_a_rater_of_one_number_has_no_bias(run_constant):
     model = "deepseek-ai/DeepSeek-V3-0324"
 
-    names = run_constant("20_biased_samaritan", "50", model, RUNS="1")
-    beyond = run_constant("21_biased_samaritan_beyond", "50", model, RUNS="1")
+    names = run_constant("20_biased_samaritan", "50", model, ROUNDS="1")
+    beyond = run_constant("21_biased_samaritan_beyond", "50", model, ROUNDS="1")
 
     table = names["table01to03"]
     assert len(table) == 12

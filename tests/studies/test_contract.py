@@ -18,7 +18,7 @@ from ingroup.studies.stereomap import stimuli as stereomap
 # As small as a study can be, so that all of it is asked.
 SMALL = {
     "10_empathy_gap": {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0;P0,S1,T0"},
-    "20_biased_samaritan": {"RUNS": "1"},
+    "20_biased_samaritan": {"ROUNDS": "1"},
     "30_giebench": {"ORDER": "given"},
     "40_stereomap": {
         "GROUPS": "Men;Women;Nurses;Doctors;Homeless",

@@ -70,7 +70,7 @@ def of_biased_samaritan(name, printed):
         for group in scenarios.phrasings(category).group.unique():
             rows.append((run, category, group, 50.0))
 
-    table = pd.DataFrame(rows, columns=["run", "category", "group", "mean"])
+    table = pd.DataFrame(rows, columns=["round", "category", "group", "mean"])
     return list(samaritan_tables.numbers_of(table, table))
 
 

@@ -31,7 +31,7 @@ READERS = {"00", "60", "report", "figures"}
 DOCUMENTS = {"report", "appendix", "word"}
 COMPARISON = "61_comparison"  # the notebook of make compare
 # Parameters by their former names: the name now, and the values that changed.
-FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"})}
+FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"}), "RUNS": ("ROUNDS", {})}
 LONGEST_NAME = 60
 LONGEST_MESSAGE = 2000  # characters
 

@@ -269,8 +269,8 @@ class Job:
         int
             The number, from 1.
         """
-        # One study has runs, two have rounds, and GIEBench's jobs are asked once.
-        return self.labels.get("run", self.labels.get("round", 1))
+        # GIEBench's jobs are asked once and have no such label.
+        return self.labels.get("round", 1)
 
     @property
     def mode(self) -> str:

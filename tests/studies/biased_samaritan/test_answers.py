@@ -59,7 +59,7 @@ def parameters(tmp_path, monkeypatch):
         "ENGINE": "",
         "READING": "expected",
         "ENDING": "turn",
-        "RUNS": 2,
+        "ROUNDS": 2,
         "SCENARIOS": str(file),
         "CROSSING": "full",
         "LATINO": False,
@@ -190,7 +190,7 @@ def test_what_is_not_stored_is_left_out(parameters, jobs):
     np.testing.assert_allclose(of_age.items.Older, 10)
     assert set(table.claim) == groups - {stimuli.CONTROL}
     assert set(table.parsing) == {"sound"}  # rules differ for texts alone
-    assert set(table.run) == {1}
+    assert set(table["round"]) == {1}
 
 
 @pytest.mark.usefixtures("jobs")

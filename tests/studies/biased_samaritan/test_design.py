@@ -20,7 +20,7 @@ PARAMETERS = {
     "ENGINE": "",
     "READING": "",
     "ENDING": "turn",
-    "RUNS": 2,
+    "ROUNDS": 2,
     "SCENARIOS": "sample",
     "CROSSING": "full",
     "LATINO": False,
@@ -131,7 +131,7 @@ def test_every_job_has_its_own_seed_and_folder():
 
 
 def test_one_run_of_one_model_is_one_job_per_category():
-    assert len(jobs(PARAMETERS | {"MODELS": ["calibrant"], "RUNS": 1})) == 3
+    assert len(jobs(PARAMETERS | {"MODELS": ["calibrant"], "ROUNDS": 1})) == 3
 
 
 def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily():

@@ -42,7 +42,7 @@ def test_helpfulness_has_a_panel_for_single_models_and_one_for_several():
 
 
 def test_a_bias_stands_before_the_brittleness_of_its_group():
-    keys = {"model": "own", "run": [1, 1, 2], "category": ["Age", "Gender", "Age"]}
+    keys = {"model": "own", "round": [1, 1, 2], "category": ["Age", "Gender", "Age"]}
     about = pd.DataFrame(keys).assign(group=["senior", "male", "senior"])
     biases = about.assign(
         bias=[2.0, -1.0, 9.0],
@@ -60,7 +60,9 @@ def test_a_bias_stands_before_the_brittleness_of_its_group():
 
 def test_a_group_without_brittleness_has_its_bias_alone():
     """With CROSSING=totals, a phrasing has one wording per scenario."""
-    about = pd.DataFrame({"model": "own", "run": 1, "category": "Age", "group": ["senior", "teen"]})
+    about = pd.DataFrame(
+        {"model": "own", "round": 1, "category": "Age", "group": ["senior", "teen"]}
+    )
     biases = about.assign(bias=1.0, low=0.0, high=2.0, significant_holm=False)
 
     fig = drawing.bias_overview(biases, about.assign(mean=[4.0, np.nan]), 0.01)

@@ -50,7 +50,7 @@ def rated(request, tmp_path, monkeypatch):
         "ENGINE": "openai",
         "READING": "",
         "ENDING": "turn",
-        "RUNS": 2,
+        "ROUNDS": 2,
         "LATINO": False,
         "SCENARIOS": str(file),
         "CROSSING": request.param,
@@ -123,8 +123,10 @@ def cells(prompts, spread):
         return f"{value:.2f}"
 
     def bias(category, row):
-        first_run = prompts[1, category]
-        difference = slow_score(first_run, row["group"]) - slow_score(first_run, stimuli.CONTROL)
+        first_round = prompts[1, category]
+        difference = slow_score(first_round, row["group"]) - slow_score(
+            first_round, stimuli.CONTROL
+        )
         return f"{difference:.2f}"
 
     def brittleness(category, row):
@@ -145,7 +147,7 @@ def beside(prompts, **options):
     # A lone name in the crossing "totals" has no brittleness.
     brittleness = partial(statistics.brittleness_or_missing, **options)
     ratings = {key: cubes(table) for key, table in prompts.items()}
-    keys = ["run", "category"]
+    keys = ["round", "category"]
     scores = statistics.by_group(ratings, statistics.helpfulness, keys)
     spreads = statistics.by_group(ratings, brittleness, keys)
     return published.beside("biased_samaritan", MODEL, NUMBERS(scores, spreads))
@@ -184,7 +186,7 @@ def test_the_printed_score_is_a_difference_of_two_means_with_missing_ratings_too
     group = np.array([[50.0], [70], [np.nan]])
     control = np.array([[np.nan], [50.0], [30]])
     ratings = {(1, "Age"): {"control": control, "senior": group}}
-    scores = statistics.by_group(ratings, statistics.helpfulness, ["run", "category"])
+    scores = statistics.by_group(ratings, statistics.helpfulness, ["round", "category"])
     no_spreads = scores.head(0)
 
     of_table_1 = [numbers for table, _, numbers in NUMBERS(scores, no_spreads) if table == 1]

@@ -439,10 +439,10 @@ def test_one_row_per_group_of_every_key():
     }
     fields = helpfulness(GROUP)._fields
 
-    table = by_group(ratings, helpfulness, ["model", "run"])
+    table = by_group(ratings, helpfulness, ["model", "round"])
 
-    assert list(table.columns) == ["model", "run", "group", *fields]
-    assert table["run"].tolist() == [1, 1, 2]
+    assert list(table.columns) == ["model", "round", "group", *fields]
+    assert table["round"].tolist() == [1, 1, 2]
     assert table["group"].tolist() == ["control", "group", "group"]
     assert table["mean"].tolist() == [61, 63, 61]
 
@@ -675,7 +675,7 @@ def test_two_runs_are_compared_category_by_category():
     assert reasons == {}
 
 
-def test_the_controls_of_the_first_run_are_compared_pair_by_pair():
+def test_the_controls_of_the_first_round_are_compared_pair_by_pair():
     ratings = {
         ("a", 1, "Race"): {"control": CONTROL},
         ("a", 1, "Gender"): {"control": GROUP},

@@ -45,7 +45,7 @@ class Parameters(shared.Parameters):
     CROSSING: Annotated[Crossing, formerly("CROSSING", {"paper": "totals"})]
     LATINO: bool
     REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
-    RUNS: Count
+    ROUNDS: Count
     TEMPERATURE: Annotated[
         Empty | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
     ]
@@ -256,7 +256,7 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     SEED=0,
 )
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """List the jobs of a run: one per model of ``MODELS``, run up to ``RUNS``, and category.
+    """List the jobs of a run: one per model of ``MODELS``, round up to ``ROUNDS``, and category.
 
     Parameters
     ----------
@@ -266,10 +266,10 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     Returns
     -------
     list of Job
-        One per model, run and category, with the labels ``run`` (from 1) and ``category``. Each has
-        a seed of its own. A control is asked once.
+        One per model, round and category, with the labels ``round`` (from 1) and ``category``. Each
+        has a seed of its own. A control is asked once.
 
-        A scored model (the whole numbers of the scale) has one run, as nothing is
+        A scored model (the whole numbers of the scale) has one round, as nothing is
         drawn. It is also asked for free text about a random tenth of the scenarios, always the
         same. These texts are decoded greedily.
 
@@ -295,13 +295,13 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         if model.is_scored:
             scored = replace(sampling, choices=numbers)
             greedy = replace(sampling, temperature=0.0)
-            of_all_models += _jobs_of_run(1, model, every_question, scored, parameters)
-            of_all_models += _jobs_of_run(1, model, few_questions, greedy, parameters)
+            of_all_models += _jobs_of_round(1, model, every_question, scored, parameters)
+            of_all_models += _jobs_of_round(1, model, few_questions, greedy, parameters)
             continue
 
-        n_runs = 1 if model.control else parameters["RUNS"]
-        for run in range(1, n_runs + 1):
-            of_all_models += _jobs_of_run(run, model, every_question, sampling, parameters)
+        n_rounds = 1 if model.control else parameters["ROUNDS"]
+        for number in range(1, n_rounds + 1):
+            of_all_models += _jobs_of_round(number, model, every_question, sampling, parameters)
     return of_all_models
 
 
@@ -316,37 +316,38 @@ def _designs(table: pd.DataFrame, parameters: Mapping[str, Any]) -> dict[str, De
     return designs
 
 
-def _jobs_of_run(
-    run: int,
+def _jobs_of_round(
+    number: int,
     model: models.ModelEntry,
     questions: _Questions,
     sampling: Sampling,
     parameters: Mapping[str, Any],
 ) -> list[Job]:
-    """The jobs of one run: one per category."""
+    """The jobs of one round: one per category."""
     variant = _STORED_AS[parameters["CROSSING"]]
     if parameters["LATINO"]:
         variant = f"{variant}+latino"
 
     by_category = []
-    for number, (category, design) in enumerate(questions.designs.items()):
+    for position, (category, design) in enumerate(questions.designs.items()):
         # The last part of the store's address.
         part = f"{category}-{variant}"
         if parameters["REQUEST"] != "sample":
             # A user's request has no short name, so a fingerprint tells its answers from others.
             part = f"{part}+{design.fingerprint[:12]}"
 
-        # With three categories, 3 * run + number differs for every run and category.
-        seed = sampling.seed + 1000 * (3 * run + number)
+        # With three categories, 3 * number + position differs for every round and category.
+        seed = sampling.seed + 1000 * (3 * number + position)
         job = Job(
             study="biased_samaritan",
             source=questions.source,
             model=model.name,
             engine=model.engine,
-            part=f"{part}-run{run}",
+            # Recorded answers have this address, which never changes.
+            part=f"{part}-run{number}",
             design=design,
             sampling=replace(sampling, seed=seed),
-            labels={"run": run, "category": category},
+            labels={"round": number, "category": category},
             # No prompt has a system turn, so answers do not depend on SYSTEM.
             options={"system": "fold"},
             reading=Reading(model.reading, model.ending),

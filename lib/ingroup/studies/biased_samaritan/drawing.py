@@ -121,10 +121,10 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     Parameters
     ----------
     biases : DataFrame
-        ``model``, ``run``, ``category``, ``group``, ``bias``, ``low``, ``high`` and
-        ``significant_holm``. The first run is drawn.
+        ``model``, ``round``, ``category``, ``group``, ``bias``, ``low``, ``high`` and
+        ``significant_holm``. The first round is drawn.
     brittleness : DataFrame
-        ``model``, ``run``, ``category``, ``group`` and ``mean``.
+        ``model``, ``round``, ``category``, ``group`` and ``mean``.
     level : float
         The level of the corrected tests.
 
@@ -133,10 +133,10 @@ def bias_overview(biases: pd.DataFrame, brittleness: pd.DataFrame, level: float)
     Figure
         Two columns wide.
     """
-    keys = ["model", "run", "category", "group"]
+    keys = ["model", "round", "category", "group"]
     spread = brittleness[[*keys, "mean"]].rename(columns={"mean": "brittleness"})
     both = biases.merge(spread, on=keys)
-    both = both[both.run == 1]
+    both = both[both["round"] == 1]
     both["line"] = both.group.map(group_labels())
 
     # Each group has one line, also one that some models lack.

@@ -23,8 +23,8 @@ from ingroup.studies.biased_samaritan.statistics import bias, split
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("helpfulness",)
-# The choices of every path. `paths` adds the run, the rule of parsing and the reading, which depend
-# on the jobs. data/choices.csv explains all of them.
+# The choices of every path. `paths` adds the round, the rule of parsing and the reading, which
+# depend on the jobs. data/choices.csv explains all of them.
 CHOICES = {
     "unit": ["scenario", "prompt"],  # what is paired
     "exclusion": ["step by step", "listwise"],  # a missing answer, or a scenario that has one
@@ -37,7 +37,7 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Compute `above_control` in the first run; see :mod:`ingroup.synthesis`.
+    """Compute `above_control` in the first round; see :mod:`ingroup.synthesis`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def views(
     """
     (measure,) = MEASURES
     views = []
-    for job in _jobs(parameters, model, run=1):
+    for job in _jobs(parameters, model, number=1):
         prompts = load(job, parameters["PARSING"])
         if file:
             (block,) = job.design.blocks
@@ -101,7 +101,7 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Compute the bias of each group in each scenario of the first run.
+    """Compute the bias of each group in each scenario of the first round.
 
     Parameters
     ----------
@@ -247,11 +247,11 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     jobs = _jobs(parameters, model)
     readings = ways_to_read(jobs)
 
-    def read(category: str, run: int, parsing: Rule, reading: str) -> tuple[dict, dict]:
-        """The first argument of `claims`, for one category, run, parsing and reading."""
+    def read(category: str, round: int, parsing: Rule, reading: str) -> tuple[dict, dict]:
+        """The first argument of `claims`, for one category, round, parsing and reading."""
         ratings = {}
         for job in jobs:
-            if job.round == run:
+            if job.round == round:
                 prompts = load(job, parsing, readings[reading])
                 ratings[job.labels["category"]] = cubes(prompts)
 
@@ -264,17 +264,17 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         }
         return groups, controls
 
-    # Where a model was stopped halfway, its categories differ in their stored runs.
-    runs_of = defaultdict(list)
+    # Where a model was stopped halfway, its categories differ in their stored rounds.
+    rounds_of = defaultdict(list)
     for job in jobs:
         category = job.labels["category"]
-        runs_of[category].append(job.labels["run"])
+        rounds_of[category].append(job.round)
 
     level = families()["biased_samaritan"].level
     tables = []
-    for category, runs in runs_of.items():
+    for category, rounds in rounds_of.items():
         reading_choices = {
-            "run": runs,
+            "round": rounds,
             "parsing": rules(jobs),
             "reading": list(readings),
         }
@@ -285,9 +285,9 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
-    """`above_control` of the study's own groups in the first run, one table per category."""
+    """`above_control` of the study's own groups in the first round, one table per category."""
     tables = []
-    for job in _jobs(parameters, model, run=1):
+    for job in _jobs(parameters, model, number=1):
         prompts = load(job, parameters["PARSING"])
         of_groups = prompts[prompts.group != stimuli.CONTROL]
         groups = of_groups.set_index("phrase").group.to_dict()
@@ -295,12 +295,12 @@ def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
     return tables
 
 
-def _jobs(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Job]:
-    """The jobs that this model's ratings are read from, of one run or of all."""
+def _jobs(parameters: Mapping[str, Any], model: str, number: int | None = None) -> list[Job]:
+    """The jobs that this model's ratings are read from, of one round or of all."""
     jobs = rated_by(model, design.jobs(parameters))
-    if run is None:
+    if number is None:
         return jobs
-    return [job for job in jobs if job.round == run]
+    return [job for job in jobs if job.round == number]
 
 
 def items(block: Block) -> list[Hashable]:

@@ -51,7 +51,7 @@ def numbers_of(
     Parameters
     ----------
     helpful, brittle : DataFrame
-        Helpfulness and brittleness of the model: ``run``, ``category``, ``group`` and ``mean``.
+        Helpfulness and brittleness of the model: ``round``, ``category``, ``group`` and ``mean``.
 
     Yields
     ------
@@ -59,31 +59,31 @@ def numbers_of(
         A table, its column and the numbers, as :func:`ingroup.published.beside` takes them.
     """
     for category, tables in TABLES.items():
-        scores_by_run = _by_run(helpful, category)
-        scores = _first_run(scores_by_run)
+        scores_by_round = _by_round(helpful, category)
+        scores = _first_round(scores_by_round)
         control = scores.get(stimuli.CONTROL, np.nan)
         of_groups = scores.drop(stimuli.CONTROL, errors="ignore")
 
-        # Among the tables of brittleness, Table 9 alone prints both runs.
-        spreads = _by_run(brittle, category)
+        # Among the tables of brittleness, Table 9 alone prints both rounds.
+        spreads = _by_round(brittle, category)
         if category != "Gender":
-            spreads = _first_run(spreads)
+            spreads = _first_round(spreads)
 
         yield tables.bias, "score_difference", of_groups - control
         yield tables.helpfulness, "mean_score", scores
         yield tables.brittleness, "mean_sd", spreads
-        yield tables.two_runs, "mean_score", scores_by_run
+        yield tables.two_runs, "mean_score", scores_by_round
 
 
-def _by_run(table: pd.DataFrame, category: str) -> pd.Series:
-    """The means of one category by run and group."""
+def _by_round(table: pd.DataFrame, category: str) -> pd.Series:
+    """The means of one category by round, which the paper calls run, and by group."""
     rows = table[table.category == category]
-    return rows.set_index(["run", "group"])["mean"]
+    return rows.rename(columns={"round": "run"}).set_index(["run", "group"])["mean"]
 
 
-def _first_run(means: pd.Series) -> pd.Series:
-    """The means of the first run by group."""
-    # Unlike `xs`, this allows for a category without a first run.
+def _first_round(means: pd.Series) -> pd.Series:
+    """The means of the first round by group."""
+    # Unlike `xs`, this allows for a category without a first round.
     is_first = means.index.isin([1], level="run")
     return means[is_first].droplevel("run")
 

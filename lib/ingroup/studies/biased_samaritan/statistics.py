@@ -254,12 +254,12 @@ def _pvalues(groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str) -> 
 def repeatability(
     first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], level: float = 0.01
 ) -> pd.DataFrame:
-    """Compare a second run with the first, section 5.3, by the `bias` of every cell.
+    """Compare a second round with the first, section 5.3, by the `bias` of every cell.
 
     Parameters
     ----------
     first, second : mapping of str to array_like
-        The ratings of each cell (group or control) in both runs.
+        The ratings of each cell (group or control) in both rounds.
     level : float
         The level of the family, for the corrected tests.
 
@@ -271,7 +271,7 @@ def repeatability(
         ``statistic``, ``p``, ``p_least``, ``d_z``, ``n``, ``left_out`` and the columns of
         `in_family` over the cells. ``largest`` is the largest unsigned difference of one scenario.
     """
-    # The first run takes the control's place, so that the bias is the change between the runs.
+    # The first round takes the control's place, so that the bias is the change between the rounds.
     pairs = {cell: (second[cell], first[cell]) for cell in first}
     table = _rows(pairs, _bias_of_pair)
     names = {
@@ -417,7 +417,7 @@ def excess_table(
     Parameters
     ----------
     ratings : mapping of tuple to mapping of str to array_like
-        The ratings of each group and of the control by key, e.g. (model, run, category).
+        The ratings of each group and of the control by key, e.g. (model, round, category).
     names : sequence of str
         The names of the parts of a key.
     ddof : {1, 0}
@@ -623,12 +623,12 @@ def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd
 def two_runs(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]], level: float = 0.01
 ) -> tuple[pd.DataFrame, dict[tuple[str, str, str], str]]:
-    """Compare the second run of each model and category with the first, by `repeatability`.
+    """Compare the second round of each model and category with the first, by `repeatability`.
 
     Parameters
     ----------
     ratings : mapping
-        The ratings of each group and of the control, by model, run and category.
+        The ratings of each group and of the control, by model, round and category.
     level : float
         The level of a family: the groups and the control of one category of one model.
 
@@ -642,8 +642,8 @@ def two_runs(
     """
     tables = {}
     reasons = {}
-    for (model, run, category), first in ratings.items():
-        if run != 1:
+    for (model, number, category), first in ratings.items():
+        if number != 1:
             continue
 
         second = ratings.get((model, 2, category), {})
@@ -667,12 +667,12 @@ def two_runs(
 def between_controls(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]],
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], str]]:
-    """Compare the control of each category with those of the others, in the first run.
+    """Compare the control of each category with those of the others, in the first round.
 
     Parameters
     ----------
     ratings : mapping
-        The ratings of each group and of the control, by model, run and category.
+        The ratings of each group and of the control, by model, round and category.
 
     Returns
     -------
@@ -684,8 +684,8 @@ def between_controls(
         Why a pair has no row, by model and pair.
     """
     controls = {}
-    for (model, run, category), cells in ratings.items():
-        if run == 1:
+    for (model, number, category), cells in ratings.items():
+        if number == 1:
             controls[model, category] = cells[stimuli.CONTROL]
 
     pairs = {}
@@ -715,7 +715,7 @@ def by_category(
     Parameters
     ----------
     ratings : mapping of tuple to mapping of str to array_like
-        The ratings of each group and of the control by key, e.g. (model, run, category).
+        The ratings of each group and of the control by key, e.g. (model, round, category).
     function : callable
         It takes the ratings of one category and returns a table with a named index.
     names : sequence of str
@@ -738,7 +738,7 @@ def by_group(
     Parameters
     ----------
     ratings : mapping of tuple to mapping of str to array_like
-        The ratings of each group by key, e.g. (model, run, category).
+        The ratings of each group by key, e.g. (model, round, category).
     function : callable
         It takes the ratings of one group and returns a `ScenarioMean`.
     names : sequence of str
