@@ -402,10 +402,11 @@ def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> No
         (0.14, group, blue),
     )
     for scenario in range(6):
-        for shift, ratings_of_all, colour in sides:
-            ratings = ratings_of_all[scenario]
+        for shift, ratings_of_scenarios, colour in sides:
+            ratings = ratings_of_scenarios[scenario]
             height = scenario + 1 + shift
-            ax.plot(ratings, np.full_like(ratings, height), ".", color=colour)
+            heights = np.full_like(ratings, height)
+            ax.plot(ratings, heights, ".", color=colour)
             ax.plot(ratings.mean(), height, "|", color=colour, markersize=8)
 
     # These empty lines are for the legend alone: every dot with a label would be an entry.
@@ -443,7 +444,7 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
 
 
 def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Figure:
-    """Draw groups on the map of the Stereotype Content Model, with what it expects where.
+    """Draw groups on a map, with what the Stereotype Content Model expects in each part.
 
     Parameters
     ----------

@@ -404,7 +404,7 @@ def outcome(rows: pd.DataFrame) -> str:
     return ",\n".join(lines) or "stands on no path"
 
 
-def written(claim: str) -> str:
+def claim_name(claim: str) -> str:
     """Write the name of a claim as a figure does.
 
     Parameters
@@ -475,7 +475,7 @@ def specification_curves(
         _draw_curve(upper, rows, of_control, panel_inches)
         draw_marks(lower, rows, choices, labelled=column == 0, size=size)
 
-        title = f"{written(claim)}\n{outcome(rows)}"
+        title = f"{claim_name(claim)}\n{outcome(rows)}"
         upper.set_title(title, fontsize=title_size)
         upper.tick_params(labelsize=smallest)
         if column == 0:
@@ -702,7 +702,7 @@ def claims_at_a_glance(
         ax.axhline(height - 0.5, color="#DDDDDD", linewidth=0.3, zorder=0)
     ax.axvline(0, **_ZERO_LINE)
 
-    ax.set_yticks(y, claims.claim.map(written))
+    ax.set_yticks(y, claims.claim.map(claim_name))
     ax.set(xlim=(-105, 105), ylim=(-0.5, len(claims) - 0.4))
     ax.set_xticks(range(-100, 101, 50), ["100", "50", "0", "50", "100"])
     ax.set_xlabel("reversed  ←   share of the paths (%)   →  stands")

@@ -26,15 +26,15 @@ BEST = 5  # answers that are shown of a distribution
 TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
-def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
+def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     """Tell whether a store's column of scored answers can be right.
 
     Parameters
     ----------
     stored : pyarrow.ChunkedArray
         One list of numbers for each reply, empty where there is none.
-    leads : int
-        How many answers a reply consists of.
+    n_prefixes : int
+        How many answer prefixes there are; a reply has an answer after each of them.
     width : int
         How many numbers an answer has: one probability for each choice, or 1 for its option mass.
 
@@ -46,7 +46,7 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     lists = stored.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     # A list is empty where the call failed, or where a server returned no probabilities.
-    is_allowed = np.isin(lengths, [0, leads * width])
+    is_allowed = np.isin(lengths, [0, n_prefixes * width])
     if not is_allowed.all():
         return False
 
@@ -61,7 +61,8 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     sums = answers.sum(axis=1)
     # An option mass stands alone and need not be 1; probabilities have to sum to 1.
     if width == 1:
-        return bool((sums <= 1 + TOLERANCE).all())
+        is_at_most_1 = sums <= 1 + TOLERANCE
+        return bool(is_at_most_1.all())
     deviations = np.abs(sums - 1)
     is_close_to_1 = deviations <= TOLERANCE
     return bool(is_close_to_1.all())
@@ -93,7 +94,7 @@ def numbers_of(column: pd.Series, width: int) -> Floats:
     return table
 
 
-def probabilities(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> Floats:
+def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> Floats:
     """Read stored probabilities, renormalised because three digits of each are stored.
 
     Parameters
@@ -102,18 +103,18 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], leads: int = 
         Rows of a store with scored answers to these choices.
     choices : sequence of str
         The admissible answers.
-    leads : int
-        How many answers a reply consists of.
+    n_prefixes : int
+        How many answer prefixes there are; a reply has an answer after each of them.
 
     Returns
     -------
-    array of float, shape (responses, leads, choices)
-        Probabilities that sum to 1 for each lead; NaN where a call failed.
+    array of float, shape (responses, prefixes, choices)
+        Probabilities that sum to 1 for each answer prefix; NaN where a call failed.
     """
     n_choices = len(choices)
-    flat = numbers_of(responses.probabilities, leads * n_choices)
-    stored = flat.reshape(len(responses), leads, n_choices)
-    # The sum is over the choices, the last axis, for each response and lead.
+    flat = numbers_of(responses.probabilities, n_prefixes * n_choices)
+    stored = flat.reshape(len(responses), n_prefixes, n_choices)
+    # The sum is over the choices, the last axis, for each response and answer prefix.
     sums = stored.sum(axis=2, keepdims=True)
     return stored / sums
 
@@ -142,7 +143,7 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
     return ", ".join(best)
 
 
-def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> pd.DataFrame:
+def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> pd.DataFrame:
     r"""Compute the mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`.
 
     The papers' ratings are read from text instead.
@@ -153,17 +154,17 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
         Rows of a store with scored answers to these choices.
     choices : sequence of str
         The numbers :math:`v_k` as text.
-    leads : int
-        How many answers a reply consists of.
+    n_prefixes : int
+        How many answer prefixes there are; a reply has an answer after each of them.
 
     Returns
     -------
     DataFrame
-        One column for each lead, with the index of the responses; NaN where a call failed.
+        One column for each answer prefix, with the index of the responses; NaN where a call failed.
     """
     numbers = np.array([float(choice) for choice in choices])
-    weights = probabilities(responses, choices, leads)
-    # The last axis, the choices, is summed over: (responses, leads, choices) @ (choices,).
+    weights = probabilities(responses, choices, n_prefixes)
+    # The last axis, the choices, is summed over: (responses, prefixes, choices) @ (choices,).
     means = weights @ numbers
     return pd.DataFrame(means, responses.index)
 
@@ -464,7 +465,7 @@ class Tree:
         Returns
         -------
         int
-            The number of steps that a store keeps of a reply to one lead.
+            The number of steps that a store keeps of the answer after one prefix.
         """
         return sum(self._n_steps())
 
@@ -478,7 +479,7 @@ class Tree:
         Parameters
         ----------
         steps : array, shape (prompts, all steps)
-            The steps of some replies to one lead.
+            The steps of some replies, after one answer prefix.
 
         Returns
         -------
