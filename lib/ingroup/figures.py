@@ -26,6 +26,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from ingroup import canvas, models
 from ingroup.tables import InputError
@@ -720,6 +721,22 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
     label_below(list(axes.values()), xlabel)
     legend(fig, list(handles.values()), list(handles))
     return fig
+
+
+def heights(n: int) -> NDArray[np.int_]:
+    """Give n lines of a panel their heights, so that the first line is on top.
+
+    Parameters
+    ----------
+    n : int
+        How many lines.
+
+    Returns
+    -------
+    array of int
+        From n - 1 down to 0, because an axis grows upwards.
+    """
+    return np.arange(n)[::-1]
 
 
 def label_below(axes: Sequence[Axes], xlabel: str) -> None:

@@ -34,8 +34,8 @@ FACTORS = {
     "read": "how its answer is read",
 }
 DIRECTIONS = {MORE: figures.COLOURS[0], LESS: figures.COLOURS[1], SAME: GREY}
-# The Stereotype Content Model expects these on its map: corners by (x, y) of the lower left end and
-# a tint; edges by what the groups there are, and (x, y) of the text.
+# What the Stereotype Content Model expects on its map. A corner has (x, y) of its lower left end
+# and a tint; an edge has what its groups are, and (x, y) of its text.
 CORNERS = {
     "Pity": (1.0, 3.0, "#EAF3FA"),
     "Admire": (3.0, 3.0, "#EAF6F0"),
@@ -89,7 +89,8 @@ def span(points: pd.Series) -> str:
     if low == high == 0:
         return SAME
     if low == high:
-        return f"{abs(low):.1f} {'more' if low > 0 else 'less'}"
+        more_or_less = "more" if low > 0 else "less"
+        return f"{abs(low):.1f} {more_or_less}"
     if low >= 0:
         return f"{low:.1f} to {high:.1f} more"
     if high <= 0:
@@ -112,12 +113,14 @@ def headline(lead: pd.DataFrame, kind: str) -> str:
     str
         The question, broken into lines, and a last line with the answer.
     """
-    names = [label(model) for model in lead.model.unique()]
-    who = names[0] if len(names) == 1 else "a model"
+    models = lead.model.unique()
+    name = label(models[0]) if len(models) == 1 else "a model"
     question = (
-        f"Told to be somebody, does {who} rate the feelings of people of its own {kind} higher?"
+        f"Told to be somebody, does {name} rate the feelings of people of its own {kind} higher?"
     )
-    return f"{textwrap.fill(question, 95)}\n{_answer(lead)}"
+    lines = textwrap.fill(question, 95)
+    answer = _answer(lead)
+    return f"{lines}\n{answer}"
 
 
 def _answer(lead: pd.DataFrame) -> str:
@@ -125,10 +128,11 @@ def _answer(lead: pd.DataFrame) -> str:
     directions = lead.points.map(direction)
     if directions.nunique() == 1:
         n_wordings = lead.setting.nunique()
-        where = "every wording" if n_wordings > 1 else "the one wording that was asked"
-        answer = f"In {where}, {directions.iloc[0]}"
+        wordings = "every wording" if n_wordings > 1 else "the one wording that was asked"
+        answer = f"In {wordings}, {directions.iloc[0]}"
     else:
-        answer = f"That depends {_on_what(lead, directions)}"
+        factors = _deciding_factors(lead, directions)
+        answer = f"That depends {factors}"
 
     # Without this, a sentence would claim a direction that no dot shows.
     if (lead.p >= LEVEL).all():
@@ -136,24 +140,24 @@ def _answer(lead: pd.DataFrame) -> str:
     return f"{answer}."
 
 
-def _on_what(lead: pd.DataFrame, directions: pd.Series) -> str:
+def _deciding_factors(lead: pd.DataFrame, directions: pd.Series) -> str:
     """The columns on which the direction depends, in words."""
     varying = [column for column in FACTORS if lead[column].nunique() > 1]
-    deciding = [column for column in varying if _matters(column, lead, directions)]
-    # Where no two rows differ in one column alone, the columns cannot be told apart.
+    deciding = [column for column in varying if _decides(column, lead, directions)]
+    # Where no two rows differ in one column alone, any of the columns may decide.
     columns = deciding or varying
-
     phrases = [f"on {FACTORS[column]}" for column in columns]
     if len(phrases) > 1:
         phrases[-1] = f"and {phrases[-1]}"
     return ", ".join(phrases)
 
 
-def _matters(column: str, lead: pd.DataFrame, directions: pd.Series) -> bool:
+def _decides(column: str, lead: pd.DataFrame, directions: pd.Series) -> bool:
     """Whether rows that differ in this column alone have several directions."""
     others = [lead[other] for other in FACTORS if other != column]
     n_directions = directions.groupby(others).nunique()
-    return bool((n_directions > 1).any())
+    are_several = n_directions > 1
+    return bool(are_several.any())
 
 
 def own_group(lead: pd.DataFrame, kind: str) -> Figure:
@@ -176,7 +180,8 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
         direction=lead.points.map(direction),
     )
     lines = list(rows.line.unique())
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 1.3 + 0.38 * len(lines)))
+    height = 1.3 + 0.38 * len(lines)
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
 
     # There are two swarms, because seaborn has one opacity for all dots of a swarm.
     may_be_chance = rows.p >= LEVEL
@@ -212,8 +217,8 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
 
     colours = DIRECTIONS | {"pale: may be chance": "#CCCCCC"}
     dot = {"linestyle": "", "marker": "o", "markersize": 4}
-    key = [plt.Line2D([], [], color=colour, **dot) for colour in colours.values()]
-    figures.legend(fig, key, list(colours), loc="lower")
+    handles = [plt.Line2D([], [], color=colour, **dot) for colour in colours.values()]
+    figures.legend(fig, handles, list(colours), loc="lower")
     fig.suptitle(headline(rows, kind), fontsize=figures.points(9), x=0.01, ha="left")
     return fig
 
@@ -288,22 +293,29 @@ def _draw_distance(ax: Axes, within: Numbers, between: Numbers) -> None:
     )
     for x, values, colour in columns:
         # Dots are spread sideways, because equal values would cover each other.
-        spread = x + np.linspace(-0.17, 0.17, len(values))
-        ax.plot(spread, values, ".", color=colour, alpha=0.45, markersize=4)
-        ax.plot(x, values.mean(), "o", color=colour, markersize=8, markeredgecolor="black")
+        shifts = np.linspace(-0.17, 0.17, len(values))
+        ax.plot(x + shifts, values, ".", color=colour, alpha=0.45, markersize=4)
+        mean = values.mean()
+        ax.plot(x, mean, "o", color=colour, markersize=8, markeredgecolor="black")
 
     mean_within = within.mean()
     mean_between = between.mean()
     means = [mean_within, mean_between]
-    ax.hlines(means, [0, 1], 1.45, color=GREY, linewidth=0.5, linestyle=":")
+    x_of_means = [0, 1]
+    x_of_arrow = 1.4
+    ax.hlines(means, x_of_means, x_of_arrow + 0.05, color=GREY, linewidth=0.5, linestyle=":")
 
     # A double arrow beside the dots spans the distance of the two means.
+    upper_end = (x_of_arrow, mean_within)
+    lower_end = (x_of_arrow, mean_between)
     arrow = {"arrowstyle": "<->", "lw": 0.8}
-    ax.annotate("", (1.4, mean_within), (1.4, mean_between), arrowprops=arrow)
+    ax.annotate("", upper_end, lower_end, arrowprops=arrow)
+
     distance = mean_within - mean_between
-    ax.text(1.47, np.mean(means), rf"$\delta$ = {distance:.2f}", va="center")
+    middle = np.mean(means)
+    ax.text(x_of_arrow + 0.07, middle, rf"$\delta$ = {distance:.2f}", va="center")
     ax.set(xlim=(-0.5, 2.3), ylabel="z-score", title="and their means")
-    ax.set_xticks([0, 1], ["in-group\n(bold)", "out-group"])
+    ax.set_xticks(x_of_means, ["in-group\n(bold)", "out-group"])
 
 
 def null_intervals(tests: Mapping[str, PermutationTest]) -> Figure:
@@ -319,8 +331,13 @@ def null_intervals(tests: Mapping[str, PermutationTest]) -> Figure:
     Figure
         Two columns wide.
     """
-    size = (figures.TWO_COLUMNS, 2.2)
-    fig, axes = plt.subplots(1, len(tests), figsize=size, sharex=True, sharey=True)
+    fig, axes = plt.subplots(
+        1,
+        len(tests),
+        figsize=(figures.TWO_COLUMNS, 2.2),
+        sharex=True,
+        sharey=True,
+    )
     bins = np.arange(-2, 2, 0.05)
     pale_blue = figures.COLOURS[5]
     red = figures.COLOURS[1]
@@ -333,9 +350,10 @@ def null_intervals(tests: Mapping[str, PermutationTest]) -> Figure:
         ax.hist(test.null_distribution, bins, color=pale_blue, label=shuffled)
         ax.axvline(observed, color=red, linewidth=1.5, label="observed delta")
 
-        where = "inside" if low <= observed <= high else "outside"
-        ax.set_title(f"{name}: {where}, p = {test.pvalue:.4f}")
-        ax.set(xlabel=r"$\delta$", xlim=(-1.6, 1.6))
+        side = "inside" if low <= observed <= high else "outside"
+        ax.set_title(f"{name}: {side}, p = {test.pvalue:.4f}")
+        ax.set_xlabel(r"$\delta$")
+        ax.set_xlim(-1.6, 1.6)
 
     axes[0].set_ylabel("shuffles")
     # All panels have the same three entries.
@@ -384,10 +402,11 @@ def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> No
         (0.14, group, blue),
     )
     for scenario in range(6):
-        for shift, ratings_of_all, colour in sides:
-            ratings = ratings_of_all[scenario]
+        for shift, ratings_of_scenarios, colour in sides:
+            ratings = ratings_of_scenarios[scenario]
             height = scenario + 1 + shift
-            ax.plot(ratings, np.full_like(ratings, height), ".", color=colour)
+            heights = np.full_like(ratings, height)
+            ax.plot(ratings, heights, ".", color=colour)
             ax.plot(ratings.mean(), height, "|", color=colour, markersize=8)
 
     # These empty lines are for the legend alone: every dot with a label would be an entry.
@@ -404,8 +423,10 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
     blue = figures.COLOURS[0]
     size = figures.points(6)
     for y, row in enumerate(upwards.itertuples()):
+        # The bar is centred at 0.
         left = -row.brittleness
-        ax.barh(y, 2 * row.brittleness, left=left, height=0.55, color=BAND, zorder=0)
+        width = 2 * row.brittleness
+        ax.barh(y, width, left=left, height=0.55, color=BAND, zorder=0)
         ax.hlines(y, row.low, row.high, color=blue, linewidth=1.4)
         ax.plot(row.bias, y, "o", color=blue, markersize=4)
         number = f"{row.bias:+.1f}"
@@ -423,7 +444,7 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
 
 
 def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Figure:
-    """Draw groups on the map of the Stereotype Content Model, with what it expects where.
+    """Draw groups on a map, with what the Stereotype Content Model expects in each part.
 
     Parameters
     ----------
@@ -438,16 +459,7 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
         One panel.
     """
     fig, ax = plt.subplots(figsize=(4.2, 3.9))
-    for name, (x, y, tint) in CORNERS.items():
-        ax.fill_between([x, x + 2], y, y + 2, color=tint, zorder=0)
-        ax.text(x + 1, y + 1.7, words[name], fontweight="bold", **_CENTRED)
-
-    small = figures.points(6)
-    for name, (kind, x, y) in EDGES.items():
-        # x is 3 in the middle of the lower and upper edge, where words lie level.
-        rotation = 0 if x == 3 else 90
-        text = f"{kind}: {words[name]}"
-        ax.text(x, y, text, rotation=rotation, fontsize=small, style="italic", **_CENTRED)
+    _write_theory(ax, words)
 
     by_group = scores.groupby("group", sort=False)
     means = by_group[["Competence", "Warmth"]].mean()
@@ -458,9 +470,38 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
 
     # On the diagonal, warmth and competence are equal.
     ax.axline((1, 1), slope=1, color="#999999", linewidth=0.6, zorder=1)
-    ax.set(xlim=(0.9, 5.1), ylim=(0.9, 5.1), xlabel="Competence", ylabel="Warmth")
-    ax.set(aspect="equal", xticks=range(1, 6), yticks=range(1, 6))
+
+    limits = (0.9, 5.1)
+    ratings = range(1, 6)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    ax.set_xlabel("Competence")
+    ax.set_ylabel("Warmth")
+    ax.set_xticks(ratings)
+    ax.set_yticks(ratings)
     return fig
+
+
+def _write_theory(ax: Axes, words: Mapping[str, str]) -> None:
+    """The corners of the map in tints, and what the theory expects there and at the edges."""
+    for name, (x, y, tint) in CORNERS.items():
+        # Each corner is a quarter of the map, two points wide and high.
+        ax.fill_between([x, x + 2], y, y + 2, color=tint, zorder=0)
+        ax.text(x + 1, y + 1.7, words[name], fontweight="bold", **_CENTRED)
+
+    small = figures.points(6)
+    for name, (groups, x, y) in EDGES.items():
+        # x is 3 in the middle of the lower and upper edge, where words lie level.
+        rotation = 0 if x == 3 else 90
+        text = f"{groups}: {words[name]}"
+        ax.text(
+            x,
+            y,
+            text,
+            rotation=rotation,
+            fontsize=small,
+            style="italic",
+            **_CENTRED,
+        )
 
 
 def name_means(ax: Axes, scores: pd.DataFrame) -> None:
@@ -471,13 +512,14 @@ def name_means(ax: Axes, scores: pd.DataFrame) -> None:
     ax : Axes
         The panel of `warmth_and_competence`.
     scores : DataFrame
-        Those of that panel.
+        The scores of that panel.
     """
     axes = ["Competence", "Warmth"]
-    means = scores.groupby("group", sort=False)[axes].mean()
-    rounds = scores[axes].to_numpy()
+    by_group = scores.groupby("group", sort=False)
+    means = by_group[axes].mean()
+    dots_of_rounds = scores[axes].to_numpy()
     names = list(means.index)
-    figures.label_points(ax, means.Competence, means.Warmth, names, keep_free=rounds)
+    figures.label_points(ax, means.Competence, means.Warmth, names, keep_free=dots_of_rounds)
 
 
 def gallery(files: Sequence[Path]) -> Figure:
@@ -498,8 +540,10 @@ def gallery(files: Sequence[Path]) -> Figure:
         ax.axis("off")
 
     for ax, file in zip(axes.flat, files, strict=False):
-        ax.imshow(reduced(plt.imread(file)))
-        ax.set_title(f"{file.parent.name}: {file.stem}")
+        pixels = plt.imread(file)
+        ax.imshow(reduced(pixels))
+        study = file.parent.name
+        ax.set_title(f"{study}: {file.stem}")
     return fig
 
 
@@ -518,9 +562,13 @@ def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
     array, (row, column, colour)
         The mean of each square of pixels. Incomplete squares at the ends are left out.
     """
-    n_rows = len(pixels) // factor
-    n_columns = pixels.shape[1] // factor
-    whole = pixels[: n_rows * factor, : n_columns * factor, :3]
+    height, width, _ = pixels.shape
+    n_rows = height // factor
+    n_columns = width // factor
+    complete_height = n_rows * factor
+    complete_width = n_columns * factor
+    complete = pixels[:complete_height, :complete_width, :3]
+
     # Each side becomes two axes: which square, and which pixel inside it.
-    squares = whole.reshape(n_rows, factor, n_columns, factor, 3)
+    squares = complete.reshape(n_rows, factor, n_columns, factor, 3)
     return squares.mean(axis=(1, 3))

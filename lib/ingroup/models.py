@@ -725,7 +725,7 @@ def is_calibrant(model: str) -> bool:
 
 
 def ground_truth_file(model: str) -> Path:
-    """Give the path of the file that says the ground truth in a calibrant.
+    """Give the path of the file that holds a calibrant's ground truth.
 
     Parameters
     ----------
@@ -810,7 +810,7 @@ def answer_folder(model: str) -> str:
 
 
 def calibrants() -> list[str]:
-    """List the models with ground-truth answers.
+    """List the models with a ground truth.
 
     Returns
     -------
@@ -821,7 +821,7 @@ def calibrants() -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Split a text into words, the unit that ground-truth points attach to.
+    """Split a text into words, the unit to which a ground truth gives points.
 
     Parameters
     ----------

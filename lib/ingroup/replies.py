@@ -36,7 +36,7 @@ class _NoRows(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Behind:
+class TrialsBehind:
     """The trials behind a number, which a notebook shows as a table.
 
     Attributes
@@ -48,8 +48,8 @@ class Behind:
         Up to `SHOWN` of these rows from the lowest value to the highest, or all in their order.
         Further columns are ``chat`` (the messages as they were sent), ``answer`` (the stored text,
         which is the greedy answer of a scored trial; missing if the call failed), ``reasoning``,
-        ``error`` and ``file``. A scored answer has ``answer_prefix``, ``mean`` (NaN for choices
-        that are no numbers), ``most_probable`` and ``option_mass``.
+        ``error`` and ``file``. A scored answer also has its ``answer_prefix``, ``mean`` (NaN for
+        choices that are not numbers), ``most_probable`` and ``option_mass``.
     sentence : str
         How many values there are and their mean, or why there are none.
     """
@@ -67,13 +67,16 @@ class Behind:
         # Labels that all rows share stand once above the table; the others have a column in it.
         labels = _label_columns(self.rows)
         n_levels = self.rows[labels].astype(str).nunique()
-        constant = [name for name in labels if n_levels[name] == 1]
-        varying = [name for name in labels if n_levels[name] > 1]
+        is_constant = n_levels == 1
+        constant = list(n_levels.index[is_constant])
+        varying = list(n_levels.index[~is_constant])
 
         first_row = self.rows.iloc[0]
-        parts.append(f"<p>{'; '.join(_named_labels(first_row, constant))}</p>")
+        constant_labels = "; ".join(_named_labels(first_row, constant))
+        parts.append(f"<p>{constant_labels}</p>")
         stores = [escape(store) for store in self.rows.store.unique()]
-        parts.append(f"<p>stored in {_first_ones(stores)}</p>")
+        first_stores = _first_names(stores)
+        parts.append(f"<p>stored in {first_stores}</p>")
         parts.append(_table(self.examples, varying))
         if len(self.rows) > len(self.examples):
             parts.append(_every_value(self.rows))
@@ -87,7 +90,7 @@ def replies_behind(
     *,
     parsing: Rule | None = None,
     **labels: Any,
-) -> Behind:
+) -> TrialsBehind:
     """Find the trials behind a number, and show what was sent and what is stored.
 
     Parameters
@@ -105,7 +108,7 @@ def replies_behind(
 
     Returns
     -------
-    Behind
+    TrialsBehind
         The trials. A ``value`` is a rating; for a verdict it is 100 if it is right and else 0, so
         the mean is a percentage. A reply that rates several words has a row for each ``word``.
         Where nothing is stored, a sentence says why.
@@ -116,20 +119,22 @@ def replies_behind(
         For a study that does not exist.
     """
     if isinstance(study, str):
-        jobs, rule = _jobs_of_run(study, run)
+        jobs, usual_parsing = _jobs_of_run(study, run)
     else:
         jobs = list(study)
-        rule = "sound"
+        usual_parsing = "sound"
 
     wanted = {name: _texts(value) for name, value in labels.items()}
     try:
-        chosen = _matching(jobs, wanted)
-        rows = _with_labels(_rows_of_jobs(chosen, parsing or rule), wanted)
+        matching_jobs = _matching(jobs, wanted)
+        rows_of_jobs = _rows_of_jobs(matching_jobs, parsing or usual_parsing)
+        rows = _with_labels(rows_of_jobs, wanted)
     except _NoRows as why:
-        return _nothing(str(why))
+        return _no_trials(str(why))
 
-    examples = _with_answers(_examples(rows), chosen)
-    return Behind(rows, examples, _summary(rows, chosen))
+    examples = _with_answers(_examples(rows), matching_jobs)
+    summary = _summary(rows, matching_jobs)
+    return TrialsBehind(rows, examples, summary)
 
 
 def store_of(job: Job) -> str:
@@ -148,7 +153,10 @@ def store_of(job: Job) -> str:
     """
     folder = job.folder
     name = folder.as_posix()
-    roots = {"data/recordings": paths.RECORDINGS, "build/responses": paths.RESPONSES}
+    roots = {
+        "data/recordings": paths.RECORDINGS,
+        "build/responses": paths.RESPONSES,
+    }
     for shown, root in roots.items():
         if root in folder.parents:
             inside = folder.relative_to(root)
@@ -162,11 +170,12 @@ def store_of(job: Job) -> str:
 
 def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
     """The jobs of a study as its first notebook made them in a run, and the run's parsing rule."""
-    of_study = {study_of(name): name for name in first_notebooks()}
-    if study not in of_study:
-        raise InputError(f"there is no study {study!r}; there are {', '.join(map(str, of_study))}")
+    notebook_of = {study_of(name): name for name in first_notebooks()}
+    if study not in notebook_of:
+        studies = ", ".join(map(str, notebook_of))
+        raise InputError(f"there is no study {study!r}; there are {studies}")
 
-    name = of_study[study]
+    name = notebook_of[study]
     parameters = notebook.ran(name, run) or defaults(name)
     design = module_of(study, "design", "jobs")
     return design.jobs(parameters), parameters["PARSING"]
@@ -187,18 +196,15 @@ def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
         jobs = rated(jobs)
 
     labels = pd.DataFrame([_labels_of(job) for job in jobs])
-    fits = pd.Series(True, labels.index)
+    has_all = pd.Series(True, labels.index)
     for name, values in wanted.items():
         if name in labels:
-            has_label = labels[name].map(str).isin(values)
-            if not has_label.any():
-                raise _NoRows(_unknown(name, values, labels[name]))
-            fits &= has_label
+            has_all &= _has_label(labels[name], values)
 
-    chosen = [job for job, is_chosen in zip(jobs, fits, strict=True) if is_chosen]
-    if not chosen:
+    matching_jobs = [job for job, is_match in zip(jobs, has_all, strict=True) if is_match]
+    if not matching_jobs:
         raise _NoRows("This run asks nothing that has all of these labels together.")
-    return chosen
+    return matching_jobs
 
 
 def _rows_of_jobs(jobs: list[Job], rule: Rule) -> pd.DataFrame:
@@ -206,7 +212,8 @@ def _rows_of_jobs(jobs: list[Job], rule: Rule) -> pd.DataFrame:
     tables = []
     for job in jobs:
         try:
-            tables.append(_rows_of(job, rule))
+            table = _rows_of(job, rule)
+            tables.append(table)
         except StoreError as error:
             why_none = _not_stored(job, error)
 
@@ -219,19 +226,31 @@ def _with_labels(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> pd.DataFra
     """The rows with all of these labels; `_NoRows` if there are none."""
     for name, values in wanted.items():
         if name not in rows:
-            known = ", ".join([*_label_columns(rows), "store", "trial"])
-            raise _NoRows(f"There is no label {name!r}; there are {known}.")
+            known = [*_label_columns(rows), "store", "trial"]
+            listed = ", ".join(known)
+            raise _NoRows(f"There is no label {name!r}; there are {listed}.")
 
-        has_label = rows[name].map(str).isin(values)
-        if not has_label.any():
-            raise _NoRows(_unknown(name, values, rows[name]))
+        has_label = _has_label(rows[name], values)
         rows = rows[has_label]
     return rows.reset_index(drop=True)
 
 
+def _has_label(column: pd.Series, values: list[str]) -> pd.Series:
+    """Whether each entry of a column is one of the values; `_NoRows` if none is."""
+    has_label = column.map(str).isin(values)
+    if not has_label.any():
+        raise _NoRows(_unknown_value(column, values))
+    return has_label
+
+
 def _labels_of(job: Job) -> dict[str, Any]:
     """The labels that tell a job from others."""
-    return {"model": job.model, "mode": job.mode, **job.labels, "store": store_of(job)}
+    return {
+        "model": job.model,
+        "mode": job.mode,
+        **job.labels,
+        "store": store_of(job),
+    }
 
 
 def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
@@ -239,13 +258,15 @@ def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
     answers = notebook.loaded(job, rule).reset_index(drop=True)
     (block,) = job.design.blocks
     factors = _factors(block)
-    # Labels of the job come before columns of the study of that name, and these before factors.
-    further = factors.columns.difference(answers.columns, sort=False)
-    trials = pd.concat([factors[further], answers], axis=1)
     labels = _labels_of(job)
-    trials = trials.drop(columns=list(labels), errors="ignore")
+    names_of_labels = list(labels)
 
-    labels_of_rows = pd.DataFrame([labels] * len(trials), columns=list(labels))
+    # Where names agree, a label of the job replaces a column of the study, and this a factor.
+    further_factors = factors.columns.difference(answers.columns, sort=False)
+    trials = pd.concat([factors[further_factors], answers], axis=1)
+    trials = trials.drop(columns=names_of_labels, errors="ignore")
+
+    labels_of_rows = pd.DataFrame([labels] * len(trials), columns=names_of_labels)
     rows = pd.concat([labels_of_rows, trials], axis=1)
     rows["trial"] = np.arange(len(rows))
     return _with_values(rows)
@@ -254,26 +275,29 @@ def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
 def _factors(block: Block) -> pd.DataFrame:
     """The levels of each trial of a block; a level that is a named tuple has a column per field."""
     # For each factor, the number of its level in each trial.
-    level_numbers = np.unravel_index(np.arange(len(block)), block.shape)
+    trials = np.arange(len(block))
+    level_numbers = np.unravel_index(trials, block.shape)
     columns: dict[str, Any] = {}
     for (name, levels), numbers in zip(block.factors.items(), level_numbers, strict=True):
+        named_levels = [named_values(name, level) for level in levels]
         # As objects, every level stays what it is.
-        table = pd.DataFrame([named_values(name, level) for level in levels], dtype=object)
+        table = pd.DataFrame(named_levels, dtype=object)
         for field in table:
-            columns[field] = table[field].to_numpy()[numbers]
+            values = table[field].to_numpy()
+            columns[field] = values[numbers]
     return pd.DataFrame(columns)
 
 
 def _with_values(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a study's ``load`` with ``value``, and ``prefix``, the number of a scored answer."""
+    """Rows of a study's ``load`` with ``value``, and ``prefix``, the answer prefix's number."""
     if "letter" in rows:
         is_right = rows.letter == rows.correct
         return rows.assign(value=100.0 * is_right, prefix=0)
     if "values" not in rows:
         return rows.assign(value=rows.rating, prefix=0)
 
-    # A reply may rate several words, so it gets a row per word. One without ratings keeps one row,
-    # with no word.
+    # A reply may rate several words, so it gets a row per word. A reply without ratings keeps one
+    # row, without a word.
     ratings = rows["values"].map(lambda values: list(values.items()) or [("", np.nan)])
     by_word = rows.drop(columns="values").assign(word_and_value=ratings)
     by_word = by_word.explode("word_and_value", ignore_index=True)
@@ -294,7 +318,8 @@ def _examples(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
 
     ordered = rows.sort_values("value", kind="stable")
-    positions = np.linspace(0, len(rows) - 1, SHOWN).round().astype(int)
+    even_steps = np.linspace(0, len(rows) - 1, SHOWN)
+    positions = even_steps.round().astype(int)
     return ordered.iloc[positions]
 
 
@@ -304,8 +329,11 @@ def _with_answers(examples: pd.DataFrame, jobs: Iterable[Job]) -> pd.DataFrame:
     answers = []
     for example in examples.itertuples():
         job = job_by_store[example.store]
-        answers.append(_answer(job, example.trial, example.prefix))
-    return pd.concat([examples, pd.DataFrame(answers, examples.index)], axis=1)
+        answer = _answer(job, example.trial, example.prefix)
+        answers.append(answer)
+
+    answer_columns = pd.DataFrame(answers, examples.index)
+    return pd.concat([examples, answer_columns], axis=1)
 
 
 def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
@@ -317,7 +345,7 @@ def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
     reply = one_row.iloc[0]
 
     messages = job.design[trial].messages
-    # A model without system messages was sent them as a part of the user's.
+    # A model that takes no system message was sent it as a part of the user's message.
     if store.manifest.get("system") == "fold":
         messages = fold_system(messages)
 
@@ -337,10 +365,11 @@ def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
     """How one scored answer divides its probability; NaN where the call failed."""
     choices = job.sampling.choices
     prefixes = job.sampling.leads
+    n_prefixes = len(prefixes)
     # Both arrays have one row, for the one reply, and one entry per prefix.
-    shares = probabilities(reply, choices, len(prefixes))[0, prefix]
-    option_mass = numbers_of(reply.mass, len(prefixes))[0, prefix]
-    # Choices that are no numbers become NaN, and so does their mean.
+    shares = probabilities(reply, choices, n_prefixes)[0, prefix]
+    option_mass = numbers_of(reply.mass, n_prefixes)[0, prefix]
+    # Choices that are not numbers become NaN, and so does their mean.
     points = pd.to_numeric(pd.Series(choices), errors="coerce").to_numpy()
 
     has_failed = np.isnan(shares).any()
@@ -355,10 +384,10 @@ def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
 # ---- sentences -----------------------------------------------------------------------------------
 
 
-def _nothing(why: str) -> Behind:
+def _no_trials(why: str) -> TrialsBehind:
     """No trials, and the sentence that says why."""
     empty = pd.DataFrame(columns=["model", "value", "status", "store", "trial"])
-    return Behind(empty, empty, why)
+    return TrialsBehind(empty, empty, why)
 
 
 def _summary(rows: pd.DataFrame, jobs: Sequence[Job]) -> str:
@@ -367,16 +396,20 @@ def _summary(rows: pd.DataFrame, jobs: Sequence[Job]) -> str:
     if "letter" in rows:
         summary = f"{len(rows):,} verdicts (100 for a right one, 0 for any other reply)"
     else:
-        read_as = dict.fromkeys(job.read_as for job in jobs)
-        summary = f"{len(rows):,} values (read as: {'; '.join(read_as)})"
+        # A dict keeps each reading once, in order.
+        distinct_readings = dict.fromkeys(job.read_as for job in jobs)
+        readings = "; ".join(distinct_readings)
+        summary = f"{len(rows):,} values (read as: {readings})"
     if len(values):
         summary += f", mean {values.mean():.4f}"
 
-    reasons_why_none = rows.status[rows.value.isna()].astype(str)
-    counts = reasons_why_none.value_counts()
+    has_no_value = rows.value.isna()
+    statuses = rows.status[has_no_value].astype(str)
+    counts = statuses.value_counts()
     if len(counts):
-        reasons = [f"{reason} {count:,}" for reason, count in counts.items()]
-        summary += f"; without a value: {', '.join(reasons)}"
+        reasons = [f"{status} {count:,}" for status, count in counts.items()]
+        listed = ", ".join(reasons)
+        summary += f"; without a value: {listed}"
     return f"{summary}."
 
 
@@ -393,17 +426,20 @@ def _not_stored(job: Job, error: StoreError) -> str:
     return f"{sentence}."
 
 
-def _unknown(name: str, values: list[str], known: pd.Series) -> str:
-    """Say which values a label has, the most similar ones first."""
-    texts = list(dict.fromkeys(known.map(str)))
-    similar = difflib.get_close_matches(values[0], texts, LISTED, 0.5) if values else []
-    others = [text for text in texts if text not in similar]
+def _unknown_value(column: pd.Series, values: list[str]) -> str:
+    """Say which values the label of a column has, the most similar ones first."""
+    known_texts = list(column.map(str).unique())
+    similar = []
+    if values:
+        similar = difflib.get_close_matches(values[0], known_texts, LISTED, cutoff=0.5)
+    others = [text for text in known_texts if text not in similar]
+
     wanted = " or ".join(map(repr, values))
-    listed = _first_ones(similar + others)
-    return f"Nothing that is asked or stored here has {name} {wanted}; there are {listed}."
+    listed = _first_names(similar + others)
+    return f"Nothing that is asked or stored here has {column.name} {wanted}; there are {listed}."
 
 
-def _first_ones(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
     listed = ", ".join(names[:LISTED])
     n_more = len(names) - LISTED
@@ -421,8 +457,9 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
     for name in rows.columns:
         if name in _NO_LABELS:
             continue
-        is_plain = rows[name].map(lambda level: isinstance(level, (str, int, np.integer)))
-        longest = rows[name].map(str).str.len().max()
+        column = rows[name]
+        is_plain = column.map(lambda level: isinstance(level, (str, int, np.integer)))
+        longest = column.map(str).str.len().max()
         if is_plain.all() and 0 < longest <= LONGEST_LABEL:
             names.append(name)
     return names
@@ -430,7 +467,11 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
 
 def _named_labels(row: pd.Series, names: Iterable[str]) -> list[str]:
     """Labels of a row, each with its name, as HTML."""
-    return [f"{escape(name)}: {escape(str(row[name]))}" for name in names]
+    labels = []
+    for name in names:
+        value = escape(str(row[name]))
+        labels.append(f"{escape(name)}: {value}")
+    return labels
 
 
 def _table(examples: pd.DataFrame, varying: list[str]) -> str:
@@ -496,7 +537,12 @@ def _folded(text: str) -> str:
 
     beginning = " ".join(text[:100].split())
     summary = f"{escape(beginning)} ... ({len(text):,} characters)"
-    return f"<details><summary>{summary}</summary>{whole}</details>"
+    return _details(summary, whole)
+
+
+def _details(summary: str, content: str) -> str:
+    """HTML that shows the summary, and its content on a click; both are escaped already."""
+    return f"<details><summary>{summary}</summary>{content}</details>"
 
 
 def _every_value(rows: pd.DataFrame) -> str:
@@ -505,6 +551,9 @@ def _every_value(rows: pd.DataFrame) -> str:
     for store, rows_of_store in rows.groupby("store", sort=False):
         values = rows_of_store.value.map("{:.4g}".format)
         pairs = rows_of_store.trial.astype(str) + ": " + values
-        lines.append(f"{escape(store)}<br>{', '.join(pairs)}")
+        listed = ", ".join(pairs)
+        lines.append(f"{escape(store)}<br>{listed}")
+
     summary = f"All {len(rows):,} values by trial; the table shows {SHOWN}, the lowest first"
-    return f"<details><summary>{summary}</summary>{'<br>'.join(lines)}</details>"
+    content = "<br>".join(lines)
+    return _details(summary, content)

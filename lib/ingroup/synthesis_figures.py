@@ -25,16 +25,32 @@ REVERSED = figures.COLOURS[1]
 NEITHER = "#BBBBBB"
 CONTROL = "#333333"
 
-_BLANK: dict = {
+Look = Mapping[str, Any]  # options of matplotlib
+
+_BLANK: Look = {
     "ha": "center",
     "va": "center",
     "color": "#777777",
     "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6},
 }
-_DOT: dict = {"linestyle": "", "marker": "o", "markersize": 3, "color": "#555555"}
+_DOT: dict[str, Any] = {
+    "linestyle": "",
+    "marker": "o",
+    "markersize": 3,
+    "color": "#555555",
+}
 _HOLLOW = _DOT | {"markerfacecolor": "white"}
-_TICK: dict = {"linestyle": "", "marker": "|", "color": "black"}
 _DASH = _DOT | {"marker": "$–$", "color": _BLANK["color"]}
+_TICK: dict[str, Any] = {
+    "linestyle": "",
+    "marker": "|",
+    "color": "black",
+}
+_ZERO_LINE: Look = {
+    "color": "black",
+    "linewidth": 0.5,
+    "zorder": 0,
+}
 _MODEL_AND_CONTROL = (figures.COLOURS[0], "#999999")
 _COLOURS_OF_CHOICES = ("#333333", "#8A6D3B")
 _MARKERS = "osD^v<>"
@@ -55,16 +71,21 @@ _RESULTS = {
 }
 
 
-def _add_legend(fig: Figure, looks: Mapping[str, Mapping[str, Any]], **options: Any) -> None:
+def _add_legend(fig: Figure, looks: Mapping[str, Look], **options: Any) -> None:
     """A legend with one line per name, drawn in the look of that name."""
-    handles = [plt.Line2D([], [], **look) for look in looks.values()]
-    figures.legend(fig, handles, list(looks), **options)
+    handles = []
+    for look in looks.values():
+        handle = plt.Line2D([], [], **look)
+        handles.append(handle)
+
+    names = list(looks)
+    figures.legend(fig, handles, names, **options)
 
 
 def _write_own_error(
     ax: Axes, x: float, y: float, rows: pd.DataFrame, template: str, size: float
 ) -> None:
-    """A calibrant's own error above a panel, and how many intervals hold the ground-truth value.
+    """A calibrant's own error above a panel, and how many intervals hold the ground truth.
 
     The template takes the error, the number of such intervals, and the number of all intervals.
     """
@@ -87,17 +108,34 @@ def _draw_effects(
     """Effects of one measure with their intervals; an arrow where one goes beyond the panel."""
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)
 
-    y_left = y[rows.low < -limit]
-    y_right = y[rows.high > limit]
+    is_beyond_left = rows.low < -limit
+    is_beyond_right = rows.high > limit
+    y_left = y[is_beyond_left]
+    y_right = y[is_beyond_right]
+
     edge = 0.96 * limit
-    arrow = {"color": colour, "markersize": 3, "markeredgewidth": 0}
-    ax.plot(np.full(len(y_left), -edge), y_left, "<", **arrow)
-    ax.plot(np.full(len(y_right), edge), y_right, ">", **arrow)
+    x_left = np.full_like(y_left, -edge)
+    x_right = np.full_like(y_right, edge)
+    arrow = {
+        "color": colour,
+        "markersize": 3,
+        "markeredgewidth": 0,
+    }
+    ax.plot(x_left, y_left, "<", **arrow)
+    ax.plot(x_right, y_right, ">", **arrow)
 
     # A single item has no interval, so its dot is hollow.
     has_interval = rows["items"] > 1
     face = np.where(has_interval, colour, "white")
-    ax.scatter(rows.effect, y, s=9, c=face, edgecolors=colour, linewidths=0.7, zorder=3)
+    ax.scatter(
+        rows.effect,
+        y,
+        s=9,
+        c=face,
+        edgecolors=colour,
+        linewidths=0.7,
+        zorder=3,
+    )
 
 
 def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence[str]) -> Figure:
@@ -123,10 +161,16 @@ def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence
     present = [measure for measure in measures if measure in measured]
     n_panels = len(present)
     height = 1.5 + 0.23 * len(groups)
-    fig, axes = figures.panels(n_panels, height, n_panels, least=0.8, sharex=True, sharey=True)
+    fig, axes = figures.panels(
+        n_panels,
+        height,
+        columns=n_panels,
+        least=0.8,
+        sharex=True,
+        sharey=True,
+    )
 
-    # Heights grow upwards, so the first group is on top.
-    y = np.arange(len(groups))[::-1]
+    y = figures.heights(len(groups))
     limit = _largest_shown(table)
     is_of_model = table.model == models[0]
     has_ground_truth = table.ground_truth[is_of_model].notna().any()
@@ -135,26 +179,41 @@ def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence
 
     for ax, measure in zip(axes, present, strict=True):
         rows = table[table.measure == measure].set_index("group")
-        of_models = [rows[rows.model == model].reindex(groups.group) for model in models]
+        of_models = []
+        for model in models:
+            # All models have the same lines, with NaN where a model lacks a group.
+            of_model = rows[rows.model == model].reindex(groups.group)
+            of_models.append(of_model)
         _draw_measure(ax, of_models, y, limit, has_ground_truth)
         title = measure.replace(" ", "\n")
         ax.set_title(title, fontsize=figures.points(7), pad=pad)
 
-    axes[0].set(xlim=(-limit, limit), ylim=(-0.7, len(groups) - 0.3))
-    axes[0].set_yticks(y, groups.group)
-    _name_kinds(axes, pd.Series(y, groups.category))
+    leftmost = axes[0]
+    leftmost.set(xlim=(-limit, limit), ylim=(-0.7, len(groups) - 0.3))
+    leftmost.set_yticks(y, groups.group)
+    height_by_category = pd.Series(y, groups.category)
+    _name_categories(axes, height_by_category)
     figures.label_below(axes, "effect, in standard deviations of single answers")
 
     looks = {}
     for model, colour in zip(models, _MODEL_AND_CONTROL, strict=False):
-        looks[label(model)] = _DOT | {"color": colour}
-    if (table["items"] == 1).any():
+        name = label(model)
+        looks[name] = _DOT | {"color": colour}
+    is_single_item = table["items"] == 1
+    if is_single_item.any():
         looks["a single item"] = _HOLLOW
     looks["not in the design"] = _DASH
     if has_ground_truth:
         looks["ground truth"] = _TICK
-    title = f"Group profiles of {label(models[0])}"
-    _add_legend(fig, looks, columnspacing=1, title=title, title_fontsize=figures.points(8))
+
+    name = label(models[0])
+    _add_legend(
+        fig,
+        looks,
+        columnspacing=1,
+        title=f"Group profiles of {name}",
+        title_fontsize=figures.points(8),
+    )
     return fig
 
 
@@ -175,27 +234,29 @@ def _draw_measure(
     has_ground_truth: bool,
 ) -> None:
     """One measure: the first model's effects a little above the lines, others in grey below."""
-    own, *others = of_models
-    own_colour, grey = _MODEL_AND_CONTROL
-    own_y = y + 0.14
-    _draw_effects(ax, own, own_y, own_colour, limit)
+    first, *others = of_models
+    colour_of_first, grey = _MODEL_AND_CONTROL
+    y_of_first = y + 0.14
+    _draw_effects(ax, first, y_of_first, colour_of_first, limit)
 
     # A group without a row is not in the design; one with items but no effect gave no answer.
-    reasons = own["items"].isna().map({True: "–", False: "no answer"})
-    is_blank = own.effect.isna()
+    is_not_in_design = first["items"].isna()
+    reasons = is_not_in_design.map({True: "–", False: "no answer"})
+    is_blank = first.effect.isna()
     smallest = figures.points(5)
     for height, reason in zip(y[is_blank], reasons[is_blank], strict=True):
         ax.text(0, height, reason, fontsize=smallest, **_BLANK)
 
     if has_ground_truth:
-        ax.plot(own.ground_truth, own_y, "|", color="black", markersize=5, zorder=4)
-        _write_own_error(ax, 0.5, 1.005, own, "own error {:.2f}\n{} of {} inside", 5)
+        ax.plot(first.ground_truth, y_of_first, "|", color="black", markersize=5, zorder=4)
+        template = "own error {:.2f}\n{} of {} inside"
+        _write_own_error(ax, 0.5, 1.005, first, template, size=5)
     for other in others:
         _draw_effects(ax, other, y - 0.2, grey, limit)
-    ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+    ax.axvline(0, **_ZERO_LINE)
 
 
-def _name_kinds(axes: Sequence[Axes], y: pd.Series) -> None:
+def _name_categories(axes: Sequence[Axes], y: pd.Series) -> None:
     """A rule above the groups of each category, and its name beside the last panel."""
     for category, heights in y.groupby(level=0, sort=False):
         above = heights.max() + 0.5
@@ -252,9 +313,9 @@ def agreement(table: pd.DataFrame) -> Figure:
     for ax in axes.flat[len(models) :]:
         ax.set_axis_off()
 
-    # Heights grow upwards, so the first pair is on top.
-    y = np.arange(len(pairs))[::-1]
-    axes[0, 0].set_yticks(y, pairs.one + " and " + pairs.other)
+    y = figures.heights(len(pairs))
+    names_of_pairs = pairs.one + " and " + pairs.other
+    axes[0, 0].set_yticks(y, names_of_pairs)
 
     looks = {
         "p < 0.05, by Holm": _DOT | {"markersize": 3.5},
@@ -269,11 +330,19 @@ def agreement(table: pd.DataFrame) -> Figure:
 
 def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     """A line for each pair of measures; the number of groups, or why there is no correlation."""
-    y = np.arange(len(rows))[::-1]
+    y = figures.heights(len(rows))
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)
     is_significant = rows.p_holm < 0.05
     face = np.where(is_significant, colour, "white")
-    ax.scatter(rows.rho, y, s=14, c=face, edgecolors=colour, linewidths=0.8, zorder=3)
+    ax.scatter(
+        rows.rho,
+        y,
+        s=14,
+        c=face,
+        edgecolors=colour,
+        linewidths=0.8,
+        zorder=3,
+    )
     ax.plot(rows.ground_truth_rho, y, "|", color="black", markersize=7, zorder=4)
 
     smallest = figures.points(5)
@@ -288,15 +357,17 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
             n_groups = f"{row.n:g}"
             ax.text(x_of_numbers, height, n_groups, ha="center", va="center", fontsize=small)
 
-    ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+    ax.axvline(0, **_ZERO_LINE)
     ax.text(x_of_numbers, len(rows) - 0.4, "groups", ha="center", fontsize=small)
     template = "own error {:.2f}, {} of {} ticks inside"
     _write_own_error(ax, 0.37, 1.03, rows, template, figures.SMALL)
 
-    ax.set(xticks=[-1, -0.5, 0, 0.5, 1], xlabel="rank correlation")
+    ax.set_xlabel("rank correlation")
+    ax.set_xticks([-1, -0.5, 0, 0.5, 1])
     # Axes are shared, so only the last row would have numbers.
     ax.tick_params(labelbottom=True)
-    ax.set(xlim=(-1.1, 1.45), ylim=(-0.7, len(rows) - 0.3))
+    ax.set_xlim(-1.1, 1.45)
+    ax.set_ylim(-0.7, len(rows) - 0.3)
 
 
 def _why_no_correlation(n_groups: float) -> str:
@@ -334,7 +405,7 @@ def outcome(rows: pd.DataFrame) -> str:
     return ",\n".join(lines) or "stands on no path"
 
 
-def written(claim: str) -> str:
+def claim_name(claim: str) -> str:
     """Write the name of a claim as a figure does.
 
     Parameters
@@ -391,28 +462,23 @@ def specification_curves(
     title_size = figures.points(6) if across < 5 else 6
     smallest = figures.points(5)
 
-    # The grid has a row of curves above each row of marks. Here they are paired: one row per
-    # claim, in reading order, with the panel of its curve and the panel of its marks.
-    rows_of_pairs = axes.reshape(n_down, 2, across).swapaxes(1, 2)
-    pairs = rows_of_pairs.reshape(-1, 2)
+    pairs = _paired_panels(axes)
     for ax in pairs[len(claims) :].flat:
         ax.set_axis_off()
-    for ax in pairs[1:, 0]:
-        # All curves have one scale, so that equal estimates look equal.
-        ax.sharey(axes[0, 0])
 
     panel_inches = 0.75 * figures.TWO_COLUMNS / across
     paths_of_control = table[table.model == control]
     # There may be more pairs of panels than claims.
     for number, (claim, pair) in enumerate(zip(claims, pairs, strict=False)):
         row_number, column = divmod(number, across)
-        rows = paths_of_model[paths_of_model.claim == claim].reset_index(drop=True)
+        is_of_claim = paths_of_model.claim == claim
+        rows = paths_of_model[is_of_claim].reset_index(drop=True)
         of_control = paths_of_control[paths_of_control.claim == claim]
         upper, lower = pair
         _draw_curve(upper, rows, of_control, panel_inches)
         draw_marks(lower, rows, choices, labelled=column == 0, size=size)
 
-        title = f"{written(claim)}\n{outcome(rows)}"
+        title = f"{claim_name(claim)}\n{outcome(rows)}"
         upper.set_title(title, fontsize=title_size)
         upper.tick_params(labelsize=smallest)
         if column == 0:
@@ -447,20 +513,39 @@ def _wrap_label(ax: Axes) -> None:
         ylabel.set_text("\n".join(lines))
 
 
+def _paired_panels(axes: NDArray[Any]) -> NDArray[Any]:
+    """The panels of a curve and of its marks, one row for each claim in reading order.
+
+    The grid has a row of curves above each row of marks. All curves get the scale of the first, so
+    that equal estimates look equal.
+    """
+    n_rows, across = axes.shape
+    # The axes of the array: the row of the figure, curve or marks, the column.
+    by_row = axes.reshape(n_rows // 2, 2, across)
+    pairs = by_row.swapaxes(1, 2).reshape(-1, 2)
+
+    first_curve, *other_curves = pairs[:, 0]
+    for ax in other_curves:
+        ax.sharey(first_curve)
+    return pairs
+
+
 def _sorted_paths(paths: pd.DataFrame, choice_columns: Sequence[str]) -> pd.DataFrame:
     """The paths by their estimates, rounding aside, then by the lower ends of their intervals."""
     # Paths that are equal in both are sorted by their options, so that their marks lie together.
     by = ["rounded", "low", *reversed(choice_columns)]
-    paths = paths.assign(rounded=paths.estimate.round(9))
-    return paths.sort_values(by, kind="stable")
+    rounded = paths.estimate.round(9)
+    with_rounded = paths.assign(rounded=rounded)
+    return with_rounded.sort_values(by, kind="stable")
 
 
 def _options_of(paths: pd.DataFrame, choice_columns: Sequence[str]) -> dict[str, list[str]]:
     """The options of each choice; a column that is the same on all paths is no choice."""
     choices = {}
     for name in choice_columns:
-        options = paths[name].astype(str).unique()
-        if paths[name].nunique() > 1:
+        column = paths[name]
+        if column.nunique() > 1:
+            options = column.astype(str).unique()
             choices[name] = list(options)
     return choices
 
@@ -507,19 +592,29 @@ def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, inches: flo
     pale = []
     for name in colour:
         rgb = np.array(colors.to_rgb(name))
-        pale.append(0.35 * rgb + 0.65)
+        mixed = 0.35 * rgb + 0.65
+        pale.append(mixed)
     # An inch has 72 points.
     points_per_path = 72 * inches / max(len(rows), 1)
     width = 1.3 * points_per_path
     ax.vlines(x, rows.low, rows.high, color=pale, linewidth=width, rasterized=True)
-    ax.scatter(x, rows.estimate, s=1.2, c=colour, linewidths=0, rasterized=True, zorder=3)
+    ax.scatter(
+        x,
+        rows.estimate,
+        s=1.2,
+        c=colour,
+        linewidths=0,
+        rasterized=True,
+        zorder=3,
+    )
 
     # The control may have another number of paths; they are spread over the same width.
     control_estimates = np.sort(control.estimate.dropna())
     x_of_control = np.linspace(0, len(rows) - 1, len(control_estimates))
     ax.plot(x_of_control, control_estimates, color=CONTROL, linewidth=0.7, zorder=4)
     ax.axhline(0, color="black", linewidth=0.5)
-    ax.set(xlim=(-0.5, len(rows) - 0.5), xticks=[])
+    ax.set_xlim(-0.5, len(rows) - 0.5)
+    ax.set_xticks([])
 
 
 def draw_marks(
@@ -595,9 +690,9 @@ def claims_at_a_glance(
         Two columns wide.
     """
     claims = shares.drop_duplicates(["study", "claim"])
-    # Heights grow upwards, so the first claim is on top.
-    y = np.arange(len(claims))[::-1]
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.9 + 0.17 * len(claims)))
+    y = figures.heights(len(claims))
+    height = 0.9 + 0.17 * len(claims)
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
 
     with_shares = set(shares.model)
     present = [model for model in models if model in with_shares]
@@ -611,17 +706,13 @@ def claims_at_a_glance(
         marker, colour = looks[model]
         _draw_shares(ax, y + shift, rows, marker, colour, label(model))
 
-    small = figures.points(6)
-    for study, heights in pd.Series(y, claims.study).groupby(level=0, sort=False):
-        ax.axhline(heights.min() - 0.5, color="#777777", linewidth=0.6)
-        beside = (1.01, heights.mean())
-        coordinates = ("axes fraction", "data")
-        ax.annotate(sides[study], beside, fontsize=small, xycoords=coordinates, va="center")
+    height_by_study = pd.Series(y, claims.study)
+    _name_sides(ax, height_by_study, sides)
     for height in y:
         ax.axhline(height - 0.5, color="#DDDDDD", linewidth=0.3, zorder=0)
-    ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+    ax.axvline(0, **_ZERO_LINE)
 
-    ax.set_yticks(y, claims.claim.map(written))
+    ax.set_yticks(y, claims.claim.map(claim_name))
     ax.set(xlim=(-105, 105), ylim=(-0.5, len(claims) - 0.4))
     ax.set_xticks(range(-100, 101, 50), ["100", "50", "0", "50", "100"])
     ax.set_xlabel("reversed  ←   share of the paths (%)   →  stands")
@@ -630,15 +721,30 @@ def claims_at_a_glance(
     return fig
 
 
+def _name_sides(ax: Axes, y: pd.Series, sides: Mapping[str, str]) -> None:
+    """A rule below the claims of each study, and beside them what it means that one stands."""
+    small = figures.points(6)
+    for study, heights in y.groupby(level=0, sort=False):
+        below = heights.min() - 0.5
+        ax.axhline(below, color="#777777", linewidth=0.6)
+        ax.annotate(
+            sides[study],
+            (1.01, heights.mean()),
+            fontsize=small,
+            xycoords=("axes fraction", "data"),
+            va="center",
+        )
+
+
 def _looks(models: Sequence[str], control: str | None) -> dict[str, tuple[str, str]]:
     """The marker and the colour of each model, the control last."""
     looks = {}
     # With seven markers and six colours, 42 models differ in one of the two. The palette's other
     # colours are black and the control's grey.
     others = [model for model in models if model != control]
-    for number, model in enumerate(others):
-        marker = _MARKERS[number % len(_MARKERS)]
-        looks[model] = (marker, figures.COLOURS[number % 6])
+    looks_by_turns = zip(cycle(_MARKERS), cycle(figures.COLOURS[:6]), strict=False)
+    for model, look in zip(others, looks_by_turns, strict=False):
+        looks[model] = look
 
     if control and control in models:
         looks[control] = ("x", "#777777")

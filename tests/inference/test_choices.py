@@ -253,7 +253,7 @@ def test_several_leads_are_columns(tmp_path):
     reply = Reply("1 5", "stop", probabilities=(1, 0, 0, 0, 0.5, 0.5), mass=(1, 1))
     responses = stored_and_read(tmp_path, [reply, reply], leads=2)
 
-    mean = expected(responses, "135", leads=2)
+    mean = expected(responses, "135", n_prefixes=2)
 
     assert mean.to_numpy().tolist() == [[1, 4], [1, 4]]
 
@@ -262,7 +262,7 @@ def test_where_every_call_failed_there_is_no_number(tmp_path):
     responses = stored_and_read(tmp_path, [FAILED, FAILED])
 
     assert np.isnan(probabilities(responses, "135")).all()
-    assert probabilities(responses, "135", leads=2).shape == (2, 2, 3)
+    assert probabilities(responses, "135", n_prefixes=2).shape == (2, 2, 3)
 
 
 def test_agreement_counts_free_answers_and_how_many_are_the_chosen():

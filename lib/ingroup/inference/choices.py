@@ -26,15 +26,15 @@ BEST = 5  # answers that are shown of a distribution
 TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
-def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
+def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     """Tell whether a store's column of scored answers can be right.
 
     Parameters
     ----------
     stored : pyarrow.ChunkedArray
         One list of numbers for each reply, empty where there is none.
-    leads : int
-        How many answers a reply consists of.
+    n_prefixes : int
+        How many answer prefixes there are; a reply has an answer after each of them.
     width : int
         How many numbers an answer has: one probability for each choice, or 1 for its option mass.
 
@@ -45,23 +45,27 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     """
     lists = stored.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
-    # A list is empty where the call failed, or where a server told no probabilities.
-    if not np.isin(lengths, [0, leads * width]).all():
+    # A list is empty where the call failed, or where a server returned no probabilities.
+    is_allowed = np.isin(lengths, [0, n_prefixes * width])
+    if not is_allowed.all():
         return False
 
     values = lists.flatten().to_numpy(zero_copy_only=False)
     # Sums of 16-bit numbers would round off more than the tolerance allows.
     answers = values.astype(np.float32).reshape(-1, width)
     # A NaN fails this comparison as well.
-    if not (answers >= 0).all():
+    is_at_least_0 = answers >= 0
+    if not is_at_least_0.all():
         return False
 
     sums = answers.sum(axis=1)
     # An option mass stands alone and need not be 1; probabilities have to sum to 1.
     if width == 1:
-        return bool((sums <= 1 + TOLERANCE).all())
+        is_at_most_1 = sums <= 1 + TOLERANCE
+        return bool(is_at_most_1.all())
     deviations = np.abs(sums - 1)
-    return bool((deviations <= TOLERANCE).all())
+    is_close_to_1 = deviations <= TOLERANCE
+    return bool(is_close_to_1.all())
 
 
 def numbers_of(column: pd.Series, width: int) -> Floats:
@@ -90,27 +94,27 @@ def numbers_of(column: pd.Series, width: int) -> Floats:
     return table
 
 
-def probabilities(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> Floats:
+def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> Floats:
     """Read stored probabilities, renormalised because three digits of each are stored.
 
     Parameters
     ----------
     responses : DataFrame
-        Rows of a store that was asked over the choices.
+        Rows of a store with scored answers to these choices.
     choices : sequence of str
         The admissible answers.
-    leads : int
-        How many answers a reply consists of.
+    n_prefixes : int
+        How many answer prefixes there are; a reply has an answer after each of them.
 
     Returns
     -------
-    array of float, shape (responses, leads, choices)
-        Probabilities that sum to 1 for each lead; NaN where a call failed.
+    array of float, shape (responses, prefixes, choices)
+        Probabilities that sum to 1 for each answer prefix; NaN where a call failed.
     """
     n_choices = len(choices)
-    flat = numbers_of(responses.probabilities, leads * n_choices)
-    stored = flat.reshape(len(responses), leads, n_choices)
-    # The sum is over the choices, the last axis, for each response and lead.
+    flat = numbers_of(responses.probabilities, n_prefixes * n_choices)
+    stored = flat.reshape(len(responses), n_prefixes, n_choices)
+    # The sum is over the choices, the last axis, for each response and answer prefix.
     sums = stored.sum(axis=2, keepdims=True)
     return stored / sums
 
@@ -134,11 +138,12 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
     most_probable_first = np.argsort(-weights, kind="stable")
     for index in most_probable_first[:BEST]:
         choice = choices[index].strip()
-        best.append(f"{choice} ({weights[index]:.1%})")
+        probability = f"{weights[index]:.1%}"
+        best.append(f"{choice} ({probability})")
     return ", ".join(best)
 
 
-def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> pd.DataFrame:
+def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> pd.DataFrame:
     r"""Compute the mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`.
 
     The papers' ratings are read from text instead.
@@ -146,20 +151,21 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
     Parameters
     ----------
     responses : DataFrame
-        Rows of a store that was asked over the choices.
+        Rows of a store with scored answers to these choices.
     choices : sequence of str
         The numbers :math:`v_k` as text.
-    leads : int
-        How many answers a reply consists of.
+    n_prefixes : int
+        How many answer prefixes there are; a reply has an answer after each of them.
 
     Returns
     -------
     DataFrame
-        One column for each lead, with the index of the responses; NaN where a call failed.
+        One column for each answer prefix, with the index of the responses; NaN where a call failed.
     """
     numbers = np.array([float(choice) for choice in choices])
-    # The last axis, the choices, is summed over: (responses, leads, choices) @ (choices,).
-    means = probabilities(responses, choices, leads) @ numbers
+    weights = probabilities(responses, choices, n_prefixes)
+    # The last axis, the choices, is summed over: (responses, prefixes, choices) @ (choices,).
+    means = weights @ numbers
     return pd.DataFrame(means, responses.index)
 
 
@@ -191,14 +197,16 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     longest_first = sorted(choices, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, longest_first))
     # "85" and "8.5" do not begin with 8. A full stop behind a number is no decimal point.
-    pattern = re.compile(rf"\s*({alternatives})(?![0-9]|[.,][0-9])")
+    not_within_a_number = "(?![0-9]|[.,][0-9])"
+    pattern = re.compile(rf"\s*({alternatives}){not_within_a_number}")
 
-    begun: list[str | None] = []
+    answers: list[str | None] = []
     for text in texts:
         # pandas turns None into NaN in a column of texts.
         match = pattern.match(text) if isinstance(text, str) else None
-        begun.append(match.group(1) if match else None)
-    return begun
+        answer = match.group(1) if match else None
+        answers.append(answer)
+    return answers
 
 
 def agreement(
@@ -243,7 +251,7 @@ def agreement(
     free_answers = pd.Series(list(free)).replace("", np.nan)
     is_answered = free_answers.notna()
     # Only prompts answered in free text can agree.
-    written = free_answers[is_answered]
+    answered = free_answers[is_answered]
     row = {
         "asked": len(free_answers),
         "answered": int(is_answered.sum()),
@@ -252,21 +260,23 @@ def agreement(
     scored = {"agree": pd.Series(list(chosen))}
     if greedy is not None:
         scored["agree_greedy"] = pd.Series(list(greedy))
-    for name, answers in scored.items():
-        is_same = written == answers[is_answered]
+    for name, scored_answers in scored.items():
+        is_same = answered == scored_answers[is_answered]
         row[name] = int(is_same.sum())
-        row[f"percent_{name}"] = 100 * is_same.mean() if len(is_same) else np.nan
+        # The mean of no answers is NaN.
+        row[f"percent_{name}"] = 100 * is_same.mean()
 
     if begun is not None:
         beginnings_of_texts = pd.Series(list(begun))
-        likely_text = scored.get("agree_greedy", scored["agree"])
-        is_greedy = beginnings_of_texts == likely_text
-        row["begin"] = int(beginnings_of_texts.notna().sum())
+        begins_with_answer = beginnings_of_texts.notna()
+        greedy_answers = scored.get("agree_greedy", scored["agree"])
+        is_greedy = beginnings_of_texts == greedy_answers
+        row["begin"] = int(begins_with_answer.sum())
         row["begin_greedy"] = int(is_greedy.sum())
 
     if mean is not None:
         means = pd.Series(list(mean))
-        difference = means[is_answered] - written.astype(float)
+        difference = means[is_answered] - answered.astype(float)
         row["mean_above"] = difference.mean()
         row["mean_apart"] = difference.abs().mean()
     row["option_mass"] = 100 * float(np.mean(option_mass))
@@ -415,23 +425,27 @@ class Tree:
         if has_empty or not are_distinct:
             raise ValueError("every admissible answer needs tokens of its own")
 
-        # The tokens behind each beginning, each once and in the order of the answers: a dict keeps
-        # this order, which a set would not.
-        following: dict[Tokens, dict[int, None]] = {}
-        for answer in self.spelt:
-            for length, token in enumerate(answer):
-                tokens = following.setdefault(answer[:length], {})
-                tokens[token] = None
-
         self.places: list[Place] = []
         # A single way on is certain and needs no probability; the start is a place even so.
-        for path, tokens in following.items():
+        for path, tokens in self._tokens_by_path().items():
             is_answer = path in answers
             is_start = len(path) == 0
             if is_start or is_answer or len(tokens) > 1:
-                self.places.append(Place(path, tuple(tokens), is_answer))
+                place = Place(path, tokens, is_answer)
+                self.places.append(place)
         # For each answer, the places that it passes, with the index of its way on from there.
         self._routes = [list(self._route(answer)) for answer in self.spelt]
+
+    def _tokens_by_path(self) -> dict[Tokens, Tokens]:
+        """The tokens behind each beginning of an answer, in the order of the answers."""
+        # A dict has each token once and keeps their order, which a set would not.
+        following: dict[Tokens, dict[int, None]] = {}
+        for answer in self.spelt:
+            for length, token in enumerate(answer):
+                path = answer[:length]
+                tokens = following.setdefault(path, {})
+                tokens[token] = None
+        return {path: tuple(tokens) for path, tokens in following.items()}
 
     @property
     def needs_an_end(self) -> bool:
@@ -451,7 +465,7 @@ class Tree:
         Returns
         -------
         int
-            The number of steps that a store keeps of a reply to one lead.
+            The number of steps that a store keeps of the answer after one prefix.
         """
         return sum(self._n_steps())
 
@@ -465,14 +479,15 @@ class Tree:
         Parameters
         ----------
         steps : array, shape (prompts, all steps)
-            The steps of some replies to one lead.
+            The steps of some replies, after one answer prefix.
 
         Returns
         -------
         list of array
             For each of `places`, an array of shape (prompts, steps).
         """
-        ends = np.cumsum(self._n_steps())
+        n_steps = self._n_steps()
+        ends = np.cumsum(n_steps)
         # np.split takes the borders between parts; the last end is no border.
         borders = ends[:-1]
         return np.split(steps.astype(float), borders, axis=1)
@@ -592,7 +607,7 @@ class Tree:
         return ways
 
     def _route(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
-        """The places on the way to an answer, each with the index of the way that leads there."""
+        """The places that an answer passes, each with the index of the way on that it takes."""
         for place in self.places:
             length = len(place.path)
             if answer == place.path:

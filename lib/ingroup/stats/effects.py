@@ -151,7 +151,7 @@ def covers(ground_truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[
     The ground truth and the estimate are about the same items, and the pipeline adds no error
     (notebook 10 counts the model's answers again). So they differ only by the model's own error.
     Inside the interval this error is as small as that of drawing items. The share of intervals that
-    hold the ground-truth number is therefore not a test of the intervals.
+    hold the ground truth is therefore not a test of the intervals.
     """
     ground_truth = np.asarray(ground_truth, dtype=float)
     low = np.asarray(low, dtype=float)

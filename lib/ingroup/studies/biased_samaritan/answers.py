@@ -177,7 +177,7 @@ def every_reading(
     Parameters
     ----------
     job : Job
-        A job that was scored.
+        A scored job.
     rule : {"sound", "released"}
         As in `load`.
     texts : DataFrame, optional
@@ -203,7 +203,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
     Parameters
     ----------
     job : Job
-        A job that was scored.
+        A scored job.
     scored : DataFrame
         Its prompts, from `load`.
     texts : DataFrame

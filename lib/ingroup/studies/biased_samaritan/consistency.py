@@ -90,8 +90,8 @@ def brittleness(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = pd.concat(tables, names=["category"])
     rows = rows.reset_index("category")
-    words = rows.model.str.split("-")
-    rows["maker"] = words.str[0]
+    words_of_ids = rows.model.str.split("-")
+    rows["maker"] = words_of_ids.str[0]
     return rows
 
 
@@ -124,28 +124,34 @@ def against_range(
     of_makers = rows[is_of_makers]
     cells = of_makers.mean_sd
     n_cells = len(cells)
-    is_cell_outside = ~cells.between(low, high)
-    n_outside = is_cell_outside.sum()
+    n_cells_inside = cells.between(low, high).sum()
+    n_cells_outside = n_cells - n_cells_inside
 
     by_model = of_makers.groupby(["maker", "model", "category"])
     averages = by_model.mean_sd.mean()
     is_inside = averages.between(low, high)
     all_inside = bool(is_inside.all())
-    outside = averages[~is_inside]
+    averages_outside = averages[~is_inside]
+    named = _named(averages_outside, names)
+    verdicts = [
+        f"By model and category {named}",
+        f"{n_cells_outside} of {n_cells} cells are outside",
+    ]
 
-    why = f"By model and category {_named(outside, names)}; "
-    why += f"{n_outside} of {n_cells} cells are outside"
     # The text may mean the average over models, so this most favourable reading is named, too.
     over_models = averages.groupby("category").mean()
-    means_inside = over_models.between(low, high).all()
-    if means_inside and not all_inside:
+    is_mean_inside = over_models.between(low, high)
+    if is_mean_inside.all() and not all_inside:
         n_models = of_makers.model.nunique()
-        why += f"; only the mean of the {n_models} models is inside for each category"
-    why += "."
+        verdicts.append(f"only the mean of the {n_models} models is inside for each category")
+    sentence = "; ".join(verdicts)
 
-    ranges = f"{averages.min():.2f} to {averages.max():.2f} by model and category, "
-    ranges += f"{cells.min()} to {cells.max()} by cell"
-    return ranges, all_inside, why
+    lowest = averages.min()
+    highest = averages.max()
+    range_of_averages = f"{lowest:.2f} to {highest:.2f} by model and category"
+    range_of_cells = f"{cells.min()} to {cells.max()} by cell"
+    ranges = f"{range_of_averages}, {range_of_cells}"
+    return ranges, all_inside, f"{sentence}."
 
 
 def _named(averages: pd.Series, names: pd.DataFrame) -> str:

@@ -185,8 +185,8 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`~.stimuli.load_scenarios` returns it, with ``free_text``. This marks the fixed
-        random tenth of the scenarios about which a scored model is asked in free text, too.
+        As :func:`~.stimuli.load_scenarios` returns it, with ``free_text``. This marks a fixed
+        random tenth of the scenarios, about which a scored model is also asked in free text.
 
     Raises
     ------
@@ -200,18 +200,18 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     """
     table = stimuli.load_scenarios(parameters["SCENARIOS"])
     numbers = list(table.scenario.unique())
-    free_text_numbers = tenth(numbers)
-    table["free_text"] = table.scenario.isin(free_text_numbers)
+    in_free_text = tenth(numbers)
+    table["free_text"] = table.scenario.isin(in_free_text)
 
     # A run of an earlier version has no N_SCENARIOS.
     n = parameters.get("N_SCENARIOS")
     if not n:
         return table
 
-    others = [number for number in numbers if number not in free_text_numbers]
-    n_free_text = math.ceil(n / 10)
-    n_others = n - n_free_text
-    chosen = free_text_numbers[:n_free_text] + others[:n_others]
+    others = [number for number in numbers if number not in in_free_text]
+    n_in_free_text = math.ceil(n / 10)
+    n_others = n - n_in_free_text
+    chosen = in_free_text[:n_in_free_text] + others[:n_others]
     is_chosen = table.scenario.isin(chosen)
     return table[is_chosen].reset_index(drop=True)
 

@@ -34,7 +34,7 @@ class GroundTruth:
         self.high = scale.high
 
     def value(self, text: str, category: str, group: str) -> float:
-        """Compute the ground-truth probability of a prompt.
+        """Compute the ground-truth rating of a prompt.
 
         Parameters
         ----------

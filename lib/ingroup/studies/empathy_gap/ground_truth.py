@@ -239,13 +239,13 @@ def recovery(
     Returns
     -------
     dict
-        ``ground_truth_delta``; ``correlation_of_cells``, NaN where no ground-truth cell differs;
+        ``ground_truth_delta``; ``correlation_of_cells``, NaN where all true cells are equal;
         ``cell_error``, the mean absolute difference of cells, in points; ``invalid_percent`` of the
         answers; the numbers of ``refusals_ground_truth``, ``refusals`` and ``refusals_both``.
     """
     ground_truth_means = statistics.cell_means(statistics.exclude(ground_truth, exclusion))
     means = statistics.cell_means(statistics.exclude(found.values, exclusion))
-    # The cells ground-truth in calibrant-null are equal. They have no z-scores, and its gap is 0.
+    # The true cells of calibrant-null are equal. They have no z-scores, and its gap is 0.
     delta = 0.0
     correlation = np.nan
     if not statistics.is_flat(ground_truth_means):

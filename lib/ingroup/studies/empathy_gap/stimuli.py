@@ -362,9 +362,9 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     -------
     DataFrame
         One row per event with the columns `COLUMNS`, all text, NaN for a form that the corpus does
-        not have. ``free_text`` marks the fixed random tenth, at least two, that a model is asked in
-        free text, too, if it is scored. Emotions are sorted by name; an emotion's
-        events keep the order of the files (by name) and their lines.
+        not have. ``free_text`` marks a fixed random tenth, at least two events, about which a
+        scored model is also asked in free text. Emotions are sorted by name; an emotion's events
+        keep the order of the files (by name) and their lines.
 
     Raises
     ------
@@ -404,9 +404,8 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 
     # The recordings have free text about these emotions alone, so their events come first.
     is_free_text = events.emotion.isin(_tenth(emotions))
-    free_text_first = events.assign(free_text=is_free_text).sort_values(
-        "free_text", ascending=False, kind="stable"
-    )
+    with_mark = events.assign(free_text=is_free_text)
+    free_text_first = with_mark.sort_values("free_text", ascending=False, kind="stable")
     return _first_of_each(free_text_first, n_events).reset_index(drop=True)
 
 

@@ -30,8 +30,7 @@ def shares_of_items(share: pd.DataFrame) -> Figure:
     Figure
         One column wide. A hollow dot is what the numbers of other categories leave.
     """
-    # The first category is at the top.
-    y = np.arange(len(share))[::-1]
+    y = figures.heights(len(share))
     is_listed = share["in Table 8"].to_numpy(bool)
 
     fig, ax = plt.subplots(figsize=(figures.ONE_COLUMN, 2.6))

@@ -23,15 +23,16 @@ def topic_lists(examples: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         A numbered list for each prompt, as `replies` has them.
     """
-    questions: dict[str, list[str]] = {category: [] for category in stimuli.categories()}
+    lines: dict[str, list[str]] = {category: [] for category in stimuli.categories()}
     for item in stimuli.load_questions():
-        of_category = questions[item.category]
+        of_category = lines[item.category]
         number = len(of_category) + 1
         of_category.append(f"{number}. {item.question}")
 
     texts = []
     for category in examples.category:
-        texts.append("\n".join(questions[category]))
+        text = "\n".join(lines[category])
+        texts.append(text)
     return replies(texts)
 
 
@@ -58,10 +59,11 @@ def dialogs(topics: Sequence[str]) -> list[pd.DataFrame]:
     for topic in topics:
         item = item_of[topic]
         assert item.answers is not None  # only released prompts lack them
+        answers = list(item.answers)
         position = stimuli.LETTERS.index(item.correct)
-        right_answer = item.answers[position]
-        wrong_answers = item.answers[:position] + item.answers[position + 1 :]
-        for draw, answer in zip(draws, (right_answer, *wrong_answers), strict=True):
+        right_answer = answers.pop(position)
+        right_first = [right_answer, *answers]
+        for draw, answer in zip(draws, right_first, strict=True):
             dialog = f'"user": "{topic}", "assistant": "{answer}"'
             draw.append(dialog)
 

@@ -11,7 +11,7 @@ from ingroup.studies.giebench import statistics, stimuli
 
 _ACCURACY = {1: "COT", 2: "ID", 6: "Raw"}  # the prompt of each table of accuracies
 _CHANGES = {4: "COT", 5: "ID"}  # the prompt that a table compares with Raw
-_MISMATCH = (3, 7)
+_MISMATCH = (3, 7)  # the tables of accuracies after a mismatch
 _SIDES = ["identity_i", "identity_j"]
 _CONDITIONS = ["cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch"]
 _SIZE = re.compile(r"(?:(\d+)[x×])?(\d+(?:\.\d+)?)b\b")  # "7b" and "8x7b"
@@ -43,22 +43,26 @@ def numbers_of(
         if prompt in prompts:
             yield table, "accuracy_pct", shares.loc[prompt]
 
-    for table, after in _CHANGES.items():
-        if prompts.issuperset({"Raw", after}):
-            changes = statistics.changes(answers, "Raw", after, "released", 3)
+    for table, prompt in _CHANGES.items():
+        if prompts.issuperset({"Raw", prompt}):
+            changes = statistics.changes(answers, "Raw", prompt, "released", 3)
             changes = changes.set_index("category")
             yield table, "delta_pct", changes["change"]
             yield table, "gained", changes["gained"]
             yield table, "lost", changes["lost"]
 
     if swapped is not None:
+        shares_under_cot = shares.loc["COT"]
         for table in _MISMATCH:
-            numbers = _mismatch(table, answers, swapped, shares.loc["COT"])
+            numbers = _mismatch(table, answers, swapped, shares_under_cot)
             yield table, "accuracy_pct", numbers
 
 
 def _mismatch(
-    table: int, answers: pd.DataFrame, swapped: pd.DataFrame, share_under_cot: pd.Series
+    table: int,
+    answers: pd.DataFrame,
+    swapped: pd.DataFrame,
+    shares_under_cot: pd.Series,
 ) -> pd.Series:
     """Accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
     # A tuple is the same in either order, so both tables are matched by sets.
@@ -75,7 +79,7 @@ def _mismatch(
     for name, identities in identities_of.items():
         for category, of_category in identities_of_category.items():
             if identities == of_category:
-                accuracies.loc[name, "no_mismatch"] = share_under_cot[category]
+                accuracies.loc[name, "no_mismatch"] = shares_under_cot[category]
     return accuracies.stack().dropna()
 
 
@@ -149,7 +153,13 @@ def tests(changes: pd.DataFrame) -> pd.DataFrame:
         The rows with the index ``model`` and ``prompt``. Points have one decimal and corrected p
         three; p and the smallest possible p are texts of two digits, as they may be tiny.
     """
-    decimals = {"change": 1, "low": 1, "high": 1, "p_holm": 3, "p_holm_least": 3}
+    decimals = {
+        "change": 1,
+        "low": 1,
+        "high": 1,
+        "p_holm": 3,
+        "p_holm_least": 3,
+    }
     rounded = changes.round(decimals)
     for column in ("p", "p_least"):
         rounded[column] = changes[column].map("{:.2g}".format)
@@ -190,8 +200,9 @@ def questions_by_category() -> pd.Series:
     n_questions = int(printed["questions"])
     share_of_gender = float(printed["share of Gender"]) / 100
 
+    topics = published.load("giebench", 8)
     # The table repeats a category's number in each of its rows.
-    categories = published.load("giebench", 8).drop_duplicates("category")
+    categories = topics.drop_duplicates("category")
     counts = categories.set_index("category")["n_topics"].astype(float)
     counts["Gender"] = round(share_of_gender * n_questions)
     # Faith is the last to be added, so the sum is that of all other categories.
@@ -214,15 +225,18 @@ def beside_table_1(accuracy: pd.DataFrame) -> pd.DataFrame:
         where the paper has no number.
     """
     keys = ["printed_model", "category"]
-    printed = published.load("giebench", 1).rename(columns={"model": "printed_model"})
-    in_print = printed.set_index(keys)["accuracy_pct"].rename("in_print")
+    printed = published.load("giebench", 1)
+    printed = printed.rename(columns={"model": "printed_model"})
+    in_print = printed.set_index(keys)["accuracy_pct"]
+    in_print = in_print.rename("in_print")
 
-    names = {}
+    printed_names = {}
     for model in accuracy["model"].unique():
-        names[model] = published.model_of("giebench", model) or ""
-    printed_model = accuracy["model"].map(names)
-    named = accuracy.assign(printed_model=printed_model)
-    return named.join(in_print, on=keys)
+        printed_name = published.model_of("giebench", model)
+        printed_names[model] = printed_name or ""
+    printed_model = accuracy["model"].map(printed_names)
+    with_names = accuracy.assign(printed_model=printed_model)
+    return with_names.join(in_print, on=keys)
 
 
 def overall_accuracies() -> pd.DataFrame:

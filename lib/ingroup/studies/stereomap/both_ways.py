@@ -39,15 +39,15 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
+def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     """Select the replies in free text to set beside scored answers: the first round.
 
     Parameters
     ----------
     replies : DataFrame
         Replies, as `answers.load` returns them, with ``mode``.
-    chosen : DataFrame
-        From `most_probable`; other models have no scored answers.
+    scored : DataFrame
+        From `most_probable`; models that it lacks have no scored answers.
 
     Returns
     -------
@@ -57,28 +57,31 @@ def first_round(replies: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
     """
     is_free = replies["mode"] == "free text"
     is_first = replies["round"] == 1
-    is_scored = replies.model.isin(chosen.model)
-    once = replies[is_free & is_first & is_scored]
+    is_scored = replies.model.isin(scored.model)
+    selected = replies[is_free & is_first & is_scored]
 
-    prompts = []
-    for reply in once.itertuples():
+    constructs = []
+    keywords_asked = []
+    for reply in selected.itertuples():
         name = f"{reply.version}/{reply.prompt}"
-        prompts.append(stimuli.expected(name, reply.part, reply.ablation))
+        prompt = stimuli.expected(name, reply.part, reply.ablation)
+        constructs.append(prompt.construct)
+        keywords_asked.append(prompt.n_keywords)
 
-    once = once.assign(construct=[prompt.construct for prompt in prompts])
-    once["keywords asked"] = [prompt.n_keywords for prompt in prompts]
-    once["keywords given"] = once.keywords.map(len)
-    return once
+    selected = selected.assign(construct=constructs)
+    selected["keywords asked"] = keywords_asked
+    selected["keywords given"] = selected.keywords.map(len)
+    return selected
 
 
-def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
+def ratings(free_text: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     """Join the free and the scored rating of each word.
 
     Parameters
     ----------
-    once : DataFrame
+    free_text : DataFrame
         From `first_round`.
-    chosen : DataFrame
+    scored : DataFrame
         From `most_probable`.
 
     Returns
@@ -89,23 +92,25 @@ def ratings(once: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     keys = [*CONSTRUCT, "group", "prompt"]
-    replies = once[[*keys, "values"]]
-    for *key, values in replies.itertuples(index=False):
-        for word, rating in values.items():
-            rows.append((*key, word, rating))
+    replies = free_text[[*keys, "values"]]
+    for *key, ratings_of_reply in replies.itertuples(index=False):
+        for word, rating in ratings_of_reply.items():
+            row = (*key, word, rating)
+            rows.append(row)
 
-    free = pd.DataFrame(rows, columns=[*keys, "word", "free"])
-    return chosen.merge(free, on=[*JOB, *WORD])
+    columns = [*keys, "word", "free"]
+    free = pd.DataFrame(rows, columns=columns)
+    return scored.merge(free, on=[*JOB, *WORD])
 
 
-def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFrame:
+def agreement_by_construct(both: pd.DataFrame, free_text: pd.DataFrame) -> pd.DataFrame:
     """Compare free with scored ratings in each construct.
 
     Parameters
     ----------
     both : DataFrame
         From `ratings`.
-    once : DataFrame
+    free_text : DataFrame
         From `first_round`.
 
     Returns
@@ -114,8 +119,9 @@ def agreement_by_construct(both: pd.DataFrame, once: pd.DataFrame) -> pd.DataFra
         Index `CONSTRUCT`; the columns of :func:`ingroup.inference.choices.agreement`,
         and the numbers of keywords asked and given.
     """
-    by_construct = once.groupby(CONSTRUCT)
-    counts = by_construct[["keywords asked", "keywords given"]].sum()
+    count_columns = ["keywords asked", "keywords given"]
+    by_construct = free_text.groupby(CONSTRUCT)
+    counts = by_construct[count_columns].sum()
     keys = []
     rows = []
     for key, words in both.groupby(CONSTRUCT, sort=False):
@@ -144,23 +150,23 @@ def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
     """
     columns = ["model", "mode", "n", "rating", "share"]
     # The columns of the scale have numbers as names.
-    numbers = sorted(column for column in both if isinstance(column, float))
+    scale = sorted(column for column in both if isinstance(column, float))
     tables = []
     for model, words in both.groupby("model", sort=False):
-        scored = pd.DataFrame({"rating": numbers})
-        mean_probabilities = words[numbers].mean()
-        scored["share"] = mean_probabilities.to_numpy()
-        tables.append(scored.assign(model=model, mode="scored", n=len(words)))
+        mean_probabilities = words[scale].mean()
+        scored = pd.DataFrame({"rating": scale, "share": mean_probabilities.to_numpy()})
+        scored = scored.assign(model=model, mode="scored", n=len(words))
 
         # 3.5 is not a number of the scale, nor is 85, which the released rule lets pass.
-        is_rating = words.free.isin(numbers)
+        is_rating = words.free.isin(scale)
         ratings = words.free[is_rating]
         n_ratings = len(ratings)
-        counts = ratings.value_counts().reindex(numbers, fill_value=0)
-        free = pd.DataFrame({"rating": numbers})
+        counts = ratings.value_counts()
+        counts = counts.reindex(scale, fill_value=0)
         shares = counts / max(n_ratings, 1)
-        free["share"] = shares.to_numpy()
-        tables.append(free.assign(model=model, mode="free text", n=n_ratings))
+        free = pd.DataFrame({"rating": scale, "share": shares.to_numpy()})
+        free = free.assign(model=model, mode="free text", n=n_ratings)
+        tables += [scored, free]
 
     if not tables:
         return pd.DataFrame(columns=columns)

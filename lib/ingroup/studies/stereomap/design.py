@@ -170,7 +170,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
                 every_job += _scored_jobs(section, parameters, sampling, make_job)
             # Sections have seeds of their own.
             seeded = replace(sampling, seed=parameters["SEED"] + number)
-            # Models scored are asked for free text too: keywords can only be written.
+            # Scored models are also asked in free text, because keywords can only be written.
             every_job += _text_jobs(section, parameters, seeded, make_job)
     return every_job
 

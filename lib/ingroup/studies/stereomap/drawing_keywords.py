@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
-from numpy.typing import NDArray
 
 from ingroup import figures, keywords
 from ingroup.models import label
 
 N_DIMENSIONS = 7  # of a pair of groups, in Figure 7
 N_KEYWORDS = 5  # of each part of the two circles in Figure 7
-N_LONG = 12  # letters; longer keywords are written smaller
+N_LETTERS = 12  # longer keywords are written smaller
 
 
 def dimension_name(dimension: str) -> str:
-    """Name a dimension as a figure does: the dictionary has one in lower case.
+    """Name a dimension as a figure does: the dictionary writes one of them in lower case.
 
     Parameters
     ----------
@@ -140,8 +138,9 @@ def pairs_with_keywords(
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
     """A bar for each dimension of a cluster, the strongest on top."""
-    heights = _falling_heights(len(rows))
-    colour = figures.COLOURS[cluster % len(figures.COLOURS)]
+    heights = figures.heights(len(rows))
+    n_colours = len(figures.COLOURS)
+    colour = figures.COLOURS[cluster % n_colours]
     ax.barh(heights, rows.score, color=colour, height=0.65)
     ax.axvline(0, color="black", linewidth=0.5)
     ax.set_yticks(heights, rows.dimension.map(dimension_name))
@@ -152,14 +151,11 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
     ax.xaxis.set_major_formatter(_short_number)
 
 
-def _falling_heights(n: int) -> NDArray[np.int_]:
-    """The heights of n bars, from n - 1 down to 0, so that the first stands on top."""
-    return np.arange(n)[::-1]
-
-
 def _short_number(x: float, _: int) -> str:
     """A number without the zero before its point: five panels have little room."""
-    return f"{x:g}".replace("0.", ".").replace("-", "−")
+    number = f"{x:g}".replace("0.", ".")
+    # A minus sign is as wide as a plus; a hyphen is not.
+    return number.replace("-", "−")
 
 
 def keyword_pairs(
@@ -212,23 +208,28 @@ def keyword_pairs(
 def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None:
     """Two overlapping circles with the most frequent keywords of each part."""
     by_group = counts.set_index("keyword").groupby("group")["count"]
-    left = by_group.get_group(pair[0])
-    right = by_group.get_group(pair[1])
+    left_group, right_group = pair
+    left = by_group.get_group(left_group)
+    right = by_group.get_group(right_group)
+
     only_left = left.drop(right.index, errors="ignore")
     only_right = right.drop(left.index, errors="ignore")
     # pandas adds by keyword; what only one group has becomes NaN.
-    shared = (left + right).dropna()
+    sums = left + right
+    shared = sums.dropna()
     shared = shared.sort_values(ascending=False, kind="stable")
 
-    for x, colour in zip((-0.45, 0.45), figures.COLOURS, strict=False):
+    centres = (-0.45, 0.45)
+    for x, colour in zip(centres, figures.COLOURS, strict=False):
         circle = Circle((x, 0), 0.85, facecolor=colour, alpha=0.15, edgecolor=colour)
         ax.add_patch(circle)
     _write_keywords(ax, -0.87, only_left)
     _write_keywords(ax, 0, shared)
     _write_keywords(ax, 0.87, only_right)
 
-    for x, group in zip((-0.95, 0.95), pair, strict=True):
-        ax.text(x, 0.85, group, ha="center", fontsize=figures.points(7))
+    size = figures.points(7)
+    ax.text(-0.95, 0.85, left_group, ha="center", fontsize=size)
+    ax.text(0.95, 0.85, right_group, ha="center", fontsize=size)
     ax.set(xlim=(-1.4, 1.4), ylim=(-0.95, 1.0), aspect="equal")
     ax.axis("off")
 
@@ -238,7 +239,7 @@ def _write_keywords(ax: Axes, x: float, counts: pd.Series) -> None:
     first = counts.head(N_KEYWORDS)
     for line, (keyword, count) in enumerate(first.items()):
         size = 4.5 + min(count, 5) * 0.25
-        if len(keyword) > N_LONG:
+        if len(keyword) > N_LETTERS:
             # Long ones are smaller whatever the font, to fit into the circle.
             size -= 0.6
         else:
@@ -261,15 +262,18 @@ def _draw_pair_of_bars(
     # By rank, the strongest of either group come first.
     drawn = strongest.dimension.unique()[:N_DIMENSIONS]
 
-    heights = _falling_heights(len(drawn))
-    for group, shift, colour in zip(pair, (0.18, -0.18), figures.COLOURS, strict=False):
+    heights = figures.heights(len(drawn))
+    # The first group's bar stands above the second's.
+    shifts = (0.18, -0.18)
+    for group, shift, colour in zip(pair, shifts, figures.COLOURS, strict=False):
         is_of_group = both.group == group
         rows = both[is_of_group].set_index("dimension").reindex(drawn)
         rows["height"] = heights + shift
         _draw_bars_of_group(ax, rows, value, group, colour)
 
     ax.axvline(0, color="black", linewidth=0.5)
-    ax.set_yticks(heights, [dimension_name(dimension) for dimension in drawn])
+    names = [dimension_name(dimension) for dimension in drawn]
+    ax.set_yticks(heights, names)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 
 
@@ -279,7 +283,9 @@ def _draw_bars_of_group(ax: Axes, rows: pd.DataFrame, value: str, group: str, co
     ax.barh(rows.height, lengths, height=0.34, color=colour, label=group)
 
     # A bar of no length says whether the group has such keywords.
-    without_length = rows[lengths == 0]
+    has_no_length = lengths == 0
+    without_length = rows[has_no_length]
+    size = figures.points(5)
     for height, share in zip(without_length.height, without_length.share, strict=True):
         text = "  0" if share > 0 else "  none"
-        ax.text(0, height, text, color=colour, fontsize=figures.points(5), va="center_baseline")
+        ax.text(0, height, text, color=colour, fontsize=size, va="center_baseline")

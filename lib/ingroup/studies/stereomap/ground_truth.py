@@ -26,7 +26,7 @@ class Position(NamedTuple):
 
 
 class GroundTruth:
-    """The ground truth in one model.
+    """The ground truth of one model.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class GroundTruth:
     def position(self, group: str) -> Position:
         """Return the ground-truth position of a group.
 
-        The control puts all groups into one place.
+        The negative control gives all groups one position.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class GroundTruth:
         KeyError
             For a group of ``groups.csv`` without a ground truth, except in the control.
         """
-        # A ground-truth.yaml names groups in the form that reads right.
+        # The file has groups in their grammatical form.
         people = stimuli.text(group, form="grammatical")
         if people not in self._positions and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
@@ -115,7 +115,7 @@ def sides(ground_truth: GroundTruth, means: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     ground_truth : GroundTruth
-        The ground truth in the model.
+        The ground truth of the model.
     means : DataFrame
         From `group_means`.
 
@@ -140,7 +140,7 @@ def ground_truth_map(
     Parameters
     ----------
     ground_truth : GroundTruth
-        The ground truth in the model.
+        The ground truth of the model.
     ratings : DataFrame
         The ratings of the model.
     version : {"EXTENDED", "ORIGINAL"}

@@ -44,10 +44,11 @@ def cluster_lists(
     lists = []
     versions = [version for _, version in labels]
     if "ORIGINAL" in versions:
-        lists.append(_people_list())
-    for key, cluster_of in labels.items():
-        groups = _cluster_list(key, cluster_of, tests[key])
-        lists.append(groups)
+        by_people = _people_list()
+        lists.append(by_people)
+    for key, labels_of_map in labels.items():
+        by_model = _cluster_list(key, labels_of_map, tests[key])
+        lists.append(by_model)
     table = pd.concat(lists, ignore_index=True)
 
     # Groups that the paper prints and those it does not print are numbered apart.
@@ -59,16 +60,24 @@ def cluster_lists(
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
     """The groups of one map by cluster; those of the paper's table come first in a cluster."""
     model, version = key
-    rows = labels.rename("cluster").rename_axis("group").reset_index()
+    cluster_of_group = labels.rename_axis("group")
+    rows = cluster_of_group.reset_index(name="cluster")
+
     # Print and groups.csv differ in the capitals of some names.
     table = published.load("stereomap", TABLES[version])
     names_in_print = table.group.str.casefold()
-    rows["printed"] = rows.group.str.casefold().isin(names_in_print)
-    rows = rows.sort_values(["cluster", "printed"], ascending=[True, False], kind="stable")
+    names_here = rows.group.str.casefold()
+    rows["printed"] = names_here.isin(names_in_print)
+    rows = rows.sort_values(
+        ["cluster", "printed"],
+        ascending=[True, False],
+        kind="stable",
+    )
 
     # The first row of a cluster says what holds for all its groups.
     is_first = ~rows.cluster.duplicated()
-    centroids = rows.cluster.map(_centroid_texts(tests))
+    centroid_texts = _centroid_texts(tests)
+    centroids = rows.cluster.map(centroid_texts)
     signs = rows.cluster.map(tests.sign)
     rows["centroid"] = centroids.where(is_first, "")
     rows["sign_as_printed"] = signs.where(is_first, "")
@@ -99,9 +108,10 @@ def _people_list() -> pd.DataFrame:
     is_of_people = table.source == FISKE
     rows = table[is_of_people].rename(columns={"cluster_order": "cluster"})
     comparisons = rows.competence_printed + rows.sign + rows.warmth_printed
+    centroids = "(" + comparisons + ")"
     # Only the first row of a cluster has its centroid, as in `_cluster_list`.
     is_first = ~rows.cluster.duplicated()
-    rows["centroid"] = ("(" + comparisons + ")").where(is_first, "")
+    rows["centroid"] = centroids.where(is_first, "")
 
     rows = rows[["group", "cluster", "centroid", "source"]]
     return rows.assign(
@@ -150,7 +160,8 @@ def layouts(lists: pd.DataFrame) -> dict[str, pd.DataFrame]:
     tables = {}
     for version, rows in lists.groupby("version", sort=False):
         number = TABLES[str(version)]
-        tables[f"Table {number}"] = side_by_side(rows)
+        name = f"Table {number}"
+        tables[name] = side_by_side(rows)
     return tables
 
 
@@ -223,12 +234,12 @@ def ratings_of_ends(ratings: Mapping[Map, pd.DataFrame]) -> dict[str, pd.DataFra
     return of_models
 
 
-def ends_of_words(of_words: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def ends_of_words(ratings_of_models: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Find the groups at either end of each word of Table 9.
 
     Parameters
     ----------
-    of_words : mapping
+    ratings_of_models : mapping
         From `ratings_of_ends`.
 
     Returns
@@ -237,7 +248,7 @@ def ends_of_words(of_words: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         ``model``, ``word`` and the columns of `statistics.extremes`; no row without a model.
     """
     tables = []
-    for model, ratings in of_words.items():
+    for model, ratings in ratings_of_models.items():
         for word in ENDS:
             ends = extremes(ratings, word)
             ends.insert(0, "model", model)
@@ -248,12 +259,12 @@ def ends_of_words(of_words: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def table9(extremes: pd.DataFrame) -> pd.DataFrame:
+def table9(ends: pd.DataFrame) -> pd.DataFrame:
     """Lay out the groups at the ends of each word as Table 9 does.
 
     Parameters
     ----------
-    extremes : DataFrame
+    ends : DataFrame
         ``model``, ``word`` and the columns of `statistics.extremes`.
 
     Returns
@@ -262,20 +273,22 @@ def table9(extremes: pd.DataFrame) -> pd.DataFrame:
         Ranks by word: the group, its mean, its variance over rounds in parentheses, and how many
         groups are tied.
     """
-    means = extremes["mean"].map(" {:.2f}".format)
+    means = ends["mean"].map(" {:.2f}".format)
 
     # A group of one round has no variance.
-    has_variance = extremes["variance"].notna()
-    variances = extremes["variance"].map(" ({:.2f})".format)
+    has_variance = ends["variance"].notna()
+    variances = ends["variance"].map(" ({:.2f})".format)
     variances = variances.where(has_variance, "")
 
-    is_tied = extremes["tied"] > 1
-    ties = extremes["tied"].map(", {} tied".format)
+    # A group that is tied with none counts itself alone.
+    is_tied = ends["tied"] > 1
+    ties = ends["tied"].map(", {} tied".format)
     ties = ties.where(is_tied, "")
 
-    cells = extremes.group + means + variances + ties
-    table = extremes.assign(cell=cells)
-    wide = table.pivot(index=["model", "end", "rank"], columns="word", values="cell")
+    cells = ends.group + means + variances + ties
+    table = ends.assign(cell=cells)
+    ranks = ["model", "end", "rank"]
+    wide = table.pivot(index=ranks, columns="word", values="cell")
     # `pivot` sorts: models and words go back into their order.
     models = table.model.unique()
     return wide.reindex(index=models, columns=ENDS, level="model")
@@ -288,11 +301,16 @@ def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -
     is_of_source = table[column_of_source] == source
     printed_names = table[column][is_of_source]
 
-    # The printed names come last, so that their spelling wins.
-    spelling = {}
-    for name in [*names, *printed_names]:
-        spelling[_folded(name)] = name
-    spelt = [spelling[_folded(name)] for name in names]
+    printed_spelling = {}
+    for name in printed_names:
+        folded = _folded(name)
+        printed_spelling[folded] = name
+
+    spelt = []
+    for name in names:
+        folded = _folded(name)
+        # A name that is not printed keeps its spelling.
+        spelt.append(printed_spelling.get(folded, name))
     return pd.Index(spelt, name=column)
 
 
@@ -318,7 +336,10 @@ def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -
     centroids = centroids.set_axis(labels.index)
     if number == 5:
         # The columns of Table 5 do not agree on the names of these two groups.
-        second_names = {"Elderly": "Elderly people", "Women": "Woman"}
+        second_names = {
+            "Elderly": "Elderly people",
+            "Women": "Woman",
+        }
         has_second_name = centroids.index.isin(list(second_names))
         renamed = centroids[has_second_name].rename(second_names)
         centroids = pd.concat([centroids, renamed])
@@ -326,7 +347,8 @@ def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -
     centroids = centroids.set_axis(groups)
 
     # Where the print has the warmth twice, the number beside it is the warmth, too.
-    is_slip = groups.isin(_equal_pairs(number, source))
+    groups_with_slip = _equal_pairs(number, source)
+    is_slip = groups.isin(groups_with_slip)
     competence = centroids.Competence.mask(is_slip, centroids.Warmth)
     return centroids.assign(Competence=competence)
 
@@ -358,22 +380,29 @@ def numbers_of(
     source = published.model_of("stereomap", model)
     numbers = []
     for version, number in TABLES.items():
-        if (model, version) in clusters:
-            centroids = _centroids_as_printed(number, clusters[model, version], source)
+        key = (model, version)
+        if key in clusters:
+            centroids = _centroids_as_printed(number, clusters[key], source)
             for axis in AXES:
-                numbers.append((number, axis.lower(), centroids[axis]))
+                column = axis.lower()
+                numbers.append((number, column, centroids[axis]))
 
     if model in correlations:
         # Table 8 has another word for this feeling.
-        table = correlations[model].replace({"predictor": {"Admire": "Admiration"}})
+        predictor_names = {"Admire": "Admiration"}
+        table = correlations[model].replace({"predictor": predictor_names})
         behaviours = _spelt(table.outcome, 8, "behavior", source)
         rhos = table.set_index(["predictor", behaviours]).rho
         numbers.append((8, "spearman_rho", rhos))
 
     if model in ratings:
         by_group = ratings[model].groupby("group")[ENDS]
+        by_statistic = {
+            "mean": by_group.mean(),
+            "variance": by_group.var(),
+        }
         words = _spelt(ENDS, 9, "dimension", source)
-        for column, table in (("mean", by_group.mean()), ("variance", by_group.var())):
+        for column, table in by_statistic.items():
             groups = _spelt(table.index, 9, "group", source)
             named = table.set_axis(groups).set_axis(words, axis=1)
             numbers.append((9, column, named.unstack()))
