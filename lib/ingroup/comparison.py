@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from ingroup import figures, models
 from ingroup.contract import module_of
 from ingroup.inference import EngineError, StoreError, rated_by
-from ingroup.synthesis_figures import written
 
 PAIR = ["study", "model", "other_model"]
 
