@@ -202,7 +202,7 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
         Two columns wide.
     """
     drawn = rows.assign(
-        line=rows.effect.map(written),
+        line=rows.effect.map(claim_name),
         pair=rows.model.map(title) + "\nminus " + rows.other_model.map(title),
         is_beyond=rows.p_holm < 0.05,
     )
