@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ingroup import figures, models
 from ingroup.contract import module_of
 from ingroup.inference import EngineError, StoreError, rated_by
+from ingroup.synthesis_figures import claim_name
 
 PAIR = ["study", "model", "other_model"]
 
