@@ -725,7 +725,7 @@ def is_calibrant(model: str) -> bool:
 
 
 def ground_truth_file(model: str) -> Path:
-    """Give the path of the file that says the ground truth in a calibrant.
+    """Give the path of the file that has the ground truth of a calibrant.
 
     Parameters
     ----------

@@ -269,7 +269,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         One per model, run and category, with the labels ``run`` (from 1) and ``category``. Each has
         a seed of its own. A control is asked once.
 
-        A scored model (the whole numbers of the scale) has one run, as nothing is
+        A scored model (the choices are the whole numbers of the scale) has one run, as nothing is
         drawn. It is also asked for free text about a random tenth of the scenarios, always the
         same. These texts are decoded greedily.
 

@@ -245,7 +245,7 @@ def recovery(
     """
     ground_truth_means = statistics.cell_means(statistics.exclude(ground_truth, exclusion))
     means = statistics.cell_means(statistics.exclude(found.values, exclusion))
-    # The cells ground-truth in calibrant-null are equal. They have no z-scores, and its gap is 0.
+    # The true cells of calibrant-null are equal. They have no z-scores, and its gap is 0.
     delta = 0.0
     correlation = np.nan
     if not statistics.is_flat(ground_truth_means):

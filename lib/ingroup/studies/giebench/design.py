@@ -253,8 +253,8 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     list of Job
         One job per model and plan; the plan is its label. Plans are "Raw", "ID", "COT" and, with
         ``MISMATCH``, "COT mismatch" and "ID mismatch", where the prompt names another identity.
-        Scored, the four verdicts are asked for as the prompt wants them written. The prompts
-        of a fixed random tenth of the items are then asked in free text, too.
+        A scored model is asked for the four verdicts as the prompt wants them written. It is also
+        asked in free text about a fixed random tenth of the items.
     """
     items = stimuli.load_questions(parameters["QUESTIONS"])
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"

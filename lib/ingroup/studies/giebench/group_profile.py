@@ -245,7 +245,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 def _read(
     parameters: Mapping[str, Any], model: str, rule: Rule, file: Path | None = None
 ) -> pd.DataFrame:
-    """Verdicts under the three prompts; with a file, the verdicts ground-truth there."""
+    """Verdicts under the three prompts; with a file, its ground-truth verdicts."""
     tables = []
     for job in _jobs(parameters, model):
         table = load(job, rule)

@@ -97,7 +97,7 @@ def trials(
     Returns
     -------
     Design
-        One block with the factor ``inquiry`` (an `GroupPrompt` each), groups fastest, so that
+        One block with the factor ``inquiry`` (a `GroupPrompt` each), groups fastest, so that
         neighbours share the text up to the group. A round is this design under another seed.
     """
     messages: dict[GroupPrompt, list[Message]] = {}
@@ -170,7 +170,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
                 every_job += _scored_jobs(section, parameters, sampling, make_job)
             # Sections have seeds of their own.
             seeded = replace(sampling, seed=parameters["SEED"] + number)
-            # Models scored are asked for free text too: keywords can only be written.
+            # Scored models are asked for free text, too: keywords can only be written.
             every_job += _text_jobs(section, parameters, seeded, make_job)
     return every_job
 

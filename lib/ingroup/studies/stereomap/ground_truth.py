@@ -26,7 +26,7 @@ class Position(NamedTuple):
 
 
 class GroundTruth:
-    """The ground truth in one model.
+    """The ground truth of one model.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class GroundTruth:
         KeyError
             For a group of ``groups.csv`` without a ground truth, except in the control.
         """
-        # A ground-truth.yaml names groups in the form that reads right.
+        # A ground_truth.yaml names groups in the form that reads right.
         people = stimuli.text(group, form="grammatical")
         if people not in self._positions and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
@@ -115,7 +115,7 @@ def sides(ground_truth: GroundTruth, means: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     ground_truth : GroundTruth
-        The ground truth in the model.
+        The ground truth of the model.
     means : DataFrame
         From `group_means`.
 
@@ -140,7 +140,7 @@ def ground_truth_map(
     Parameters
     ----------
     ground_truth : GroundTruth
-        The ground truth in the model.
+        The ground truth of the model.
     ratings : DataFrame
         The ratings of the model.
     version : {"EXTENDED", "ORIGINAL"}
@@ -194,7 +194,7 @@ def recovery(
         ``pipeline``, the largest difference of `through` from the ground-truth map; for each axis
         the ``error`` of the model (root mean square), the ``largest difference`` and the
         correlation ``r``, all in points but for r; ``adjusted Rand`` of true and found clusters;
-        ``clusters that differ`` significantly. NaN where only one position or cluster is built in.
+        ``clusters that differ`` significantly. NaN where the truth has one position or cluster.
     """
     ground_truth_axes = _axes(both, "ground truth")
     axes_here = _axes(both, "here")
