@@ -157,7 +157,7 @@ def test_scored_there_is_one_run_and_beside_it_a_tenth_in_greedy_free_text():
         assert job.sampling.temperature == 0
 
 
-def test_the_tenth_that_is_asked_freely_has_the_prompts_of_its_scenarios():
+def test_the_tenth_in_free_text_has_the_prompts_of_its_scenarios():
     parameters = PARAMETERS | {"MODELS": ["somebody/else"], "READING": "expected"}
     scored, _, _, free, _, _ = jobs(parameters)
     all_prompts = {trial.condition["prompt"] for trial in scored.design}

@@ -296,7 +296,7 @@ def test_choices_are_the_whole_numbers_of_the_scale():
     assert to_10.sampling.choices == tuple(str(number) for number in range(11))
 
 
-def test_freely_a_model_is_asked_about_two_of_the_events():
+def test_in_free_text_a_scored_model_is_asked_about_two_of_the_events():
     scored, free, _ = jobs(SCORED)
     all_events = scored.design.blocks[0].factors["event"]
     some_events = free.design.blocks[0].factors["event"]

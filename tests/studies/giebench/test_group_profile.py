@@ -303,7 +303,7 @@ def test_scored_answers_are_looked_at_and_read_in_one_way(ask_jobs):
     assert (effects["COT over Raw"] == 0).all()
 
 
-def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_jobs):
+def test_free_text_is_read_by_both_rules(ask_jobs):
     ask_jobs(0, 1, 2, 3, 4, 5)
     free_text_parameters = PARAMETERS | {"READING": "free"}
     ask(design.jobs(free_text_parameters), free_text_parameters)

@@ -173,7 +173,7 @@ def test_scored_prompts_that_rate_the_same_words_are_one_job_of_one_round():
     assert len(folders) == len(all_jobs) == 8 + 12
 
 
-def test_what_is_asked_freely_stays_the_same_beside_choices():
+def test_free_text_stays_the_same_beside_scored_answers():
     all_jobs = jobs(PARAMETERS | {"READING": "expected"})
     free_keys = [job.key for job in all_jobs if not job.is_scored]
 
