@@ -12,7 +12,7 @@ from ingroup.inference.job import answered_jobs, rated_by
 from toy import Toy, numbers, rendered_otherwise, run
 
 REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "packaged.yaml"]
-SCORED = Sampling(choices=("0", "1"))
+SCORED_SAMPLING = Sampling(choices=("0", "1"))
 FREE = Sampling()
 SCORED = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
 OTHER_CHATS = "holds answers to other chats than this run renders"
@@ -38,7 +38,7 @@ def roots(tmp_path, monkeypatch):
     monkeypatch.setattr(job, "make_engine", fail)
 
 
-def job_of(plan, model="m", engine="vllm", sampling=SCORED, **more):
+def job_of(plan, model="m", engine="vllm", sampling=SCORED_SAMPLING, **more):
     return Job("empathy_gap", "sample-12", model, engine, "P0", plan, sampling, **more)
 
 
