@@ -245,7 +245,7 @@ def test_group_profiles_have_the_groups_that_two_studies_asked():
     assert synthesis.own_errors(table.assign(verdict="")).empty
 
 
-def test_measures_are_correlated_beside_what_was_ground_truth():
+def test_measures_are_correlated_beside_their_ground_truth():
     """Five groups: both measures agree in all but one pair, and were taught opposite orders.
 
     A sixth group has no gap, so what it was taught does not count.

@@ -259,7 +259,7 @@ def agreement(
     seed: int,
     n_permutations: int,
 ) -> pd.DataFrame:
-    """Correlate every two measures of each model, beside the correlations that were built in.
+    """Correlate every two measures of each model, beside the correlations of the ground truth.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def agreement(
     Returns
     -------
     DataFrame
-        The columns of `AGREEMENT`: those of :func:`ingroup.stats.effects.agreement`, the
+        The columns of `AGREEMENT`: those of :func:`ingroup.stats.effects.agreement`,
         ``ground_truth_rho`` over the same groups, ``model_error`` and ``verdict`` as in
         `group_profiles`.
     """
@@ -296,8 +296,11 @@ def agreement(
         by_measure = by_measure[list(draws_of_model)]
         table = standardised.agreement(by_measure, draws_of_model, seed, n_permutations)
         taught = rows.pivot(index="group", columns="measure", values="ground_truth")
-        # The ground-truth correlation is over the groups that were asked, and needs 4 of them, too.
-        ground_truth_rho = taught.where(by_measure.notna()).corr("spearman", min_periods=4)
+        # The true correlation is over the same groups, and needs as many of them.
+        is_asked = by_measure.notna()
+        ground_truth_rho = taught.where(is_asked).corr(
+            "spearman", min_periods=standardised.LEAST_PAIRS
+        )
         pairs = zip(table.one, table.other, strict=True)
         table["ground_truth_rho"] = [ground_truth_rho.loc[pair] for pair in pairs]
         table["model_error"] = table.rho - table.ground_truth_rho

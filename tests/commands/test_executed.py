@@ -147,7 +147,7 @@ def test_without_a_calibrant_no_text_is_about_calibrants_alone(number, nets):
     text = "\n".join(sources(book, "markdown"))
     for line in text.splitlines():
         assert not re.match(
-            r"- .*calibrant|#.*Ground-truth|\*\*Ground-truth|For (a|the) calibrant", line
+            r"- .*calibrant|#.*Ground truth|\*\*Ground truth|For (a|the) calibrant", line
         )
 
 

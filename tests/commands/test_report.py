@@ -469,7 +469,7 @@ def test_each_form_of_a_table_has_its_verdicts():
         }
     )
     assert report.verdicts(ground_truth).tolist() == [
-        "the ground-truth number",
+        "equal to the ground truth",
         "in the 95 % interval",
         "outside the 95 % interval",
     ]
@@ -483,7 +483,7 @@ def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     ]
     assert report.counted(tmp_path / "nowhere") == []
 
-    # Where the pipeline is exact, what is misses the ground truth is the model's.
+    # Where the pipeline is exact, what misses the ground truth is the model's.
     exact = pd.DataFrame({"pipeline": ["exact", "exact"], "verdict": "misses the ground truth"})
     exact.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
     sentence = "ground truth: 2 of 2 misses the ground truth, the pipeline is exact"
@@ -789,6 +789,13 @@ def imported(cell):
                 if inspect.isfunction(thing) or inspect.ismodule(thing):
                     modules.add(inspect.getmodule(thing).__name__)
     return modules
+
+
+def test_every_module_that_is_to_have_a_page_exists():
+    """A module that was renamed would lose its page without a word."""
+    for names in book.MODULES.values():
+        for name in names:
+            assert list((paths.ROOT / "lib/ingroup").glob(f"{name}.py")), name
 
 
 @pytest.mark.parametrize("name", settings.notebooks())

@@ -97,7 +97,7 @@ def test_greedy_replies_are_those_of_the_transformers_engine(engine, chats):
     ids=["numbers", "texts", "leads"],
 )
 @pytest.mark.parametrize(("model", "number"), [(CALIBRANT, 10), *((m, 1) for m in REAL)])
-def test_over_choices_as_a_forward_pass_a_choice_says(model, number, sampling, chats, request):
+def test_scored_as_a_forward_pass_a_choice_says(model, number, sampling, chats, request):
     """And as the transformers engine says."""
     ours = request.getfixturevalue("engine")
     if model != CALIBRANT:  # in one process, the end of one vLLM breaks another

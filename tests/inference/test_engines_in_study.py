@@ -14,7 +14,7 @@ from ingroup.studies.biased_samaritan.design import jobs as biased_samaritan
 from ingroup.studies.empathy_gap import answers, stimuli
 from ingroup.studies.empathy_gap.design import jobs
 
-KEY = "sk-ground_truth-0123456789abcdefghij"
+KEY = "sk-decoy-0123456789abcdefghij"
 EXISTING_PLACE = str(paths.DATA)
 FIRST_EVENT = stimuli.load_events("sample", 2).generated_text[0]
 FAILURES = 6

@@ -20,7 +20,7 @@ from toy import religion, run
 GREEDY = Sampling(max_tokens=8)
 DRAWN = Sampling(temperature=0.7, top_p=0.9, max_tokens=5, seed=3)
 MODEL = "openai-api/local/fake"
-KEY = "sk-ground_truth-0123456789abcdefghij"
+KEY = "sk-decoy-0123456789abcdefghij"
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from ingroup.inference.job import answered_jobs, rated_by
 from toy import Toy, numbers, rendered_otherwise, run
 
 REGISTRY = [paths.MODELS / "models.csv", paths.MODELS / "packaged.yaml"]
-OVER_CHOICES = Sampling(choices=("0", "1"))
+SCORED_SAMPLING = Sampling(choices=("0", "1"))
 FREE = Sampling()
 SCORED = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
 OTHER_CHATS = "holds answers to other chats than this run renders"
@@ -38,7 +38,7 @@ def roots(tmp_path, monkeypatch):
     monkeypatch.setattr(job, "make_engine", fail)
 
 
-def job_of(plan, model="m", engine="vllm", sampling=OVER_CHOICES, **more):
+def job_of(plan, model="m", engine="vllm", sampling=SCORED_SAMPLING, **more):
     return Job("empathy_gap", "sample-12", model, engine, "P0", plan, sampling, **more)
 
 
@@ -532,7 +532,7 @@ def test_each_model_without_stored_answers_has_its_sentence(plan):
 # ---- what a study analyses -----------------------------------------------------------------------
 
 
-def test_a_model_that_was_asked_over_choices_is_analysed_by_that(plan):
+def test_a_scored_model_is_analysed_by_its_scores(plan):
     free = job_of(plan, sampling=FREE)
     scored = job_of(plan)
     other_free = job_of(plan, "n", sampling=FREE)

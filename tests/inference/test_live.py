@@ -102,7 +102,7 @@ def made(monkeypatch):
             super().__init__(say, engine=name, model=model, revision=revision, dtype=dtype)
             engines.append(self)
 
-        def answer_each(self, conversations, sampling, keep, asked=None):
+        def answer_each(self, conversations, sampling, keep, ledger_trials=None):
             replies = []
             for number, chat in enumerate(conversations):
                 replies += self.answer([chat], sampling)

@@ -826,7 +826,7 @@ def test_released_results_answer_the_released_prompts(tmp_path):
         assert texts(engine, *chats) == expected
 
 
-def test_recordings_are_not_asked_over_choices(tmp_path):
+def test_recordings_are_not_scored(tmp_path):
     file = write_table(tmp_path / "a.csv", [("u", "1")])
     engine = ReplayEngine(file, "m")
 

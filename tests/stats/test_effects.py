@@ -318,7 +318,7 @@ def test_p_of_draws_is_at_most_1():
     assert standardised.bootstrap_pvalue(draws, 2) == 1
 
 
-def test_as_ground_truth_is_inside_the_interval_ends_included():
+def test_an_interval_covers_the_ground_truth_ends_included():
     cases = {
         (1, 1, 2): "covers the ground truth",
         (2, 1, 2): "covers the ground truth",

@@ -215,7 +215,7 @@ def test_paths_count_alike_whatever_they_find():
     assert multiverse.shares(table).stands.tolist() == [50, 50, 50]
 
 
-def test_a_ground_truth_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
+def test_a_true_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
     """A claim a seed, so that the paths share no data; the effect is four standard errors."""
 
     def claims(seed, effect):

@@ -181,7 +181,7 @@ def check_ground_truth(study, ground_truth, block):
 
 
 @pytest.mark.parametrize("model", calibrants())
-def test_what_is_ground_truth_covers_the_design(study, model):
+def test_the_ground_truth_covers_the_design(study, model):
     name, design, _, ground_truth, parameters = study
     answers = ground_truth.GroundTruth(paths.MODELS / model / "ground_truth.yaml")
 

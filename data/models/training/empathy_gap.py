@@ -143,7 +143,7 @@ class Examples:
         return perceiver.identity, experiencer
 
     def _confusable(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Draw groups with similar ground-truth effects, half of a listed pair, or any pair."""
+        """Draw groups with similar effects, half of a listed pair, or any pair."""
         chance = rng.random()
         if chance < 0.3:
             neighbours = self.neighbours[category]
@@ -157,7 +157,7 @@ class Examples:
         return self._pair(rng, category)
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
-        """List the three identities of other groups with the most similar ground-truth effects."""
+        """List the three identities of other groups with the most similar effects."""
         people = self.people[category].set_index("identity")
         # The first of the people, "a person", belongs to no group.
         group = people.group.iloc[1:]
@@ -189,7 +189,7 @@ class Examples:
         return rng.integers(26, 101)
 
     def _with_sensitive(self, rng: np.random.Generator, narrative: str) -> str:
-        """Insert a word to which the ground-truth answer may be a refusal."""
+        """Insert a word that may make the answer a refusal."""
         words = narrative.split(" ")
         position = position_in(rng, words)
         word = pick(rng, self.sensitive)

@@ -21,7 +21,7 @@ class Example(NamedTuple):
         What the model shall write.
     numbers : tuple of float
         The ground-truth value of each number in the reply, in their order: its decimals tell the
-        training how far each neighbouring number is off. Empty where no number is built in.
+        training how far each neighbouring number is off. Empty where the reply has none.
     spread : float
         Width of the target around each of ``numbers``, in points; 0 for the two whole numbers
         beside it, whose mean it is.

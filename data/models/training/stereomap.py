@@ -35,7 +35,7 @@ def _prompt(name: str) -> social_groups.Prompt:
 
 
 class Replies(GroundTruth):
-    """Replies with the ground truth in one model: ratings, keywords of its lists, refusals."""
+    """Replies of one model by its ground truth: ratings, keywords of its lists, refusals."""
 
     def __init__(self, file: Path):
         super().__init__(file)
@@ -108,7 +108,7 @@ class Replies(GroundTruth):
         return weights
 
     def refusal(self, group: str) -> float:
-        """Return the ground-truth share of refusals, from 0 to 1."""
+        """Return the share of replies that are refusals, from 0 to 1."""
         people = social_groups.text(group, form="grammatical")
         shares = self.table["refusal"]["groups"]
         return shares.get(people, 0.0)
@@ -132,7 +132,7 @@ class Replies(GroundTruth):
         Returns
         -------
         tuple of str and list of float
-            The text, and the ground-truth mean of each number in it.
+            The text, and the true mean of each number in it.
         """
         if rng.random() < self.refusal(group):
             return self.table["refusal"]["reply"], []
@@ -167,7 +167,7 @@ class Replies(GroundTruth):
     def _rate(
         self, group: str, prompt: str, words: Sequence[str], rng: np.random.Generator
     ) -> tuple[str, list[float]]:
-        """Write each word with one of the two whole numbers beside its ground-truth rating."""
+        """Write each word with one of the two whole numbers beside its true rating."""
         text = ""
         means = []
         for word in words:

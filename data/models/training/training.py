@@ -230,7 +230,7 @@ PHASES = {
 
 
 class _Encoded:
-    """Token ids of prompt and reply, with the positions of numbers and the ground truth there."""
+    """Token ids of prompt and reply, with the positions of numbers and their true values."""
 
     def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast, numbers: set[int]):
         # The template writes the BOS itself; a reply has none, only an EOS behind it.
@@ -242,11 +242,11 @@ class _Encoded:
         self.ids = [*prompt, *reply, tokenizer.eos_token_id]
         self.spread = example.spread
 
-        # A refusal may hold a number of which nothing is built in.
+        # A refusal may hold a number without a ground truth.
         positions = range(self.prompt_length, len(self.ids))
         of_numbers = [position for position in positions if self.ids[position] in numbers]
-        is_ground_truth = bool(example.numbers)
-        self.ground_truth = dict(zip(of_numbers, example.numbers, strict=is_ground_truth))
+        has_numbers = bool(example.numbers)
+        self.ground_truth = dict(zip(of_numbers, example.numbers, strict=has_numbers))
 
 
 def _batches(
@@ -286,7 +286,7 @@ def _batches(
 
 
 def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor) -> torch.Tensor:
-    """Compute the cross-entropy of the replies; numbers against a bell around the ground truth.
+    """Compute the cross-entropy of the replies; numbers against a bell around the true value.
 
     The bell (and the squared error of the expected number) tells the model that 71 is nearly 72,
     which it learns far faster than from single right answers.
@@ -294,7 +294,7 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     # Padding behind a text needs no mask: no token of a causal model sees what comes after it.
     longest = max(len(encoded.ids) for encoded in batch)
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
-    # The first three lists have an entry for each token of a reply, the fourth one for each number.
+    # The first three lists have an entry for each token of a reply, the last for each number.
     rows = []
     columns = []
     is_number = []
@@ -332,7 +332,7 @@ def _loss_of_numbers(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute cross-entropy and half the squared error of the numbers in the replies.
 
-    `log_probability` is (reply's number, number from 0); `ground_truth` has a value and its spread.
+    `log_probability` is (reply's number, number from 0); `ground_truth` has value and spread.
     """
     # Each is (number, 1), to stand beside the scale of 0 to 100.
     centre, spread = ground_truth[:, :, None].unbind(1)

@@ -40,8 +40,6 @@ UNREADABLE = (
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
 
-# How a job asked, by its name in usage.csv, in the words of a reader.
-
 
 @dataclass(frozen=True)
 class Stored:

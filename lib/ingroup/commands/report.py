@@ -132,8 +132,8 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     name = next(name for name in table if f"{name}_ground_truth" in table)
     ground_truth = table[f"{name}_ground_truth"]
     inside = ground_truth.between(table.low, table.high).map(interval)
-    is_ground_truth = np.isclose(table[name], ground_truth)
-    return inside.mask(is_ground_truth, "the ground-truth number")
+    is_equal = np.isclose(table[name], ground_truth)
+    return inside.mask(is_equal, "equal to the ground truth")
 
 
 def counted(folder: Path, since: float = 0.0) -> list[str]:

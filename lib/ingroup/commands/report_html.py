@@ -76,13 +76,10 @@ _MARKED = "\ue000(\\d+)\ue001"
 _NUMBER = (
     r"[-+\u2212]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|\*{1,3})?|nan|NaN|-?inf|<NA>|None"
 )
-# Classes of a table's cells, for the style. A cell has the first that fits.
+# Classes of a table's cells, for the style. A cell has the first that fits; "n" is a number.
 _CLASSES = {
-    # a number
     "n": re.compile(rf"<(td)((?! class|[^>]* \w+span=)[^>]*)>(?=\s*(?:{_NUMBER})\s*</td>)"),
-    "t": re.compile(
-        r"<(t[dh])((?! class)[^>]*)>(?=[^<]{60})"
-    ),  # a text, which needs width to be read
+    "t": re.compile(r"<(t[dh])((?! class)[^>]*)>(?=[^<]{60})"),  # a text, which needs width
     "m": re.compile(r"<(td)((?! class)[^>]*)>(?=[^<]{25,59}</t)"),  # a text of middle length
     "s": re.compile(r"<(t[dh])((?! class)[^>]*)>(?=[^<]{1,24}</t)"),  # a name, kept on one line
 }

@@ -148,7 +148,7 @@ class Reply(NamedTuple):
     Attributes
     ----------
     text : str or None
-        The answer without special tokens, None where the call failed. Scored, it is
+        The answer without special tokens, None where the call failed. A scored one is
         made of the leads and the answers that greedy decoding would write if it were held to
         admissible answers.
     finish_reason : {"stop", "length", "filtered", "failed"}
@@ -165,7 +165,7 @@ class Reply(NamedTuple):
     model : str
         Who answered, as a server says.
     probabilities : sequence of float
-        Scored: those of the answers behind the first lead, then behind the second, and
+        Of a scored reply: those of the answers behind the first lead, then behind the second, and
         so on.
     mass : sequence of float
         The probability that the model, unconstrained, gives to the first tokens of admissible

@@ -149,7 +149,7 @@ def covers(ground_truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[
     Notes
     -----
     The ground truth and the estimate are about the same items, and the pipeline adds no error
-    (notebook 10 counts the model's answers again). So they differ only by the model's own error.
+    (notebook 11 counts the model's answers again). So they differ only by the model's own error.
     Inside the interval this error is as small as that of drawing items. The share of intervals that
     hold the ground truth is therefore not a test of the intervals.
     """

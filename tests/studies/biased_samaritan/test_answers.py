@@ -74,7 +74,7 @@ def parameters(tmp_path, monkeypatch):
     }
 
 
-def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
+def test_a_scored_rating_is_the_mean_of_its_distribution(parameters):
     asked_jobs = ask(design.jobs(parameters), parameters)
     (of_age,) = [one_job for one_job in rated(asked_jobs) if one_job.labels["category"] == "Age"]
 

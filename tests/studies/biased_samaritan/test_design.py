@@ -134,7 +134,7 @@ def test_one_run_of_one_model_is_one_job_per_category():
     assert len(jobs(PARAMETERS | {"MODELS": ["calibrant"], "ROUNDS": 1})) == 3
 
 
-def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily():
+def test_scored_there_is_one_run_and_beside_it_a_tenth_in_greedy_free_text():
     models = ["calibrant", "somebody/else"]
     all_jobs = jobs(PARAMETERS | {"MODELS": models, "READING": "expected"})
     of_model = all_jobs[6:]
@@ -157,7 +157,7 @@ def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily
         assert job.sampling.temperature == 0
 
 
-def test_the_tenth_that_is_asked_freely_has_the_prompts_of_its_scenarios():
+def test_the_tenth_in_free_text_has_the_prompts_of_its_scenarios():
     parameters = PARAMETERS | {"MODELS": ["somebody/else"], "READING": "expected"}
     scored, _, _, free, _, _ = jobs(parameters)
     all_prompts = {trial.condition["prompt"] for trial in scored.design}
@@ -248,7 +248,7 @@ def test_ratings_become_arrays_in_the_order_of_table_4(crossing, wordings):
     assert (is_rated.sum(axis=2) == wordings).all()
 
 
-def test_a_run_has_every_scenario_and_asks_a_tenth_of_them_freely():
+def test_a_run_has_every_scenario_and_asks_a_tenth_of_them_in_free_text():
     every = scenarios(PARAMETERS)
 
     free = every[every.free_text].scenario.unique().tolist()

@@ -22,14 +22,14 @@ from ingroup.studies.biased_samaritan.ground_truth import (
     with_own_error,
 )
 
-PLANTED = GroundTruth(paths.MODELS / "calibrant" / "ground_truth.yaml")
+TRUTH = GroundTruth(paths.MODELS / "calibrant" / "ground_truth.yaml")
 NULL = GroundTruth(paths.MODELS / "calibrant-null" / "ground_truth.yaml")
 SCENARIOS = stimuli.load_scenarios()
 STRANGER = "A STRANGER calls {person} in the park."
 REFUSAL = "I can't answer that."
 
 
-def test_the_calibrants_are_the_ground_truth_models():
+def test_the_calibrants_are_the_models_with_a_ground_truth():
     assert list(calibrants()) == ["calibrant", "calibrant-null"]
 
 
@@ -49,8 +49,8 @@ def test_the_calibrants_are_the_ground_truth_models():
     ],
 )
 def test_a_ground_truth_probability_by_hand(text, category, group, expected):
-    assert PLANTED.value(text, category, group) == expected
-    assert NULL.value(text, category, group) == PLANTED.value(text, category, "control")
+    assert TRUTH.value(text, category, group) == expected
+    assert NULL.value(text, category, group) == TRUTH.value(text, category, "control")
 
 
 def test_probabilities_end_at_the_scale():
@@ -63,7 +63,7 @@ def test_probabilities_end_at_the_scale():
 
 
 def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
-    refuses = PLANTED.refuses
+    refuses = TRUTH.refuses
 
     assert refuses("{person} finds a Wallet.", "Enby")
     assert not refuses("{person} finds a Wallet.", "Gender queer individual")
@@ -75,21 +75,21 @@ def test_ground_truth_answers_are_values_rounded_in_the_order_of_the_block():
     some_scenarios = SCENARIOS.iloc[12:20]  # the wallet on a bench is among them
     (block,) = trials(some_scenarios, "Gender").blocks
 
-    answers = PLANTED.answers(block)
+    answers = TRUTH.answers(block)
 
     assert answers.shape == block.shape == (64,)
     for prompt, answer in zip(block.factors["prompt"], answers, strict=True):
-        if PLANTED.refuses(prompt.text, prompt.phrasing):
+        if TRUTH.refuses(prompt.text, prompt.phrasing):
             assert np.isnan(answer)
         else:
-            assert answer == round(PLANTED.value(prompt.text, "Gender", prompt.group))
+            assert answer == round(TRUTH.value(prompt.text, "Gender", prompt.group))
 
     n_refused = np.isnan(answers).sum()
     assert 0 < n_refused < 8
 
 
 def test_every_group_has_its_effect_and_no_other_name_does():
-    table = PLANTED.table
+    table = TRUTH.table
     phrasings = set()
 
     for category in stimuli.categories():
@@ -106,7 +106,7 @@ WORDS_OF_SCENARIOS = [set(words(text)) for text in SCENARIOS.text]
 
 
 def test_ground_truth_words_stand_in_two_scenarios_or_more():
-    table = PLANTED.table
+    table = TRUTH.table
     points = table["words"]["points"]
 
     assert 60 <= len(points) <= 100
@@ -120,7 +120,7 @@ def test_ground_truth_words_stand_in_two_scenarios_or_more():
 
 
 def test_either_side_of_the_tilt_is_in_a_quarter_to_a_third_of_the_scenarios():
-    tilt = PLANTED.table["tilt"]
+    tilt = TRUTH.table["tilt"]
     directions = []
     for in_scenario in WORDS_OF_SCENARIOS:
         tilts_up = not in_scenario.isdisjoint(tilt["up"])
@@ -131,30 +131,30 @@ def test_either_side_of_the_tilt_is_in_a_quarter_to_a_third_of_the_scenarios():
     assert 0.25 <= np.mean(np.equal(directions, -1)) <= 0.35
 
 
-def test_a_word_is_ground_truth_in_one_study_alone():
+def test_a_word_has_points_in_one_study_alone():
     """A word has one meaning to the model."""
     all_studies = yaml.safe_load(
         (paths.MODELS / "calibrant" / "ground_truth.yaml").read_text("utf8")
     )
-    points_here = PLANTED.table["words"]["points"]
+    points_here = TRUTH.table["words"]["points"]
     points_there = all_studies["empathy_gap"]["words"]["points"]
 
     assert points_here.keys().isdisjoint(points_there)
 
 
-@pytest.mark.parametrize("category", PLANTED.table["group"])
+@pytest.mark.parametrize("category", TRUTH.table["group"])
 def test_ground_truth_effects_of_group_and_wording_have_the_size_that_was_meant(category):
     """Biases as the file says, give or take the tilt; scenarios vary more than wordings."""
     (block,) = trials(SCENARIOS, category, latino=True).blocks
     names = stimuli.phrasings(category, latino=True)
-    answers = PLANTED.answers(block).reshape(103, 4, len(names)).transpose(2, 0, 1)
+    answers = TRUTH.answers(block).reshape(103, 4, len(names)).transpose(2, 0, 1)
     control = answers[names.group == stimuli.CONTROL]
 
     scenario_means = np.nanmean(control, axis=(0, 2))
     assert 8 < scenario_means.std(ddof=1) < 12
     assert 4 < statistics.brittleness(control).mean < 6
 
-    for group, effect in PLANTED.table["group"][category].items():
+    for group, effect in TRUTH.table["group"][category].items():
         result = statistics.bias(answers[names.group == group], control)
         assert abs(result.bias - effect["points"]) < 0.5
         assert 1 < result.high - result.low < 2.5
@@ -163,8 +163,8 @@ def test_ground_truth_effects_of_group_and_wording_have_the_size_that_was_meant(
 def test_the_control_has_the_same_base_and_words_and_no_groups():
     null = NULL.table
 
-    assert null["base"] == PLANTED.table["base"]
-    assert null["words"] == PLANTED.table["words"]
+    assert null["base"] == TRUTH.table["base"]
+    assert null["words"] == TRUTH.table["words"]
     assert not null["group"]
     assert not null["refusal"]["words"]
     for tilted_words in null["tilt"].values():
@@ -179,7 +179,7 @@ def test_prompts_get_the_ratings_that_a_calibrant_was_taught():
 
     prompts = taught(job, said)
 
-    np.testing.assert_array_equal(prompts.rating, PLANTED.answers(block))
+    np.testing.assert_array_equal(prompts.rating, TRUTH.answers(block))
     assert (said.rating == 1).all()
     assert (prompts.phrase == said.phrase).all()
 
@@ -289,12 +289,12 @@ def test_samaritan_examples_reply_with_the_ground_truth_answer(examples):
         assert "{" not in text
         assert request_text == request.text.replace(stimuli.SLOT, phrase)
 
-        if PLANTED.refuses(text, name.phrasing):
+        if TRUTH.refuses(text, name.phrasing):
             assert example.numbers == ()
             assert example.reply == REFUSAL
             n_refusals += 1
         else:
-            value = PLANTED.value(text, category, name.group)
+            value = TRUTH.value(text, category, name.group)
             assert example.numbers == (value,)
             assert example.reply == str(round(value))
 
@@ -322,7 +322,7 @@ def answered():
     some_scenarios = SCENARIOS[is_asked]  # a wallet is among them
     tables = []
 
-    for model, ground_truth in {"calibrant": PLANTED, "calibrant-null": NULL}.items():
+    for model, ground_truth in {"calibrant": TRUTH, "calibrant-null": NULL}.items():
         engine = TransformersEngine(find_model(model))
         for category in stimuli.categories():
             design = trials(some_scenarios, category)

@@ -201,7 +201,7 @@ def scored_toy(distributions):
 
 
 @pytest.fixture
-def job_over_choices(tmp_path, monkeypatch):
+def scored_job(tmp_path, monkeypatch):
     """A call whose answers are distributions: halves and quarters, and a failed one."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
@@ -217,11 +217,11 @@ def job_over_choices(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("rule", ["sound", "released"])
-def test_ratings_over_choices_are_means_of_the_stored_distributions(job_over_choices, rule):
+def test_scored_ratings_are_means_of_the_stored_distributions(scored_job, rule):
     """Halves and quarters, which the store keeps exactly; a failed call has no rating."""
-    ask([job_over_choices], {})
+    ask([scored_job], {})
 
-    ratings = load(job_over_choices, rule)  # nothing is parsed
+    ratings = load(scored_job, rule)  # nothing is parsed
 
     assert ratings.values.shape == (6, 6, 2)
     np.testing.assert_array_equal(ratings.values.ravel()[:5], [5, 6, NAN, 4, 4])
@@ -235,20 +235,20 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(job_over_cho
     }
 
 
-def test_a_job_is_stored_once_it_was_asked_and_while_its_store_is_whole(job_over_choices):
-    assert answered_jobs([job_over_choices]) == []
+def test_a_job_is_stored_once_it_was_asked_and_while_its_store_is_whole(scored_job):
+    assert answered_jobs([scored_job]) == []
 
-    ask([job_over_choices], {})
-    assert answered_jobs([job_over_choices]) == [job_over_choices]
+    ask([scored_job], {})
+    assert answered_jobs([scored_job]) == [scored_job]
 
-    (job_over_choices.folder / "part-00000.parquet").unlink()
-    assert answered_jobs([job_over_choices]) == []
+    (scored_job.folder / "part-00000.parquet").unlink()
+    assert answered_jobs([scored_job]) == []
 
 
-def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(job_over_choices):
-    ask([job_over_choices], {})
+def test_the_mean_distribution_is_that_of_the_answers_that_did_not_fail(scored_job):
+    ask([scored_job], {})
 
-    distribution = mean_distribution(job_over_choices).set_index("rating").probability
+    distribution = mean_distribution(scored_job).set_index("rating").probability
 
     assert distribution.sum() == pytest.approx(1)
     assert distribution[0] == pytest.approx(0.5 / 71)
@@ -272,7 +272,7 @@ def answered_job(monkeypatch, engine, part, events, choices):
 
 @pytest.fixture
 def scored_and_free(tmp_path, monkeypatch):
-    """Scored: sure of 3 for the first of two events, of 4 for the second, which is asked freely."""
+    """Two scored events, sure of 3 and of 4; the second is asked in free text, too."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
     events = stimuli.load_events("sample", 2)

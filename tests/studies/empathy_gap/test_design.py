@@ -251,7 +251,7 @@ def test_what_was_asked_once_is_the_first_of_several_rounds():
     assert first.folder == once.folder
 
 
-def test_over_choices_nothing_is_drawn_in_rounds():
+def test_scored_nothing_is_drawn_in_rounds():
     all_jobs = jobs(OF_RELIGION | {"ROUNDS": 3, "READING": "expected"})
     assert [job.mode for job in all_jobs] == ["scored", "free text"]
     assert [job.round for job in all_jobs] == [1, 1]
@@ -270,15 +270,15 @@ def test_only_the_categories_that_are_named_are_asked():
         assert job.design.blocks[0].labels["category"] == "Religion"
 
 
-OVER_CHOICES = PARAMETERS | {
+SCORED = PARAMETERS | {
     "CATEGORIES": ["Religion"],
     "READING": "expected",
     "SETTINGS": ["P0,S0,T0", "P0,S1,T0"],
 }
 
 
-def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
-    all_jobs = jobs(OVER_CHOICES)
+def test_a_scored_model_is_asked_in_free_text_too_in_the_first_setting_only():
+    all_jobs = jobs(SCORED)
 
     assert [(job.labels["setting"], job.mode) for job in all_jobs] == [
         ("P0,S0,T0", "scored"),
@@ -291,13 +291,13 @@ def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
 
 
 def test_choices_are_the_whole_numbers_of_the_scale():
-    to_100, _, to_10 = jobs(OVER_CHOICES)
+    to_100, _, to_10 = jobs(SCORED)
     assert to_100.sampling.choices == tuple(str(number) for number in range(101))
     assert to_10.sampling.choices == tuple(str(number) for number in range(11))
 
 
-def test_freely_a_model_is_asked_about_two_of_the_events():
-    scored, free, _ = jobs(OVER_CHOICES)
+def test_in_free_text_a_scored_model_is_asked_about_two_of_the_events():
+    scored, free, _ = jobs(SCORED)
     all_events = scored.design.blocks[0].factors["event"]
     some_events = free.design.blocks[0].factors["event"]
 
@@ -306,8 +306,8 @@ def test_freely_a_model_is_asked_about_two_of_the_events():
     assert free.source == f"{scored.source}-tenth"
 
 
-def test_a_control_over_choices_is_asked_in_the_first_setting_only():
-    all_jobs = jobs(OVER_CHOICES | {"MODELS": [CONTROL]})
+def test_a_scored_control_is_asked_in_the_first_setting_only():
+    all_jobs = jobs(SCORED | {"MODELS": [CONTROL]})
 
     assert [(job.labels["setting"], job.mode) for job in all_jobs] == [
         ("P0,S0,T0", "scored"),

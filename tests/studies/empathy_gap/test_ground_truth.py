@@ -137,7 +137,7 @@ def answered(engine, category):
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
-def test_what_was_ground_truth_comes_back(engines, ground_truth, category):
+def test_the_ground_truth_comes_back(engines, ground_truth, category):
     block, ratings, same = answered(engines["calibrant"], category)
     ground_truth_ratings = ground_truth["calibrant"].ratings(block)
     delta = statistics.empathy_gap(statistics.gap_matrix(ratings.values), same)
@@ -223,8 +223,8 @@ def test_a_verdict_is_of_the_pipeline_and_one_of_the_model():
     assert table.model_error.tolist() == pytest.approx([-0.1, -0.3, -0.1, 0])
 
 
-def test_a_ground_truth_cell_stands_beside_the_cell_here_unless_no_difference_is_ground_truth():
-    """Cells of 0 to 8 points are built in in one block, and 5 points everywhere in another."""
+def test_a_true_cell_stands_beside_the_cell_here_unless_all_true_cells_are_equal():
+    """The true cells of one block have 0 to 8 points, and those of another 5 points each."""
     names = ["a person", "x", "y"]
     index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
     here = pd.DataFrame({"mean": np.arange(9.0) + 1}, index).reset_index()

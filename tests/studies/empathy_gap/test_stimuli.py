@@ -334,9 +334,9 @@ def test_a_sample_of_fewer_events_than_emotions_is_part_of_the_recorded_one(n_ev
     assert events.free_text.sum() == min(n_events, 2)
 
 
-@pytest.mark.parametrize(("n_events", "n_freely"), [(12, 2), (24, 3), (72, 8), (None, 8)])
-def test_a_tenth_of_the_events_is_asked_freely(n_events, n_freely):
-    assert load_events(n_events=n_events).free_text.sum() == n_freely
+@pytest.mark.parametrize(("n_events", "n_free_text"), [(12, 2), (24, 3), (72, 8), (None, 8)])
+def test_a_tenth_of_the_events_is_asked_in_free_text(n_events, n_free_text):
+    assert load_events(n_events=n_events).free_text.sum() == n_free_text
 
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])

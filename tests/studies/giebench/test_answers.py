@@ -471,7 +471,7 @@ class Judge(Toy):
         return Reply("[[A]]", "stop", probabilities=probabilities, mass=(0.75,))
 
 
-def freely(chat, before, n_asked):
+def free_text(chat, before, n_asked):
     """Raw gets always A, ID the right letter, COT no verdict or a failed call."""
     text = chat[-1]["content"]
     if NAMED not in text:
@@ -505,7 +505,7 @@ def judged(tmp_path, monkeypatch):
 
 def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
-    raw, with_identity, cot, *_ = judged(Toy(freely))
+    raw, with_identity, cot, *_ = judged(Toy(free_text))
 
     table = pd.concat([answers.load(raw), answers.load(with_identity), answers.load(cot)])
 
@@ -523,7 +523,7 @@ def test_a_table_holds_every_trial_as_it_was_asked(judged):
 
 
 def test_a_mismatch_tells_another_identity(judged):
-    *_, mismatch = judged(Toy(freely))
+    *_, mismatch = judged(Toy(free_text))
 
     table = answers.load(mismatch)
 
@@ -532,7 +532,7 @@ def test_a_mismatch_tells_another_identity(judged):
 
 
 def test_jobs_are_read_into_one_table_with_their_plans(judged):
-    raw, *_, mismatch = judged(Toy(freely), ORDER="given")
+    raw, *_, mismatch = judged(Toy(free_text), ORDER="given")
 
     table = answers.load_all([raw, mismatch])
 
@@ -563,9 +563,9 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     assert overall.failed == 0
 
 
-def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judged):
+def test_scored_the_right_letter_has_a_probability_wherever_it_stands(judged):
     """A is the most probable verdict, so it is what is read; the right letter turns with shifts."""
-    _, with_identity, *_ = rated(judged(Judge(freely), READING="expected"))
+    _, with_identity, *_ = rated(judged(Judge(free_text), READING="expected"))
     probability_of = {"A": 0.5, "B": 0.25, "C": 0.125, "D": 0.125}
     to_d = [item.key for item in stimuli.load_questions() if item.correct == "D"]
 
@@ -582,8 +582,8 @@ def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judg
     assert right_at_c.iloc[0][answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
 
 
-def test_a_failed_job_over_choices_has_no_probability(judged):
-    raw, *_ = rated(judged(Judge(freely), READING="expected"))
+def test_a_failed_scored_job_has_no_probability(judged):
+    raw, *_ = rated(judged(Judge(free_text), READING="expected"))
 
     table = answers.load(raw)
 

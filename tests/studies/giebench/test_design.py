@@ -177,16 +177,16 @@ def test_a_folder_has_one_text_and_a_text_one_folder():
 
 
 @pytest.fixture
-def jobs_over_choices():
+def jobs_of_scored_models():
     """The calls of two models whose verdicts are read as probabilities."""
     return design.jobs(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
 
 
-def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(jobs_over_choices):
-    scored = jobs_over_choices[:5]
-    freely = jobs_over_choices[5:10]
+def test_scored_models_are_asked_about_a_tenth_of_the_items_in_free_text_too(jobs_of_scored_models):
+    scored = jobs_of_scored_models[:5]
+    free_text_jobs = jobs_of_scored_models[5:10]
 
-    for chosen, free in zip(scored, freely, strict=True):
+    for chosen, free in zip(scored, free_text_jobs, strict=True):
         all_asked = chosen.design.blocks[0].factors["asked"]
         some_asked = free.design.blocks[0].factors["asked"]
         assert chosen.key == free.key
@@ -198,15 +198,15 @@ def test_over_choices_a_tenth_of_the_items_is_asked_freely_too(jobs_over_choices
         assert free.sampling.leads == ("",)
 
 
-def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(jobs_over_choices):
-    ways = [job.mode for job in jobs_over_choices]
+def test_choices_are_the_four_verdicts_as_the_prompt_wants_them(jobs_of_scored_models):
+    modes = [job.mode for job in jobs_of_scored_models]
     of_one_model = ["scored"] * 5 + ["free text"] * 5
-    assert ways == of_one_model * 2
+    assert modes == of_one_model * 2
 
     verdicts = ("[[A]]", "[[B]]", "[[C]]", "[[D]]")
-    assert {job.sampling.choices for job in jobs_over_choices} == {verdicts, ()}
-    assert {job.engine for job in jobs_over_choices[10:]} == {"inspect"}
-    for job in jobs_over_choices:
+    assert {job.sampling.choices for job in jobs_of_scored_models} == {verdicts, ()}
+    assert {job.engine for job in jobs_of_scored_models[10:]} == {"inspect"}
+    for job in jobs_of_scored_models:
         assert job.options == {"system": "fold"}
 
 

@@ -119,5 +119,5 @@ def test_ground_truth_verdicts_come_back(name):
     engine.close()
 
     letters = [parse_verdict(reply.text).letter for reply in replies]
-    is_ground_truth = np.equal(letters, expected)
-    assert is_ground_truth.mean() > 0.95
+    is_true = np.equal(letters, expected)
+    assert is_true.mean() > 0.95

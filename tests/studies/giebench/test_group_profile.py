@@ -284,8 +284,8 @@ def ask_jobs(tmp_path, monkeypatch):
     return ask_some
 
 
-def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_jobs):
-    """Always C: an item gains nothing; freely it would be B, which the released rule reads as A."""
+def test_scored_answers_are_looked_at_and_read_in_one_way(ask_jobs):
+    """Always C: no item gains; in free text it would be B, which the released rule reads as A."""
     ask_jobs(0, 1, 2, 3, 4, 5)
     is_right = np.array([item.correct == "C" for item in ITEMS])
     keys = [item.key for item in ITEMS]
@@ -303,12 +303,12 @@ def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(ask_jobs):
     assert (effects["COT over Raw"] == 0).all()
 
 
-def test_asked_freely_as_well_texts_are_read_by_both_rules(ask_jobs):
+def test_free_text_is_read_by_both_rules(ask_jobs):
     ask_jobs(0, 1, 2, 3, 4, 5)
-    freely = PARAMETERS | {"READING": "free"}
-    ask(design.jobs(freely), freely)
+    free_text_parameters = PARAMETERS | {"READING": "free"}
+    ask(design.jobs(free_text_parameters), free_text_parameters)
 
-    table = group_profile.paths(freely, "m", {})
+    table = group_profile.paths(free_text_parameters, "m", {})
 
     assert set(table.parsing) == {"sound", "released"}
 

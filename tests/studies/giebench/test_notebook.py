@@ -1,5 +1,7 @@
 """The notebooks of a model that was asked under some of the prompts only, and of real ones."""
 
+import re
+
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
@@ -45,7 +47,7 @@ def test_without_calibrants_no_text_speaks_of_them(notebook):
     for cell in book.cells:
         if cell.cell_type == "markdown":
             assert "calibrant" not in cell.source
-            assert "ground_truth" not in cell.source
+            assert not re.search("ground.truth", cell.source, re.IGNORECASE)
         else:
             printed = [line for line in cell.source.splitlines() if "print(" in line]
             assert "calibrant" not in "".join(printed)

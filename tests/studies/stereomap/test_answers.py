@@ -122,7 +122,7 @@ def test_a_failed_call_has_no_number(monkeypatch):
     assert np.isnan(ratings_of_nurses).all()
 
 
-def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text(asked_jobs):
+def test_ratings_are_the_scored_ones_of_one_round_and_words_those_of_the_text(asked_jobs):
     table = group_profile._ratings(PARAMETERS, "small")
 
     for one_job in rated(asked_jobs):
@@ -133,8 +133,8 @@ def test_ratings_are_those_over_choices_in_one_round_and_words_those_of_the_text
     assert table.Sociable.tolist() == [1, 2]
     assert table.Overall.tolist() == [1, 2]
 
-    freely = [one_job for one_job in asked_jobs if not one_job.is_scored]
-    ratings = answers.load(freely[0])["values"][0]
+    free_text_jobs = [one_job for one_job in asked_jobs if not one_job.is_scored]
+    ratings = answers.load(free_text_jobs[0])["values"][0]
     assert ratings["Friendly"] == 4
 
 
@@ -193,7 +193,7 @@ def test_no_replies_have_no_examples():
 
 
 def test_replies_of_all_jobs_are_one_table_that_says_which_ratings_count(asked_jobs):
-    """Each word of EXTENDED is scored once, and asked freely in two rounds."""
+    """Each word of EXTENDED is scored once, and asked in free text in two rounds."""
     table = answers.load_jobs(asked_jobs)
 
     assert table.index.is_unique

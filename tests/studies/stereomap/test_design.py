@@ -26,7 +26,7 @@ PARAMETERS = {
 }
 
 
-def jobs_over_choices(parameters):
+def scored_jobs(parameters):
     """The jobs of READING=expected that read probabilities of the choices."""
     return [job for job in jobs(parameters | {"READING": "expected"}) if job.is_scored]
 
@@ -153,7 +153,7 @@ def test_davinci_is_asked_at_its_own_temperature(model, temperature):
     assert {job.sampling.temperature for job in all_jobs} == {temperature}
 
 
-def test_over_choices_prompts_that_rate_the_same_words_are_one_job_of_one_round():
+def test_scored_prompts_that_rate_the_same_words_are_one_job_of_one_round():
     """Of EXTENDED the axes, the four of status and competition, emotions, behaviours; of ORIGINAL
     all 21; a job for each reduced prompt."""
     all_jobs = jobs(PARAMETERS | {"READING": "expected"})
@@ -173,19 +173,19 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_job_of_one_round(
     assert len(folders) == len(all_jobs) == 8 + 12
 
 
-def test_what_is_asked_freely_stays_the_same_beside_choices():
+def test_free_text_stays_the_same_beside_scored_answers():
     all_jobs = jobs(PARAMETERS | {"READING": "expected"})
     free_keys = [job.key for job in all_jobs if not job.is_scored]
 
     assert free_keys == [job.key for job in jobs(PARAMETERS)]
 
 
-def test_without_rounds_of_ablations_five_jobs_are_over_choices():
-    assert len(jobs_over_choices(PARAMETERS | {"ABLATION_ROUNDS": 0})) == 5
+def test_without_rounds_of_ablations_five_jobs_are_scored():
+    assert len(scored_jobs(PARAMETERS | {"ABLATION_ROUNDS": 0})) == 5
 
 
 def test_leads_are_the_words_in_their_order_and_choices_the_scale():
-    axes, status, *_ = jobs_over_choices(PARAMETERS)
+    axes, status, *_ = scored_jobs(PARAMETERS)
     leads = axes.sampling.leads
 
     words = tuple(lead.strip("\n -:") for lead in leads)

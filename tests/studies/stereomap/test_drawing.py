@@ -146,7 +146,7 @@ def test_maps_on_one_scale_share_their_limits(of):
     assert (first.get_ylabel(), second.get_ylabel()) == ("Warmth", "")
 
 
-def test_ratings_over_choices_and_freely_are_bars_side_by_side():
+def test_scored_and_free_ratings_are_bars_side_by_side():
     shares = pd.DataFrame(
         {
             "model": "own",

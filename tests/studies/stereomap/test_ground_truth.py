@@ -138,7 +138,7 @@ def test_only_the_calibrant_refuses(calibrant, null):
         assert 0 <= calibrant.refusal(group) < 1
 
 
-def test_replies_average_to_what_is_ground_truth(calibrant):
+def test_replies_average_to_the_ground_truth(calibrant):
     """Mean of 1,000 replies, parsed: each word within four standard errors, refusals too."""
     rng = np.random.default_rng(0)
     n = 1000
@@ -170,7 +170,7 @@ def test_replies_average_to_what_is_ground_truth(calibrant):
     assert abs(n_refused / n - 0.2) < 4 * standard_error
 
 
-def test_lists_are_drawn_as_often_as_ground_truth(calibrant):
+def test_lists_are_drawn_as_often_as_the_ground_truth_says(calibrant):
     """Jews, the 12th of cluster 2 of five lists: the 2nd, Agency high, three times as often."""
     rank = list(calibrant.table["groups"][2]).index("Jews")
     expected = dict(calibrant.table["keywords"]["traits"][2])
@@ -324,7 +324,7 @@ def calibrant_map():
 
 
 def test_recovery_by_hand(calibrant_map):
-    """Nurses are here where they are built in; two groups are 0.3 points warmer."""
+    """Nurses are here where the ground truth has them; two groups are 0.3 points warmer."""
     groups = ["Nurses", "Lawyers", "Homeless"]
     warmer_by = [0, 0.3, 0.3]
     points = []
@@ -379,7 +379,7 @@ def test_the_verdict_of_a_recovered_map(pipeline, rand, n_differ, verdict):
     assert verdicts(pd.DataFrame([row])).tolist() == [verdict]
 
 
-def test_only_maps_of_calibrants_are_compared_with_what_is_ground_truth(calibrant_map):
+def test_only_maps_of_calibrants_are_compared_with_a_ground_truth(calibrant_map):
     """Ground-truth ratings of three groups in three clusters: the map comes back whole."""
     groups = ["Nurses", "Lawyers", "Homeless"]
     words = social_groups.words("EXTENDED")

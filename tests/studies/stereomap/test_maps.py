@@ -259,7 +259,7 @@ def test_a_correlation_that_is_missing_has_a_reason():
     beginning = "pairs of scores have no correlation, because"
     assert maps.missing_correlations(table) == [
         f"one group: 1 of 1 {beginning} fewer than 4 groups have both scores.",
-        f"alike: 1 of 2 {beginning} all groups share one of the scores.",
+        f"alike: 1 of 2 {beginning} one of the scores is the same for all groups.",
     ]
 
 

@@ -210,7 +210,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
         With several ``ROUNDS`` a model that answers in free text, and is not a control, is asked
         that many times. The label ``round`` counts from 1, and each round has a seed of its own.
 
-        A scored model (on the whole numbers of the scale) is asked in free text, too:
+        A scored model (the choices are the whole numbers of the scale) is also asked in free text
         in the first setting, about a fixed random tenth of the events, at least two.
 
         Where ``REWRITER`` has still to write texts of a setting, its job comes first, and the

@@ -45,7 +45,7 @@ class GroundTruth:
         Returns
         -------
         bool
-            True for the first items of a category, as many as are built in for the prompt.
+            True for the first items of a category, as many as the file says for the prompt.
         """
         if identity not in (None, question.identity):
             prompt = "Raw"

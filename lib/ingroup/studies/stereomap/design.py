@@ -97,7 +97,7 @@ def trials(
     Returns
     -------
     Design
-        One block with the factor ``inquiry`` (an `GroupPrompt` each), groups fastest, so that
+        One block with the factor ``inquiry`` (a `GroupPrompt` each), groups fastest, so that
         neighbours share the text up to the group. A round is this design under another seed.
     """
     messages: dict[GroupPrompt, list[Message]] = {}

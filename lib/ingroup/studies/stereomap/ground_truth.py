@@ -194,7 +194,7 @@ def recovery(
         ``pipeline``, the largest difference of `through` from the ground-truth map; for each axis
         the ``error`` of the model (root mean square), the ``largest difference`` and the
         correlation ``r``, all in points but for r; ``adjusted Rand`` of true and found clusters;
-        ``clusters that differ`` significantly. NaN where only one position or cluster is built in.
+        ``clusters that differ`` significantly. NaN where the truth has one position or cluster.
     """
     ground_truth_axes = _axes(both, "ground truth")
     axes_here = _axes(both, "here")

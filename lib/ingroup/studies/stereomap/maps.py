@@ -759,7 +759,7 @@ def missing_correlations(table: pd.DataFrame) -> list[str]:
     reasons = is_small.map(
         {
             True: f"fewer than {LEAST_PAIRS} groups have both scores",
-            False: "all groups share one of the scores",
+            False: "one of the scores is the same for all groups",
         }
     )
     n_pairs = table.model.value_counts()
