@@ -112,8 +112,9 @@ def of_the_papers():
     refusals = published.load("empathy_gap", 6)
     refusals = refusals.rename(columns=settings | {"refusal_pct": "percent_of_events"})
     bias = by_category(1, score_difference="bias")
-    bias = bias.assign(run=1, alpha=0.01, significant_holm=False)
-    helpfulness = by_category(6, mean_score="mean").assign(run=1)
+    bias = bias.assign(round=1, alpha=0.01, significant_holm=False)
+    helpfulness = by_category(6, mean_score="mean").assign(round=1)
+    brittleness = by_category(9, mean_sd="mean").rename(columns={"run": "round"})
     accuracy = prompts({1: "COT", 2: "ID", 6: "Raw"}, accuracy_pct="accuracy")
     changes = prompts({4: "COT", 5: "ID"}, delta_pct="change")
     extremes = published.load("stereomap", 9).rename(columns={"dimension": "word"})
@@ -125,7 +126,7 @@ def of_the_papers():
     yield "empathy_gap", "table06_refusals", refusals
     yield "biased_samaritan", "table01_02_03_bias", bias
     yield "biased_samaritan", "table06_07_08_helpfulness", helpfulness
-    yield "biased_samaritan", "table09_10_11_brittleness", by_category(9, mean_sd="mean")
+    yield "biased_samaritan", "table09_10_11_brittleness", brittleness
     yield "biased_samaritan", "table12_13_14_repeatability", repeated()
     yield "giebench", "table01_02_06_accuracy", accuracy
     yield "giebench", "table03_07_mismatch", mismatches()
