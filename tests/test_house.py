@@ -44,7 +44,7 @@ FLOORS = [
         "comparison",
     },
     {"studies"},
-    {"appendix", "commands", "replies"},
+    {"appendix", "commands", "trials_behind"},
 ]
 FLOOR = {}
 for number, rooms in enumerate(FLOORS):

@@ -53,7 +53,7 @@ MODULES = {
         "inference/reading",
         "parsing",
     ],
-    "Tables and figures": ["notebook", "replies", "paths", "tables", "published", "figures"],
+    "Tables and figures": ["notebook", "trials_behind", "paths", "tables", "published", "figures"],
     "Across studies": [
         "synthesis*",
         "claims",

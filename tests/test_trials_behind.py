@@ -8,11 +8,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from ingroup import paths, replies
+from ingroup import paths, trials_behind
 from ingroup.commands import report_html
 from ingroup.commands.parameters import defaults
 from ingroup.inference import Job, Reply, Sampling, rated
-from ingroup.replies import replies_behind
 from ingroup.studies.biased_samaritan import answers as samaritan_answers
 from ingroup.studies.biased_samaritan import design as samaritan
 from ingroup.studies.biased_samaritan import statistics as samaritan_statistics
@@ -28,6 +27,7 @@ from ingroup.studies.stereomap import design as stereomap
 from ingroup.studies.stereomap import statistics as stereomap_statistics
 from ingroup.studies.stereomap import stimuli
 from ingroup.tables import InputError
+from ingroup.trials_behind import replies_behind
 from toy import Toy, religion, run
 
 REAL = "gemma-3-270m"
@@ -67,7 +67,7 @@ def test_the_address_in_the_matrix_leads_to_the_same_rows():
     first_trial = 12 * np.arange(len(cells))
 
     trials = range(first_trial[20], first_trial[20] + 12)
-    by_address = replies_behind(jobs, store=replies.store_of(job), trial=trials)
+    by_address = replies_behind(jobs, store=trials_behind.store_of(job), trial=trials)
 
     assert set(by_address.rows.perceiver) == {cells.perceiver[20]}
     assert set(by_address.rows.experiencer) == {cells.experiencer[20]}
@@ -84,7 +84,7 @@ def test_helpfulness_is_the_mean_of_its_rows():
 
     assert found.rows.value.mean() == pytest.approx(printed, abs=1e-10)
     assert len(found.rows) == 2 * 103 * 4
-    assert len(found.examples) == replies.SHOWN
+    assert len(found.examples) == trials_behind.SHOWN
     shown = found.examples.value
     assert shown.is_monotonic_increasing
     assert (shown.iloc[0], shown.iloc[-1]) == (found.rows.value.min(), found.rows.value.max())
@@ -304,7 +304,7 @@ def test_the_place_of_a_models_folder_is_not_shown(job_with, tmp_path):
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     job = job_with(model=str(folder))
-    name = replies.store_of(job)
+    name = trials_behind.store_of(job)
     assert (paths.RESPONSES / name.removeprefix("build/responses/") / "manifest.json").is_file()
     assert re.fullmatch(r"build/responses/empathy_gap/sample-2/mine-[0-9a-f]{10}@toy/P0", name)
     page = replies_behind([job], trial=0)._repr_html_()
@@ -322,7 +322,7 @@ def test_an_address_of_an_earlier_version_is_read_and_its_place_not_shown(job_wi
     assert job.folder == paths.RESPONSES / former
     found = replies_behind([job], trial=0)
     assert found.rows.value.tolist() == [50]
-    assert replies.store_of(job) == "build/responses/empathy_gap/sample-2/mine@toy/P0"
+    assert trials_behind.store_of(job) == "build/responses/empathy_gap/sample-2/mine@toy/P0"
     assert "secret" not in found._repr_html_()
 
 
