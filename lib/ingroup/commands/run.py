@@ -315,7 +315,7 @@ def _failure(error: Any, notebook: str, run: str, redraw: bool) -> str:
 
 
 def _who_writes_tables(notebook: str, run: str) -> str:
-    """Say what writes the tables of a notebook in a run."""
+    """Name the command that writes a notebook's tables."""
     if paths.started(notebook, run).exists():
         return "its copy in JupyterLab writes its tables: run it to its end"
     return f"make {notebook[:2]} writes its tables"
