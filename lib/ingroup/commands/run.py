@@ -378,7 +378,7 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _cost_line(jobs: list[Job], parameters: dict[str, Any]) -> str:
-    """Say what this run's replies took, in tokens and, where a server gave some, in money."""
+    """Say how many tokens this run's prompts and replies took, and what servers charge for them."""
     budget = budget_of(parameters)
     took = (
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "

@@ -305,7 +305,8 @@ def _resampled_maps(
 ) -> Numbers:
     """Means (draw, group, axis) of the rounds of each group, drawn with replacement."""
     complete = scores.dropna(subset=AXES)
-    rounds = dict(list(complete.groupby("group")[AXES]))
+    rounds = {group: rows[AXES] for group, rows in complete.groupby("group")}
+    # A group with a single round never varies, which is no fault while others do.
     if max(map(len, rounds.values())) < 2:
         raise ValueError("every group has a single round, expected at least 2 to resample")
 

@@ -409,7 +409,7 @@ def _read(file: Path) -> pd.DataFrame:
 
 
 def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> None:
-    """Raise an InputError unless one row of a group, and no more, is the place of its coherence."""
+    """Raise an InputError unless exactly one row of a group is the place for its coherence."""
     count = is_judged_here.sum()
     if count == 1:
         return
