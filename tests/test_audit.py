@@ -383,14 +383,14 @@ def test_rounding_alone_never_contradicts(a, b, digits):
     printed = pd.Series([f"{a - b:.{digits}f}"])
     recomputed = round(a, digits) - round(b, digits)
 
-    table = judge(printed, recomputed, operands=2 * half)
+    table = judge(printed, recomputed, operand_tolerance=2 * half)
 
     assert table["verdict"].iloc[0] != "contradicts"
     assert table["tolerance"].iloc[0] == pytest.approx(3 * half)
 
 
 @pytest.mark.parametrize(
-    ("printed", "recomputed", "operands", "cut", "verdict"),
+    ("printed", "recomputed", "operand_tolerance", "cut", "verdict"),
     [
         ("2.10", 2.105, 0.0, False, "holds"),
         ("2.10", 2.11, 0.0, False, "contradicts"),
@@ -406,20 +406,22 @@ def test_rounding_alone_never_contradicts(a, b, digits):
         ("225", 275, 0.0, True, "contradicts"),
     ],
 )
-def test_a_number_holds_is_rounded_or_contradicts(printed, recomputed, operands, cut, verdict):
-    table = judge(pd.Series([printed]), recomputed, operands, cut)
+def test_a_number_holds_is_rounded_or_contradicts(
+    printed, recomputed, operand_tolerance, cut, verdict
+):
+    table = judge(pd.Series([printed]), recomputed, operand_tolerance, cut)
 
     assert table["verdict"].to_list() == [verdict]
 
 
-def test_the_gravest_verdict_stays():
+def test_the_worst_verdict_stays():
     findings = Findings("stereomap", ["group"])
     frame = pd.DataFrame({"group": ["a", "b"], "x": [1.0, 2.0], "x_printed": ["1.0", "2.0"]})
     why = {"holds": "why", "contradicts": "why not"}
 
     findings.facts(1, frame, ["x"], [True, False], "first", why)
     findings.facts(1, frame, ["x"], ["cannot be checked", "holds"], "second", ["one", "two"])
-    findings.uses(1, frame, "x")
+    findings.mark_used(1, frame, "x")
 
     assert findings.cells == {("Table 1", "x", 0): "holds", ("Table 1", "x", 1): "contradicts"}
     table = findings.table()

@@ -76,7 +76,11 @@ def test_only_claims_that_follow_from_the_tables_of_a_run_are_listed(tmp_path):
 def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text("- {finding: 1, sentence: x}\n", "utf8")
-    with pytest.raises(InputError, match="claim 1: found finding, sentence; finding, sentence, ta"):
+    expected = (
+        "claim 1: found finding, sentence, expected finding, sentence, table, rows, rule, reading, "
+        "scope and, where needed, alone, in this order."
+    )
+    with pytest.raises(InputError, match=expected):
         claims.load(file)
 
 

@@ -143,6 +143,16 @@ def test_the_sample_is_plain_and_opposites_differ():
         assert (one == -other).any(), pair
 
 
+def test_a_wide_dictionary_may_have_no_directions(tmp_path):
+    file = write(tmp_path / "plain.csv", f"{WORD},A dictionary\nkind,1\nold,0\n")
+
+    lexicon = load_lexicon(file)
+
+    assert lexicon.members["A"].tolist() == [True, False]
+    assert lexicon.directed.to_dict() == {"A": False}
+    assert lexicon.oddities.empty
+
+
 # --- bad files
 
 LINES = (HEADER, "good,good,1,1,0,NA,1", "bad,bad,1,-1,0,NA,0")
@@ -168,7 +178,8 @@ BAD = {
     change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A ",
     change(LONG_LINES, 1, "direction", "sign"): "1, column 'direction': found only word, dimension",
     change(LINES, 1, "A dictionary", "A"): "1, column 'A dictionary': found only original word, ",
-    ("original word", "good"): "1, column '<dimension> dictionary': found only original word, exp",
+    ("original word", "good"): "1: found the columns original word, expected a column "
+    "'<dimension> dictionary' for each dimension.",
     LINES[:1]: "2: found the end of the file, expected a row.",
 }
 BAD_MAPPINGS = {

@@ -2,7 +2,7 @@
 
 The checks stand in notebooks 51 to 54. This module has the arithmetic behind a verdict, and the
 book in which each check is entered with the printed cells that took part. The verdicts, from the
-mildest to the gravest:
+mildest to the worst:
 
 ``cannot be checked``
     The paper does not say enough.
@@ -49,7 +49,7 @@ NAMED = 3  # items of a slip that are named
 
 
 def judge(
-    printed: pd.Series, recomputed: ArrayLike, operands: ArrayLike = 0.0, cut: bool = False
+    printed: pd.Series, recomputed: ArrayLike, operand_tolerance: ArrayLike = 0.0, cut: bool = False
 ) -> pd.DataFrame:
     """Compare printed numbers with the values that other numbers of the paper give.
 
@@ -59,7 +59,7 @@ def judge(
         The n printed texts.
     recomputed : array_like
         What the other numbers give, n values or one.
-    operands : array_like
+    operand_tolerance : array_like
         How far rounding can move `recomputed`, n values or one. This is the sum of the operands'
         half units, each times the size of its coefficient.
     cut : bool
@@ -69,9 +69,9 @@ def judge(
     -------
     DataFrame
         ``printed``, ``recomputed``, ``tolerance`` and ``verdict``, with the index of `printed`. The
-        tolerance is `operands` and half a unit of the printed number together. A number "cannot be
-        checked" if one of the two is missing. It "holds" within half a unit of its last digit, is
-        "rounding" within the tolerance, and else "contradicts".
+        tolerance is `operand_tolerance` and half a unit of the printed number together. A number
+        "cannot be checked" if one of the two is missing. It "holds" within half a unit of its last
+        digit, is "rounding" within the tolerance, and else "contradicts".
     """
     table = published.compare(printed, recomputed)
     table = table.rename(columns={"here": "recomputed"})
@@ -79,7 +79,7 @@ def judge(
     half = table["tolerance"]
     # The float error is taken off, so that a difference of exactly half a unit still holds.
     error = table["difference"].abs() - FLOAT_ERROR
-    table["tolerance"] = half + np.asarray(operands, dtype=float)
+    table["tolerance"] = half + np.asarray(operand_tolerance, dtype=float)
     is_near = error <= table["tolerance"]
 
     if cut:
@@ -187,7 +187,7 @@ class Findings:
     rows : list of dict
         An entry for each check and cell, with the keys :data:`COLUMNS`.
     cells : dict
-        The gravest verdict on a printed number, by place, column and row.
+        The worst verdict on a printed number, by place, column and row.
     tables : dict
         The paper's tables by number, as :func:`ingroup.published.load` reads them.
     sentences : DataFrame
@@ -280,8 +280,8 @@ class Findings:
         # One value is repeated for all rows, and a Series is aligned by the index of the frame.
         findings = pd.DataFrame(entries, index=frame.index)
         self.rows += findings.to_dict("records")
-        # The printed cells remember their gravest verdict, for the table of numbers.
-        self.uses(place, frame, *columns, verdicts=verdicts)
+        # The printed cells remember their worst verdict, for the table of numbers.
+        self.mark_used(place, frame, *columns, verdicts=verdicts)
 
     def numbers(
         self,
@@ -291,7 +291,7 @@ class Findings:
         recomputed: ArrayLike,
         check: str,
         because: Reasons,
-        operands: ArrayLike = 0.0,
+        operand_tolerance: ArrayLike = 0.0,
     ) -> None:
         """Enter a column of printed numbers, with the verdicts of :func:`judge`.
 
@@ -309,10 +309,12 @@ class Findings:
             As in `facts`.
         because : str, mapping or sequence
             As in `facts`.
-        operands : array_like
+        operand_tolerance : array_like
             As in :func:`judge`.
         """
-        table = judge(frame[f"{column}_printed"], np.asarray(recomputed, dtype=float), operands)
+        table = judge(
+            frame[f"{column}_printed"], np.asarray(recomputed, dtype=float), operand_tolerance
+        )
         self.facts(
             place,
             frame,
@@ -331,7 +333,7 @@ class Findings:
         verdict: bool | str | None = None,
         because: str | Mapping[str, str] | None = None,
         check: str = "sentence against tables",
-        operands: float = 0.0,
+        operand_tolerance: float = 0.0,
     ) -> None:
         """Enter a sentence of the paper.
 
@@ -349,7 +351,7 @@ class Findings:
             As in `facts`. None takes the column ``because``.
         check : str
             As in `facts`.
-        operands : float
+        operand_tolerance : float
             As in :func:`judge`.
 
         Raises
@@ -377,7 +379,7 @@ class Findings:
         if verdict is None and isinstance(recomputed, str):
             verdict = recomputed.startswith(sentence["printed"].iloc[0])
         elif verdict is None:
-            table = judge(sentence["printed"], recomputed, operands, cut=True)
+            table = judge(sentence["printed"], recomputed, operand_tolerance, cut=True)
             verdict = table["verdict"].iloc[0]
             tolerance = table["tolerance"].round(6)
 
@@ -450,12 +452,13 @@ class Findings:
             }
             self.claim(row.claim, because=because, check=REFERENCE)
 
-    def uses(
+    def mark_used(
         self, place: int | str, frame: pd.DataFrame, *columns: str, verdicts: ArrayLike = "holds"
     ) -> None:
         """Note that printed numbers take part in a check.
 
-        Called by itself, it marks the operands of a check.
+        `facts` calls it for the numbers that are judged. A notebook calls it for the operands from
+        which they are recomputed.
 
         Parameters
         ----------
@@ -466,13 +469,13 @@ class Findings:
         *columns : str
             The columns whose numbers take part.
         verdicts : array_like
-            The verdict of each row, or one for all. A cell keeps its gravest.
+            The verdict of each row, or one for all. A cell keeps its worst.
         """
         of_rows = np.broadcast_to(np.asarray(verdicts), len(frame))
         for column in columns:
             for row, verdict in zip(frame.index, of_rows, strict=True):
                 cell = (_place(place), column, row)
-                # VERDICTS go from the mildest to the gravest, so their positions compare them.
+                # VERDICTS go from the mildest to the worst, so their positions compare them.
                 earlier = self.cells.get(cell, VERDICTS[0])
                 self.cells[cell] = max(earlier, str(verdict), key=VERDICTS.index)
 
@@ -493,8 +496,8 @@ class Findings:
         counts = new.groupby(["check", "place", "verdict"], sort=False).size()
         counts = counts.unstack(fill_value=0)
         # A verdict that did not occur becomes a column of NaN, which is dropped.
-        gravest_first = counts.reindex(columns=VERDICTS[::-1])
-        occurring = gravest_first.dropna(axis=1, how="all")
+        worst_first = counts.reindex(columns=VERDICTS[::-1])
+        occurring = worst_first.dropna(axis=1, how="all")
         return occurring.map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
@@ -524,7 +527,7 @@ class Findings:
         }
 
     def _number(self, shown: str, column: str, row: Any, place: str) -> dict[str, Any]:
-        """The gravest verdict on one printed number, under the name that is shown of its place."""
+        """The worst verdict on one printed number, under the name that is shown of its place."""
         return {
             "paper": self.paper,
             "place": shown,

@@ -13,7 +13,7 @@ import yaml
 
 from ingroup import paths
 from ingroup.stats.corrections import adjust
-from ingroup.tables import InputError
+from ingroup.tables import wrong
 
 FILE = paths.ROOT / "docs" / "claims.yaml"
 
@@ -78,14 +78,14 @@ def load(file: Path = FILE) -> list[Claim]:
     Raises
     ------
     InputError
-        For a claim that lacks an entry or has an unknown one.
+        For a claim that lacks an entry, has an unknown one, or has them in another order.
     """
     claims = []
     required = [name for name in Claim._fields if name not in Claim._field_defaults]
     for number, entries in enumerate(yaml.safe_load(file.read_text("utf8")), start=1):
         if list(entries) not in (required, list(Claim._fields)):
-            expected = ", ".join(required)
-            raise InputError(f"{file}, claim {number}: found {', '.join(entries)}; {expected}")
+            expected = ", ".join(required) + " and, where needed, alone, in this order"
+            raise wrong(f"{file}, claim {number}", ", ".join(entries), expected)
         claims.append(Claim(**entries))
     return claims
 

@@ -26,7 +26,7 @@ SAMPLED = 64  # chats between the first and last of a design, as a sample of its
 def filled(template: str, values: Mapping[str, str]) -> str:
     """Fill the ``{placeholders}`` of a template in one pass.
 
-    A value may hold braces; it is not filled again.
+    Braces inside a value are left as they are.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import corpora, paths
-from ingroup.tables import check, once, read_table
+from ingroup.tables import at, check, once, read_table, wrong
 
 Lemmatizer = Callable[[str], Sequence[str]]  # from a folded word to its lemmas, likeliest first
 
@@ -195,8 +195,14 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
     dimensions = _names_before(_MEMBER, table)
     directed = _names_before(_DIRECTION, table)
 
-    # A dimension with directions needs its membership column; reading again raises the error.
-    needed = [name + _MEMBER for name in directed or ["<dimension>"]]
+    # Without membership columns, any table with this column of words would be an empty dictionary.
+    if not dimensions and not directed:
+        found = f"the columns {', '.join(table.columns)}"
+        raise wrong(at(file, 1), found, f"a column '<dimension>{_MEMBER}' for each dimension")
+
+    # A direction counts for members alone, so each dimension with directions needs its membership.
+    # `read_table` raises the error for a column that the file lacks.
+    needed = [name + _MEMBER for name in directed]
     read_table(file, needed)
 
     for name in dimensions:
@@ -330,6 +336,8 @@ def lemmatizer(way: str = "sound") -> Lemmatizer:
 
     def lemmas(word: str) -> list[str]:
         by_kind = getAllLemmas(word)
+        # lemminflect guesses by endings, even by some that no noun or verb has, such as -est. So it
+        # may guess only where the ending is one of theirs.
         if not by_kind and word.endswith(("s", "ed", "ing")):
             by_kind = {"NOUN": getLemma(word, "NOUN"), "VERB": getLemma(word, "VERB")}
 

@@ -128,7 +128,7 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
 
 
 def _check_printed_tables(folder: str) -> None:
-    """InputError where a folder of printed tables is not there; "" stands for our own."""
+    """Raise an InputError where a folder of printed tables is not there; "" stands for our own."""
     if folder and not os.path.isfile(os.path.join(folder, "columns.csv")):
         raise InputError(f"{folder!r} is no folder like data/published, with a columns.csv")
 
@@ -182,7 +182,7 @@ def address(url: str) -> SplitResult:
 
 
 def _check_address(url: str) -> None:
-    """InputError where a text is no `address`; "" stands for a provider's own."""
+    """Raise an InputError where a text is no `address`; "" stands for a provider's own."""
     if url:
         address(url)
 
@@ -353,7 +353,7 @@ def _cannot_be_loaded(name: str) -> InputError:
 
 
 def _check_folder(name: str, needs_template: bool) -> None:
-    """InputError where a model is a folder that lacks what every loader needs."""
+    """Raise an InputError where a model is a folder that lacks what every loader needs."""
     folder = models.folder(name)
     if folder is None:
         return

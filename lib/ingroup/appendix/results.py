@@ -596,7 +596,7 @@ def untold(run: Run) -> list[Block]:
     list of Block
         One list of sentences.
     """
-    sentences = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
+    sentences = [*_powerless(run), *_without_result(run), *_option_mass(run), *_reasons(run)]
 
     absent = sorted(set(settings.notebooks()) - set(run.notebooks))
     if absent:
@@ -619,8 +619,8 @@ def _powerless(run: Run) -> list[str]:
     return sentences
 
 
-def _undefined(run: Run) -> list[str]:
-    """Claims that no path could show, or that some paths leave undefined."""
+def _without_result(run: Run) -> list[str]:
+    """Claims that no path could show, and claims for which some paths give no estimate."""
     shares = run.table("synthesis", "multiverse_shares")
     if shares is None:
         return []

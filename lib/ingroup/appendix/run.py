@@ -196,7 +196,7 @@ class Run:
         Returns
         -------
         dict of str
-            By the study, its first notebook, which asked.
+            The first notebook of each study, which asks its prompts, by study.
         """
         first = {}
         for name in self.notebooks:

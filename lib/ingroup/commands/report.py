@@ -114,8 +114,9 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     Parameters
     ----------
     table : DataFrame
-        With a column ``verdict``; or ``inside``, whether the number is in its interval; or a number
-        ``x``, its ground-truth value ``x_ground_truth``, and the interval from ``low`` to ``high``.
+        With a column ``verdict``, or with ``inside``, whether the number is in its interval. A
+        table with neither has a number ``x``, its ground-truth value ``x_ground_truth``, and the
+        interval from ``low`` to ``high``.
 
     Returns
     -------

@@ -305,7 +305,7 @@ def _write_cell(cell: Tag, column: str) -> None:
     text = cell.string.strip()
     is_name = column == "model" and text not in _WORDS
     # A name keeps its underscores.
-    text = models.label(text) if is_name else said(text)
+    text = models.label(text) if is_name else formatted(text)
     is_p = re.match(r"p\b|p_", column)
     # No p is 0: one that is rounded to it is below its last digit.
     if is_p and re.fullmatch(r"0\.0+", text):
@@ -313,8 +313,8 @@ def _write_cell(cell: Tag, column: str) -> None:
     cell.string = text
 
 
-def said(text: str) -> str:
-    """Write a cell as people do.
+def formatted(text: str) -> str:
+    """Format a cell for readers: rounded numbers, yes or no, labels.
 
     Parameters
     ----------

@@ -315,7 +315,7 @@ def _failure(error: Any, notebook: str, run: str, redraw: bool) -> str:
 
 
 def _who_writes_tables(notebook: str, run: str) -> str:
-    """Say what writes the tables of a notebook in a run."""
+    """Name the command that writes a notebook's tables."""
     if paths.started(notebook, run).exists():
         return "its copy in JupyterLab writes its tables: run it to its end"
     return f"make {notebook[:2]} writes its tables"
@@ -378,7 +378,7 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _cost_line(jobs: list[Job], parameters: dict[str, Any]) -> str:
-    """Say what this run's replies took, in tokens and, where a server gave some, in money."""
+    """Say how many tokens this run's prompts and replies took, and what servers charge for them."""
     budget = budget_of(parameters)
     took = (
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "

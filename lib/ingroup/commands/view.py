@@ -85,14 +85,15 @@ def samples(
 def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSample:
     """Make a sample of a trial: its row of the store, its reply, and what the study read in it."""
     trial = job.design[row.trial]
-    messages = []
+    replies = []
     choices = []
+    # A call that failed has no text; its error stands in the output below.
     if isinstance(reply, str):
         content = [{"type": "text", "text": reply}]
         if row.reasoning:
             content.insert(0, {"type": "reasoning", "reasoning": row.reasoning})
         message = {"role": "assistant", "content": content}
-        messages.append(message)
+        replies.append(message)
         ended = "max_tokens" if row.finish_reason == LENGTH else "stop"
         choices.append({"message": message, "stop_reason": ended})
 
@@ -100,10 +101,11 @@ def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSamp
     # This is a column of the viewer's list of samples, which has room for one line.
     answer = notebook.reply_beginning(reply)
     for name in READ:
-        value = reading.pop(name, None)
+        value = reading.get(name)
         if value not in (None, "", {}, []):
             scores[name] = {"value": value, "answer": answer}
 
+    asked = {name: value for name, value in reading.items() if name not in READ}
     factors: dict = {}
     for name, level in trial.condition.items():
         factors |= named_values(name, level)
@@ -113,14 +115,14 @@ def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSamp
         epoch=job.round,
         input=trial.messages,
         target=reading.get("correct", ""),
-        messages=[*trial.messages, *messages],
+        messages=[*trial.messages, *replies],
         output={
             "model": row.model or job.model,
             "choices": choices,
             "error": row.error or None,
         },
         scores=scores,
-        metadata={"mode": job.mode, **job.labels, **factors, **reading},
+        metadata={"mode": job.mode, **job.labels, **factors, **asked},
     )
     return EvalSample.model_validate(sample)
 
@@ -277,6 +279,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--bundle", help="a folder for a web server, in place of the viewer")
     options = parser.parse_args(arguments)
     names = options.notebooks or settings.first_notebooks()
+    # A parameter is given for all notebooks, and a notebook may lack it.
     options.shared |= len(names) > 1
 
     try:

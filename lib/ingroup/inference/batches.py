@@ -311,7 +311,10 @@ class AnthropicBatches:
         return False
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        """Wait for each batch of that size and time: only results have the submission's name."""
+        """Find a submission's batch by the names in its results; "" where there is none.
+
+        Each batch of the submission's size and time is waited for, as it has no name before.
+        """
         for batch in await self._candidates(submission, others):
             candidate = replace(submission, batch=batch)
             state = await _look_at(self, candidate)

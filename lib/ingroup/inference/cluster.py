@@ -235,7 +235,7 @@ class Cluster(Engine):
         ray.kill(worker)
         self._actors.remove(worker)
 
-    def _crew(self) -> list[Any]:
+    def _running_workers(self) -> list[Any]:
         """The workers, each in a process of its own; started where there are none."""
         if len(self._actors) == 0:
             for _ in range(self._workers):
@@ -282,7 +282,7 @@ class Cluster(Engine):
         ray, _ = _connect(self._address)
         # Any worker may answer, since all engines are the same, so one that dies is replaced.
         for _ in range(1 + RETRIES):
-            worker = self._crew()[0]
+            worker = self._running_workers()[0]
             try:
                 return ray.get(ask(worker))
             except ray.exceptions.RayTaskError as error:  # its text is a traceback
@@ -347,29 +347,31 @@ class Cluster(Engine):
         # The design goes to each machine once, and not along with each shard.
         shared = ray.put(design)
         shards = _Shards(len(todo))
-        staff = _Staff()
-        for worker in self._crew():
-            staff.start(worker)
+        workers = _Workers()
+        for worker in self._running_workers():
+            workers.add_starting(worker)
 
         n_answered = 0
         while n_answered < len(todo):
-            for worker in staff.emptiest_first():
-                alone = len(staff.ready) == 1
-                shard = shards.take(worker, staff.held_by(worker), alone)
+            # A sole worker gets back what it lost, as no other can take it.
+            alone = len(workers.ready) == 1
+            # In this order no worker gets a second shard before every worker has one.
+            for worker in workers.emptiest_first() * AT_A_TIME:
+                shard = shards.take(worker, workers.held_by(worker), alone)
                 if shard is not None:
                     task = worker.answer.remote(shared, sampling, todo[shard])
-                    staff.answering[task] = (worker, shard)
+                    workers.answering[task] = (worker, shard)
 
             # Take what happens next: a worker has started, or a shard is answered or lost.
-            task = _next_ended(ray, staff)
+            task = _next_ended(ray, workers)
             # Nothing happened for a while, but there are workers: their shards may take long.
             if task is None:
                 continue
-            if task in staff.starting:
-                self._welcome(ray, staff, task)
+            if task in workers.starting:
+                self._register(ray, workers, task)
                 continue
 
-            worker, shard = staff.answering.pop(task)
+            worker, shard = workers.answering.pop(task)
             try:
                 engine, replies = ray.get(task)
             except ray.exceptions.RayError as error:
@@ -378,29 +380,30 @@ class Cluster(Engine):
                     raise _lost(error) from error
                 # Where the error is a task's, the engine broke and its worker lives.
                 is_dead = not isinstance(error, ray.exceptions.RayTaskError)
-                # A worker that dies loses both of its shards, but is replaced once.
-                if is_dead and worker in staff.ready:
-                    staff.ready.remove(worker)
+                # A worker that dies loses up to `AT_A_TIME` shards, and each comes here. Only the
+                # first still finds it ready and replaces it.
+                if is_dead and worker in workers.ready:
+                    workers.ready.remove(worker)
                     self._drop(worker)
-                    staff.start(self._start_worker())
+                    workers.add_starting(self._start_worker())
                 continue
             n_answered += 1
             yield shard, engine, replies
 
-    def _welcome(self, ray: ModuleType, staff: "_Staff", task: Any) -> None:
-        """Take a worker that has started; replace one that failed to, unless too many have."""
-        worker = staff.starting.pop(task)
+    def _register(self, ray: ModuleType, workers: "_Workers", task: Any) -> None:
+        """Register a worker that has started; replace one that failed to, unless too many have."""
+        worker = workers.starting.pop(task)
         try:
             ray.get(task)
-            staff.ready.append(worker)
+            workers.ready.append(worker)
         except ray.exceptions.RayError as error:
             self._drop(worker)
-            staff.failed_starts += 1
-            staff.reason = _one_line(error)
+            workers.failed_starts += 1
+            workers.reason = _one_line(error)
             # The bound ends starts that can never succeed, e.g. without the project on the
             # machines.
-            if staff.failed_starts <= RETRIES * self._workers:
-                staff.start(self._start_worker())
+            if workers.failed_starts <= RETRIES * self._workers:
+                workers.add_starting(self._start_worker())
 
     def close(self) -> None:
         """End the workers; they are started anew when something is asked again.
@@ -419,8 +422,8 @@ class Cluster(Engine):
 
 
 @dataclass
-class _Staff:
-    """The workers while :meth:`Cluster.replies` runs, and which shards they have."""
+class _Workers:
+    """What each worker does while :meth:`Cluster.replies` runs, and which shards it has."""
 
     # Workers that are not there yet, by the Ray task that returns when they are.
     starting: dict[Any, Any] = field(default_factory=dict)
@@ -430,8 +433,8 @@ class _Staff:
     failed_starts: int = 0
     reason: str = ""  # why the latest start failed
 
-    def start(self, worker: Any) -> None:
-        """Wait for a worker from now on."""
+    def add_starting(self, worker: Any) -> None:
+        """Add a worker that is starting."""
         self.starting[worker.ready.remote()] = worker
 
     def held_by(self, worker: Any) -> list[int]:
@@ -439,29 +442,26 @@ class _Staff:
         return [shard for other, shard in self.answering.values() if other is worker]
 
     def emptiest_first(self) -> list[Any]:
-        """The workers, that with the fewest shards first, and then all of them once more.
-
-        In this order no worker gets a second shard before every worker has one.
-        """
-        workers = sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
-        return workers * AT_A_TIME
+        """The workers that are ready, ordered by the number of their shards."""
+        return sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
 
 
-def _next_ended(ray: ModuleType, staff: _Staff) -> Any:
+def _next_ended(ray: ModuleType, workers: _Workers) -> Any:
     """The next task that has ended, None where none did for `PATIENCE` and workers are ready."""
-    waiting = [*staff.answering, *staff.starting]
+    waiting = [*workers.answering, *workers.starting]
     ended = []
     if waiting:
         ended, _ = ray.wait(waiting, timeout=PATIENCE)
     if ended:
         return ended[0]
 
-    if staff.ready:
+    if workers.ready:
         return None
     if waiting:
         raise EngineError(f"no worker of the Ray cluster was there for {PATIENCE:g} s; {STORED}")
     raise EngineError(
-        f"{staff.failed_starts} workers of the Ray cluster did not start ({staff.reason}); {STORED}"
+        f"{workers.failed_starts} workers of the Ray cluster did not start "
+        f"({workers.reason}); {STORED}"
     )
 
 

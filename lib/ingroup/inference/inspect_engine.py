@@ -895,7 +895,7 @@ class InspectEngine(Engine):
         return _scored(reply, output, sampling) if sampling.choices else reply
 
     def _trouble(self, error: BaseException) -> Trouble:
-        """Why a call failed, by its exception and the causes of that."""
+        """Why a call failed, by its exception and the causes of the exception."""
         all_causes = list(causes_of(error))
         # inspect_ai's own error repeats the whole request; the provider's error is its cause.
         causes = [cause for cause in all_causes if type(cause).__name__ != "ModelGenerateError"]
@@ -905,20 +905,25 @@ class InspectEngine(Engine):
         for name, cause in zip(names, causes, strict=True):
             if isinstance(cause, Refused):
                 is_unanswered = isinstance(cause, Unanswered)
-                return Trouble(0, False, str(cause), is_unanswered=is_unanswered)
+                return Trouble(
+                    status=0, absent=False, reason=str(cause), is_unanswered=is_unanswered
+                )
             # inspect_ai itself says that a model takes no number of tokens: nothing was sent.
             if name == "PrerequisiteError" and "'reasoning_tokens'" in str(cause):
-                return Trouble(400, False, printable(str(cause)), "reasoning_tokens")
+                reason = printable(str(cause))
+                return Trouble(400, absent=False, reason=reason, parameter="reasoning_tokens")
 
         if any(name.endswith("TimeoutError") or name == "ReadTimeout" for name in names):
-            return Trouble(0, False, f"no answer within {self.timeout} s")
+            reason = f"no answer within {self.timeout} s"
+            return Trouble(status=0, absent=False, reason=reason)
         for cause in causes:
             status = status_of(cause)
             if status:
                 return _http_trouble(cause, status)
 
         is_absent = any(name in ("ConnectError", "ConnectionRefusedError") for name in names)
-        return Trouble(0, is_absent, f"{names[-1]}: {causes[-1]}")
+        reason = f"{names[-1]}: {causes[-1]}"
+        return Trouble(status=0, absent=is_absent, reason=reason)
 
     def close(self) -> None:
         """Do nothing: nothing stays open between calls."""
@@ -946,12 +951,14 @@ def _http_trouble(error: BaseException, status: int) -> Trouble:
 
     body = getattr(error, "body", None)
     if not isinstance(body, dict):
-        return Trouble(status, False, reason)
+        return Trouble(status, absent=False, reason=reason)
     code = body.get("code")
     if code and str(code) not in reason:
         reason += f" ({code})"
     parameter = body.get("param")
-    return Trouble(status, False, reason, parameter if isinstance(parameter, str) else "")
+    if not isinstance(parameter, str):
+        parameter = ""
+    return Trouble(status, absent=False, reason=reason, parameter=parameter)
 
 
 def _key(sampling: Sampling) -> str:

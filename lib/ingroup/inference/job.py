@@ -341,7 +341,7 @@ def _share_of_shards(folder: Path) -> float:
 
 
 def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
-    """Decorate a study's ``jobs``, so that a changed run has the models that are recorded.
+    """Decorate a study's ``jobs``, so that a run with other parameters keeps the recorded models.
 
     ``@recorded_with(N_EVENTS=12)`` says that the recordings are about 12 events. A run about 3 of
     them reads these answers from the recordings. A run about 24 asks the weights of a recorded
@@ -458,7 +458,7 @@ def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
 
 
 def _has_answers(job: Job) -> bool:
-    """Whether a job has answers that are not an excerpt; for "stored" all of them in one store."""
+    """Whether a job has answers beside excerpts; for "stored", whether one store holds them all."""
     own = [folder for folder in job.folders if not _is_excerpt(folder)]
     if job.engine == STORED:
         return _has_complete(own)
@@ -743,13 +743,18 @@ def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
 
 
 def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
-    """The jobs that are left out, as their answers are only read, and those to be asked."""
+    """The jobs that are left out, as their answers are only read, and those to be asked.
+
+    Answers that a recording holds are copied from it first (`provide`).
+    """
     # Hashing a model's folder reads all of its weights, and many jobs have one model.
     revision = cache(models.revision)
     absent = []
     open_jobs = []
 
     for job in jobs:
+        # This comes first because it can change which folder the job reads.
+        provide(job)
         if _is_answered(job, options | job.options, revision):
             continue
         if job.engine != STORED:
@@ -971,11 +976,9 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
 def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
     """Whether a store holds all answers to a job, found out without the engine.
 
-    StoreError where it answers something else. For the engine "stored" a line on the standard error
-    says so instead, and the job is not answered.
+    A store that answers something else raises a StoreError. For the engine "stored" a line on the
+    standard error says so instead, and the job is not answered.
     """
-    # This comes first because it can change which folder the job reads.
-    provide(job)
     folder = job.folder
     file = folder / "manifest.json"
     # Whether recordings changed since is known only by the engine that reads their file.
@@ -998,11 +1001,13 @@ def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path]
     _check_identity(job, folder, manifest)
     has_prompts = manifest.get("prompts") == expected["prompts"]
     has_trials = manifest.get("trials") == expected["trials"]
-    # Where prompts or their number differ, the store's own check below names that.
+    # Other prompts make other chats, and the error of the chats would blame the code that renders
+    # them. The store's own check below says that the prompts or their number differ.
     if has_prompts and has_trials:
         _check_chats(job, folder, manifest)
 
     # What only the engine could tell is taken from the manifest, so the store compares the rest.
+    # The sampling is known without the engine: entries that only the manifest has are differences.
     known = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
     store = Store(folder, known | expected, job.sampling.max_tokens)
     return _holds_all(store, job.engine, manifest.get("engine"))

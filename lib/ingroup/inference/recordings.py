@@ -101,15 +101,15 @@ def find(place: Path) -> list[Path]:
     return files
 
 
-def read(file: Path, run: int | None = None) -> Iterator[Recording]:
+def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     """Read the recordings of one file, in their order.
 
     Parameters
     ----------
     file : Path
         Of one of the `KINDS`.
-    run : int, optional
-        The repetition that the file is by its name (see :func:`runs`).
+    round_of_file : int, optional
+        The round that the file is by its name (see :func:`rounds_of_files`).
 
     Returns
     -------
@@ -125,14 +125,14 @@ def read(file: Path, run: int | None = None) -> Iterator[Recording]:
     """
     suffix = file.suffix.lower()
     if suffix in DELIMITERS:
-        return _table(file, DELIMITERS[suffix], run)
+        return _table(file, DELIMITERS[suffix], round_of_file)
     if suffix == ".json":
         return _results(file)
     return _log(file)
 
 
-def runs(files: Sequence[Path]) -> dict[Path, int]:
-    """Find StereoMap's files that are one run each.
+def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
+    """Find StereoMap's files that are one round each.
 
     The names of such files differ in one number alone, which counts from 0 or 1 without a gap, and
     a prompt of one stands in another.
@@ -145,14 +145,14 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
     Returns
     -------
     dict
-        The number of the run, from 1, of each such file.
+        The number of the round, from 1, of each such file.
 
     Raises
     ------
     InputError
         As :func:`read`.
     """
-    run_of: dict[Path, int] = {}
+    round_of: dict[Path, int] = {}
     for numbered in _alike_but_for_a_number(files):
         first = min(numbered)
         consecutive = list(range(first, first + len(numbered)))
@@ -161,8 +161,8 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
 
         if _share_a_prompt(numbered.values()):
             for number, file in numbered.items():
-                run_of[file] = number - first + 1
-    return run_of
+                round_of[file] = number - first + 1
+    return round_of
 
 
 def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
@@ -204,7 +204,7 @@ def _questionnaires(file: Path) -> set[str]:
     return set(table[user]) if user in table else set()
 
 
-def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
+def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Recording]:
     """The recordings of a table, in one of three layouts."""
     table = _read(file, delimiter)
     layout = _layout(file, table)
@@ -212,7 +212,7 @@ def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
     # A table without system turns, as StereoMap's, has empty ones.
     if system not in table:
         table[system] = ""
-    rounds = _rounds(file, table, layout, run)
+    rounds = _rounds(file, table, layout, round_of_file)
 
     for line, row in table.to_dict("index").items():
         reply = Reply(row[response], STOP)
@@ -284,8 +284,12 @@ def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
     raise wrong(at(file, 1), f"the columns {', '.join(table)}", "; or ".join(needed))
 
 
-def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> pd.Series:
-    """The round of each row: from its column, StereoMap's file, or earlier rows of its prompt."""
+def _rounds(file: Path, table: pd.DataFrame, layout: tuple, round_of_file: int | None) -> pd.Series:
+    """The round of each row: its column's, or 1; a table of StereoMap has other rules.
+
+    Without the column, its rows have the round of their file, if its name gives one, or else count
+    the rows of their prompt.
+    """
     for name in ROUNDS:
         if name in table:
             # pandas wrote 1 as 1.0 where the column lacked a number somewhere.
@@ -293,10 +297,12 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> 
             check(file, table[name], is_whole, "a whole number from 1")
             return table[name].str.partition(".")[0]
 
+    # Only StereoMap's authors ask a prompt several times without a column of rounds. In the other
+    # layouts, equal prompts are different trials of one round.
     if layout is not STEREOMAP:
         return pd.Series(1, table.index)
-    if run is not None:
-        return pd.Series(run, table.index)
+    if round_of_file is not None:
+        return pd.Series(round_of_file, table.index)
     return table.groupby("Questionnaire").cumcount() + 1
 
 

@@ -75,8 +75,9 @@ class ReplayEngine(Engine):
     Notes
     -----
     A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
-    the column, StereoMap's files whose names count (:func:`~.recordings.runs`) are a round each. In
-    its other files further rows of a prompt are further rounds. All else is of the first round.
+    the column, StereoMap's files whose names count (:func:`~.recordings.rounds_of_files`) are a
+    round each. In its other files further rows of a prompt are further rounds. All else is of the
+    first round.
     Drafts stand in StereoMap's columns ``Choice_0``, ``Choice_1`` and so on. Where there are n
     rounds, the first drafts are n further rounds, and the second drafts are again n. A draft that
     repeats ``Answer`` is left out.
@@ -97,7 +98,7 @@ class ReplayEngine(Engine):
         self.path = Path(place)
         self.model = model
         self._files = recordings.find(self.path)
-        self._runs = recordings.runs(self._files)
+        self._rounds_of_files = recordings.rounds_of_files(self._files)
         self._read()
         self.turn_to(1)
 
@@ -141,7 +142,7 @@ class ReplayEngine(Engine):
     def _recorded(self) -> Iterator[tuple[Path, Recording]]:
         """All recordings, in the order of the files, each with its file."""
         for file in self._files:
-            for recording in recordings.read(file, self._runs.get(file)):
+            for recording in recordings.read(file, self._rounds_of_files.get(file)):
                 yield file, recording
 
     def _recording(self, number: int) -> Recording:
@@ -172,6 +173,7 @@ class ReplayEngine(Engine):
         is_open_origin = self._open_origins(others)
         origin_of = self._origin_of[self._by_key]
         is_open = is_open_origin[origin_of]
+        # The open recordings, those of this round and category, are in the order of their keys.
         self._open = self._by_key[is_open]
         self._open_keys = self._keys[is_open]
         self._several = self._differing()
@@ -323,7 +325,10 @@ class ReplayEngine(Engine):
     # ---- refuse ----------------------------------------------------------------------------------
 
     def _differing(self) -> dict[int, np.ndarray]:
-        """The open recordings of each prompt whose replies differ, by where they begin."""
+        """The open recordings of each prompt whose replies differ.
+
+        They are under the position of the prompt's first recording among the open ones.
+        """
         keys = self._open_keys
         if len(keys) == 0:
             return {}
@@ -338,9 +343,9 @@ class ReplayEngine(Engine):
         most = np.maximum.reduceat(reply_numbers, begins)
 
         differing = {}
-        for prompt in np.flatnonzero(least != most):
-            begin = int(begins[prompt])
-            differing[begin] = self._open[begin : ends[prompt]]
+        for index in np.flatnonzero(least != most):
+            begin = int(begins[index])
+            differing[begin] = self._open[begin : ends[index]]
         return differing
 
     def tell_apart(self, design: Design) -> None:

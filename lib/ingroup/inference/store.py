@@ -137,7 +137,7 @@ class Store:
     def _adopt_manifest(self) -> bool:
         """Take over the manifest of stored answers; False where there are no answers.
 
-        A StoreError where the stored manifest differs so that answers may differ.
+        It raises a StoreError where the manifests differ so that answers could change.
         """
         if not any(self.folder.glob("part-*")) and not self.has_unwritten:
             return False
@@ -157,10 +157,11 @@ class Store:
         return True
 
     def _check_same(self, name: str, stored: Any, new: Any) -> None:
-        """Raise a StoreError where one value of the manifest differs so that answers may differ."""
+        """Raise a StoreError where a value of the manifest differs so that answers could change."""
         # Older stores have no chats in their manifest; `check_chats` allows for that.
         if stored == new or name == "chats":
             return
+        # More tokens change only replies that were cut, and `state` lists these to be asked again.
         if name == "sampling_max_tokens" and stored and new and stored < new:
             return
 

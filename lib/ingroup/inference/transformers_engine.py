@@ -305,7 +305,7 @@ class TransformersEngine(LocalEngine):
         return scored_replies(tree, steps, choices, _cached(prompts, shared))
 
     def _check_window(self, size: int) -> None:
-        """EngineError where some layers look back over fewer than ``size`` tokens."""
+        """Raise an EngineError where some layers look back over fewer than ``size`` tokens."""
         window = getattr(self._model.config.get_text_config(), "sliding_window", None)
         if window and size >= window:
             raise EngineError(

@@ -269,7 +269,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     most one finding can pass.
 
     All options of a choice count the same: three of the readings are greedy, and three are means.
-    So a verdict is read beside the shares and the choice that moves them most
+    Read a verdict together with the shares and the choice that moves them most
     (:func:`ingroup.claim_verdicts.deciding`). This choice may decide the claim alone (`decides`).
 
     Both numbers are conventions. They were set after the default run was known, when "depends" held

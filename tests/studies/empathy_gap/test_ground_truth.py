@@ -167,8 +167,9 @@ def test_recovery_by_hand():
     status = np.zeros(values.shape, dtype=int)
     values[2, 2, 0] = np.nan
     status[2, 2, 0] = answers.STATUSES.index("refused")
-    values[0, 0, 3] = np.nan
-    status[0, 0, 3] = answers.STATUSES.index("unparsable")
+    for trial in [(0, 0, 3), (2, 2, 1)]:
+        values[trial] = np.nan
+        status[trial] = answers.STATUSES.index("unparsable")
 
     row = recovery(ground_truth_ratings, answers.Ratings(values, status), same, "pairwise")
 
@@ -176,7 +177,7 @@ def test_recovery_by_hand():
         "ground_truth_delta": pytest.approx(0),
         "correlation_of_cells": pytest.approx(1),
         "cell_error": 2,
-        "invalid_percent": pytest.approx(100 / 36),
+        "invalid_percent": pytest.approx(200 / 36),
         "refusals_ground_truth": 2,
         "refusals": 1,
         "refusals_both": 1,

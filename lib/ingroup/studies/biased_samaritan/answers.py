@@ -172,7 +172,7 @@ def decimals(prompts: pd.DataFrame) -> pd.DataFrame:
 def every_reading(
     job: Job, rule: Rule = "sound", texts: pd.DataFrame | None = None
 ) -> dict[tuple[str, str], pd.DataFrame]:
-    """Load the prompts of a scored job under every reading that its answers allow.
+    """Load the answers to a scored job under every reading that they allow.
 
     Parameters
     ----------
@@ -181,20 +181,21 @@ def every_reading(
     rule : {"sound", "released"}
         As in `load`.
     texts : DataFrame, optional
-        The same model's prompts in free text, from `load`; they are one reading more.
+        The same model's answers in free text, from `load`; they are one reading more.
 
     Returns
     -------
     dict of tuple to DataFrame
-        The prompts by reading ("free", "greedy", "drawn" or "expected") and by what ends a number
-        ("" for free text). Free text comes first.
+        The tables of `load` by reading ("free", "greedy", "drawn" or "expected") and by what ends a
+        number ("" for free text). Free text comes first.
     """
-    prompts = {}
+    answers = {}
     if texts is not None:
-        prompts["free", ""] = texts
+        answers["free", ""] = texts
+    # The readings come by their names, which join the two entries of the key.
     for reading in ways_to_read([job]).values():
-        prompts[reading.how, reading.ending] = load(job, rule, reading)
-    return prompts
+        answers[reading.how, reading.ending] = load(job, rule, reading)
+    return answers
 
 
 def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:

@@ -28,13 +28,13 @@ _THIRD_PERSON = "third_person_text"  # the form of the narrative that `REWRITER`
 
 
 def _read_settings(names: list[str]) -> None:
-    """InputError where a setting is unknown."""
+    """Raise an InputError if a setting is unknown."""
     for name in names:
         stimuli.setting(name)
 
 
 def _read_categories(names: list[str]) -> None:
-    """InputError where a category is unknown or its identities cannot be read."""
+    """Raise an InputError if a category is unknown or its identities cannot be read."""
     for name in names:
         stimuli.identities(name)
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ingroup.design import Block
 from ingroup.inference import Job, stored
 from ingroup.models import words
+from ingroup.parsing import REFUSED
 from ingroup.stats.effects import covers
 from ingroup.studies.empathy_gap import statistics, stimuli
-from ingroup.studies.empathy_gap.answers import Key, Ratings
+from ingroup.studies.empathy_gap.answers import STATUSES, Key, Ratings
 from ingroup.studies.empathy_gap.blocks import KEY
 from ingroup.studies.empathy_gap.statistics import Exclusion
 
@@ -241,7 +242,8 @@ def recovery(
     dict
         ``ground_truth_delta``; ``correlation_of_cells``, NaN where all true cells are equal;
         ``cell_error``, the mean absolute difference of cells, in points; ``invalid_percent`` of the
-        answers; the numbers of ``refusals_ground_truth``, ``refusals`` and ``refusals_both``.
+        answers; the numbers of refusals: ``refusals_ground_truth`` that are built in, ``refusals``
+        here, and ``refusals_both``, the trials that are both.
     """
     ground_truth_means = statistics.cell_means(statistics.exclude(ground_truth, exclusion))
     means = statistics.cell_means(statistics.exclude(found.values, exclusion))
@@ -254,7 +256,7 @@ def recovery(
         correlation = np.corrcoef(ground_truth_means.ravel(), means.ravel())[0, 1]
 
     is_true_refusal = np.isnan(ground_truth)
-    is_missing = np.isnan(found.values)
+    is_refusal = found.status == STATUSES.index(REFUSED)
     n_invalid = found.counts[["unparsable", "cut", "failed", "missing"]].sum()
     return {
         "ground_truth_delta": delta,
@@ -263,7 +265,7 @@ def recovery(
         "invalid_percent": 100 * n_invalid / found.values.size,
         "refusals_ground_truth": int(is_true_refusal.sum()),
         "refusals": int(found.counts["refused"]),
-        "refusals_both": int((is_true_refusal & is_missing).sum()),
+        "refusals_both": int((is_true_refusal & is_refusal).sum()),
     }
 
 

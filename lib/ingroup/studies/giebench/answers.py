@@ -402,7 +402,7 @@ def _called_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
 
 
 def _last_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
-    """The last letter, and those before it that have the same claim to be final."""
+    """Find the last letter and the earlier ones that could equally be the final answer."""
     letters = {_letter(tags[-1])}
     # The loop goes back from the last tag while the text leaves open which of two is meant.
     for index in range(len(tags) - 1, 0, -1):

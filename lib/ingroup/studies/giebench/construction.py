@@ -331,7 +331,7 @@ def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.S
 
 
 def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> None:
-    """InputError where a discussed stance differs from that of annotators who all concur."""
+    """Raise an InputError where a discussed stance differs from that of annotators who agree."""
     for line, row in table.iterrows():
         # All blank concur as well: a topic without marks cannot have been discussed.
         all_concur = row[marks].nunique() == 1
@@ -344,11 +344,15 @@ def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> N
 
 
 def labels(sheet: pd.DataFrame) -> pd.DataFrame:
-    """Label topics by the three rules of section 3.1.
+    """Label topics by the rules of section 3.1.
 
-    (1) Where all annotators concur ("agreed"), their stance is the label. (2) Where they disagree
-    ("to discuss"), it is what they settle on when they meet ("discussed"). (3) A topic that offends
-    any of them is "removed", also before all are done; else it is "unfinished".
+    A topic has the first of these states that applies; only the third and the fourth give a label:
+
+    1. "removed": it offends an annotator, even if others have not marked it yet.
+    2. "unfinished": an annotator has not marked it.
+    3. "agreed": all annotators gave one stance, which is the label.
+    4. "discussed": they disagreed, met and settled on a stance, which is the label.
+    5. "to discuss": they disagree.
 
     Parameters
     ----------
@@ -363,7 +367,7 @@ def labels(sheet: pd.DataFrame) -> pd.DataFrame:
     marks = _marks(sheet)
     settled = sheet.discussed.to_numpy(str)
 
-    # The first rule that holds gives the state.
+    # np.select takes the first condition that holds, so the order matters.
     rules = {
         "removed": (marks == OFFENSIVE).any(axis=1),
         "unfinished": (marks == "").any(axis=1),

@@ -300,7 +300,7 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
 
 
 def ground_truth_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """Draw the accuracy of calibrants here against the ground truth.
+    """Plot the accuracy of the calibrants here against their ground truth.
 
     Parameters
     ----------

@@ -513,7 +513,7 @@ def _released(key: str, category: str, prompt: str, text: str, correct: str) -> 
 
 
 def _check_agreement(file: Path, items: dict, other_file: Path, others: dict) -> None:
-    """InputError where two released files differ in their keys, categories or right answers."""
+    """Raise an InputError where two files differ in their keys, categories or right answers."""
     # The keys are sorted, so that every run names the same one: the order of a set changes.
     for key in sorted(items.keys() ^ others.keys()):
         lacking, full = (other_file, file) if key in items else (file, other_file)

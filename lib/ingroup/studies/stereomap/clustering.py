@@ -241,7 +241,7 @@ def stability(
     rng: np.random.Generator,
     n_resamples: int,
 ) -> dict[str, float]:
-    """Estimate how much of a clustering would be left with other rounds.
+    """Estimate how stable a clustering is when the rounds are resampled.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def stability(
     overlap = np.empty((n_resamples, len(numbers)))
     for draw, partition in enumerate(partitions):
         rand[draw] = adjusted_rand_score(labels, partition)
-        overlap[draw] = _overlaps(labels, partition)
+        overlap[draw] = _largest_jaccard(labels, partition)
 
     low, high = np.quantile(rand, [0.025, 0.975])
     mean_overlap = pd.Series(overlap.mean(axis=0), numbers)
@@ -305,7 +305,8 @@ def _resampled_maps(
 ) -> Numbers:
     """Means (draw, group, axis) of the rounds of each group, drawn with replacement."""
     complete = scores.dropna(subset=AXES)
-    rounds = dict(list(complete.groupby("group")[AXES]))
+    rounds = {group: rows[AXES] for group, rows in complete.groupby("group")}
+    # A group with a single round never varies, which is no fault while others do.
     if max(map(len, rounds.values())) < 2:
         raise ValueError("every group has a single round, expected at least 2 to resample")
 
@@ -318,14 +319,14 @@ def _resampled_maps(
     return maps
 
 
-def _overlaps(labels: pd.Series, partition: Labels) -> Numbers:
-    """The Jaccard index of each cluster and the most similar one of a partition."""
-    # Groups that a cluster (row) and a cluster of the partition (column) share, or have together.
+def _largest_jaccard(labels: pd.Series, partition: Labels) -> Numbers:
+    """The Jaccard index of each cluster with the most similar one of a partition."""
+    # How many groups a cluster (row) and a cluster of the partition (column) have in common.
     shared = contingency_matrix(labels, partition)
     sizes = shared.sum(axis=1, keepdims=True)
     other_sizes = shared.sum(axis=0)
-    together = sizes + other_sizes - shared
-    jaccard = shared / together
+    union = sizes + other_sizes - shared
+    jaccard = shared / union
     return jaccard.max(axis=1)
 
 
@@ -462,11 +463,11 @@ def smallest_difference(
     level: float = 0.05,
     power: float = POWER,
 ) -> float:
-    """Find the difference of the axes that exchanging them finds in a cluster of `n` groups.
+    """Find the smallest difference between the axes that the exchange test detects.
 
-    The differences d of the groups are drawn from a normal distribution, for 2,000 clusters per
-    mean. The z of `exchange_null` has to be above all but the share `level` of the null. Checked by
-    simulation.
+    The cluster has `n` groups. Their differences d are drawn from a normal distribution, for 2,000
+    clusters per mean. The z of `exchange_null` has to be above all but the share `level` of the
+    null. Checked by simulation.
 
     Parameters
     ----------
@@ -507,7 +508,7 @@ def smallest_difference(
 
 
 class _AxisTest(NamedTuple):
-    """A row of `axis_tests`, before Holm's correction and the signs."""
+    """A row of `axis_tests` without ``p_holm`` and the signs, which need the p of all rows."""
 
     cluster: int
     n: int

@@ -233,9 +233,10 @@ def marks_against(table: pd.DataFrame) -> pd.Series:
 
 
 def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
-    """Find the mean and variance of n whole numbers that are nearest to given ones.
+    """Find the mean and variance nearest to printed ones that n whole numbers can have.
 
-    The sum of the squares is even where the sum of the numbers is, and odd where it is odd.
+    A whole number and its square are both even or both odd. So are the sum of n whole numbers and
+    the sum of their squares.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
     # The sum of squares that gives this variance, not yet a whole number.
     squares = (n - 1) * variance + of_mean
 
-    # It is rounded to the nearest even number, or to the nearest odd one.
+    # It is rounded to the nearest even number where the sum is even, else to the nearest odd one.
     odd = total % 2
     half = (squares - odd) / 2
     squares = 2 * half.round() + odd

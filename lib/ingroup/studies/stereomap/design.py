@@ -24,7 +24,7 @@ NO_SYSTEM_TURN = {"system": "fold"}
 
 
 def _check_sheets(files: list[str]) -> None:
-    """InputError unless filled sheets can be read."""
+    """Raise an InputError unless filled sheets can be read."""
     if files:
         # This module takes a second to import, which only runs with sheets wait for.
         from ingroup.studies.stereomap.human_evaluation import score

@@ -338,8 +338,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Returns
     -------
     DataFrame
-        As `evaluate` makes it. A claim is named by its anchor and EXTENDED, the only prompts that
-        it is about.
+        As returned by `evaluate`. A claim is named by its anchor and EXTENDED, the only prompts
+        that it is about.
 
     Notes
     -----

@@ -301,7 +301,7 @@ def _check_rows(
     first_file: Path,
     first: pd.DataFrame,
 ) -> None:
-    """InputError unless a sheet has the rows of the first one, in any order."""
+    """Raise an InputError unless a sheet has the rows of the first one, in any order."""
     missing = dict(zip(first.id, first.group, strict=True))
     for row in table.itertuples():
         if missing.pop(row.id, None) != row.group:
@@ -316,7 +316,7 @@ def _check_rows(
 
 
 def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
-    """What several people judge by one criterion."""
+    """Summarise what several people judge by one criterion."""
     unit = "group" if criterion == "coherence" else "id"
     columns = {}
     for person, table in sheets.items():
@@ -409,7 +409,7 @@ def _read(file: Path) -> pd.DataFrame:
 
 
 def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> None:
-    """InputError unless one row of a group, and no more, is the place of its coherence."""
+    """Raise an InputError unless exactly one row of a group is the place for its coherence."""
     count = is_judged_here.sum()
     if count == 1:
         return

@@ -699,7 +699,7 @@ def coldest(positions: pd.DataFrame) -> tuple[str, str]:
     is_real = ~models.map(is_calibrant).astype(bool)
     if is_real.any():
         warmth = warmth[is_real]
-    # The index is of models and groups.
+    # The label of a row is a pair of model and group.
     return warmth.idxmin()
 
 

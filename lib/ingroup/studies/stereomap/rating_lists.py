@@ -375,7 +375,8 @@ def _without_label(
     around = line.text[: first.start] + line.text[last.end :]
     has_words = re.search(r"\w", around)
     for number in line.numbers:
-        # Behind the number stands "/5", "out of 5", or "on a" with the scale taken out.
+        # Beside words, a number is a rating only with its scale behind it: "/5", "out of 5", or
+        # "on a" with the scale taken out.
         behind = line.text[number.start : number.end + 5]
         if not has_words or _OF.search(behind):
             readings.append(_Reading(words[0], _ALONE, number.rating))
