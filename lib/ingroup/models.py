@@ -18,7 +18,7 @@ import yaml
 
 from ingroup import paths
 from ingroup.parsing import Ending, How
-from ingroup.tables import InputError, at, check, once, read_table, wrong
+from ingroup.tables import InputError, at, check, hint, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: stored answers are read, by whatever engine
 ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
@@ -394,7 +394,7 @@ def _is_on_the_hub(name: str) -> bool:
     return any(fnmatch(lower, pattern) for pattern in patterns)
 
 
-def split(text: str, engine: str = "") -> tuple[str, str]:
+def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, str]:
     """Split an entry of ``MODELS`` into the model, spelt as it was, and its engine.
 
     Parameters
@@ -403,6 +403,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
         ``name`` or ``name@engine``. An engine under its former name is taken as well.
     engine : str
         The engine of a name without one, unless the registry says "stored".
+    parameter : str
+        The parameter that has the entry, for the message.
 
     Returns
     -------
@@ -427,7 +429,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     chosen = FORMER.get(chosen, chosen)
     if not name or chosen not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
-        raise InputError(f"MODELS: found {text!r}, expected {expected}.")
+        question = hint(chosen, ENGINES)
+        raise InputError(f"{parameter}: found {text!r}, expected {expected}{question}")
     return name, chosen
 
 

@@ -747,7 +747,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
             "a.tsv, line 1: found the columns system_prompt, r",
         ),
         ("a.tsv", GOOD, "a.tsv, line 2: found the end of the file, expected a row"),
-        ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 fields, expected 3"),
+        ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 cells, expected 3"),
         ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: found a byte that is"),
         (
             "a.csv",
