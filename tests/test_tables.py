@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingroup.inference import EngineError, StoreError
-from ingroup.tables import LONGEST, InputError, check, decoded, once, read_json, read_table, wrong
+from ingroup.tables import (
+    LONGEST,
+    InputError,
+    check,
+    decoded,
+    once,
+    read_json,
+    read_table,
+    read_yaml,
+    wrong,
+)
 
 
 @pytest.fixture
@@ -142,6 +152,24 @@ def test_json_that_is_wrong_is_one_sentence(file, content):
     assert str(caught.value).startswith(f"{file}{WRONG_JSON[content]}")
     file.write_text('{"a": [1, {"b": null}]}', "utf8")
     assert read_json(file) == {"a": [1, {"b": None}]}
+
+
+WRONG_YAML = {
+    "a: [1\nb: }\n": ", line 2, column 2: found what is not YAML (expected ',' or ']'",
+    "a: 1\n\tb: 2\n": ", line 2, column 1: found what is not YAML (found character",
+    "a: \x01\n": ": found a character that YAML does not allow, expected YAML.",
+}
+
+
+@pytest.mark.parametrize("content", WRONG_YAML, ids=repr)
+def test_yaml_that_is_wrong_is_one_sentence(file, content):
+    file.write_text(content, "utf8")
+    with pytest.raises(InputError) as caught:
+        read_yaml(file)
+    assert str(caught.value).startswith(f"{file}{WRONG_YAML[content]}")
+    assert "\n" not in str(caught.value)
+    file.write_text("a: [1, {b: null}]", "utf8")
+    assert read_yaml(file) == {"a": [1, {"b": None}]}
 
 
 def test_the_first_wrong_cell_and_the_first_repeated_row_are_named(file):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
 _LINE_END = re.compile(r"\r++\n?|\n")  # possessive: a million carriage returns take no longer
@@ -455,6 +456,36 @@ def read_json(file: Path) -> Any:
         raise wrong(where, f"what is not JSON ({problem.msg})", "JSON") from problem
     except RecursionError as problem:
         raise wrong(file, "lists or objects that are nested too deeply", "JSON") from problem
+
+
+def read_yaml(file: Path) -> Any:
+    """Read a YAML file.
+
+    Parameters
+    ----------
+    file : Path
+        A UTF-8 file that holds one YAML document.
+
+    Returns
+    -------
+    object
+        The content; every mapping is a dict.
+
+    Raises
+    ------
+    InputError
+        As :func:`decoded`; for a text that is not YAML (the message names line and column).
+    """
+    try:
+        return yaml.safe_load(decoded(file))
+    except yaml.MarkedYAMLError as problem:
+        where = str(file)
+        mark = problem.problem_mark
+        if mark is not None:
+            where = f"{at(file, mark.line + 1)}, column {mark.column + 1}"
+        raise wrong(where, f"what is not YAML ({problem.problem})", "YAML") from problem
+    except yaml.YAMLError as problem:
+        raise wrong(file, "a character that YAML does not allow", "YAML") from problem
 
 
 def _last_comma(text: str, position: int) -> int | None:

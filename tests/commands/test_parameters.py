@@ -365,3 +365,22 @@ def test_one_model_through_two_engines_is_compared_and_nothing_else():
     same_engine = "smollm2-135m-instruct@vllm;SmolLM2-135M-Instruct@vllm"
     with pytest.raises(InputError, match="names 'SmolLM2-135M' twice, expected each model once, w"):
         merged("61_comparison", "demo", {"MODELS": same_engine})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("10_empathy_gap: [1\n", "line 2, column 1: found what is not YAML"),
+        ("- 1\n", r"found \[1\], expected notebooks with their parameters"),
+        (
+            "10_empathy_gap: {MODLES: [a]}\n",
+            r"10_empathy_gap: found MODLES, expected .*; did you mean MODELS\?$",
+        ),
+    ],
+)
+def test_a_wrong_profile_is_one_sentence(tmp_path, monkeypatch, text, message):
+    monkeypatch.setattr(paths, "PROFILES", tmp_path)
+    (tmp_path / "mine.yaml").write_text(text, "utf8")
+    with pytest.raises(InputError, match=f"mine.yaml.*{message}") as error:
+        merged(GAP, "mine", {})
+    assert "\n" not in str(error.value)
