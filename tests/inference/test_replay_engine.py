@@ -759,7 +759,11 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
             "prompt,response,run\nu,r,1\nu,r,0\n",
             "line 3, column 'run': found '0', expected a",
         ),
-        ("a.json", '{"1": {"prompt": "p",}}', "a.json, line 1, column .* found what is not JSON"),
+        (
+            "a.json",
+            '{"1": {"prompt": "p",}}',
+            "a.json, line 1, column .* found a comma behind the last",
+        ),
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
         ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
