@@ -18,13 +18,15 @@ override CHECKS  := test-report test-view test-latex test-ray test-fire test-tra
 override FOREIGN := $(value PYTHONPATH)
 override PYTHONPATH := $(CURDIR)/lib
 override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
-export FOREIGN GOALS PYTHON PYTHONPATH PY VENV
+export FOREIGN GOALS MAKECMDGOALS PYTHON PYTHONPATH PY VENV
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE  # no foreign kernels or bytecode
 .PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
   check-recordings bench bench-scale calibration mutants coverage calibrant lint clean
 .NOTPARALLEL:  # the program runs two notebooks at a time
 help:  ## this list
 	@"$$PYTHON" lib/ingroup/commands/settings.py help
+.DEFAULT:  # a goal without a rule, such as a misspelt one
+	+@"$$PYTHON" lib/ingroup/commands/settings.py unknown
 
 # ---- environments: .venv for the studies, .venv-vllm (the CPU build) beside it -------------------
 check:  # refuses what cannot work before anything is made; after make -n, too

@@ -175,16 +175,20 @@ BAD = {
     (*LONG_LINES, "good,B,1", "BAD,A,1"): "5: found word 'BAD', dimension 'A' again, expected it ",
     change(LINES, 3, "bad,bad", " ,bad"): "3, column 'original word': found ' ', expected a value.",
     change(LONG_LINES, 3, "A", ""): "3, column 'dimension': found '', expected a value.",
-    change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A ",
-    change(LONG_LINES, 1, "direction", "sign"): "1, column 'direction': found only word, dimension",
-    change(LINES, 1, "A dictionary", "A"): "1, column 'A dictionary': found only original word, ",
+    change(LINES, 1, WORD, "term"): f"1: the column 'word' is missing, found term, {LEMMA}, ",
+    change(
+        LONG_LINES, 1, "direction", "sign"
+    ): "1: the column 'direction' is missing, found word, ",
+    change(
+        LINES, 1, "A dictionary", "A"
+    ): "1: the column 'A dictionary' is missing, found original ",
     ("original word", "good"): "1: found the columns original word, expected a column "
     "'<dimension> dictionary' for each dimension.",
     LINES[:1]: "2: found the end of the file, expected a row.",
 }
 BAD_MAPPINGS = {
-    ("keyword,target", "a,b"): "1, column 'word': found only keyword, target, expected it once",
-    ("word", "b"): "1, column 'keyword': found only word, expected",
+    ("keyword,target", "a,b"): "1: the column 'word' is missing, found keyword, target",
+    ("word", "b"): "1: the column 'keyword' is missing, found word.",
     ("keyword,word", "a,b", "A,c"): "3: found keyword 'A' again, expected it once; it is ",
     ("keyword,word", "a,"): "2, column 'word': found '', expected a value.",
     ("keyword,word",): "2: found the end of the file, expected a row.",

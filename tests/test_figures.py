@@ -142,13 +142,21 @@ def test_a_figure_of_chosen_models_reads_only_their_rows(tmp_path, monkeypatch):
     assert figures.read_table(tmp_path, "plain").x.tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("given", ["FIGURE_WIDTH=3in", "FIGURE_CMAP=none", "FIGURE_FONT=large"])
-def test_a_wrong_option_of_a_figure_is_one_sentence(monkeypatch, given):
-    name, value = given.split("=")
-    monkeypatch.setenv(name, value)
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("WIDTH", "3in", "a number of inches"),
+        ("WIDTH", "-1", "a number of inches"),
+        ("FONT", "large", "a number of points"),
+        ("CMAP", "magme", r"a colour map of matplotlib; did you mean magma\?$"),
+        ("FORMAT", "pdf,bmp", "one of .*pdf, .*svg"),
+    ],
+)
+def test_a_wrong_option_of_a_figure_is_one_sentence(monkeypatch, name, value, expected):
+    monkeypatch.setenv(f"FIGURE_{name}", value)
     module = runpy.run_path(figures.__file__)  # reads the environment
 
-    with pytest.raises(InputError, match=f"^WIDTH, FONT or CMAP: .*{value}.*$"):
+    with pytest.raises(InputError, match=f"^{name}: found '.*{value[-3:]}', expected {expected}"):
         module["use_style"]()
 
 

@@ -409,7 +409,7 @@ def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
         assert line.endswith(" default redraw")
 
     failed = clone.make(done, *given, "ONLY=giebench/figure99", check=False)
-    sentence = "there is no figure giebench/figure99: ONLY is as a file below figures/"
+    sentence = "there is no figure giebench/figure99: write ONLY=<study>/<name>, e.g. "
     assert sentence in failed.stderr
 
 

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import clone
 from ingroup import paths
 from ingroup.commands import settings
@@ -27,6 +29,27 @@ def test_a_file_with_the_name_of_a_target_stops_no_target():
     phony = set(" ".join(lists).split())
     targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
     assert targets <= phony, f"add to .PHONY: {targets - phony}"
+
+
+@pytest.mark.parametrize(
+    ("goal", "sentence"),
+    [
+        ("reprot", "there is no target reprot; did you mean report?"),
+        ("12", "there is no notebook 12; there are 00 10 11 "),
+    ],
+)
+def test_a_misspelt_target_is_refused_and_the_nearest_one_suggested(goal, sentence):
+    make = clone.make(paths.ROOT, goal, check=False)
+    assert make.returncode == 2
+    assert make.stderr.startswith(sentence)
+
+
+def test_a_goal_is_run_by_no_shell(tmp_path):
+    pwned = tmp_path / "PWNED"
+    for goal in (f"x;touch {pwned}", f"x`touch {pwned}`", f"$(shell touch {pwned})"):
+        make = clone.make(paths.ROOT, goal, check=False)
+        assert make.stderr.startswith("there is no target ")
+        assert not pwned.exists(), goal
 
 
 def test_help_lists_every_target_and_notebook():

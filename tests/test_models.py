@@ -346,7 +346,9 @@ def test_a_malformed_row_is_one_sentence(tmp_path, line, column, cell, message):
 
 def test_a_registry_without_a_column_is_one_sentence(tmp_path):
     (tmp_path / "models.csv").write_text("name,study\ncalibrant,\n", "utf8")
-    with pytest.raises(InputError, match=r"models\.csv, line 1, column 'label': found only name"):
+    with pytest.raises(
+        InputError, match=r"models\.csv, line 1: the column 'label' is missing, found name"
+    ):
         models.registry(tmp_path / "models.csv")
 
 

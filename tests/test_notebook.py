@@ -250,7 +250,7 @@ WRONG = [
         "did you mean EXCLUSION=listwise?",
     ),
     ({"MODELS": []}, "MODELS must be names of models, e.g. calibrant, found []"),
-    ({"MODELS": ["calibrat"]}, "'calibrat' is neither a model in data/models"),
+    ({"MODELS": ["calibrat"]}, "MODELS: found 'calibrat', expected one of calibrant, "),
     ({"N_RESAMPLES": 0}, "N_RESAMPLES must be a whole number, 1 to 10^9, found 0"),
     ({"N_EVENTS": "6"}, "N_EVENTS must be a whole number, at least 2"),
     ({"TEMPERATURE": "hot"}, "TEMPERATURE must be 0 to 2, or empty, found 'hot'"),

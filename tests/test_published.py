@@ -108,7 +108,7 @@ def test_numbers_come_with_their_printed_text_and_their_type():
             "3, column 'delta': found '', expected a number.",
         ),
         ("empathy_gap", 2, "delta,ci_lower", "gap,ci_lower", "1: found the columns model, categ"),
-        ("empathy_gap", 2, "0.242,above_1", "0.242,above_1,x", "3: found 8 fields, expected 7; "),
+        ("empathy_gap", 2, "0.242,above_1", "0.242,above_1,x", "3: found 8 cells, expected 7, "),
         (
             "giebench",
             4,

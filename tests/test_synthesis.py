@@ -51,7 +51,7 @@ def test_shared_groups_are_identities_of_the_studies():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("study,category,identity\n", "line 1, column 'group': found only"),
+        ("study,category,identity\n", "line 1: the column 'group' is missing, found"),
         ("study,category,group,identity\na,age,Old,\n", "line 2, column 'identity': found '', exp"),
         (
             "study,category,group,identity\na,c,X,x\na,c,Y,x\n",

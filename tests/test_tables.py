@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingroup.inference import EngineError, StoreError
-from ingroup.tables import LONGEST, InputError, check, decoded, once, read_json, read_table, wrong
+from ingroup.tables import (
+    LONGEST,
+    InputError,
+    check,
+    decoded,
+    once,
+    read_json,
+    read_table,
+    read_yaml,
+    wrong,
+)
 
 
 @pytest.fixture
@@ -32,8 +42,8 @@ def test_an_unreadable_file_is_one_sentence(tmp_path):
         decoded(tmp_path / "latin.csv")
 
     os.mkfifo(tmp_path / "pipe.csv")  # to open it would wait for ever
-    for name in ("pipe.csv", "."):
-        with pytest.raises(InputError, match=r"cannot be read: it is no file\."):
+    for name, kind in (("pipe.csv", "device"), (".", "folder")):
+        with pytest.raises(InputError, match=f"cannot be read: it is a {kind}, expected a file"):
             decoded(tmp_path / name)
 
 
@@ -53,10 +63,15 @@ def test_a_row_is_numbered_by_the_line_on_which_it_begins(file):
 WRONG = {
     "": "line 1: found the end of the file, expected the columns a, b.",
     "a,b\n": "line 2: found the end of the file, expected a row.",
-    "a,c\n1,2\n": "line 1, column 'b': found only a, c, expected it once.",
+    "a,c\n1,2\n": "line 1: the column 'b' is missing, found a, c.",
     "a,b,b\n1,2,3\n": "line 1, column 'b': found it 2 times, expected it once.",
     "a,b,c,c\n1,2,3,4\n": "line 1, column 'c': found it 2 times, expected it once.",
-    "a,b\n1,2\n\n1,2,3\n": "line 4: found 3 fields, expected 2; a text that holds the delimiter",
+    "a,b\n1\n": "line 2: found 1 cell, expected 2, one per column.",
+    "a\tb\n1\t2\n": "line 1: found tabs between the columns, expected commas.",
+    "a;b\n1;2\n": "line 1: found semicolons between the columns, expected commas.",
+    "a,B\n1,2\n": "line 1: the column 'b' is missing, found a, B; should B be called b?",
+    "a,b\n1,2\n\n1,2,3\n": "line 4: found 3 cells, expected 2, one per column; a text with commas "
+    "has to be in quotes.",
     'a,b\n1,"2\n3,4\n': "line 2: found a quote that does not close at the end of its field",
     'a,b\n1,"2"3\n': "line 2: found a quote that does not close at the end of its field",
 }
@@ -121,6 +136,8 @@ def test_a_table_written_by_pandas_is_read_unchanged(tmp_path_factory, rows):
 
 WRONG_JSON = {
     " ": ": found an empty file, expected JSON.",
+    '{"a": [1],\n}': ", line 1, column 10: found a comma behind the last entry, expected a closing",
+    "[1, 2, ]": ", line 1, column 6: found a comma behind the last entry, expected a",
     '{"a": 1,\nb}': ", line 2, column 1: found what is not JSON (",
     '[{"a": 1, "b": 2, "a": 3}]': ", key 'a': found it 2 times in one object, expected it once.",
     "[" * 100_000: ": found lists or objects that are nested too deeply, expected JSON.",
@@ -135,6 +152,24 @@ def test_json_that_is_wrong_is_one_sentence(file, content):
     assert str(caught.value).startswith(f"{file}{WRONG_JSON[content]}")
     file.write_text('{"a": [1, {"b": null}]}', "utf8")
     assert read_json(file) == {"a": [1, {"b": None}]}
+
+
+WRONG_YAML = {
+    "a: [1\nb: }\n": ", line 2, column 2: found what is not YAML (expected ',' or ']'",
+    "a: 1\n\tb: 2\n": ", line 2, column 1: found what is not YAML (found character",
+    "a: \x01\n": ": found a character that YAML does not allow, expected YAML.",
+}
+
+
+@pytest.mark.parametrize("content", WRONG_YAML, ids=repr)
+def test_yaml_that_is_wrong_is_one_sentence(file, content):
+    file.write_text(content, "utf8")
+    with pytest.raises(InputError) as caught:
+        read_yaml(file)
+    assert str(caught.value).startswith(f"{file}{WRONG_YAML[content]}")
+    assert "\n" not in str(caught.value)
+    file.write_text("a: [1, {b: null}]", "utf8")
+    assert read_yaml(file) == {"a": [1, {"b": None}]}
 
 
 def test_the_first_wrong_cell_and_the_first_repeated_row_are_named(file):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import corpora, paths
-from ingroup.tables import at, check, once, read_table, wrong
+from ingroup.tables import at, check, given_path, once, read_table, wrong
 
 Lemmatizer = Callable[[str], Sequence[str]]  # from a folded word to its lemmas, likeliest first
 
@@ -158,7 +158,7 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
     elif source == RELEASED:
         file = corpora.file(RELEASED, "Full Dictionaries.csv")
     else:
-        file = Path(source).expanduser()
+        file = given_path(source, (SAMPLE, RELEASED), "a CSV file")
 
     table = read_table(file)
     # Only the wide layout has this column.

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ingroup import paths
 from ingroup.stats.corrections import adjust
-from ingroup.tables import InputError
+from ingroup.tables import InputError, read_yaml
 
 
 class Family(BaseModel):
@@ -61,10 +60,11 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
     Raises
     ------
     InputError
-        If a study lacks an entry of `Family`, has another one, or one of the wrong kind.
+        If the file is not YAML, or a study lacks an entry of `Family`, has another one, or one of
+        the wrong kind.
     """
     by_study = {}
-    for study, entries in yaml.safe_load(file.read_text("utf8")).items():
+    for study, entries in read_yaml(file).items():
         try:
             by_study[study] = Family(**entries)
         except ValidationError as error:

@@ -22,6 +22,7 @@ import seaborn as sns
 import seaborn.objects as so
 import textalloc
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -29,7 +30,9 @@ from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
 from ingroup import canvas, models
-from ingroup.tables import InputError
+from ingroup.tables import InputError, hint
+
+FORMATS = sorted(FigureCanvasBase.get_supported_filetypes())
 
 
 def _options() -> dict[str, Any]:
@@ -102,18 +105,24 @@ def use_style(**own: Any) -> None:
     Raises
     ------
     InputError
-        For a width, a font size or a colour map that cannot be used.
+        For a width, a font size, a colour map or a format that cannot be used.
     """
     global ONE_COLUMN, TWO_COLUMNS, HEAT
     OWN.update(own)
     plt.style.use(STYLE)
-    try:
-        width = float(OWN.get("width", 0))
-        font = float(OWN.get("font", USUAL_FONT))
-        cmap = mpl.colormaps[OWN.get("cmap", "viridis_r")]
-    except (ValueError, KeyError) as problem:
-        raise InputError(f"WIDTH, FONT or CMAP: {problem.args[0]}") from problem
+    width = _size("width", 0, "inches")
+    font = _size("font", USUAL_FONT, "points")
+    cmap_name = OWN.get("cmap", "viridis_r")
+    if cmap_name not in mpl.colormaps:
+        question = hint(cmap_name, list(mpl.colormaps))
+        raise InputError(
+            f"CMAP: found {cmap_name!r}, expected a colour map of matplotlib{question}"
+        )
+    for kind in _formats():
+        if kind not in FORMATS:
+            raise InputError(f"FORMAT: found {kind!r}, expected one of {', '.join(FORMATS)}")
 
+    cmap = mpl.colormaps[cmap_name]
     ONE_COLUMN = width or COLUMN_INCHES
     TWO_COLUMNS = width or PAGE_INCHES
     # A masked cell is white, which is no colour of the usual map.
@@ -385,8 +394,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     if "out" in OWN:
         folder = Path(OWN["out"]) / folder.name
 
-    formats = OWN.get("format", "pdf,png").replace(" ", "")
-    for kind in formats.split(","):
+    for kind in _formats():
         file = folder / f"{name}.{kind}"
         file.parent.mkdir(parents=True, exist_ok=True)
 
@@ -404,6 +412,25 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     fig.set_layout_engine("none")
     plt.close(fig)
     return fig
+
+
+def _formats() -> list[str]:
+    """The formats that figures are written in."""
+    formats = OWN.get("format", "pdf,png").replace(" ", "")
+    return formats.split(",")
+
+
+def _size(name: str, usual: float, unit: str) -> float:
+    """An option of `OWN` that is a positive number; InputError for another text."""
+    if name not in OWN:
+        return usual
+    try:
+        size = float(OWN[name])
+    except ValueError:
+        size = 0
+    if not 0 < size < math.inf:
+        raise InputError(f"{name.upper()}: found {OWN[name]!r}, expected a number of {unit}")
+    return size
 
 
 def _drop(fig: Figure) -> None:

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-import yaml
 
 from ingroup import paths
 from ingroup.parsing import Ending, How
-from ingroup.tables import InputError, at, check, once, read_table, wrong
+from ingroup.tables import InputError, at, check, hint, once, read_table, read_yaml, wrong
 
 STORED = "stored"  # in place of an engine: stored answers are read, by whatever engine
 ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
@@ -329,7 +328,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 @cache
 def _reasoning() -> re.Pattern[str]:
     """The families of ``reasoning.yaml`` as one pattern."""
-    families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
+    families = read_yaml(paths.MODELS / "reasoning.yaml")
     # A family's name may begin at any word of a model's name, but not inside a word.
     either = "|".join(family["pattern"] for family in families)
     return re.compile(rf"(?<![a-z0-9])(?:{either})", re.IGNORECASE)
@@ -390,11 +389,11 @@ def _is_on_the_hub(name: str) -> bool:
     if model and model.access == "open" and model.hub_id.lower() == lower:
         return True
 
-    patterns = yaml.safe_load((paths.MODELS / "hub_names.yaml").read_text("utf8"))
+    patterns = read_yaml(paths.MODELS / "hub_names.yaml")
     return any(fnmatch(lower, pattern) for pattern in patterns)
 
 
-def split(text: str, engine: str = "") -> tuple[str, str]:
+def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, str]:
     """Split an entry of ``MODELS`` into the model, spelt as it was, and its engine.
 
     Parameters
@@ -403,6 +402,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
         ``name`` or ``name@engine``. An engine under its former name is taken as well.
     engine : str
         The engine of a name without one, unless the registry says "stored".
+    parameter : str
+        The parameter that has the entry, for the message.
 
     Returns
     -------
@@ -427,7 +428,8 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     chosen = FORMER.get(chosen, chosen)
     if not name or chosen not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
-        raise InputError(f"MODELS: found {text!r}, expected {expected}.")
+        question = hint(chosen, ENGINES)
+        raise InputError(f"{parameter}: found {text!r}, expected {expected}{question}")
     return name, chosen
 
 
@@ -652,7 +654,7 @@ def packaged() -> dict[str, dict[str, Any]]:
     dict
         The entries of ``packaged.yaml`` by the model's name.
     """
-    return yaml.safe_load((paths.MODELS / "packaged.yaml").read_text("utf8"))
+    return read_yaml(paths.MODELS / "packaged.yaml")
 
 
 def how_to_ask(model: str) -> str:

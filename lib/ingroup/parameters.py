@@ -29,7 +29,7 @@ from pydantic import (
 from safetensors import SafetensorError, safe_open
 
 from ingroup import models
-from ingroup.tables import InputError, decoded, read_json
+from ingroup.tables import InputError, decoded, hint, read_json
 
 SERVED = ("inspect", "replay")  # engines for which a model is a name
 LOADING = ("transformers", "vllm")  # engines for which a model may be a folder
@@ -52,7 +52,10 @@ USUAL = {
 }
 
 # What people type for a choice that has another name here.
-MEANT = {"READING": {"mean": "expected", "average": "expected", "text": "free"}}
+MEANT = {
+    "READING": {"mean": "expected", "average": "expected", "text": "free"},
+    "ENGINE": models.FORMER,
+}
 
 # Types in words, for the sentence "NAME must be ...".
 KINDS: Mapping[Any, str] = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -130,7 +133,8 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
 def _check_printed_tables(folder: str) -> None:
     """Raise an InputError where a folder of printed tables is not there; "" stands for our own."""
     if folder and not os.path.isfile(os.path.join(folder, "columns.csv")):
-        raise InputError(f"{folder!r} is no folder like data/published, with a columns.csv")
+        expected = "a folder like data/published, which has a columns.csv"
+        raise InputError(f"found {folder!r}, expected {expected}")
 
 
 @cache
@@ -265,26 +269,31 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     "tell apart: rename one"
                 )
             if len(names) > 1:
-                raise InputError(f"MODELS names {label!r} twice: one engine of a model to a run")
+                raise InputError(
+                    f"MODELS names {label!r} twice, expected each model once, with one engine"
+                )
 
     def _models_can_be_loaded(self, entries: list[models.ModelEntry]) -> None:
         """Each model of an engine that loads it, the REWRITER's too, is here or on the hub."""
         named = []
         for entry in entries:
-            named.append((entry.name, entry.engine))
+            named.append(("MODELS", entry.name, entry.engine))
         # Only the empathy gap has this parameter.
         writer = getattr(self, "REWRITER", None)
         if writer:
-            named.append(models.split(writer, self.ENGINE))
+            named.append(("REWRITER", *models.split(writer, self.ENGINE, "REWRITER")))
 
         # Only GIEBench may ask without the model's chat template.
         needs_template = getattr(self, "TEMPLATE", None) != "none"
-        for name, engine in named:
+        for parameter, name, engine in named:
             if engine not in LOADING:
                 continue
-            if not models.can_be_loaded(name):
-                raise _cannot_be_loaded(name)
-            _check_folder(name, needs_template)
+            try:
+                if not models.can_be_loaded(name):
+                    raise _cannot_be_loaded(parameter, name)
+                _check_folder(name, needs_template)
+            except InputError as error:
+                raise InputError(f"{parameter}: {error}") from error
 
     def _options_fit(self, entries: list[models.ModelEntry]) -> None:
         """An option that only one kind of engine takes comes with a model of such an engine."""
@@ -331,10 +340,11 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         for place in places:
             # A place may be a pattern of files.
             if not glob.glob(place):
-                raise InputError(f"RECORDINGS: there is nothing at {place!r}")
+                expected = "a file, folder or pattern of files with recorded answers"
+                raise InputError(f"RECORDINGS: found nothing at {place!r}, expected {expected}")
 
 
-def _cannot_be_loaded(name: str) -> InputError:
+def _cannot_be_loaded(parameter: str, name: str) -> InputError:
     """The error for a model that is neither here nor on the hub."""
     if os.path.isfile(os.path.join(name, "adapter_config.json")):
         return InputError(
@@ -342,13 +352,21 @@ def _cannot_be_loaded(name: str) -> InputError:
             "it was trained on (merge_and_unload of peft), and give the folder of both"
         )
 
+    if os.path.isdir(name):
+        expected = "a model's folder with config.json, weights and tokenizer"
+        return InputError(f"found no config.json in the folder {name!r}, expected {expected}")
+
+    names = [part.strip() for part in name.split(",")]
+    if len(names) > 1:
+        listed = ";".join(names)
+        separated = f'expected semicolons between models, {parameter}="{listed}"'
+        expected = separated if parameter == "MODELS" else "expected one model"
+        return InputError(f"found {name!r}, {expected}")
+
     local = models.local_models()
-    near = difflib.get_close_matches(name.lower(), local, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
     return InputError(
-        f"{name!r} is neither a model in data/models ({', '.join(local)}), nor "
-        "in models.csv, nor a folder with a config.json, nor a hub name such as "
-        f"organisation/name{hint}"
+        f"found {name!r}, expected one of {', '.join(local)}, a name in models.csv, a folder with "
+        f"a config.json, or a hub name such as organisation/name{hint(name, local)}"
     )
 
 
@@ -480,10 +498,19 @@ def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters
     return create_model("Parameters", __base__=base, **fields)
 
 
+def _choices(name: str, problem: Mapping[str, Any]) -> list[str]:
+    """The values that a parameter can have; without the empty one, and former names of engines."""
+    left_out = {""}
+    if name == "ENGINE":
+        left_out |= set(models.FORMER)
+    choices = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
+    return [choice for choice in choices if choice not in left_out]
+
+
 def _hint(name: str, problem: Mapping[str, Any]) -> str:
     """A question for the choice that an unknown value probably means; "" without such a choice."""
     typed = str(problem["input"]).lower()
-    choices = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
+    choices = _choices(name, problem)
     meant = MEANT.get(name, {})
     near = difflib.get_close_matches(typed, [*choices, *meant], 1)
     if not near:
@@ -507,10 +534,9 @@ def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
         return f"{name}: {words}" if name else words
 
     if category == "literal_error":
-        choices = context["expected"].replace("'", "")
-        # Where "" is the first choice, only a comma is left of it.
-        choices = choices.removeprefix(", ")
-        return f"{name} {value} is unknown; expected {choices}{_hint(name, problem)}"
+        *first, last = _choices(name, problem)
+        listed = f"{', '.join(first)} or {last}"
+        return f"{name} {value} is unknown; expected {listed}{_hint(name, problem)}"
 
     field = kind.model_fields[name]
     words = field.description or KINDS.get(field.annotation, "text")

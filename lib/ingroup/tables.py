@@ -4,21 +4,27 @@ A sentence names the file, the line or key, the column, the content, and what wa
 """
 
 import csv
+import difflib
 import io
 import json
+import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
 _LINE_END = re.compile(r"\r++\n?|\n")  # possessive: a million carriage returns take no longer
 _PRIVATE_USE = range(0xE000, 0xF900)  # characters that have no meaning in Unicode
+
+# What a table may have between two cells, in words.
+_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 
 LONGEST = 2000  # characters of a message
 
@@ -97,6 +103,59 @@ def wrong(where: object, found: object, expected: object, column: str = "") -> I
     return InputError(f"{place}: found {found}, expected {expected}.")
 
 
+def hint(name: str, known: Collection[str]) -> str:
+    """Ask whether the known name that is nearest was meant.
+
+    Parameters
+    ----------
+    name : str
+        An unknown name.
+    known : collection of str
+        The known names.
+
+    Returns
+    -------
+    str
+        The end of a sentence, ``; did you mean ...?``; "" where no name is near.
+    """
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, 1)
+    return f"; did you mean {by_lower[near[0]]}?" if near else ""
+
+
+def given_path(value: str | Path, known: Sequence[str], kind: str) -> Path:
+    """Give the path that a parameter names where it names no data of this project.
+
+    Parameters
+    ----------
+    value : str or Path
+        What was given.
+    known : sequence of str
+        The names that stand for data of this project, for the message.
+    kind : str
+        What the path may lead to, e.g. ``"a JSON file"``, for the message.
+
+    Returns
+    -------
+    Path
+        The path of a file or folder.
+
+    Raises
+    ------
+    InputError
+        If nothing is there.
+    """
+    path = Path(value).expanduser()
+    # An empty text would be the folder of the project. Path.exists may raise for a name that is
+    # too long, where os.path.exists is False.
+    if str(value) and os.path.exists(path):
+        return path
+
+    names = ", ".join(known)
+    question = hint(str(value), known)
+    raise InputError(f"found {str(value)!r}, expected {names}, or the path of {kind}{question}")
+
+
 def at(file: Path, line: int) -> str:
     """Name a line of a file, for :func:`wrong`.
 
@@ -134,9 +193,11 @@ def decoded(file: Path) -> str:
         If the file cannot be read, or has a byte that is not UTF-8 (the message names its line).
     """
     try:
-        # It is a folder, or a device that might never end.
+        if file.is_dir():
+            raise InputError(f"{file} cannot be read: it is a folder, expected a file.")
+        # A device might never end.
         if file.exists() and not file.is_file():
-            raise InputError(f"{file} cannot be read: it is no file.")
+            raise InputError(f"{file} cannot be read: it is a device, expected a file.")
         return file.read_bytes().decode("utf-8-sig")
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}.") from problem
@@ -183,9 +244,9 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
         for cells in reader:
             # A blank line has no cells.
             if cells and not header:
-                header = _header(at(file, line), cells, columns)
+                header = _header(at(file, line), cells, columns, delimiter)
             elif cells:
-                _check_length(at(file, line), cells, header)
+                _check_length(at(file, line), cells, header, delimiter)
                 rows[line] = [cell.replace(stand_in, "\r") for cell in cells]
             # The next row begins here: a text in quotes may run over several lines.
             line = reader.line_num + 1
@@ -227,23 +288,47 @@ def _hide_returns(text: str) -> tuple[str, str]:
     return _LINE_END.sub(hide, text), stand_in
 
 
-def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
+def _header(where: str, cells: list[str], columns: Sequence[str], delimiter: str) -> list[str]:
     """The names of the columns, each there once."""
     for column in dict.fromkeys([*columns, *cells]):
         times = cells.count(column)
         if times == 0:
-            found = "only " + ", ".join(cells)
-            raise wrong(where, found, "it once", column)
+            _check_delimiter(where, cells, delimiter)
+            raise _missing(where, column, cells, columns)
         if times > 1:
             raise wrong(where, f"it {times} times", "it once", column)
     return cells
 
 
-def _check_length(where: str, cells: list[str], header: list[str]) -> None:
+def _missing(where: str, column: str, cells: list[str], columns: Sequence[str]) -> InputError:
+    """The error for a column that is not there, with the name that may be a misspelt one."""
+    # A name that begins otherwise is another column, as "A dictionary" and "C dictionary" are.
+    similar = {}
+    for cell in cells:
+        if cell not in columns and cell[:1].lower() == column[:1].lower():
+            similar[cell.lower()] = cell
+    near = difflib.get_close_matches(column.lower(), similar, 1, cutoff=0.85)
+    end = f"; should {similar[near[0]]} be called {column}?" if near else "."
+    return InputError(f"{where}: the column {column!r} is missing, found {', '.join(cells)}{end}")
+
+
+def _check_delimiter(where: str, cells: list[str], delimiter: str) -> None:
+    """Raise for a first line that is undivided, but holds another table's delimiter."""
+    others = {sign: words for sign, words in _DELIMITERS.items() if sign != delimiter}
+    for sign, words in others.items():
+        if len(cells) == 1 and sign in cells[0]:
+            raise wrong(where, f"{words} between the columns", _DELIMITERS[delimiter])
+
+
+def _check_length(where: str, cells: list[str], header: list[str], delimiter: str) -> None:
     """Raise for a row that has more or fewer cells than the table has columns."""
-    if len(cells) != len(header):
-        expected = f"{len(header)}; a text that holds the delimiter has to be in quotes"
-        raise wrong(where, f"{len(cells)} fields", expected)
+    found = f"{len(cells)} cells" if len(cells) > 1 else "1 cell"
+    expected = f"{len(header)}, one per column"
+    if len(cells) < len(header):
+        raise wrong(where, found, expected)
+    if len(cells) > len(header):
+        expected = f"{expected}; a text with {_DELIMITERS[delimiter]} has to be in quotes"
+        raise wrong(where, found, expected)
 
 
 @contextmanager
@@ -360,11 +445,57 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique_keys, parse_int=_whole_number)
     except json.JSONDecodeError as problem:
-        line = at(file, problem.lineno)
-        where = f"{line}, column {problem.colno}"
+        comma = _last_comma(text, problem.pos)
+        if comma is not None:
+            line = text.count("\n", 0, comma) + 1
+            line_start = text.rfind("\n", 0, comma)
+            where = f"{at(file, line)}, column {comma - line_start}"
+            found = "a comma behind the last entry"
+            raise wrong(where, found, "a closing bracket") from problem
+        where = f"{at(file, problem.lineno)}, column {problem.colno}"
         raise wrong(where, f"what is not JSON ({problem.msg})", "JSON") from problem
     except RecursionError as problem:
         raise wrong(file, "lists or objects that are nested too deeply", "JSON") from problem
+
+
+def read_yaml(file: Path) -> Any:
+    """Read a YAML file.
+
+    Parameters
+    ----------
+    file : Path
+        A UTF-8 file that holds one YAML document.
+
+    Returns
+    -------
+    object
+        The content; every mapping is a dict.
+
+    Raises
+    ------
+    InputError
+        As :func:`decoded`; for a text that is not YAML (the message names line and column).
+    """
+    try:
+        return yaml.safe_load(decoded(file))
+    except yaml.MarkedYAMLError as problem:
+        where = str(file)
+        mark = problem.problem_mark
+        if mark is not None:
+            where = f"{at(file, mark.line + 1)}, column {mark.column + 1}"
+        raise wrong(where, f"what is not YAML ({problem.problem})", "YAML") from problem
+    except yaml.YAMLError as problem:
+        raise wrong(file, "a character that YAML does not allow", "YAML") from problem
+
+
+def _last_comma(text: str, position: int) -> int | None:
+    """Where a comma stands before a closing bracket that JSON is refused at; None if none does."""
+    # The position is the bracket's or the comma's, which depends on the version of Python.
+    before = text[: position + 1].rstrip("]} \t\r\n")
+    after = text[len(before) :].lstrip()
+    if before.endswith(",") and after.startswith(("]", "}")):
+        return len(before) - 1
+    return None
 
 
 def _whole_number(digits: str) -> int | float:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ingroup import figures
 from ingroup.commands import cli, settings
 
 
@@ -81,3 +82,19 @@ def test_a_figure_of_a_model_that_no_table_has_is_refused(
     # No notebook ran here, so nothing is drawn in any case.
     first_line = capsys.readouterr().err.splitlines()[0]
     assert first_line == (said or "giebench/figure1 was not drawn: this run has no such figure")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("WIDTH", "abc", "WIDTH: found 'abc', expected a number of inches"),
+        ("CMAP", "virids", "CMAP: .* a colour map of matplotlib; did you mean viridis"),
+    ],
+)
+def test_a_wrong_option_of_a_figure_is_refused_before_a_notebook_starts(
+    monkeypatch, name, value, expected
+):
+    monkeypatch.setattr(figures, "OWN", {})
+    monkeypatch.setattr(cli.processes, "start", lambda *_, **__: pytest.fail("a notebook started"))
+    with pytest.raises(settings.Refused, match=expected):
+        cli._draw_figures("default", {"ONLY": "empathy_gap/figure2", name: value})

@@ -349,7 +349,7 @@ def test_a_copy_with_another_seed_has_another_run(builds, tmp_path):
             "51_audit_empathy_gap",
             'FOLDER = ""',
             'FOLDER = "nowhere"',
-            "FOLDER: 'nowhere' is no folder like data/published, with a columns.csv",
+            "FOLDER: found 'nowhere', expected a folder like data/published, which has a ",
         ),
         (
             "51_audit_empathy_gap",

@@ -102,16 +102,38 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"N_EVENTS": "2.5"}, "N_EVENTS must be a whole number, .* found '2.5'"),
         (GAP, {"N_EVENTS": "-3"}, "N_EVENTS must be .* or 0 for all, found '-3'"),
         (GAP, {"N_EVENTS": "1"}, r"at least 2 \(paired tests need two\), .* found '1'"),
-        (GAP, {"N_EVENTS": "7000"}, "CORPUS 'sample', N_EVENTS 7000: .*72"),
+        (
+            GAP,
+            {"N_EVENTS": "7000"},
+            "N_EVENTS is 7000, expected at most 72, the number .* 'sample'",
+        ),
         (GAP, {"SEED": "-1"}, r"SEED must be a whole number, 0 to 2\^32 - 1, found '-1'"),
-        (GAP, {"MODELS": "no such model"}, "'no such model' is neither a model in data/models"),
+        (GAP, {"MODELS": "no such model"}, "^MODELS: found 'no such model', expected one of c"),
         (GAP, {"MODELS": "Smolm2-135m"}, "/name; did you mean smollm2-135m-instruct?"),
         (GAP, {"MODELS": ""}, "MODELS must be names of models, e.g. calibrant, found"),
         (GAP, {"MODELS": "calibrant;calibrant"}, "MODELS names 'calibrant' twice"),
         (GAP, {"MODELS": "calibrant@gpu"}, "MODELS: found 'calibrant@gpu', expected a name, or na"),
-        (GAP, {"CATEGORIES": "Creed"}, "CATEGORIES: unknown category 'Creed'; known are 'Race or"),
-        (GAP, {"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 12: "),
-        (GAP, {"SETTINGS": "P9,S0,T0"}, "SETTINGS: unknown setting 'P9,S0,T0'"),
+        (
+            GAP,
+            {"MODELS": "calibrant,calibrant-null"},
+            "^MODELS: found 'calibrant,calibrant-null', expected semicolons between models, "
+            'MODELS="calibrant;calibrant-null"$',
+        ),
+        (GAP, {"REWRITER": "a,b"}, "^REWRITER: found 'a,b', expected one model$"),
+        (GAP, {"REWRITER": "a@gpu"}, "^REWRITER: found 'a@gpu', expected a name, or name@"),
+        (GAP, {"MODELS": "a@tranformers"}, "; did you mean transformers\\?$"),
+        (GAP, {"MODELS": str(paths.DATA)}, "^MODELS: found no config.json in the folder '.*data'"),
+        (GAP, {"CORPUS": "sampel"}, "; did you mean sample\\?$"),
+        (GAP, {"CORPUS": ""}, "^CORPUS: found '', expected sample, crowd-envent, or the path of"),
+        (GAP, {"CATEGORIES": "Religon"}, "; did you mean Religion\\?$"),
+        (GAP, {"ENGINE": "openia"}, "or replay; did you mean ENGINE=inspect\\?$"),
+        (GIEBENCH, {"QUESTIONS": "giebech"}, "; did you mean giebench\\?$"),
+        (KEYWORDS, {"DICTIONARY": "sampel"}, "; did you mean sample\\?$"),
+        (STEREOMAP, {"GROUPS": "Nurses,Doctors"}, "semicolons between groups: Nurses;Doctors$"),
+        ("50_audit", {"FOLDER": "/nope"}, "^FOLDER: found '/nope', expected a folder like data/"),
+        (GAP, {"CATEGORIES": "Creed"}, "CATEGORIES: found 'Creed', expected one of Race or Ethnic"),
+        (GAP, {"CORPUS": "nowhere.tsv"}, "^CORPUS: found 'nowhere.tsv', expected sample, c"),
+        (GAP, {"SETTINGS": "P9,S0,T0"}, "SETTINGS: found 'P9,S0,T0', expected one of each"),
         (GAP, {"EXCLUSION": "any"}, "EXCLUSION 'any' is unknown; expected listwise or pairwise"),
         (GAP, {"PARSING": "authors"}, "PARSING 'authors' is unknown; expected sound or released"),
         (GAP, {"N_RESAMPLES": "0"}, "N_RESAMPLES must be a whole number, 1 to 10\\^9, found '0'"),
@@ -120,7 +142,11 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"PRICE_IN": "-1"}, "PRICE_IN must be a number, not negative, found '-1'"),
         (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number, not negative, found 'nan'"),
         (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
-        (GAP, {"ENGINE": "gpu"}, "'gpu' is unknown; expected transformers, vllm, inspect, op"),
+        (
+            GAP,
+            {"ENGINE": "gpu"},
+            "'gpu' is unknown; expected transformers, vllm, inspect or replay$",
+        ),
         (GAP, {"READING": "mean"}, "drawn or expected; did you mean READING=expected\\?$"),
         (
             GAP,
@@ -132,7 +158,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             {"READING": "x"},
             "READING 'x' is unknown; expected free, greedy, drawn or expected$",
         ),
-        (GAP, {"REWRITER": "no such"}, "'no such' is neither a model in data/models"),
+        (GAP, {"REWRITER": "no such"}, "^REWRITER: found 'no such', expected one of cali"),
         (GAP, {"DTYPE": "bf16"}, "'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
         (
             GAP,
@@ -141,7 +167,11 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         ),
         (GAP, OPENAI | {"SYSTEM": "fold"}, "SYSTEM is for an engine that loads .*, found inspect"),
         (GAP, {"ENGINE": "replay"}, "the engine replay needs RECORDINGS=<file or folder>"),
-        (GAP, REPLAY | {"MODELS": "a", "RECORDINGS": "no"}, "RECORDINGS: there is nothing at 'no'"),
+        (
+            GAP,
+            REPLAY | {"MODELS": "a", "RECORDINGS": "no"},
+            "RECORDINGS: found nothing at 'no', ex",
+        ),
         (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for the engine replay, found stored, transfor"),
         (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for the engine inspect, found stored, tra"),
         (GAP, REPLAY | {"MODELS": "a;b"}, "recordings have the answers of one model, found a, b"),
@@ -158,7 +188,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (
             GAP,
             REPLAY | {"MODELS": "a;b", "RECORDINGS": f"a={paths.DATA};b=no"},
-            "RECORDINGS: there is nothing at 'no'",
+            "RECORDINGS: found nothing at 'no', expected a file, folder or pattern of files",
         ),
         (
             GAP,
@@ -187,8 +217,8 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (SAMARITAN, {"UNIT": "prompt", "CROSSING": "totals"}, "no prompt to pair: take UNIT=scen"),
         (SAMARITAN, {"BRITTLENESS": "n"}, "'n' is unknown; expected sample or population"),
         (SAMARITAN, {"N_SCENARIOS": "1"}, r"N_SCENARIOS must be .* at least 2 .*, or 0 for all"),
-        (SAMARITAN, {"N_SCENARIOS": "104"}, "N_SCENARIOS is 104, expected at most the 103 there"),
-        (SAMARITAN, {"SCENARIOS": "nowhere.csv"}, "SCENARIOS: nowhere.csv .*: No such file"),
+        (SAMARITAN, {"N_SCENARIOS": "104"}, "N_SCENARIOS is 104, expected at most 103, the n"),
+        (SAMARITAN, {"SCENARIOS": "nowhere.csv"}, "^SCENARIOS: found 'nowhere.csv', exp"),
         (SAMARITAN, {"N_EVENTS": "4"}, "20_biased_samaritan has no parameter N_EVENTS"),
         (GIEBENCH, {"ORDER": "random"}, "ORDER 'random' is unknown; expected given or rotate"),
         (GIEBENCH, {"WORDING": "print"}, "WORDING 'print' is unknown; expected straight, uncued"),
@@ -203,15 +233,15 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GIEBENCH, {"DENOMINATOR": "n"}, "DENOMINATOR 'n' is unknown; expected paper or released"),
         (GIEBENCH, {"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, found '2'"),
         (GIEBENCH, {"TEMPERATURE": "-1"}, "TEMPERATURE must be 0 to 2, or empty, found '-1'"),
-        (GIEBENCH, {"QUESTIONS": "nowhere.json"}, "QUESTIONS: nowhere.json.*No such file"),
+        (GIEBENCH, {"QUESTIONS": "nowhere.json"}, "^QUESTIONS: found 'nowhere.json', e"),
         (GIEBENCH, {"SCENARIOS": "sample"}, "30_giebench has no parameter SCENARIOS"),
         (STEREOMAP, {"FORM": "plural"}, "FORM 'plural' is unknown; expected released or gramm"),
         (STEREOMAP, {"CALLS": "one"}, "CALLS 'one' is unknown; expected together or separate"),
         (STEREOMAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
         (STEREOMAP, {"ABLATION_ROUNDS": "-1"}, r"ABLATION_ROUNDS must be .* 0 to 10\^9"),
-        (STEREOMAP, {"GROUPS": "Nurse"}, "GROUPS: 'Nurse' is no name in groups.csv; .* Nurses"),
+        (STEREOMAP, {"GROUPS": "Nurse"}, "GROUPS: found 'Nurse', expected .*mean Nurses"),
         (STEREOMAP, {"GROUPS": "Nurses;Doctors"}, "GROUPS has 2 of the groups .* CLUSTERS, 5"),
-        (KEYWORDS, {"DICTIONARY": "nowhere.csv"}, "DICTIONARY: nowhere.csv.*No such file"),
+        (KEYWORDS, {"DICTIONARY": "nowhere.csv"}, "^DICTIONARY: found 'nowhere.csv', e"),
         (KEYWORDS, {"MAPPINGS": "nowhere.csv"}, "MAPPINGS: nowhere.csv.*No such file"),
         (KEYWORDS, {"SHEETS": "nowhere.csv"}, "SHEETS: nowhere.csv.*No such file"),
         ("50_audit", {"N_EVENTS": "4"}, "50_audit has no parameter N_EVENTS; it takes FOLDER"),
@@ -228,11 +258,11 @@ def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
 @pytest.mark.parametrize(
     ("notebook", "name", "message"),
     [
-        (GAP, "MODELS", "is neither a model in data/models"),
-        (GAP, "REWRITER", "is neither a model in data/models"),
-        (GAP, "CORPUS", "is neither sample nor crowd-envent nor a file or folder"),
-        ("30_giebench", "QUESTIONS", "cannot be read: File name too long"),
-        (KEYWORDS, "DICTIONARY", "cannot be read: File name too long"),
+        (GAP, "MODELS", "expected one of calibrant, "),
+        (GAP, "REWRITER", "expected one of calibrant, "),
+        (GAP, "CORPUS", "expected sample, crowd-envent, or the path of a TSV file"),
+        ("30_giebench", "QUESTIONS", "expected sample, giebench, or the path of a JSON file"),
+        (KEYWORDS, "DICTIONARY", "expected sample, stereotype-content-dictionary, or the"),
     ],
 )
 def test_a_name_that_is_too_long_for_a_file_is_one_sentence(notebook, name, message):
@@ -245,7 +275,7 @@ def test_a_name_that_is_too_long_for_a_file_is_one_sentence(notebook, name, mess
     [
         ("word,dimension,direction\nfriendly,Sociability,1\ncold,Sociability,7", "found '7'"),
         ("word,dimension,direction\ncold,Ability,1\ncold,Ability,-1", "line 3: found word 'cold'"),
-        ("word,dimension,kind\ncold,Ability,1", "'direction': found only word, dimension, kind"),
+        ("word,dimension,kind\ncold,Ability,1", "'direction' is missing, found word, dim"),
         ("word,dimension,direction\nnaïve,Ability,-1", "UTF-8"),
     ],
 )
@@ -327,9 +357,30 @@ def test_one_model_through_two_engines_is_compared_and_nothing_else():
     values = merged("61_comparison", "demo", {"MODELS": TWO_ENGINES})
     assert values["MODELS"] == TWO_ENGINES.split(";")
     for notebook in (GAP, "60_synthesis"):
-        with pytest.raises(InputError, match="names 'SmolLM2-135M' twice: one engine of a model"):
+        with pytest.raises(
+            InputError, match="names 'SmolLM2-135M' twice, expected each model once, w"
+        ):
             merged(notebook, "demo", {"MODELS": TWO_ENGINES})
 
     same_engine = "smollm2-135m-instruct@vllm;SmolLM2-135M-Instruct@vllm"
-    with pytest.raises(InputError, match="names 'SmolLM2-135M' twice: one engine of a model"):
+    with pytest.raises(InputError, match="names 'SmolLM2-135M' twice, expected each model once, w"):
         merged("61_comparison", "demo", {"MODELS": same_engine})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("10_empathy_gap: [1\n", "line 2, column 1: found what is not YAML"),
+        ("- 1\n", r"found \[1\], expected notebooks with their parameters"),
+        (
+            "10_empathy_gap: {MODLES: [a]}\n",
+            r"10_empathy_gap: found MODLES, expected .*; did you mean MODELS\?$",
+        ),
+    ],
+)
+def test_a_wrong_profile_is_one_sentence(tmp_path, monkeypatch, text, message):
+    monkeypatch.setattr(paths, "PROFILES", tmp_path)
+    (tmp_path / "mine.yaml").write_text(text, "utf8")
+    with pytest.raises(InputError, match=f"mine.yaml.*{message}") as error:
+        merged(GAP, "mine", {})
+    assert "\n" not in str(error.value)

@@ -125,16 +125,33 @@ def test_two_runs_never_have_one_folder():
 @pytest.mark.parametrize(
     ("goal", "values", "sentence"),
     [
-        ("10", {"RUN": "../.."}, "RUN is the name of a folder"),
-        ("10", {"RUN": "a b"}, "RUN is the name of a folder"),
-        ("10", {"PROFILE": "/etc/passwd"}, "PROFILE is the name of a folder or file"),
+        (
+            "10",
+            {"RUN": "../.."},
+            "RUN='../..' holds '/'; use only the letters a to z, digits and _.,+=-",
+        ),
+        ("10", {"RUN": "a b"}, "RUN='a b' holds ' '; use only"),
+        ("10", {"RUN": "a..b"}, "RUN='a..b' holds '..'; use single dots"),
+        ("10", {"RUN": "-a"}, "RUN='-a' begins with '-'; begin with a letter or digit"),
+        ("10", {"PROFILE": "/etc/passwd"}, "PROFILE='/etc/passwd' holds '/'"),
         ("10", {"OPENAI_API_KEY": "sk-1"}, "a key belongs in the environment"),
         ("10", {"A';touch": "1"}, "a parameter's name has letters, digits and _"),
-        ("10", {"RUN": "default", "N_EVENTS": "3"}, "the default run has no other parameters"),
+        (
+            "10",
+            {"RUN": "default", "N_EVENTS": "3"},
+            "RUN=default is the run without changes, found N_EVENTS: ",
+        ),
         ("10", {"N_EVNTS": "3"}, "N_EVNTS is not a parameter here; did you mean N_EVENTS?"),
         ("10", {"GOALS": "20"}, "GOALS is not a parameter here; there are "),
-        ("10", {"CROSSING": "totals"}, "CROSSING is not a parameter here"),
+        (
+            "10",
+            {"CROSSING": "totals"},
+            "CROSSING is not a parameter here; it is one of 20_biased_sam",
+        ),
+        ("41", {"RUNN": "x"}, "RUNN is not a parameter here; did you mean RUN?"),
+        ("report", {"RUNN": "x"}, "RUNN is not a parameter here; did you mean RUN?"),
         ("all", {"XYZ": "3"}, "XYZ is not a parameter here; there are "),
+        ("plan", {"STUDY": "giebech"}, "there is no study giebech: give one of 10_empathy_gap"),
         ("plan", {"STUDY": "77"}, "there is no study 77: give one of 10_empathy_gap"),
         ("ask", {"STUDY": "77", "MODELS": "calibrant"}, "there is no study 77: give one of 10_em"),
         ("ask", {"MODELS": "calibrant"}, "give a study: make ask STUDY=10 MODELS=..."),
@@ -143,18 +160,19 @@ def test_two_runs_never_have_one_folder():
         ("compare", {"MODELS": "a;a"}, "give two models or more"),
         ("compare", {"MODELS": "a;b", "SEED": "1"}, "SEED is not a parameter here"),
         ("compare", {"MODELS": "a;b", "PROFILE": "full"}, "make compare reads a run that is there"),
-        ("compare", {"MODELS": "a;b", "RUN": "typo"}, "there is no run typo to read, there are: "),
+        ("compare", {"MODELS": "a;b", "RUN": "typo"}, "there is no run typo to read, "),
         ("view", {"SAMPLES": "many"}, "SAMPLES is a whole number, 0 for all, not many"),
-        ("60", {"RUN": "typo"}, "there is no run typo to read, there are: "),
-        ("report", {"RUN": "typo"}, "there is no run typo to read, there are: "),
-        ("figures", {"WIDTH": "3"}, "WIDTH: these are of make figures ONLY=<study>/<name>"),
-        ("10", {"ONLY": "giebench/figure1"}, "ONLY: these are of make figures ONLY=<study>"),
+        ("60", {"RUN": "typo"}, "there is no run typo to read, "),
+        ("report", {"RUN": "typo"}, "there is no run typo to read, "),
+        ("figures", {"WIDTH": "3"}, "only make figures ONLY=<study>/<name> takes WIDTH"),
+        ("10", {"ONLY": "giebench/figure1"}, "only make figures ONLY=<study>/<name> takes ONLY"),
         ("figures", {"ONLY": "../x"}, "there is no "),
         ("figures", {"WIDHT": "3"}, "WIDHT is not a parameter here; did you mean WIDTH?"),
         ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
     ],
 )
-def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence):
+def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence, monkeypatch):
+    monkeypatch.setattr(settings, "runs", lambda: ["default"])
     with pytest.raises(settings.Refused) as refused:
         settings.check([goal], typed(**values))
     assert str(refused.value).startswith(sentence)
@@ -168,10 +186,48 @@ def test_a_near_name_is_asked_for_and_a_far_one_lists_all():
     assert settings.nearest("X", ["SEED", "MODELS"], "; ") == "there are MODELS; SEED"
 
 
-def test_a_misspelt_figure_is_refused_and_the_nearest_one_suggested():
+EXAMPLE = "write ONLY=<study>/<name>, e.g. ONLY=empathy_gap/figure2"
+
+
+@pytest.mark.parametrize(
+    ("figure", "end"),
+    [
+        ("gibench/figure1", "; did you mean giebench/figure1?"),
+        ("empathy_gap/mean_gp", "; did you mean empathy_gap/mean_gap?"),
+        ("mean_gap", "; did you mean empathy_gap/mean_gap?"),
+        ("figure1", "; did you mean biased_samaritan/figure1 or giebench/figure1?"),
+        # The study alone makes it no more like another figure of the study.
+        ("empathy_gap/hetmap", ""),
+        ("hetmap", ""),
+    ],
+)
+def test_a_misspelt_figure_is_refused_and_the_nearest_one_suggested(figure, end):
     with pytest.raises(settings.Refused) as refused:
-        settings.check(["figures"], typed(ONLY="gibench/figure1"))
-    assert str(refused.value).endswith("; did you mean giebench/figure1?")
+        settings.check(["figures"], typed(ONLY=figure))
+    assert str(refused.value) == f"there is no figure {figure}: {EXAMPLE}{end}"
+
+
+def test_a_run_is_not_read_before_one_has_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "BUILD", tmp_path)
+    with pytest.raises(settings.Refused) as refused:
+        settings.check(["report"], typed(RUN="nope"))
+    assert str(refused.value) == (
+        "make report reads a finished run, and there is none yet: make all first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("goals", "sentence"),
+    [
+        (["10", "reprot"], "there is no target reprot; did you mean report?"),
+        (["fig"], "there is no target fig; did you mean figures?"),
+        (["77"], "there is no notebook 77; there are 00 10 11 20 "),
+        (["xyzzy"], "there is no target xyzzy; make help lists all"),
+        ([".venv/.ready", "all"], "a file that this target needs is missing: git status shows"),
+    ],
+)
+def test_a_goal_without_a_rule_is_one_sentence(goals, sentence):
+    assert settings.unknown_target(goals).startswith(sentence)
 
 
 @pytest.mark.parametrize("goal", ["compare", "view"])
@@ -184,8 +240,7 @@ def test_a_run_that_is_not_there_is_refused_and_the_nearest_one_suggested(goal, 
         with pytest.raises(settings.Refused) as refused:
             settings.check([goal], given)
         assert str(refused.value) == (
-            "there is no run mnie to read, there are: default mine other. "
-            f"Name one, make {goal} RUN=mine"
+            "there is no run mnie to read, there are default, mine, other; did you mean RUN=mine?"
         )
 
 
@@ -214,7 +269,7 @@ def test_an_existing_run_is_read(tmp_path, monkeypatch):
 
     assert settings.runs() == ["default", "mine"]
     settings.check(["60"], typed(RUN="mine"))
-    with pytest.raises(settings.Refused, match=r"run typo to read, there are: default mine\."):
+    with pytest.raises(settings.Refused, match="run typo to read, there are default, mine; write"):
         settings.check(["60", "figures"], typed(RUN="typo"))
 
 

@@ -747,7 +747,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
             "a.tsv, line 1: found the columns system_prompt, r",
         ),
         ("a.tsv", GOOD, "a.tsv, line 2: found the end of the file, expected a row"),
-        ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 fields, expected 3"),
+        ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 cells, expected 3"),
         ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: found a byte that is"),
         (
             "a.csv",
@@ -759,7 +759,11 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
             "prompt,response,run\nu,r,1\nu,r,0\n",
             "line 3, column 'run': found '0', expected a",
         ),
-        ("a.json", '{"1": {"prompt": "p",}}', "a.json, line 1, column .* found what is not JSON"),
+        (
+            "a.json",
+            '{"1": {"prompt": "p",}}',
+            "a.json, line 1, column .* found a comma behind the last",
+        ),
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
         ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),

@@ -225,6 +225,7 @@ def _run_command(notebook: str, run: str) -> list[str]:
 
 def _draw_figures(run: str, values: dict[str, str]) -> int:
     """Draw the figures of the notebooks that ran, or some of them for a paper."""
+    _check_style(values)
     if not _make_again(run):
         return 1
 
@@ -274,6 +275,25 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     return 0 if all(ended_well) and not problems else 1
+
+
+def _check_style(values: dict[str, str]) -> None:
+    """Refuse a width, font size, colour map or format before the notebooks start."""
+    options = {}
+    for name in ("WIDTH", "FONT", "CMAP", "FORMAT"):
+        if values.get(name):
+            options[name.lower()] = values[name]
+    if not options:
+        return
+
+    # These take seconds to import, and only options need them.
+    from ingroup.figures import use_style
+    from ingroup.tables import InputError
+
+    try:
+        use_style(**options)
+    except InputError as error:
+        raise settings.Refused(str(error)) from error
 
 
 def _unknown_model(run: str, studies: list[str], typed: str) -> str:

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from ingroup import parameters, paths
 from ingroup.commands.settings import (
     COMPARISON,
@@ -23,7 +21,7 @@ from ingroup.commands.settings import (
 )
 from ingroup.contract import module_of
 from ingroup.inference import Job
-from ingroup.tables import InputError, wrong
+from ingroup.tables import InputError, hint, read_yaml, wrong
 
 
 def merged(
@@ -110,12 +108,21 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     Raises
     ------
     InputError
-        Where either does not exist; the message lists those that do.
+        Where either does not exist; the message lists those that do. Where the profile is not YAML
+        or sets a parameter that the notebook does not have.
     """
     profile_file = _file("PROFILE", paths.PROFILES, profile, ".yaml")
-    profiled = yaml.safe_load(profile_file.read_text("utf8"))
+    profiled = read_yaml(profile_file)
+    if not isinstance(profiled, dict):
+        raise wrong(profile_file, repr(profiled), "notebooks with their parameters")
+
+    takes = own(notebook)
     values = profiled.get(notebook) or {}
-    return own(notebook) | values
+    for name in values:
+        if name not in takes:
+            expected = f"a parameter of this notebook{hint(name, takes)}"
+            raise InputError(f"{profile_file}, {notebook}: found {name}, expected {expected}")
+    return takes | values
 
 
 def own(notebook: str) -> dict[str, Any]:

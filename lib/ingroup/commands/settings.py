@@ -185,9 +185,19 @@ def is_folder_name(name: str) -> bool:
     bool
         True for A-Z a-z 0-9 _ . + = - and comma, without two dots and without . or - in front.
     """
+    return name != "" and not _folder_fault(name)
+
+
+def _folder_fault(name: str) -> str:
+    """Say why a name is no folder's, and which would be; "" for a good name."""
+    other_sign = re.search(r"[^A-Za-z0-9_.,+=-]", name)
+    if other_sign:
+        return f"holds {other_sign[0]!r}; use only the letters a to z, digits and _.,+=-"
     if ".." in name:
-        return False
-    return re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]*", name) is not None
+        return "holds '..'; use single dots"
+    if name.startswith((".", "-")):
+        return f"begins with {name[0]!r}; begin with a letter or digit"
+    return ""
 
 
 def run_name(environment: Mapping[str, str] = os.environ) -> str:
@@ -421,7 +431,10 @@ def chosen_studies(study: str) -> list[str]:
         number, _, name = notebook.partition("_")
         if study in (number, name, notebook):
             return [notebook]
-    raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number")
+
+    question = did_you_mean(study, [*first, *study_names()])
+    hint = f"; {question}" if question else ""
+    raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number{hint}")
 
 
 def known_parameters(names: Collection[str]) -> set[str]:
@@ -524,8 +537,12 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
     known = known_parameters(names)
     now, _ = renamed(typed)
     for name in now:
-        if name not in known:
-            raise Refused(unknown(name, known))
+        if name in known:
+            continue
+        takers = [notebook for notebook in notebooks() if name in known_parameters([notebook])]
+        if takers:
+            raise Refused(f"{name} is not a parameter here; it is one of {', '.join(takers)}")
+        raise Refused(unknown(name, known | {"PROFILE", "RUN"}))
 
 
 def unknown(name: str, known: Collection[str]) -> str:
@@ -592,16 +609,18 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
     goal = " ".join(goals)
     for name in ("PROFILE", "RUN"):
         value = environment.get(name) or DEFAULT_RUN
-        if not is_folder_name(value):
-            raise Refused(
-                f"{name} is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, "
-                f"without two dots: give another, make {goal} {name}=<name>, not {value!r}"
-            )
+        fault = _folder_fault(value)
+        if fault:
+            raise Refused(f"{name}={value!r} {fault}")
 
     run = run_name(environment)
     changed = set(parameters(values)) - OF_WORKERS
     if run == DEFAULT_RUN and changed:
-        raise Refused("the default run has no other parameters: leave RUN out, or give another")
+        names = " ".join(sorted(changed))
+        raise Refused(
+            f"RUN=default is the run without changes, found {names}: leave RUN out, or give "
+            "another name"
+        )
 
     readers = READERS
     # A run's name may come from the environment, too.
@@ -610,19 +629,26 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
     is_read = bool(goals) and readers.issuperset(goals)
     if is_read and run not in runs():
         # A misspelt option of a figure would be taken for a parameter of the run.
-        known = known_parameters(notebooks()) | OF_A_FIGURE
+        known = known_parameters(notebooks()) | OF_A_FIGURE | {"PROFILE", "RUN"}
         for name in renamed(parameters(values))[0]:
             if name not in known:
                 raise Refused(unknown(name, known))
 
-        available = " ".join(runs()) or "none, make all first"
-        near = difflib.get_close_matches(run, set(runs()) - {DEFAULT_RUN}, 1)
-        name = near[0] if near else "<name>"
-        raise Refused(
-            f"there is no run {run} to read, there are: {available}. "
-            f"Name one, make {goal} RUN={name}"
-        )
+        raise Refused(_missing_run(goal, run))
     _check_executed(goals, run)
+
+
+def _missing_run(goal: str, run: str) -> str:
+    """Say that a run is not there, and which are."""
+    available = runs()
+    if not available:
+        return f"make {goal} reads a finished run, and there is none yet: make all first"
+
+    there_are = f"there is no run {run} to read, there are {', '.join(available)}"
+    near = difflib.get_close_matches(run, set(available) - {DEFAULT_RUN}, 1)
+    if near:
+        return f"{there_are}; did you mean RUN={near[0]}?"
+    return f"{there_are}; write make {goal} RUN=<name>"
 
 
 def _check_executed(goals: Collection[str], run: str) -> None:
@@ -665,16 +691,16 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
     is_for_figures = bool(only) and set(goals) <= {"figures"}
     if options and not is_for_figures:
         names = " ".join(options)
-        raise Refused(f"{names}: these are of make figures ONLY=<study>/<name>, and nothing else")
+        raise Refused(f"only make figures ONLY=<study>/<name> takes {names}")
 
     run = run_name(environment)
     for figure in only.split():
         if not _is_figure(figure, run):
-            question = did_you_mean(figure, _figures(run))
-            hint = f"; {question}" if question else ""
+            near = _nearest_figures(figure, _figures(run))
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise Refused(
-                f"there is no figure {figure}: ONLY is as a file below figures/ is called, "
-                f"without its ending{hint}"
+                f"there is no figure {figure}: write ONLY=<study>/<name>, e.g. "
+                f"ONLY=empathy_gap/figure2{hint}"
             )
 
 
@@ -685,6 +711,23 @@ def _figures(run: str) -> list[str]:
         for file in folder.glob("*/*.pdf"):
             names.add(f"{file.parent.name}/{file.stem}")
     return sorted(names)
+
+
+def _nearest_figures(figure: str, known: Collection[str]) -> list[str]:
+    """List the figures whose name is nearest, of the study that is meant or of all studies."""
+    typed_study, _, typed_name = figure.rpartition("/")
+    studies = {one.partition("/")[0] for one in known}
+    near_studies = difflib.get_close_matches(typed_study, studies, 1) or studies
+
+    by_name: dict[str, list[str]] = {}
+    for one in known:
+        study, _, name = one.partition("/")
+        if study in near_studies:
+            by_name.setdefault(name, []).append(one)
+
+    # Names without their studies are compared: a study in common makes no two names similar.
+    near_names = difflib.get_close_matches(typed_name, by_name, 1)
+    return by_name[near_names[0]] if near_names else []
 
 
 def _is_figure(figure: str, run: str) -> bool:
@@ -739,6 +782,32 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     check_names(goals, environment)
 
 
+def unknown_target(goals: Collection[str]) -> str:
+    """Say which goal is no target of the Makefile, and which target has the nearest name.
+
+    Parameters
+    ----------
+    goals : collection of str
+        What make was asked for; one of it, or a file that a target needs, has no rule.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    makefile = (ROOT / "Makefile").read_text("utf8")
+    named = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
+    numbers = [name[:2] for name in notebooks()]
+    for goal in goals:
+        if goal in named or goal in numbers or "/" in goal:
+            continue
+        if goal.isdigit():
+            return f"there is no notebook {goal}; there are {' '.join(numbers)}"
+        question = did_you_mean(goal, named) or "make help lists all"
+        return f"there is no target {goal}; {question}"
+    return "a file that this target needs is missing: git status shows which"
+
+
 def _help_text() -> str:
     """List the targets of the Makefile, the notebooks, and what can be set."""
     lines = []
@@ -769,7 +838,7 @@ def main(arguments: list[str]) -> int:
     Parameters
     ----------
     arguments : list of str
-        ``["help"]``, or nothing.
+        ``["help"]``, ``["unknown"]`` where make knows no rule for a goal, or nothing.
 
     Returns
     -------
@@ -789,6 +858,10 @@ def main(arguments: list[str]) -> int:
     if arguments == ["help"]:
         print(_help_text())
         return 0
+    if arguments == ["unknown"]:
+        goals = os.environ.get("MAKECMDGOALS", "").split()
+        print(Refused(unknown_target(goals)), file=sys.stderr)
+        return 2
 
     # make keeps the user's own PYTHONPATH under this name, and sets another.
     foreign = os.environ.get("FOREIGN", "")

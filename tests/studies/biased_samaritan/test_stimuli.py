@@ -336,7 +336,7 @@ WHOLE = "expected a whole number from 1."
         (["one,One,1,{person}."], f"2, column 'scenario': found 'one', {WHOLE}"),
         (["٣,One,1,{person}."], f"2, column 'scenario': found '٣', {WHOLE}"),
         (["9" * 30 + ",One,1,{person}."], "2, column 'scenario': found '999"),
-        ([A, "", "1,One,2,Now, {person}."], "4: found 5 fields, expected 4; a text that holds"),
+        ([A, "", "1,One,2,Now, {person}."], "4: found 5 cells, expected 4, one per column; a text"),
     ],
 )
 def test_a_bad_line_is_one_sentence(tmp_path, lines, sentence):
@@ -352,7 +352,9 @@ def test_a_bad_line_is_one_sentence(tmp_path, lines, sentence):
 @pytest.mark.parametrize("column", ["scenario", "title", "wording", "text"])
 def test_a_missing_column_is_one_sentence(tmp_path, column):
     file = write(tmp_path / "bad.csv", A, header=HEADER.replace(column, "other"))
-    with pytest.raises(InputError, match=f"bad.csv, line 1, column '{column}': found only "):
+    with pytest.raises(
+        InputError, match=f"bad.csv, line 1: the column '{column}' is missing, found "
+    ):
         load_scenarios(file)
 
 

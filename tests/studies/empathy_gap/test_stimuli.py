@@ -171,12 +171,12 @@ def test_rewritten_takes_the_text_inside_the_braces(reply, text):
 
 @pytest.mark.parametrize("name", ["P9,S0,T0", "P0,S0"])
 def test_an_unknown_setting_is_one_sentence(name):
-    with pytest.raises(InputError, match=rf"unknown setting '{name}'.*P0, P1, P2, P3"):
+    with pytest.raises(InputError, match=rf"found '{name}', expected one of each.*P0, P1, P2, P3"):
         stimuli.setting(name)
 
 
 def test_an_unknown_category_is_one_sentence():
-    with pytest.raises(InputError, match="unknown category 'Age'; known are"):
+    with pytest.raises(InputError, match="found 'Age', expected one of Race or Ethnicity, N"):
         stimuli.identities("Age")
 
 
@@ -341,7 +341,7 @@ def test_a_tenth_of_the_events_is_asked_in_free_text(n_events, n_free_text):
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
 def test_a_sample_size_out_of_range_is_refused(n_events):
-    with pytest.raises(InputError, match=f"found n_events {n_events!r}, .* from 1 to 72"):
+    with pytest.raises(InputError, match=f"n_events is {n_events!r}, .* from 1 to 72"):
         load_events(n_events=n_events)
 
 
@@ -396,7 +396,7 @@ GOOD = event("joy", "0")
         ([event("joy", "")], "line 2, column 'text_id': found '', expected a text"),
         ([GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
         ([GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
-        ([GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
+        ([GOOD, "joy\t1\ta\tb"], "line 3: found 4 cells, expected 5, one per"),
         ([GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
     ],
 )
@@ -412,7 +412,7 @@ def test_a_wrong_line_is_named(tmp_path, lines, sentence):
 @pytest.mark.parametrize("column", ["emotion", "text_id", "generated_text"])
 def test_a_missing_column_is_named(tmp_path, column):
     file = write(tmp_path / "a.tsv", GOOD, header=HEADER.replace(column, "x"))
-    sentence = f"a.tsv, line 1, column '{column}': found only .*x"
+    sentence = f"a.tsv, line 1: the column '{column}' is missing, found .*x"
 
     with pytest.raises(InputError, match=sentence) as problem:
         load_events(file)
@@ -432,7 +432,7 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
 @pytest.mark.parametrize(
     ("corpus", "sentence"),
     [
-        ("giebench", "'giebench' is neither sample nor crowd-envent nor a fi"),
+        ("giebench", "found 'giebench', expected sample, crowd-envent, or "),
         ("crowd-envent", r"crowd-enVent_anger.tsv is not there; `make data`"),
     ],
 )
@@ -443,5 +443,5 @@ def test_a_corpus_that_is_not_there_is_named(tmp_path, monkeypatch, corpus, sent
 
 
 def test_a_folder_without_a_corpus_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"holds no .tsv file"):
+    with pytest.raises(InputError, match=r"found no \.tsv file in the folder .*, expected"):
         load_events(str(tmp_path))

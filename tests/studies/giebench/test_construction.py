@@ -270,7 +270,7 @@ BAD = {
     ),
     "topic": (["Age,i, ,,,"], "line 2, column 'topic': found '', expected text"),
     "category": (["Height,i,a,,,"], "line 2, column 'category': found 'Height', expected Country"),
-    "few": (["Age,i,a,,"], "line 2: found 5 fields, expected 6"),
+    "few": (["Age,i,a,,"], "line 2: found 5 cells, expected 6"),
     "twice": (["Age,i,a,,,", "Age,I,A,,,"], "line 3: found identity 'I', topic 'A' again, "),
     "against": (
         ["Age,i,a,positive,positive,negative"],
@@ -293,7 +293,9 @@ def test_a_wrong_cell_is_named_by_line_and_column(tmp_path, lines, sentence):
 def test_a_missing_column_is_named(tmp_path, column):
     file = write(tmp_path / "s.csv", HEADER.replace(column, "x"), "a,b,c,,,")
 
-    with pytest.raises(InputError, match=f"s.csv, line 1, column '{column}': found only "):
+    with pytest.raises(
+        InputError, match=f"s.csv, line 1: the column '{column}' is missing, found "
+    ):
         read_topics(file, annotated=True)
 
 

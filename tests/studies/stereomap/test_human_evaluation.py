@@ -346,11 +346,11 @@ NO_NUMBER = "2, column 'relevance': found '{}', expected a number from 0 to 1 or
 TWO_COHERENCES = "found 2 cells of 'g' that are not 'below', expected one"
 NO_COHERENCE = "found 0 cells of 'g' that are not 'below'"
 WRONG_HEADERS = [
-    (HEADER.replace("group", "Group"), "1, column 'group': found only id, Group, "),
-    (HEADER.replace(",", ";"), "1, column 'id': found only id;group"),
+    (HEADER.replace("group", "Group"), "1: the column 'group' is missing, found id, Group, "),
+    (HEADER.replace(",", ";"), "1: found semicolons between the columns, exp"),
 ]
 WRONG_ROWS = [
-    ("x" * 200_000, "2: found 1 fields, expected 5"),
+    ("x" * 200_000, "2: found 1 cell, expected 5"),
     ('r1,g,"yes",,', NO_NUMBER.format("yes")),
     ('r1,g,"-1",,', NO_NUMBER.format("-1")),
     ('r1,g,"0,5",,', NO_NUMBER.format("0,5")),

@@ -396,14 +396,18 @@ def test_grammatical_plurals_end_as_plurals():
 
 @pytest.mark.parametrize("calls", ["together", "separate"])
 def test_an_unknown_group_is_one_sentence(calls):
-    with pytest.raises(InputError, match=r"^'Nobody' is no name in groups.csv; there are "):
+    with pytest.raises(InputError, match=r"^found 'Nobody', expected a group in groups\.csv \("):
         chats("Nobody", "EXTENDED/Emotion", calls=calls)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("group,extended", "group,text", "line 1, column 'extended': found only group, text, "),
+        (
+            "group,extended",
+            "group,text",
+            "line 1: the column 'extended' is missing, found group, text, ",
+        ),
         ("Men,men,Men,men,", "Men,men,Men,,", "line 2: found nothing to put into a sentence fo"),
         ("Athletes,athletes,", "Athletes,,", "line 4: found nothing to put into a sentence for"),
         ("Athletes,", "Men,", "line 4: found group 'Men' again, expected it once; it is "),

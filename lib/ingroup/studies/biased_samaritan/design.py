@@ -67,7 +67,8 @@ class Parameters(shared.Parameters):
             raise InputError(f"SCENARIOS has {n} scenario, expected at least 2 (a test needs two)")
         if (self.N_SCENARIOS or 0) > n:
             raise InputError(
-                f"N_SCENARIOS is {self.N_SCENARIOS}, expected at most the {n} there are"
+                f"N_SCENARIOS is {self.N_SCENARIOS}, expected at most {n}, the number of scenarios "
+                f"in {self.SCENARIOS!r} (0 takes all)"
             )
         return self
 

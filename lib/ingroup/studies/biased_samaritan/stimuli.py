@@ -16,7 +16,7 @@ import yaml
 
 from ingroup import paths
 from ingroup.design import Message, filled
-from ingroup.tables import InputError, at, check, once, read_table, wrong
+from ingroup.tables import InputError, at, check, given_path, once, read_table, wrong
 
 COLUMNS = (
     "scenario",
@@ -66,9 +66,10 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
         brace; a pair of scenario and wording, or a text, that comes twice; a scenario with two
         titles or without a wording that others have. The message names file and line.
     """
-    file = Path(source).expanduser()
     if source == "sample":
         file = _FOLDER / "scenarios.csv"
+    else:
+        file = given_path(source, ("sample",), "a CSV file")
     columns = list(COLUMNS)
     table = read_table(file, columns)[columns]
     table = table.apply(lambda cells: cells.str.strip())

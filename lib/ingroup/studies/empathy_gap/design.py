@@ -44,7 +44,7 @@ class Parameters(shared.Parameters):
 
     REWRITER: str
     REWRITE_TOKENS: shared.Tokens
-    CORPUS: str
+    CORPUS: Annotated[str, readable(stimuli.load_events)]
     N_EVENTS: Annotated[
         Zero | TwoOrMore,
         Field(description="a whole number, at least 2 (paired tests need two), or 0 for all"),
@@ -57,12 +57,12 @@ class Parameters(shared.Parameters):
 
     @model_validator(mode="after")
     def _corpus_suffices(self) -> Self:
-        try:
-            # The parameter says 0 for all events, `load_events` None.
-            stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
-        except InputError as error:
-            given = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
-            raise InputError(f"{given}: {error}") from error
+        n = len(stimuli.load_events(self.CORPUS))
+        if (self.N_EVENTS or 0) > n:
+            raise InputError(
+                f"N_EVENTS is {self.N_EVENTS}, expected at most {n}, the number of events in the "
+                f"corpus {self.CORPUS!r} (0 takes all)"
+            )
         return self
 
 

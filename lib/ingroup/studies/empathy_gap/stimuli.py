@@ -3,7 +3,6 @@
 The prompts stand there word for word; this module only reads, checks and fills them.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ import yaml
 
 from ingroup import corpora, paths
 from ingroup.design import Message, filled, tenth
-from ingroup.tables import InputError, at, check, once, read_table, wrong
+from ingroup.tables import InputError, at, check, given_path, hint, once, read_table, wrong
 
 UNSPECIFIED = "unspecified"  # the group of "a person", who is in no group
 FOLDER = paths.STIMULI / "empathy_gap"
@@ -64,8 +63,9 @@ def identities(category: str) -> pd.DataFrame:
 
     rows = table[table.category == category]
     if rows.empty:
-        known = ", ".join(map(repr, table.category.unique()))
-        raise InputError(f"unknown category {category!r}; known are {known}")
+        known = list(table.category.unique())
+        expected = f"one of {', '.join(known)}"
+        raise InputError(f"found {category!r}, expected {expected}{hint(category, known)}")
     once(file, rows[["category", "identity"]])
 
     people = rows[["group", "identity"]].reset_index(drop=True)
@@ -271,7 +271,7 @@ def setting(name: str) -> Setting:
         parts = ("persona", "scale", "task")
         known = "; ".join(f"{part}: {', '.join(texts[part])}" for part in parts)
         expected = f"expected one of each, as P0,S0,T0 ({known})"
-        raise InputError(f"unknown setting {name!r}; {expected}") from None
+        raise InputError(f"found {name!r}, {expected}") from None
 
     return Setting(
         name=name,
@@ -395,8 +395,8 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 
     if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
         raise InputError(
-            f"found n_events {n_events!r}, expected a whole number from 1 to {len(events)}, which "
-            f"is how many the corpus {corpus!r} has (N_EVENTS=0 takes all)."
+            f"n_events is {n_events!r}, expected a whole number from 1 to {len(events)}, the "
+            f"number of events in the corpus {corpus!r}."
         )
     emotions = list(events.emotion.unique())
     if n_events >= len(emotions):
@@ -465,15 +465,11 @@ def _files(corpus: str) -> list[Path]:
         names = sorted(corpora.CORPORA[corpus].files)
         return [corpora.file(corpus, name) for name in names]
 
-    path = Path(corpus).expanduser()
+    path = given_path(corpus, ("sample", "crowd-envent"), "a TSV file or a folder of them")
     files = [path]
-    if os.path.isdir(path):
+    if path.is_dir():
         # The order of glob differs between systems, and events keep the order of files.
         files = sorted(path.glob("*.tsv"))
     if not files:
-        raise InputError(f"The folder {corpus!r} holds no .tsv file.")
-    # Path.is_file may raise for a name that is too long; this is False.
-    if not os.path.isfile(files[0]):
-        known = "neither sample nor crowd-envent nor a file or folder that exists"
-        raise InputError(f"The corpus {corpus!r} is {known}.")
+        raise InputError(f"found no .tsv file in the folder {corpus!r}, expected one or more")
     return files

@@ -6,7 +6,6 @@ hold finished prompts: they are asked as they stand, and taken apart where their
 InputError names what cannot be used: file and key, or the key of an item that cannot be so asked.
 """
 
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ import yaml
 from ingroup import corpora, paths, published
 from ingroup.design import Message, filled
 from ingroup.inference.engine import encodable
-from ingroup.tables import InputError, decoded, read_json, wrong
+from ingroup.tables import InputError, decoded, given_path, read_json, wrong
 
 LETTERS = "ABCD"
 
@@ -93,17 +92,20 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
         of three files; a missing field; a category unknown to the paper; no right answer, or
         several; answers that are not four, or not different; files that disagree.
     """
-    path = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
-    # Path.is_dir may raise for a name that is too long; this is False.
-    if source != "giebench" and not os.path.isdir(path):
-        return list(_load(path).values())
+    if source == "sample":
+        return list(_load(paths.SAMPLE / "giebench.json").values())
+
+    prompts = templates()["prompts"]
+    if source == "giebench":
+        files = [corpora.file("giebench", f"data/{prompt}-Prompt.json") for prompt in prompts]
+    else:
+        path = given_path(source, ("sample", "giebench"), "a JSON file or a folder of three")
+        if not path.is_dir():
+            return list(_load(path).values())
+        files = [path / f"{prompt}-Prompt.json" for prompt in prompts]
 
     items_by_file = {}
-    for prompt in templates()["prompts"]:
-        if source == "giebench":
-            file = corpora.file("giebench", f"data/{prompt}-Prompt.json")
-        else:
-            file = path / f"{prompt}-Prompt.json"
+    for file, prompt in zip(files, prompts, strict=True):
         items_by_file[file] = _load(file, prompt)
 
     first, *others = items_by_file

@@ -5,7 +5,6 @@ dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion",
 in Table 14; `form` is "released" or "grammatical" (see `text`), `wording` "paper" or "released".
 """
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -15,7 +14,7 @@ import yaml
 
 from ingroup import paths, published
 from ingroup.design import Message
-from ingroup.tables import InputError, at, once, read_table, wrong
+from ingroup.tables import InputError, at, hint, once, read_table, wrong
 
 FORMS = ("released", "grammatical")
 
@@ -107,14 +106,19 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     Raises
     ------
     InputError
-        The group is unknown; the message names similar ones.
+        The group is unknown; the message names the nearest one.
     """
     rows = _groups()
     row = rows.get(group)
     if row is None:
-        similar = difflib.get_close_matches(group, rows, n=3, cutoff=0.4)
-        examples = ", ".join(similar or list(rows)[:3])
-        raise InputError(f"{group!r} is no name in groups.csv; there are {examples} ...")
+        names = [part.strip() for part in group.split(",")]
+        if len(names) > 1 and all(name in rows for name in names):
+            raise InputError(
+                f"found {group!r}, expected semicolons between groups: {';'.join(names)}"
+            )
+        examples = ", ".join(list(rows)[:3])
+        expected = f"a group in groups.csv ({examples} ...)"
+        raise InputError(f"found {group!r}, expected {expected}{hint(group, rows)}")
 
     if form == "grammatical":
         return row.people
