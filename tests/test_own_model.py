@@ -100,8 +100,8 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
     (net / "older").mkdir()
     (net / "older" / "model.safetensors").touch()
 
-    sentence = f"the folder '{net}' has a config.json and no weights: expected model.safetensors,"
-    with pytest.raises(InputError, match=f"^{sentence} or several files that end in"):
+    sentence = f"MODELS: the folder '{net}' has a config.json and no weights: expected model.safe"
+    with pytest.raises(InputError, match=f"^{sentence}tensors, or several files that end in"):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
     (net / "model-00001-of-00002.safetensors").write_bytes(NO_TENSORS)
@@ -115,7 +115,9 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
 def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net, file):
     (net / "config.json").write_text('{"model_type": ')
     (net / "model.safetensors").write_bytes(NO_TENSORS)
-    with pytest.raises(InputError, match=f"^the folder '{net}' has no tokenizer: expected "):
+    with pytest.raises(
+        InputError, match=f"^MODELS: the folder '{net}' has no tokenizer: expected "
+    ):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
     (net / file).touch()
@@ -128,7 +130,9 @@ def test_a_folder_without_a_chat_template_is_refused(net):
     (net / "model.safetensors").write_bytes(NO_TENSORS)
     settings = net / "tokenizer_config.json"
     settings.write_text('{"model_max_length": 2048}')
-    with pytest.raises(InputError, match=f"^the folder '{net}' has no chat template: an instruct"):
+    with pytest.raises(
+        InputError, match=f"^MODELS: the folder '{net}' has no chat template: an instruct"
+    ):
         merged("30_giebench", "demo", {"MODELS": str(net)})
     assert merged("30_giebench", "demo", {"MODELS": str(net), "TEMPLATE": "none"})
 
@@ -151,7 +155,7 @@ def test_weights_that_were_cut_are_refused_by_name_before_anything_runs(net, len
         with pytest.raises(InputError) as refused:
             merged(notebook, "demo", {"MODELS": str(net)})
         size = second.stat().st_size
-        sentence = f"the weights in '{second}' are not whole: found {size:,} bytes ("
+        sentence = f"MODELS: the weights in '{second}' are not whole: found {size:,} bytes ("
         assert str(refused.value).startswith(sentence)
         assert str(refused.value).endswith("); copy or fetch this file again")
 
@@ -161,7 +165,9 @@ def test_weights_that_were_cut_are_refused_by_name_before_anything_runs(net, len
 
 def test_a_folder_with_an_adapter_alone_says_what_to_do_with_it(net):
     (net / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    sentence = f"^the folder '{net}' has an adapter alone: merge it into the model that it was "
+    sentence = (
+        f"^MODELS: the folder '{net}' has an adapter alone: merge it into the model that it was "
+    )
     with pytest.raises(InputError, match=sentence):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
@@ -174,5 +180,5 @@ def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twi
 
     with pytest.raises(InputError, match=r"^MODELS has two folders called 'net_2', which tables"):
         merged("30_giebench", "demo", {"MODELS": f"{net};{other}"})
-    with pytest.raises(InputError, match=r"^MODELS names 'net_2' twice: one engine"):
+    with pytest.raises(InputError, match=r"^MODELS names 'net_2' twice, expected each model once"):
         merged("30_giebench", "demo", {"MODELS": f"{net}@vllm;{net}/@transformers"})

@@ -31,7 +31,10 @@ def scored_on_two_cores(model, study):
 
 def test_the_card_says_what_a_gpu_scored():
     card = " ".join((paths.RECORDINGS / MODELS[2] / "README.md").read_text("utf8").split())
-    assert "on GPUs**: race and nationality in the first wording and study 2 scored" in card
+    assert (
+        "on GPUs**: scored answers about race and nationality in the first wording and of study 2"
+        in card
+    )
     assert "in bfloat16**: race and nationality in the six other wordings" in card.replace(
         "In", "in"
     )

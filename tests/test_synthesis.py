@@ -535,6 +535,6 @@ def test_a_group_has_one_spelling_in_all_figures():
     labels = group_labels()
     del labels["latino"]  # no table prints it
     for key, label in labels.items():
-        assert synthesis_figures.written(key) == label
+        assert synthesis_figures.claim_name(key) == label
     assert labels["non_binary"] == "Non-Binary"
-    assert synthesis_figures.written("LGBT people") == "LGBT people"
+    assert synthesis_figures.claim_name("LGBT people") == "LGBT people"

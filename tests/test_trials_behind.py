@@ -80,7 +80,7 @@ def test_helpfulness_is_the_mean_of_its_rows():
     cubes = samaritan_answers.cubes(samaritan_answers.load(job))
     printed = samaritan_statistics.helpfulness(cubes["white"]).mean
 
-    found = replies_behind(jobs, model=REAL, run=1, category="Race", group="white")
+    found = replies_behind(jobs, model=REAL, round=1, category="Race", group="white")
 
     assert found.rows.value.mean() == pytest.approx(printed, abs=1e-10)
     assert len(found.rows) == 2 * 103 * 4
