@@ -49,7 +49,8 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
         ax.set(xlim=(-0.2, 1.2), ylim=(middle - reach, middle + reach))
 
     has_several = rows.models.max() > 1
-    axes[0].set_ylabel("helpfulness, mean over the models" if has_several else "helpfulness")
+    # A title names the models of a mean; a longer label would run into it in large type.
+    axes[0].set_ylabel("mean helpfulness" if has_several else "helpfulness")
 
     category = rows.category.iloc[0]
     handles, labels = ax.get_legend_handles_labels()
