@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-import yaml
 
 from ingroup import paths
 from ingroup.stats.corrections import adjust
-from ingroup.tables import wrong
+from ingroup.tables import read_yaml, wrong
 
 FILE = paths.ROOT / "docs" / "claims.yaml"
 
@@ -82,7 +81,7 @@ def load(file: Path = FILE) -> list[Claim]:
     """
     claims = []
     required = [name for name in Claim._fields if name not in Claim._field_defaults]
-    for number, entries in enumerate(yaml.safe_load(file.read_text("utf8")), start=1):
+    for number, entries in enumerate(read_yaml(file), start=1):
         if list(entries) not in (required, list(Claim._fields)):
             expected = ", ".join(required) + " and, where needed, alone, in this order"
             raise wrong(f"{file}, claim {number}", ", ".join(entries), expected)

@@ -18,7 +18,7 @@ import pooch
 import yaml
 
 from ingroup import paths
-from ingroup.tables import InputError
+from ingroup.tables import InputError, read_yaml
 
 _REGISTRY = yaml.safe_load((paths.DATA / "corpora.yaml").read_text("utf8"))
 CORPORA = {name: SimpleNamespace(**about) for name, about in _REGISTRY.items()}
@@ -287,7 +287,7 @@ def _is_needed(corpus: str) -> bool:
     if not profile.exists():
         return False
 
-    by_notebook = yaml.safe_load(profile.read_text("utf8"))
+    by_notebook = read_yaml(profile)
     return any(values.get(parameter) == corpus for values in by_notebook.values())
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from ingroup import parameters, paths
 from ingroup.commands.settings import (
     COMPARISON,
-    did_you_mean,
     known_parameters,
     notebooks,
     renamed,
@@ -73,9 +72,8 @@ def merged(
             continue
         if name not in names:
             listed = ", ".join(names) or "none"
-            # All parameters are in capitals, which a user may forget.
-            hint = did_you_mean(name.upper(), names) or f"it takes {listed}"
-            raise InputError(f"{notebook} has no parameter {name}; {hint}")
+            takes = hint(name, names) or f"; it takes {listed}"
+            raise InputError(f"{notebook} has no parameter {name}{takes}")
         values[name] = text
 
     for name, value in values.items():
