@@ -123,3 +123,19 @@ def test_a_title_that_fits_stays_as_it_is(panel):
     canvas.wrap_titles(fig)
 
     assert ax.get_title() == "a short title"
+
+
+@pytest.mark.parametrize("rotation", [0, 90])
+def test_a_broken_line_is_no_longer_than_allowed_level_or_turned(panel, rotation):
+    fig, _ = panel
+    monospaced = {"family": "DejaVu Sans Mono", "size": 6}
+    nine_letters = fig.text(0.5, 0.5, "aaaa bbbb", **monospaced).get_window_extent().width
+    text = fig.text(0.5, 0.5, "aaaa bbbb cc-1", rotation=rotation, **monospaced)
+
+    # A text that fits stays whole.
+    canvas.wrap(text, 2 * nine_letters)
+    assert text.get_text() == "aaaa bbbb cc-1"
+
+    # Nine letters do not fit into the width of eight.
+    canvas.wrap(text, 8.5 / 9 * nine_letters)
+    assert text.get_text() == "aaaa\nbbbb cc-\n1"

@@ -50,7 +50,7 @@ def test_a_claim_has_its_sentence_verdict_and_estimates(tmp_path):
             "claim": ["Religion", "an_own_claim"],
             "paths": [4, 4],
             "undefined": [0, 0],
-            "could": [4, 4],
+            "testable": [4, 4],
             "stands": [100, 25],
             "reversed": [0, 75],
             "median": [2, -1],
@@ -94,7 +94,7 @@ def test_the_deciding_choice_is_the_one_whose_options_lie_farthest_apart():
         ("unit", "group", 8, 0, 75),
         ("correction", "none", 8, 0, 50),
     ]
-    table = pd.DataFrame(rows, columns=["choice", "option", "could", "stands", "reversed"])
+    table = pd.DataFrame(rows, columns=["choice", "option", "testable", "stands", "reversed"])
     table = table.assign(model="m", study="s", claim="c", way="below", paths=8, undefined=0)
     table[["stands", "reversed"]] = table[["stands", "reversed"]].astype(float)
 

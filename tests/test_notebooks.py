@@ -554,7 +554,7 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     # is at all. These paths could not show the claim, which stands on all others.
     gaps = calibrant[calibrant.study == "empathy_gap"]
     assert gaps.stands.tolist() == [100] * 3
-    assert (gaps.could < gaps.paths).all()
+    assert (gaps.testable < gaps.paths).all()
     null_gaps = null[null.study == "empathy_gap"]
     assert null_gaps.stands.tolist() == [0] * 3
 
@@ -592,7 +592,7 @@ def share_of_paths(claim):
     """On how many percent of the paths that count a claim comes out as its headline says."""
     walked = pd.read_csv(TABLES / "synthesis" / f"multiverse_{claim.study}.csv")
     walked = walked[(walked.model == claim.model) & (walked.claim == claim.claim)]
-    walked = walked[walked.could | walked.p.isna()]
+    walked = walked[walked.testable | walked.p.isna()]
     if claim.way == "above":
         return 100 * walked.stands.mean()
     if claim.way == "below":

@@ -72,7 +72,7 @@ def test_a_reversed_claim_differs_from_one_that_stands_nowhere():
     outcome = synthesis_figures.outcome
 
     all_reversed = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
-    all_reversed = all_reversed.assign(claim="x", could=True, p=0.1, estimate=1)
+    all_reversed = all_reversed.assign(claim="x", testable=True, p=0.1, estimate=1)
     assert outcome(all_reversed) == "reversed on 100 %"
 
     nowhere = all_reversed.assign(reversed=False)
@@ -85,9 +85,9 @@ def test_a_reversed_claim_differs_from_one_that_stands_nowhere():
     assert outcome(mixed) == "stands on 25 %,\nreversed on 50 %"
 
     # A path that could show nothing does not count.
-    with_one_unable = mixed.assign(could=[True, True, True, False])
+    with_one_unable = mixed.assign(testable=[True, True, True, False])
     assert outcome(with_one_unable) == "stands on 33 %,\nreversed on 67 %"
-    all_unable = mixed.assign(could=False)
+    all_unable = mixed.assign(testable=False)
     assert outcome(all_unable) == "cannot be told"
 
 
@@ -285,7 +285,7 @@ def test_paths_are_summed_up_by_model_and_option():
             "correction": "none",
             "estimate": [1.0, 2.0, 3.0, 4.0],
             "p": 0.01,
-            "could": True,
+            "testable": True,
             "stands": [True, False, True, True],
             "reversed": False,
         }
@@ -445,7 +445,7 @@ def test_curves_are_sorted_and_marks_stand_below_them(closed):
             "reason": "",
             "least": 0.0,
             "p_corrected": 0.01,
-            "could": True,
+            "testable": True,
             "stands": [True, False, False],
             "reversed": [False, True, False],
         }
@@ -490,7 +490,7 @@ def walked(n_claims):
             choices = {"rule": f"r{path}", "side": f"s{path}"}
             rows.append({"claim": f"Claim {claim}", "estimate": 1.0 * path, **choices})
     table = pd.DataFrame(rows).assign(model="own", low=0.0, high=4.0, p=0.01, reason="")
-    return table.assign(least=0.0, p_corrected=0.01, could=True, stands=True, reversed=False)
+    return table.assign(least=0.0, p_corrected=0.01, testable=True, stands=True, reversed=False)
 
 
 def type_and_height(n_claims):

@@ -1,7 +1,8 @@
-"""Whether the text of a figure fits: on the canvas, beside other text, and on a page."""
+"""Checks that the text of a figure fits: on the canvas, beside other text, and on a page."""
 
 import itertools
 import math
+import re
 import textwrap
 import warnings
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 # The text of ACL's page of A4 is 9.7 inches high; a caption of two lines takes the rest.
 MOST_INCHES = 9.2
@@ -110,41 +112,38 @@ def lay_out(fig: Figure) -> bool:
 
 
 def wrap(text: Text, pixels: float) -> None:
-    """Break the lines of a text so that it is no wider than some pixels, if its words allow.
+    """Break a text into lines no longer than some pixels, at blanks and after hyphens.
 
     Parameters
     ----------
     text : Text
-        The text of a figure; it is changed.
+        The text of a figure, level or turned; it is changed.
     pixels : float
-        The width that it may have.
+        The length that a line may have. A single word may be longer.
     """
-    # The class's method is called, because an annotation's own would include its arrow.
-    extent = Text.get_window_extent(text)
-    if extent.width <= pixels:
+    length = _level_box(text).width
+    if length <= pixels:
         return
 
     lines = text.get_text().split("\n")
-    # The longest line has the width of the text; its letters are taken as equally wide.
+    # The longest line has the length of the text; its letters are taken as equally wide.
     n_letters = max(len(line) for line in lines)
-    n_fitting = max(int(n_letters * pixels / extent.width), 1)
-    wrapped = [_fill(line, n_fitting) for line in lines]
+    n_fitting = max(int(n_letters * pixels / length), 1)
+    wrapper = _LineWrapper(width=n_fitting, break_long_words=False)
+    wrapped = [wrapper.fill(line) for line in lines]
     text.set_text("\n".join(wrapped))
 
 
-def _fill(line: str, n_letters: int) -> str:
-    """A line broken at blanks and after hyphens, as model names have them."""
-    # textwrap breaks after a hyphen only between letters, but model names have digits there. So
-    # each hyphen gets a blank to break at, behind a sign without width that marks it for removal.
-    sign = "\u200b"
-    mark = f"{sign} "
-    marked = line.replace("-", f"-{mark}")
-    # A line may be longer by one mark, which takes no room once it is removed.
-    filled = textwrap.fill(marked, n_letters + len(mark), break_long_words=False)
+class _LineWrapper(textwrap.TextWrapper):
+    """Break lines at blanks and after every hyphen.
 
-    # Where a line was broken, textwrap has dropped the blank and left the sign.
-    without_marks = filled.replace(mark, "")
-    return without_marks.replace(sign, "")
+    textwrap itself breaks after a hyphen only between letters, but names of models have digits
+    there.
+    """
+
+    # The pattern splits a text into pieces that stay whole: blanks, and what stands between them
+    # up to a hyphen.
+    wordsep_re = re.compile(r"(\s+)|(?<=-)")
 
 
 def wrap_titles(fig: Figure) -> None:
@@ -170,7 +169,7 @@ def wrap_titles(fig: Figure) -> None:
 
 
 def _room(ax: Axes, others: Sequence[Axes]) -> float:
-    """The width in pixels of a text in the middle of a panel, beside texts of other panels."""
+    """Return the width in pixels of a panel's centred text, beside texts of other panels."""
     middle = _middle(ax)
     # A centred text grows to both sides alike, so the nearer edge limits it.
     to_edge = min(middle, ax.figure.bbox.width - middle)
@@ -185,17 +184,17 @@ def _room(ax: Axes, others: Sequence[Axes]) -> float:
 
 
 def _middle(ax: Axes) -> float:
-    """The middle of a panel, in pixels from the left edge of the figure."""
+    """Return the middle of a panel, in pixels from the left edge of the figure."""
     return (ax.bbox.x0 + ax.bbox.x1) / 2
 
 
 def _rows(ax: Axes) -> range:
-    """The rows of the grid that a panel covers."""
+    """Return the rows of the grid that a panel covers."""
     return ax.get_subplotspec().rowspan
 
 
 def _texts(fig: Figure) -> list[Text]:
-    """The texts that are drawn, without labels of ticks beyond the ends of an axis."""
+    """List the texts that are drawn, without labels of ticks beyond the ends of an axis."""
     undrawn: set[Text] = set()
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
@@ -212,9 +211,9 @@ def _texts(fig: Figure) -> list[Text]:
 
 
 def _labels_beyond(axis: Axis) -> list[Text]:
-    """Labels of ticks that matplotlib does not draw, because they lie outside the view."""
+    """List labels of ticks that matplotlib does not draw, because they lie outside the view."""
     low, high = sorted(axis.get_view_interval())
-    # A tick on the very end is drawn, whatever its rounding.
+    # A tick on the very end is drawn, even if rounding puts it beyond the end.
     slack = 1e-6 * (high - low)
     hidden = []
     for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
@@ -225,17 +224,13 @@ def _labels_beyond(axis: Axis) -> list[Text]:
 
 
 def _outline(text: Text, point: float) -> np.ndarray:
-    """The (4, 2) corners of a text's box in pixels, turned as the text is."""
+    """Return the (4, 2) corners of a text's box in pixels, turned as the text is."""
     # The class's method is called, because an annotation's own would include its arrow.
     around = Text.get_window_extent(text)
     centre_x = (around.x0 + around.x1) / 2
     centre_y = (around.y0 + around.y1) / 2
-
-    # This is the box of the text before it is turned; its centre stays where it is.
-    rotation = text.get_rotation()
-    text.set_rotation(0)
-    box = Text.get_window_extent(text)
-    text.set_rotation(rotation)
+    # The box before the text is turned has the same centre.
+    box = _level_box(text)
 
     # Lines of text may stand close: only the ink counts.
     n_lines = text.get_text().count("\n") + 1
@@ -245,7 +240,7 @@ def _outline(text: Text, point: float) -> np.ndarray:
     signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
     corners = signs * (half_width, half_height)
 
-    angle = math.radians(rotation)
+    angle = math.radians(text.get_rotation())
     cos = math.cos(angle)
     sin = math.sin(angle)
     # Corners are rows, so they are multiplied by the transpose of the usual matrix.
@@ -253,8 +248,18 @@ def _outline(text: Text, point: float) -> np.ndarray:
     return (centre_x, centre_y) + corners @ turn
 
 
+def _level_box(text: Text) -> Bbox:
+    """Return the box of a text in pixels as it would be without the text's rotation."""
+    rotation = text.get_rotation()
+    text.set_rotation(0)
+    # The class's method is called, because an annotation's own would include its arrow.
+    box = Text.get_window_extent(text)
+    text.set_rotation(rotation)
+    return box
+
+
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two outlines share an area."""
+    """Tell whether two outlines share an area."""
     # Outlines that only touch share no area, but paths that touch would intersect.
     is_before = one.max(axis=0) <= other.min(axis=0)
     is_behind = other.max(axis=0) <= one.min(axis=0)
@@ -264,7 +269,7 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _quoted(text: Text) -> str:
-    """The beginning of a text, on one line."""
+    """Quote the beginning of a text, on one line."""
     line = " ".join(text.get_text().split())
     if len(line) > 30:
         line = f"{line[:29]}…"

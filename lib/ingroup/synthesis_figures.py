@@ -1,7 +1,6 @@
 """Figures of the synthesis: group profiles, agreement, and the paths of the multiverse."""
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
@@ -14,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ingroup import figures
-from ingroup.canvas import MOST_INCHES
+from ingroup import canvas, figures
 from ingroup.latex import group_names
 from ingroup.models import label
 from ingroup.stats import multiverse
@@ -65,14 +63,14 @@ _RESULTS = {
     "reason",
     "least",
     "p_corrected",
-    "could",
+    "testable",
     "stands",
     "reversed",
 }
 
 
 def _add_legend(fig: Figure, looks: Mapping[str, Look], **options: Any) -> None:
-    """A legend with one line per name, drawn in the look of that name."""
+    """Add a legend with one line per name, drawn in the look of that name."""
     handles = []
     for look in looks.values():
         handle = plt.Line2D([], [], **look)
@@ -85,7 +83,7 @@ def _add_legend(fig: Figure, looks: Mapping[str, Look], **options: Any) -> None:
 def _write_own_error(
     ax: Axes, x: float, y: float, rows: pd.DataFrame, template: str, size: float
 ) -> None:
-    """A calibrant's own error above a panel, and how many intervals hold the ground truth.
+    """Write above a panel a calibrant's own error and how many intervals hold the ground truth.
 
     The template takes the error, the number of such intervals, and the number of all intervals.
     """
@@ -105,7 +103,7 @@ def _write_own_error(
 def _draw_effects(
     ax: Axes, rows: pd.DataFrame, y: NDArray[np.floating], colour: str, limit: float
 ) -> None:
-    """Effects of one measure with their intervals; an arrow where one goes beyond the panel."""
+    """Draw a measure's effects with their intervals, and arrows where these leave the panel."""
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)
 
     is_beyond_left = rows.low < -limit
@@ -257,7 +255,7 @@ def _draw_measure(
 
 
 def _name_categories(axes: Sequence[Axes], y: pd.Series) -> None:
-    """A rule above the groups of each category, and its name beside the last panel."""
+    """Draw a rule above each category's groups, and write its name beside the last panel."""
     for category, heights in y.groupby(level=0, sort=False):
         above = heights.max() + 0.5
         for ax in axes:
@@ -329,7 +327,7 @@ def agreement(table: pd.DataFrame) -> Figure:
 
 
 def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
-    """A line for each pair of measures; the number of groups, or why there is no correlation."""
+    """Draw each pair of measures with its number of groups, or say why it has no correlation."""
     y = figures.heights(len(rows))
     ax.hlines(y, rows.low, rows.high, color=colour, linewidth=1)
     is_significant = rows.p_holm < 0.05
@@ -371,7 +369,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
 
 
 def _why_no_correlation(n_groups: float) -> str:
-    """Why two measures have no correlation; n_groups is NaN where a measure is missing."""
+    """Say why two measures have no correlation. NaN groups stand for a missing measure."""
     if np.isnan(n_groups):
         return "not asked"
     if n_groups < 4:
@@ -496,25 +494,15 @@ def specification_curves(
         looks[name] = {"color": CONTROL, "linewidth": 0.7}
     _add_legend(fig, looks, title=label(model), title_fontsize=figures.points(8))
 
-    # How high the curves are is known when all else has its place.
+    # The height of the curves is known only after the layout.
     fig.draw_without_rendering()
     for curve in axes[::2, 0]:
-        _wrap_label(curve)
+        canvas.wrap(curve.yaxis.label, curve.bbox.height)
     return fig
 
 
-def _wrap_label(ax: Axes) -> None:
-    """Break the label of a y axis into lines that are no longer than the axis, between words."""
-    ylabel = ax.yaxis.label
-    n_letters = len(ylabel.get_text())
-    share = ax.get_window_extent().height / ylabel.get_window_extent().height
-    if share < 1:
-        lines = textwrap.wrap(ylabel.get_text(), int(n_letters * share), break_long_words=False)
-        ylabel.set_text("\n".join(lines))
-
-
 def _paired_panels(axes: NDArray[Any]) -> NDArray[Any]:
-    """The panels of a curve and of its marks, one row for each claim in reading order.
+    """Pair the panel of each curve with that of its marks, one row per claim in reading order.
 
     The grid has a row of curves above each row of marks. All curves get the scale of the first, so
     that equal estimates look equal.
@@ -531,7 +519,7 @@ def _paired_panels(axes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _sorted_paths(paths: pd.DataFrame, choice_columns: Sequence[str]) -> pd.DataFrame:
-    """The paths by their estimates, rounding aside, then by the lower ends of their intervals."""
+    """Sort paths by their rounded estimates, then by the lower ends of their intervals."""
     # Paths that are equal in both are sorted by their options, so that their marks lie together.
     by = ["rounded", "low", *reversed(choice_columns)]
     rounded = paths.estimate.round(9)
@@ -540,7 +528,7 @@ def _sorted_paths(paths: pd.DataFrame, choice_columns: Sequence[str]) -> pd.Data
 
 
 def _options_of(paths: pd.DataFrame, choice_columns: Sequence[str]) -> dict[str, list[str]]:
-    """The options of each choice; a column that is the same on all paths is no choice."""
+    """List the options of each choice, without columns that are the same on all paths."""
     choices = {}
     for name in choice_columns:
         column = paths[name]
@@ -553,22 +541,22 @@ def _options_of(paths: pd.DataFrame, choice_columns: Sequence[str]) -> dict[str,
 def _curves_above_marks(
     n_down: int, across: int, n_options: int
 ) -> tuple[Figure, NDArray[Any], float]:
-    """A figure with a row of curves above each row of marks, its panels, and a size of type.
+    """Make a figure with a row of curves above each row of marks, and choose a size of type.
 
-    The size is that of the options' names, in points.
+    Returns the figure, its panels, and the size of the options' names in points.
     """
     size = figures.points(5)
     # An inch holds about twelve lines of 5 points.
     marks_height = 0.085 * n_options * size / 5
     curve_height = 1.0
     height = n_down * (1.25 + marks_height) + 0.3
-    if height > MOST_INCHES:
+    if height > canvas.MOST_INCHES:
         # The names of the options do not follow FONT then, as they would overlap.
         size = 5
         marks_height = 0.085 * n_options
         height = n_down * (1.25 + marks_height) + 0.3
         # If that is still too high, the curves become flatter.
-        too_much = max(height - MOST_INCHES, 0)
+        too_much = max(height - canvas.MOST_INCHES, 0)
         curve_height = max(1 - too_much / n_down, 0.3)
         height -= too_much
 
@@ -583,7 +571,7 @@ def _curves_above_marks(
 
 
 def _draw_curve(ax: Axes, rows: pd.DataFrame, control: pd.DataFrame, inches: float) -> None:
-    """Sorted estimates with intervals; the control's as a line over the same width in inches."""
+    """Draw sorted estimates with intervals, and the control's as a line of the same width."""
     x = np.arange(len(rows))
     colour = np.select([rows.stands, rows.reversed], [STANDS, REVERSED], NEITHER)
 
@@ -722,7 +710,7 @@ def claims_at_a_glance(
 
 
 def _name_sides(ax: Axes, y: pd.Series, sides: Mapping[str, str]) -> None:
-    """A rule below the claims of each study, and beside them what it means that one stands."""
+    """Draw a rule below each study's claims, and write beside them what a standing claim means."""
     small = figures.points(6)
     for study, heights in y.groupby(level=0, sort=False):
         below = heights.min() - 0.5
@@ -737,7 +725,7 @@ def _name_sides(ax: Axes, y: pd.Series, sides: Mapping[str, str]) -> None:
 
 
 def _looks(models: Sequence[str], control: str | None) -> dict[str, tuple[str, str]]:
-    """The marker and the colour of each model, the control last."""
+    """Choose a marker and a colour for each model, the control last."""
     looks = {}
     # With seven markers and six colours, 42 models differ in one of the two. The palette's other
     # colours are black and the control's grey.
@@ -754,7 +742,7 @@ def _looks(models: Sequence[str], control: str | None) -> dict[str, tuple[str, s
 def _draw_shares(
     ax: Axes, y: NDArray[np.float64], rows: pd.DataFrame, marker: str, colour: str, name: str
 ) -> None:
-    """Shares of one model: standing to the right of 0, reversed to the left of it."""
+    """Draw a model's shares of paths, standing to the right of 0 and reversed to the left."""
     right = rows.stands
     left = -rows.reversed
     stands = right > 0

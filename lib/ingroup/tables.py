@@ -1,4 +1,4 @@
-"""Users' CSV, TSV and JSON files, read in one way: whatever is wrong is one sentence.
+"""One reader for users' CSV, TSV, JSON and YAML files, and its errors of one sentence each.
 
 A sentence names the file, the line or key, the column, the content, and what was expected instead.
 """
@@ -30,7 +30,7 @@ LONGEST = 2000  # characters of a message
 
 
 class Sentence(Exception):
-    """An error whose message a terminal or notebook shows as it is: see :func:`shown`.
+    """An error whose message a terminal or a notebook can show, made safe by :func:`shown`.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class Sentence(Exception):
         super().__init__(shown(str(message)))
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in the place of a traceback: the sentence alone."""
+        """Return the sentence alone, which IPython shows in the place of a traceback."""
         return [str(self)]
 
 
 class InputError(Sentence, ValueError):
-    """Input that cannot be used; the message is one sentence: where, what was found, expected."""
+    """Input that cannot be used. The message names the place, what was found and expected."""
 
 
 def shown(text: str) -> str:
@@ -74,7 +74,7 @@ def shown(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    """A character, or its code if a terminal would not print it."""
+    """Return a character, or its code if a terminal would not print it."""
     if character.isprintable() or character == "\n":
         return character
     return ascii(character).strip("'")
@@ -104,7 +104,7 @@ def wrong(where: object, found: object, expected: object, column: str = "") -> I
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """Ask whether the known name that is nearest was meant.
+    """Ask whether the nearest known name was meant.
 
     Parameters
     ----------
@@ -118,13 +118,15 @@ def hint(name: str, known: Collection[str]) -> str:
     str
         The end of a sentence, ``; did you mean ...?``; "" where no name is near.
     """
-    by_lower = {one.lower(): one for one in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, 1)
-    return f"; did you mean {by_lower[near[0]]}?" if near else ""
+    by_lower = {known_name.lower(): known_name for known_name in known}
+    nearest = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    if not nearest:
+        return ""
+    return f"; did you mean {by_lower[nearest[0]]}?"
 
 
 def given_path(value: str | Path, known: Sequence[str], kind: str) -> Path:
-    """Give the path that a parameter names where it names no data of this project.
+    """Return the path that a parameter gives instead of the name of this project's data.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ def given_path(value: str | Path, known: Sequence[str], kind: str) -> Path:
 
 
 def at(file: Path, line: int) -> str:
-    """Name a line of a file, for :func:`wrong`.
+    """Name a line of a file, as :func:`wrong` takes it.
 
     Parameters
     ----------
@@ -289,7 +291,7 @@ def _hide_returns(text: str) -> tuple[str, str]:
 
 
 def _header(where: str, cells: list[str], columns: Sequence[str], delimiter: str) -> list[str]:
-    """The names of the columns, each there once."""
+    """Check that each column is named once, and return the names."""
     for column in dict.fromkeys([*columns, *cells]):
         times = cells.count(column)
         if times == 0:
@@ -301,27 +303,31 @@ def _header(where: str, cells: list[str], columns: Sequence[str], delimiter: str
 
 
 def _missing(where: str, column: str, cells: list[str], columns: Sequence[str]) -> InputError:
-    """The error for a column that is not there, with the name that may be a misspelt one."""
+    """Make the error for a missing column, with the name that may be a misspelling of it."""
     # A name that begins otherwise is another column, as "A dictionary" and "C dictionary" are.
     similar = {}
     for cell in cells:
         if cell not in columns and cell[:1].lower() == column[:1].lower():
             similar[cell.lower()] = cell
-    near = difflib.get_close_matches(column.lower(), similar, 1, cutoff=0.85)
-    end = f"; should {similar[near[0]]} be called {column}?" if near else "."
-    return InputError(f"{where}: the column {column!r} is missing, found {', '.join(cells)}{end}")
+    end = "."
+    nearest = difflib.get_close_matches(column.lower(), similar, n=1, cutoff=0.85)
+    if nearest:
+        end = f"; should {similar[nearest[0]]} be called {column}?"
+    found = ", ".join(cells)
+    return InputError(f"{where}: the column {column!r} is missing, found {found}{end}")
 
 
 def _check_delimiter(where: str, cells: list[str], delimiter: str) -> None:
-    """Raise for a first line that is undivided, but holds another table's delimiter."""
-    others = {sign: words for sign, words in _DELIMITERS.items() if sign != delimiter}
-    for sign, words in others.items():
-        if len(cells) == 1 and sign in cells[0]:
+    """Raise an InputError if the first line is undivided and holds another delimiter."""
+    if len(cells) > 1:
+        return
+    for other, words in _DELIMITERS.items():
+        if other != delimiter and other in cells[0]:
             raise wrong(where, f"{words} between the columns", _DELIMITERS[delimiter])
 
 
 def _check_length(where: str, cells: list[str], header: list[str], delimiter: str) -> None:
-    """Raise for a row that has more or fewer cells than the table has columns."""
+    """Raise an InputError if a row has more or fewer cells than the table has columns."""
     found = f"{len(cells)} cells" if len(cells) > 1 else "1 cell"
     expected = f"{len(header)}, one per column"
     if len(cells) < len(header):
@@ -489,7 +495,7 @@ def read_yaml(file: Path) -> Any:
 
 
 def _last_comma(text: str, position: int) -> int | None:
-    """Where a comma stands before a closing bracket that JSON is refused at; None if none does."""
+    """Find a comma before the closing bracket at which JSON is refused. None if there is none."""
     # The position is the bracket's or the comma's, which depends on the version of Python.
     before = text[: position + 1].rstrip("]} \t\r\n")
     after = text[len(before) :].lstrip()
@@ -499,7 +505,8 @@ def _last_comma(text: str, position: int) -> int | None:
 
 
 def _whole_number(digits: str) -> int | float:
-    """A number without a point; Python refuses to make an int of more than 4,300 digits."""
+    """Convert the digits of a number without a point."""
+    # Python refuses to make an int of more digits.
     if len(digits) > 4300:
         return float(digits)
     return int(digits)

@@ -157,7 +157,7 @@ def _tables(folder):
             "claim": ["Religion", *HOSTILE],
             "paths": 448,
             "undefined": 3,
-            "could": 406,
+            "testable": 406,
             "stands": 93.75,
             "reversed": 0.0,
             "median": 1.778923,

@@ -60,7 +60,7 @@ def test_a_least_p_at_the_level_could_not_show_a_claim():
 
     table = multiverse.evaluate({}, dict, choices, claims, 0.05, corrections=["none"])
 
-    assert table.could.tolist() == [True, False]
+    assert table.testable.tolist() == [True, False]
 
 
 def test_a_refusal_is_a_result_without_numbers():
@@ -118,7 +118,7 @@ def test_shares_by_hand(three_ways):
     """Three ways, two sides and four corrections: a sixth is sure on one side."""
     row = multiverse.shares(three_ways).loc["claim"]
 
-    assert row[["paths", "undefined", "could"]].tolist() == [3 * 2 * 4, 2 * 4, 4 * 4]
+    assert row[["paths", "undefined", "testable"]].tolist() == [3 * 2 * 4, 2 * 4, 4 * 4]
     assert row[["stands", "reversed"]].tolist() == pytest.approx([100 / 6, 100 / 6])
     assert row[["median", "lowest", "highest"]].tolist() == [0, -1.5, 1.5]
     assert "expected at least 2" in three_ways.reason[0]
@@ -152,9 +152,9 @@ def test_a_path_that_could_not_show_a_claim_counts_neither_for_nor_against_it():
     table = multiverse.evaluate({}, dict, choices, least_of_two_hundredths, 0.03)
 
     one = by_correction(table, "one")
-    assert one.could.tolist() == [True, False, True, True] * 2
+    assert one.testable.tolist() == [True, False, True, True] * 2
     row = multiverse.shares(table).loc["one"]
-    assert row[["paths", "could"]].tolist() == [8, 6]
+    assert row[["paths", "testable"]].tolist() == [8, 6]
     assert row.stands == pytest.approx(100 / 6)
     assert row.reversed == pytest.approx(100 / 6)
 
@@ -163,7 +163,7 @@ def test_a_claim_that_no_path_could_show_has_no_share():
     table = multiverse.evaluate({}, dict, {"side": [1.0]}, least_of_two_hundredths, 0.01)
 
     row = multiverse.shares(table).loc["one"]
-    assert row.could == 0
+    assert row.testable == 0
     assert np.isnan(row.stands)
 
 
@@ -257,7 +257,7 @@ def test_equal_answers_are_tested_once():
 
 
 @pytest.mark.parametrize(
-    ("stands", "reverse", "undefined", "could", "above", "below", "none"),
+    ("stands", "reverse", "undefined", "testable", "above", "below", "none"),
     [
         (100, 0, 0, 8, "stands", "reversed", "differs"),
         (0, 100, 0, 8, "reversed", "stands", "differs"),
@@ -280,21 +280,21 @@ def test_equal_answers_are_tested_once():
         (0, 0, 8, 0, *["undefined"] * 3),
     ],
 )
-def test_what_paths_make_of_a_sentence(stands, reverse, undefined, could, above, below, none):
-    row = {"paths": 8, "undefined": undefined, "could": could, "stands": stands}
+def test_what_paths_make_of_a_sentence(stands, reverse, undefined, testable, above, below, none):
+    row = {"paths": 8, "undefined": undefined, "testable": testable, "stands": stands}
     table = pd.DataFrame([row | {"reversed": reverse}] * 3)
     found = multiverse.verdicts(table, ["above", "below", "no difference"])
     assert found.verdict.tolist() == [above, below, none]
-    if could:
-        calm = 100 - stands - reverse - 100 * undefined / (could + undefined)
+    if testable:
+        calm = 100 - stands - reverse - 100 * undefined / (testable + undefined)
         assert found.share.tolist() == pytest.approx([stands, reverse, calm])
-        assert (found.counted == could + undefined).all()
+        assert (found.counted == testable + undefined).all()
         assert found.against.tolist() == [reverse, stands, stands + reverse]
 
 
 def test_a_share_of_zero_has_no_sign():
     """Shares with ten digits can sum to a little more than 100, which rounds to -0."""
-    row = {"paths": 3, "undefined": 0, "could": 3, "stands": 33.33333334, "reversed": 66.66666667}
+    row = {"paths": 3, "undefined": 0, "testable": 3, "stands": 33.33333334, "reversed": 66.66666667}
     found = multiverse.verdicts(pd.DataFrame([row]), ["no difference"])
     assert found.share.tolist() == [0]
     assert not np.signbit(found.share).any()

@@ -478,7 +478,7 @@ def multiverse(run: Run) -> list[Block]:
     for (study,), of_study in shares.groupby(["study"], sort=False):
         rows = [_share(row, names) for row in of_study.to_dict("records")]
         caption = (
-            f"{_title(run, study)}: shares of paths, and estimates over paths. Could: paths on "
+            f"{_title(run, study)}: shares of paths, and estimates over paths. Testable: paths on "
             "which the claim could have been significant."
         )
         blocks.append(Table(caption, pd.DataFrame(rows)))
@@ -516,7 +516,7 @@ def _share(row: dict[str, Any], names: dict[tuple[str, str], str]) -> dict[str, 
         "Model": models.label(row["model"]),
         "Paths": f"{row['paths']:,}",
         "Undefined": f"{row['undefined']:,}",
-        "Could": f"{row['could']:,}",
+        "Testable": f"{row['testable']:,}",
         "Above 0": percent(row["stands"]),
         "Below 0": percent(row["reversed"]),
         "Median (range)": _with_range(row["median"], row["lowest"], row["highest"]),
@@ -630,7 +630,7 @@ def _without_result(run: Run) -> list[str]:
     for row in shares.to_dict("records"):
         title = _title(run, row["study"])
         subject = f"{title}, {_claim_name(row, names)}, {models.label(row['model'])}"
-        if row["could"] == 0:
+        if row["testable"] == 0:
             sentences.append(f"{subject}: the claim could not be significant on any path.")
         elif row["undefined"] > 0:
             sentences.append(f"{subject}: {row['undefined']} paths give no estimate.")

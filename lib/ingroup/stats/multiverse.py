@@ -116,7 +116,7 @@ def evaluate(
 
         - ``claim``, one column per choice, ``correction``, the fields of `Result`,
           ``p_corrected``.
-        - ``could``, whether the path can show the claim: the least p, corrected, is below `alpha`.
+        - ``testable`` (the least p, corrected, is below `alpha`, so the path can show the claim).
         - ``stands`` (p_corrected < `alpha`, estimate above 0).
         - ``reversed``, significant with the other sign.
     """
@@ -137,7 +137,7 @@ def evaluate(
                 rows += [labels | row for row in _corrected(family, method, alpha)]
 
     columns = ["claim", *reading, *choices, "correction", *Result._fields]
-    columns += ["p_corrected", "could"]
+    columns += ["p_corrected", "testable"]
     table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
     table["stands"] = significant & (table.estimate > 0)
@@ -153,7 +153,7 @@ def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[
     # A claim without a result was not tested, so it counts in no correction.
     least = np.where(np.isnan(pvalues), np.nan, least)
     corrected = adjust(pvalues, method).tolist()
-    could = adjust(least, method) < alpha
+    testable = adjust(least, method) < alpha
 
     rows = []
     for index, (claim, result) in enumerate(family.items()):
@@ -161,7 +161,7 @@ def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[
             "claim": claim,
             **result._asdict(),
             "p_corrected": corrected[index],
-            "could": bool(could[index]),
+            "testable": bool(testable[index]),
         }
         rows.append(row)
     return rows
@@ -180,14 +180,14 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index `by`. ``paths``; of these ``undefined`` ones, without a result, and those that
-        ``could`` have shown the claim; the percent of these two kinds on which it ``stands`` or is
-        ``reversed``, NaN where there are none; ``median``, ``lowest`` and ``highest`` of the
-        estimates over ``paths``.
+        Index `by`. Numbers of ``paths``, of ``undefined`` ones (without a result), and of
+        ``testable`` ones (which could have shown the claim). The percent of the undefined and
+        testable paths on which the claim ``stands`` or is ``reversed``, NaN where there are none.
+        ``median``, ``lowest`` and ``highest`` of the estimates over ``paths``.
     """
     keys = list(by)
     undefined = table.p.isna()
-    counted = table.could | undefined
+    counted = table.testable | undefined
     # A path with a result that could not have shown the claim becomes NaN, which no mean counts.
     numbers = table.assign(
         undefined=undefined,
@@ -197,7 +197,7 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     return numbers.groupby(keys, sort=False).agg(
         paths=("claim", "size"),
         undefined=("undefined", "sum"),
-        could=("could", "sum"),
+        testable=("testable", "sum"),
         stands=("stands", "mean"),
         reversed=("reversed", "mean"),
         median=("estimate", "median"),
@@ -281,7 +281,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     stands = table["stands"]
     reverses = table["reversed"]
     significant = stands + reverses
-    counted = table["could"] + table["undefined"]
+    counted = table["testable"] + table["undefined"]
     percent_undefined = 100 * table["undefined"] / counted.clip(lower=1)
     not_significant = 100 - significant - percent_undefined
 
@@ -298,7 +298,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     # The first rule that holds gives the verdict, so their order matters.
     rules = [
         (table["undefined"] == table["paths"], "undefined"),
-        (table["could"] == 0, "cannot be told"),
+        (table["testable"] == 0, "cannot be told"),
         (np.isclose(share, 100), "stands"),
         (np.isclose(against, 100), opposite),
         (finds_neither, "not shown"),

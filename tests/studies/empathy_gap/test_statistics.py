@@ -678,7 +678,7 @@ def test_a_cell_is_shown_by_each_correction(two_names):
 def test_shares_of_shown_cells_leave_out_a_person_and_the_diagonal(two_names):
     shares = statistics.shares_shown(two_names, paired_cells(two_names))
 
-    assert shares == {"released": 1, "bonferroni": 1, "holm": 1, "sign": 1, "could": 1}
+    assert shares == {"released": 1, "bonferroni": 1, "holm": 1, "sign": 1, "testable": 1}
 
 
 def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
@@ -687,20 +687,20 @@ def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
 
     shares = statistics.shares_shown(two_events, paired_cells(two_events))
 
-    assert shares["could"] == 0
+    assert shares["testable"] == 0
     assert shares["sign"] == 0
 
 
 def test_a_cell_could_be_shown_by_the_events_that_it_has(two_names):
     """Holm's first limit is 0.05 / 6, for six cells: 1/128 is below, of 8 events; 1/32 is not."""
     values = two_names[..., :6].copy()
-    assert statistics.shares_shown(values, paired_cells(values))["could"] == 0
+    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 0
 
     values = two_names[..., :8].copy()
-    assert statistics.shares_shown(values, paired_cells(values))["could"] == 1
+    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 1
 
     values[1, 2, :3] = np.nan  # five events are left to this cell
-    assert statistics.shares_shown(values, paired_cells(values))["could"] == 0.5
+    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 0.5
 
 
 @pytest.fixture

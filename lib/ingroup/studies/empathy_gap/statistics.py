@@ -921,8 +921,8 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     -------
     dict
         Shares of the cells that are neither on the diagonal nor of "a person". ``released``,
-        ``bonferroni`` and ``holm`` of the t-test; ``sign`` of a sign test after Holm; ``could``,
-        after Holm, if all rated events of every cell had the same sign.
+        ``bonferroni`` and ``holm`` of the t-test; ``sign`` of a sign test after Holm; ``testable``
+        of the same test, if all rated events of every cell had the same sign.
     """
     # The diagonal is NaN; the first row and column are those of "a person".
     is_tested = ~np.isnan(pvalues)
@@ -940,7 +940,7 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     off_diagonal = 1.0 - np.eye(len(values))
     one_sided = np.where(np.isnan(values), np.nan, off_diagonal[:, :, None])
     least = paired_cells(one_sided, "sign")
-    shares["could"] = significant_cells(least, "holm")[is_tested].mean()
+    shares["testable"] = significant_cells(least, "holm")[is_tested].mean()
     return shares
 
 
