@@ -294,7 +294,13 @@ def test_what_paths_make_of_a_sentence(stands, reverse, undefined, testable, abo
 
 def test_a_share_of_zero_has_no_sign():
     """Shares with ten digits can sum to a little more than 100, which rounds to -0."""
-    row = {"paths": 3, "undefined": 0, "testable": 3, "stands": 33.33333334, "reversed": 66.66666667}
+    row = {
+        "paths": 3,
+        "undefined": 0,
+        "testable": 3,
+        "stands": 33.33333334,
+        "reversed": 66.66666667,
+    }
     found = multiverse.verdicts(pd.DataFrame([row]), ["no difference"])
     assert found.share.tolist() == [0]
     assert not np.signbit(found.share).any()
