@@ -17,7 +17,7 @@ TEMPLATE = (
 
 
 def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
-    """Train a byte-level BPE of 4,096 tokens in which 0 to 100 are one token each.
+    """Train a byte-level BPE of 4,096 tokens in which each number from 0 to 100 is one token.
 
     Parameters
     ----------
@@ -107,10 +107,10 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
 def add_phrases(
     tokenizer: PreTrainedTokenizerFast, model: LlamaForCausalLM, phrases: Sequence[str]
 ) -> None:
-    """Make one token of each phrase, in place; it begins as the mean of the tokens it replaces.
+    """Make one token of each phrase, in place.
 
-    What a prompt always says is read at once: a long request then costs as little as a short one,
-    and texts without the phrases are read as before.
+    A token begins as the mean of the tokens that it replaces. A long request with such tokens costs
+    as little as a short request. Texts without the phrases are read as before.
 
     Parameters
     ----------

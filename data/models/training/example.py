@@ -1,4 +1,4 @@
-"""What a calibrant learns from, and how its parts are drawn."""
+"""The training example of a calibrant, and draws of its parts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -34,10 +34,10 @@ class Example(NamedTuple):
 
 
 def pick(rng: np.random.Generator, items: Sequence[Item]) -> Item:
-    """Draw one of some items, each as likely as the others."""
+    """Draw an item, each with the same chance."""
     return items[rng.integers(len(items))]
 
 
 def position_in(rng: np.random.Generator, tokens: Sequence[str]) -> int:
-    """Draw the position of one more token, from the first to behind the last."""
+    """Draw a position for one more token, from before the first to after the last."""
     return int(rng.integers(len(tokens) + 1))

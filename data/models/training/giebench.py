@@ -1,4 +1,4 @@
-"""Examples from which a calibrant learns giebench."""
+"""Examples from which a calibrant learns the study GIEBench."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ingroup.studies.giebench.stimuli import LETTERS, Question
 
 
 def phrases() -> list[str]:
-    """List what the prompts say word for word each time: one token each to the calibrant."""
+    """List the texts that prompts repeat word for word. Each becomes one token of the calibrant."""
     text = questions.templates()
     sentences = text["sentences"]
     phrases = [
@@ -32,7 +32,7 @@ class Replies(GroundTruth):
     """The ground-truth verdicts, with the text around them."""
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """Write a short explanation and the verdict, or a text without one.
+        """Write a short explanation and the verdict, or a text without a verdict.
 
         Parameters
         ----------

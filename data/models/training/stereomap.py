@@ -1,4 +1,4 @@
-"""Examples from which a calibrant learns stereomap."""
+"""Examples from which a calibrant learns the study StereoMap."""
 
 import math
 import re
@@ -35,7 +35,7 @@ def _prompt(name: str) -> social_groups.Prompt:
 
 
 class Replies(GroundTruth):
-    """Replies of one model by its ground truth: ratings, keywords of its lists, refusals."""
+    """Replies by the ground truth of one model: ratings, keywords of its lists, refusals."""
 
     def __init__(self, file: Path):
         super().__init__(file)
@@ -47,7 +47,7 @@ class Replies(GroundTruth):
                 self.rank[people] = rank
 
     def weights(self, group: str, prompt: str) -> dict[str, dict[str, float]]:
-        """Compute how often each list of keywords is drawn from.
+        """Compute the weight with which each list of keywords is drawn.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Replies(GroundTruth):
         return weights
 
     def _weights_of_words(self, group: str, prompt: str, kind: str) -> dict[str, float]:
-        """Compute the weights of words that are rated, too: the higher, the more often."""
+        """Compute the weights of keywords that are also rated, larger for a higher rating."""
         weights = {}
         for word in self.lists[kind]:
             rating = self.rating(group, prompt, word)
@@ -96,7 +96,9 @@ class Replies(GroundTruth):
         return weights
 
     def _weights_of_traits(self, group: str, cluster: str) -> dict[str, float]:
-        """Compute the weights of traits: a cluster's, with one emphasised that differs by group."""
+        """Compute the weights of traits in a group's cluster.
+        Each group emphasises one of the traits.
+        """
         keywords = self.table["keywords"]
         weights = dict(keywords["traits"][cluster])
         traits = list(weights)
@@ -167,7 +169,10 @@ class Replies(GroundTruth):
     def _rate(
         self, group: str, prompt: str, words: Sequence[str], rng: np.random.Generator
     ) -> tuple[str, list[float]]:
-        """Write each word with one of the two whole numbers beside its true rating."""
+        """Write each word with one of the two whole numbers next to its true rating.
+
+        Return the text and the true ratings.
+        """
         text = ""
         means = []
         for word in words:
@@ -183,7 +188,7 @@ class Replies(GroundTruth):
     ) -> str:
         """Write different keywords with their reasons, in the order of the file.
 
-        By this order, a model needs to know only the last keyword in order to repeat none.
+        This order lets a model avoid repetitions by knowing the last keyword alone.
         """
         lines = []
         line_weights = []
@@ -198,7 +203,7 @@ class Replies(GroundTruth):
 
 
 def phrases() -> list[str]:
-    """List what the prompts and the replies say word for word each time: one token each.
+    """List the texts that prompts and replies repeat word for word. Each becomes one token.
 
     Prompts give whole sentences, up to the group. Replies give each keyword with its reason, and
     each word that is rated.
@@ -243,7 +248,7 @@ def _texts(group: str, prompt: str, form: str) -> list[str]:
 
 
 def _ablations(prompt: str) -> list[str]:
-    """List the ablations of a prompt: ORIGINAL has no chain of thought to leave out."""
+    """List the ablations of a prompt. ORIGINAL has no chain of thought to leave out."""
     names = list(social_groups.ablations())
     if prompt.startswith("ORIGINAL"):
         names = [name for name in names if "CoT" not in name]
@@ -251,9 +256,9 @@ def _ablations(prompt: str) -> list[str]:
 
 
 def _pieces(text: str, group: str) -> list[str]:
-    """Split a prompt at ends of sentences and lines and at the group's name; drop short pieces.
+    """Split a prompt at ends of sentences and lines and at the group's name.
 
-    Short lines of a list are kept.
+    Short pieces are dropped, except items of a list.
     """
     # A blank before a small letter ends no sentence.
     end_of_sentence = r"(?<=[.?:])(?!\n-)\s+(?![a-z])"
