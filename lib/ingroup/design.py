@@ -54,7 +54,10 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 @lru_cache  # a design fills the same few templates millions of times
 def _cut(template: str, names: tuple[str, ...]) -> list[str]:
-    """The template's texts and, between each and the next, the name of a placeholder."""
+    """Split a template into texts and, between each two texts, the name of a placeholder.
+
+    Raise an InputError if the template lacks the placeholder of a name.
+    """
     if not names:
         return [template]
 
@@ -110,7 +113,7 @@ class Trial(NamedTuple):
 
 
 def named_values(name: str, level: Any) -> dict[str, Any]:
-    """Give what a level of a factor holds, each value by its name.
+    """Return the values that a level of a factor holds, by their names.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ class Block:
         return math.prod(self.shape)
 
     def condition(self, index: int) -> dict[str, Any]:
-        """Give labels and factor levels of a trial.
+        """Return the labels and the factor levels of a trial.
 
         Parameters
         ----------
@@ -187,7 +190,7 @@ class Block:
         return condition
 
     def index(self, condition: Mapping[str, Any]) -> int:
-        """Give the number of a condition inside the block, the inverse of :meth:`condition`.
+        """Return the number of a condition inside the block, the inverse of `condition`.
 
         Parameters
         ----------
@@ -250,7 +253,7 @@ class Design(Sequence[Trial]):
 
     # A sequence would look up a trial: here it is looked up by its condition.
     def index(self, condition: Mapping[str, Any]) -> int:  # type: ignore[override]
-        """Give the number of a condition in the whole design.
+        """Return the number of a condition in the whole design.
 
         Parameters
         ----------
@@ -275,7 +278,7 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash the templates, labels and levels; another text gives another fingerprint.
+        """Hash the templates, labels and levels. Any other text gives another fingerprint.
 
         Returns
         -------
@@ -291,10 +294,10 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def chats_digest(self) -> str:
-        """Hash the first chat, the last one and `SAMPLED` evenly between them.
+        """Hash the first chat, the last chat and `SAMPLED` chats evenly between them.
 
-        The `fingerprint` covers the texts that are rendered; this covers the code that renders
-        them.
+        The `fingerprint` covers the texts that are rendered. This digest covers the code that
+        renders them.
 
         Returns
         -------

@@ -1,7 +1,7 @@
-"""The models that a run can name (``data/models/models.csv``), and which of them demonstrate.
+"""The models that a run can name (``data/models/models.csv``), with the calibrants.
 
-A calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers the
-studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
+A calibrant is to the pipeline as a reference weight is to a scale. It is a small Llama that answers
+the studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
 """
 
 import hashlib
@@ -69,7 +69,10 @@ _CELLS = {
 
 
 class Model(NamedTuple):
-    """The cells of the registry that are the same in every study; the README of data has more."""
+    """The cells of the registry that are the same in every study.
+
+    The README of data explains them.
+    """
 
     name: str
     label: str
@@ -152,7 +155,7 @@ def registry(file: Path | None = None) -> Registry:
 
 
 def _model(row: pd.Series) -> Model:
-    """The model of a row of the registry."""
+    """Convert a row of the registry to its model."""
     facts = row[list(Model._fields)].to_dict()
     facts["ids"] = tuple(filter(None, facts["ids"].split(";")))
     facts["control"] = facts["control"] == "yes"
@@ -247,7 +250,7 @@ def same(asked: str, named: str) -> bool:
 
 
 def checkpoint(text: str) -> str:
-    """Say where a name is not that of the checkpoint whose numbers a paper prints.
+    """Write a caution if a name means another checkpoint than the checkpoint of a paper's numbers.
 
     The paper's own checkpoints are the hub's id and the ``ids`` of the registry. Only two whole
     dates tell which of two checkpoints is later.
@@ -287,7 +290,7 @@ def checkpoint(text: str) -> str:
 
 
 def _relation(tail: str, marks_of_paper: Collection[str]) -> str:
-    """How the checkpoint that a tail names relates to the paper's checkpoints, which are others."""
+    """Describe how the checkpoint that a tail names relates to the paper's other checkpoints."""
     version = tail.replace("-", "")
     if not version.isdigit():
         # An alias such as -latest moves from one checkpoint to the next.
@@ -306,18 +309,18 @@ def _relation(tail: str, marks_of_paper: Collection[str]) -> str:
 
 
 def _last_part(text: str) -> str:
-    """The last part of a name, in lower case, without a provider's prefix or a folder."""
+    """Return the last part of a name, in lower case, without a provider's prefix or a folder."""
     return text.strip().rstrip("/").lower().split("/")[-1]
 
 
 def _marks(text: str) -> list[str]:
-    """The marks of a checkpoint in a name, dates as digits alone."""
+    """Find the marks of a checkpoint in a name, and write dates as digits alone."""
     marks = re.findall(rf"-({_MARK})(?=-|$)", _last_part(text))
     return [mark.replace("-", "") for mark in marks]
 
 
 def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
-    """Whether two names share a mark, where a date may lack its year."""
+    """Tell whether two names share a mark. A date may lack its year."""
     for mark in marks:
         for other in others:
             if mark.endswith(other) or other.endswith(mark):
@@ -327,7 +330,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 
 @cache
 def _reasoning() -> re.Pattern[str]:
-    """The families of ``reasoning.yaml`` as one pattern."""
+    """Compile the families of ``reasoning.yaml`` as one pattern."""
     families = read_yaml(paths.MODELS / "reasoning.yaml")
     # A family's name may begin at any word of a model's name, but not inside a word.
     either = "|".join(family["pattern"] for family in families)
@@ -383,7 +386,7 @@ def provider(text: str) -> str:
 
 
 def _is_on_the_hub(name: str) -> bool:
-    """Whether a name that begins as a provider's means weights of the hub."""
+    """Tell whether a name that begins with a provider's name means weights on the hub."""
     lower = name.lower()
     model = find(name)
     if model and model.access == "open" and model.hub_id.lower() == lower:
@@ -434,7 +437,7 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
 
 
 def only_read(entries: Iterable[str]) -> set[str]:
-    """List the models that are given as ``name@stored``, so that nothing may be asked of them.
+    """List the models that are given as ``name@stored``, so that they may not be asked anything.
 
     Parameters
     ----------
@@ -455,7 +458,7 @@ def only_read(entries: Iterable[str]) -> set[str]:
 
 
 def _usual_engine(name: str, engine: str) -> str:
-    """The engine of a name that names none; see `split`."""
+    """Choose the engine of a name that states none (see `split`)."""
     model = find(name)
     registered = model.engine if model else ENGINES[0]
     is_served = provider(name) != ""
@@ -534,7 +537,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
 
 
 def recordings(text: str, name: str) -> str:
-    """Find where the recorded answers of a model are.
+    """Find the place of a model's recorded answers.
 
     Parameters
     ----------
@@ -578,7 +581,7 @@ def recordings(text: str, name: str) -> str:
 
 
 def _is_same_model(name: str, other: str) -> bool:
-    """Whether two texts name one model."""
+    """Tell whether two texts name one model."""
     if name == other.strip():
         return True
     model = find(name)
@@ -647,7 +650,7 @@ def revision(folder: Path) -> str:
 
 
 def packaged() -> dict[str, dict[str, Any]]:
-    """Read which models' weights come as Python packages, and what `make model` needs for each.
+    """Read the models whose weights come as Python packages, and the entries for `make model`.
 
     Returns
     -------
@@ -658,7 +661,7 @@ def packaged() -> dict[str, dict[str, Any]]:
 
 
 def how_to_ask(model: str) -> str:
-    """Say how to ask a model whose weights a package carries.
+    """Write how to ask a model whose weights come in a package.
 
     Parameters
     ----------
@@ -711,7 +714,7 @@ def can_be_loaded(model: str) -> bool:
 
 
 def is_calibrant(model: str) -> bool:
-    """Tell whether a model is a calibrant, whose results demonstrate.
+    """Tell whether a model is a calibrant, whose results are no findings.
 
     Parameters
     ----------
@@ -727,7 +730,7 @@ def is_calibrant(model: str) -> bool:
 
 
 def ground_truth_file(model: str) -> Path:
-    """Give the path of the file that holds a calibrant's ground truth.
+    """Return the path of the file that holds a calibrant's ground truth.
 
     Parameters
     ----------
