@@ -1,7 +1,8 @@
-"""Scored answers: how a model spells each admissible answer, and how probable each is.
+"""Scored answers: how a model spells each admissible answer, and how probable each answer is.
 
-At every place the probabilities of the tokens that continue or end an admissible answer are
-renormalised. Grammar-constrained decoding at temperature 1 would draw from the same distribution.
+The answers form a tree of tokens. The probabilities of the tokens that continue or end an
+admissible answer are renormalised at each place of the tree. Grammar-constrained decoding at
+temperature 1 would draw from the same distribution.
 """
 
 import re
@@ -144,7 +145,7 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
 
 
 def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> pd.DataFrame:
-    r"""Compute the mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`.
+    r"""Compute the mean of the distribution over a scale.
 
     The papers' ratings are read from text instead.
 
@@ -161,6 +162,10 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 
     -------
     DataFrame
         One column for each answer prefix, with the index of the responses; NaN where a call failed.
+
+    Notes
+    -----
+    .. math:: E = \sum_k p_k v_k
     """
     numbers = np.array([float(choice) for choice in choices])
     weights = probabilities(responses, choices, n_prefixes)
@@ -284,14 +289,14 @@ def agreement(
 
 
 class Endings(NamedTuple):
-    """Tokens that may stand behind a whole answer."""
+    """Tokens that may stand after a whole answer."""
 
     turn: Tokens  # the end of the reply
     newline: Tokens  # nothing but newlines
 
 
 class Place(NamedTuple):
-    """A beginning of answers behind which a model can go on in several ways."""
+    """A beginning of answers after which a model can go on in several ways."""
 
     path: Tokens  # its tokens; none where an answer begins
     tokens: Tokens  # those that go on with an admissible answer
@@ -327,7 +332,7 @@ class Place(NamedTuple):
         return [*self.tokens, *endings.turn, *endings.newline]
 
     def steps(self, log_probabilities: NDArray[np.floating], endings: Endings) -> Floats:
-        """Sum up the tokens that end the turn in one step, and the newlines in another.
+        """Merge the tokens that end the turn into one step, and the newlines into another.
 
         Parameters
         ----------
@@ -354,7 +359,7 @@ class Place(NamedTuple):
         return np.hstack([going_on, _log_sum(turn), _log_sum(newline)])
 
     def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
-        """Renormalise the ways on from here: the tokens that go on with an answer, and its end.
+        """Renormalise the ways on from a place: the tokens that go on with an answer, and its end.
 
         Parameters
         ----------
@@ -391,7 +396,10 @@ class Place(NamedTuple):
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """The log of the sum of some tokens' probabilities, (prompts, 1); `LOWEST` without tokens."""
+    """Return the log of the sum of some tokens' probabilities for each prompt, at least `LOWEST`.
+
+    Without tokens the sum is 0, and its log becomes `LOWEST`. The shape is (prompts, 1).
+    """
     # The start of -inf, a probability of 0, is the sum of no tokens.
     log_sum = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
     # An infinite number would make the whole reply invalid.
@@ -437,7 +445,7 @@ class Tree:
         self._routes = [list(self._route(answer)) for answer in self.spelt]
 
     def _tokens_by_path(self) -> dict[Tokens, Tokens]:
-        """The tokens behind each beginning of an answer, in the order of the answers."""
+        """Map each beginning of an answer to its next tokens, in the order of the answers."""
         # A dict has each token once and keeps their order, which a set would not.
         following: dict[Tokens, dict[int, None]] = {}
         for answer in self.spelt:
@@ -470,7 +478,7 @@ class Tree:
         return sum(self._n_steps())
 
     def _n_steps(self) -> list[int]:
-        """How many steps each place has."""
+        """Count the steps of each place."""
         return [place.n_steps for place in self.places]
 
     def split(self, steps: Floats) -> list[Floats]:
@@ -500,8 +508,9 @@ class Tree:
     ) -> Floats:
         """Compute the probability of each answer.
 
-        At each place the ways on are renormalised: the tokens that go on with an admissible answer
-        and, behind a whole answer, its end. An answer's probability is the product along its path.
+        The ways on from each place are renormalised. They are the tokens that go on with an
+        admissible answer and, after a whole answer, its end. An answer's probability is the product
+        along its path.
 
         Parameters
         ----------
@@ -565,10 +574,10 @@ class Tree:
         return np.argmax(is_greedy, axis=0)
 
     def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
-        """Find out whether a tie decides the greedy answer.
+        """Tell for each prompt whether a tie decides the greedy answer.
 
-        `greedy` takes the first of equally probable ways, as a text does. In 16 bits, logits are
-        often equal.
+        `greedy` takes the first of equally probable ways, as free greedy decoding does. Logits of
+        16 bits are often equal.
 
         Parameters
         ----------
@@ -600,14 +609,14 @@ class Tree:
         return tied
 
     def _ways(self, steps: Steps, ending: Ending, temperature: float = 1.0) -> dict[Tokens, Floats]:
-        """The renormalised log-probabilities of the ways on from each place, by its path."""
+        """Compute the renormalised log-probabilities of the ways on, by the path of the place."""
         ways = {}
         for place, steps_of_place in zip(self.places, steps, strict=True):
             ways[place.path] = place.ways(steps_of_place, ending, temperature)
         return ways
 
     def _route(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
-        """The places that an answer passes, each with the index of the way on that it takes."""
+        """Yield each place that an answer passes, with the index of its way on from there."""
         for place in self.places:
             length = len(place.path)
             if answer == place.path:

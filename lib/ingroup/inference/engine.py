@@ -1,4 +1,4 @@
-"""What an engine is, and which one answers: chats in, replies out. It never parses or judges."""
+"""The interface of engines, and the choice of an engine. Engines never parse or judge a reply."""
 
 import hashlib
 import json
@@ -31,15 +31,15 @@ BATCHED = 0.5  # share of the price that providers bill for calls in batches
 
 
 class EngineError(Sentence, RuntimeError):
-    """An engine cannot start or cannot take these prompts; the message says what is missing."""
+    """An engine cannot start or cannot take these prompts. The message says why."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How replies are drawn.
+    """Settings by which replies are drawn.
 
-    With choices nothing is drawn, and a reply brings the probability of each choice
-    (:mod:`ingroup.inference.choices`).
+    Nothing is drawn if there are choices. A reply then has the probability of each choice
+    (`ingroup.inference.choices`).
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Sampling:
             )
 
     def identity(self) -> dict[str, Any]:
-        """Give all settings that can change a reply.
+        """Return all settings that can change a reply.
 
         Returns
         -------
@@ -217,11 +217,10 @@ def encodable(text: str) -> str:
 class Engine:
     """Anything that answers chats.
 
-    An engine that loads a model takes token ids as well
-    (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
-    others. An engine of recordings has ``match``, which gets the trials' numbers
-    (:class:`ingroup.inference.replay_engine.ReplayEngine`). Methods and attributes that only an
-    engine of a server needs have a default here.
+    An engine that loads a model takes token ids as well (`ingroup.inference.weights.LocalEngine`).
+    So prompts are made while it computes others. An engine of recordings has ``match``, which gets
+    the trials' numbers (`ingroup.inference.replay_engine.ReplayEngine`). Methods and attributes
+    that only an engine of a server needs have a default here.
 
     Attributes
     ----------
@@ -247,7 +246,7 @@ class Engine:
     batch: bool = False
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order.
 
         Parameters
         ----------
@@ -275,7 +274,7 @@ class Engine:
         keep: Callable[[int, Reply], None],
         ledger_trials: Any = None,
     ) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order, and keep each reply as it comes.
 
         Parameters
         ----------
@@ -345,7 +344,7 @@ class Engine:
         raise NotImplementedError
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the token ids of each choice behind each lead.
+        """Return the token ids of each choice after each answer prefix.
 
         Parameters
         ----------
@@ -361,14 +360,14 @@ class Engine:
         return {}
 
     def close(self) -> None:
-        """Free the engine's memory and connections; where it is asked again, it takes new ones."""
+        """Free the engine's memory and connections. It takes new ones if it is asked again."""
 
 
 def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> Sampling:
     """Make the sampling of free text by a run's parameters, for one of its models.
 
-    An answer may have ``MAX_TOKENS``. Where the model reasons, it may think for as many more tokens
-    as ``REASONING`` says, or `REASONING_ROOM`.
+    An answer may have ``MAX_TOKENS`` tokens. A model that reasons may use more tokens for its
+    reasoning: the number in ``REASONING``, or else `ROOM_OF_EFFORT` or `REASONING_ROOM`.
 
     Parameters
     ----------
@@ -409,9 +408,9 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
 
 
 def find_model(name: str) -> str:
-    """Give the folder or the hub's name by which a model is loaded.
+    """Return the folder or the hub's name by which a model is loaded.
 
-    Where the model comes in packages of a registry, this makes its folder.
+    If the model comes in packages of a registry, this makes its folder.
 
     Parameters
     ----------

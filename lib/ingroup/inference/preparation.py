@@ -1,7 +1,7 @@
-"""Asking one part of a design in two steps: prepare its prompts, complete them with replies.
+"""Two steps to ask one part of a design: to prepare its prompts, and to complete them with replies.
 
-The prompts of the next part can so be made while the engine computes this one, and a GPU does not
-wait for a chat template.
+So the prompts of the next part can be made while the engine computes this one. A GPU does not wait
+for a chat template.
 """
 
 from collections.abc import Sequence
