@@ -83,9 +83,9 @@ def record(job: Job, parameters: dict[str, Any], log: Path) -> None:
     Parameters
     ----------
     job : Job
-        From `recorded`.
+        A job that `recorded` yields.
     parameters : dict
-        Of its notebook.
+        The parameters of its notebook.
     log : pathlib.Path
         The model's ``asked.csv``.
     """

@@ -22,13 +22,13 @@ def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
     Parameters
     ----------
     examples : iterable of Example
-        Whose prompts and replies it learns.
+        The examples whose prompts and replies it learns.
 
     Returns
     -------
     PreTrainedTokenizerFast
-        With the chat template `TEMPLATE`. It encodes any text: bytes that were never seen stay
-        bytes.
+        The tokenizer with the chat template `TEMPLATE`. It encodes any text: bytes that were never
+        seen stay bytes.
     """
     # So many repetitions make one token of each number.
     texts = [str(number) for number in range(101)] * 400
@@ -77,9 +77,9 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerFast
-        From `train_tokenizer`.
+        The tokenizer that `train_tokenizer` returns.
     seed : int
-        Of the weights.
+        The seed of the weights.
 
     Returns
     -------

@@ -15,7 +15,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):

@@ -15,7 +15,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
@@ -114,7 +114,7 @@ class Examples:
         setting : str
             Name of the setting, such as ``P0,S1,T0``.
         times : int
-            How many more times it is put among those to draw from.
+            How many more times the setting is put into the list of settings to draw from.
         """
         favoured = stimuli.setting(setting)
         self.settings += [favoured] * times

@@ -18,13 +18,13 @@ class Example(NamedTuple):
     messages : list of Message
         The prompt.
     reply : str
-        What the model shall write.
+        The reply that the model shall write.
     numbers : tuple of float
-        The ground-truth value of each number in the reply, in their order: its decimals tell the
-        training how far each neighbouring number is off. Empty where the reply has none.
+        The ground-truth value of each number in the reply, in their order. Its decimals tell the
+        training how far each neighbouring number is off. It is empty if the reply has no number.
     spread : float
-        Width of the target around each of ``numbers``, in points; 0 for the two whole numbers
-        beside it, whose mean it is.
+        Width of the target around each of ``numbers``, in points. With 0 the target is the two
+        whole numbers beside the value, weighted so that their mean is the value.
     """
 
     messages: list[Message]

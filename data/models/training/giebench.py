@@ -13,7 +13,7 @@ def phrases() -> list[str]:
     """List the texts that prompts repeat word for word. Each becomes one token of the calibrant."""
     text = questions.templates()
     sentences = text["sentences"]
-    phrases = [
+    texts = [
         sentences["task"],
         sentences["cue"],
         text["instructions"].strip(),
@@ -24,8 +24,8 @@ def phrases() -> list[str]:
     for letter in LETTERS:
         for line in lines:
             if line.startswith("["):
-                phrases.append(line.replace("{letter}", letter))
-    return phrases
+                texts.append(line.replace("{letter}", letter))
+    return texts
 
 
 class Replies(GroundTruth):
@@ -41,7 +41,7 @@ class Replies(GroundTruth):
         prompt : str
             Name of the prompt.
         identity : str, optional
-            Who asks, where it is not the question's identity.
+            The identity that asks, if it is not the question's identity.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):

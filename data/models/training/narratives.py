@@ -150,15 +150,15 @@ def in_form(narrative: str, form: str, emotion: str) -> str:
     narrative : str
         Text in the first person.
     form : str
-        ``generated_text``, ``first_person_text`` or ``third_person_text``. The last only exchanges
-        pronouns; it serves training, never a figure.
+        ``generated_text``, ``first_person_text`` or ``third_person_text``. The last form only
+        exchanges pronouns. It serves training, never a figure.
     emotion : str
-        The event's.
+        The emotion of the event.
 
     Returns
     -------
     str
-        The narrative; in the last two forms after the emotion.
+        The narrative, which follows the emotion in the last two forms.
     """
     if form == "generated_text":
         return narrative

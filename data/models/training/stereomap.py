@@ -59,9 +59,9 @@ class Replies(GroundTruth):
         Returns
         -------
         dict of str to dict of str to float
-            For each kind of keywords the weight of each list, in parts of the rarest. The kinds are
-            those of ``keywords.yaml``. A prompt asks for one of them; "overall" is what follows the
-            overall rating.
+            For each kind of keywords the weight of each list. The kinds are the kinds of
+            ``keywords.yaml``. A prompt asks for one kind of keywords, and "overall" has the
+            keywords after the overall rating.
         """
         stimulus = _prompt(prompt)
         construct = stimulus.construct
@@ -184,7 +184,7 @@ class Replies(GroundTruth):
         return text, means
 
     def _draw(
-        self, kind: str, weights: Mapping[str, float], n: int, rng: np.random.Generator
+        self, kind: str, weights: Mapping[str, float], n_keywords: int, rng: np.random.Generator
     ) -> str:
         """Write different keywords with their reasons, in the order of the file.
 
@@ -198,7 +198,7 @@ class Replies(GroundTruth):
                 line_weights.append(weights.get(name, 0))
 
         share = np.array(line_weights) / sum(line_weights)
-        chosen = rng.choice(len(lines), size=n, replace=False, p=share)
+        chosen = rng.choice(len(lines), size=n_keywords, replace=False, p=share)
         return "".join(lines[index] for index in sorted(chosen))
 
 
@@ -209,15 +209,15 @@ def phrases() -> list[str]:
     each word that is rated.
     """
     prompts = social_groups.prompts("EXTENDED") | social_groups.prompts("ORIGINAL")
-    phrases = _phrases_of_replies(prompts)
+    texts = _phrases_of_replies(prompts)
     for prompt in prompts:
         for form in social_groups.FORMS:
             group = social_groups.text(_GROUP, prompt, form)
-            for text in _texts(_GROUP, prompt, form):
-                phrases += _pieces(text, group)
+            for wording in _wordings(_GROUP, prompt, form):
+                texts += _pieces(wording, group)
 
-    unique = dict.fromkeys(phrases)
-    return [phrase for phrase in unique if phrase]
+    unique = dict.fromkeys(texts)
+    return [text for text in unique if text]
 
 
 def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str]:
@@ -237,14 +237,14 @@ def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str
     return lines
 
 
-def _texts(group: str, prompt: str, form: str) -> list[str]:
+def _wordings(group: str, prompt: str, form: str) -> list[str]:
     """List all wordings of one prompt."""
-    texts = []
+    wordings = []
     for ablation in _ablations(prompt):
         for calls in ("together", "separate"):
             chats = social_groups.chats(group, prompt, ablation, form, calls=calls)
-            texts += [chat[0]["content"] for chat in chats.values()]
-    return texts
+            wordings += [chat[0]["content"] for chat in chats.values()]
+    return wordings
 
 
 def _ablations(prompt: str) -> list[str]:
@@ -282,7 +282,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):

@@ -49,13 +49,13 @@ class Phase(NamedTuple):
     shares : mapping of str to float
         The studies that are trained together, and how large a part of the examples each has.
     phrases : callable
-        Returns texts that become one token each before the phase: what the prompts of the studies
-        that it adds always say.
+        Returns texts that become one token each before the phase. They are the texts that prompts
+        of the studies that the phase adds repeat word for word.
     favour : mapping of str to int
-        Settings of the empathy gap, and how many more times each is put among those that are drawn.
+        Settings of the empathy gap, and how many more times each is put into the list to draw from.
     keep : float
-        Weight of the model before the phase, from 0 to 1: the result is a mean of that model and
-        the trained one.
+        Weight of the model before the phase, from 0 to 1. The result is the weighted mean of that
+        model and the trained model.
     """
 
     examples: int
@@ -377,13 +377,13 @@ def train(
     folder : pathlib.Path
         Where the model is written after each phase; files of an earlier training are replaced.
     seed : int
-        Of weights and examples.
+        The seed of weights and examples.
     phases : sequence of Phase, optional
-        One after the other, each with fresh optimizers on the saved precision of the last; those
-        of the model in ``PHASES`` unless given.
+        The phases in their order, the model's in ``PHASES`` unless given. Each has fresh
+        optimizers, and continues from the saved precision of the phase before it.
     first : int
-        The phase to begin with, from 1. A later one than the first continues the weights in
-        ``folder``, which those before it left there: the result is that of the whole chain.
+        The phase to begin with, from 1. A phase after the first continues the weights in
+        ``folder``, which the phases before it left there. The result is that of the whole chain.
     """
     torch.set_num_threads(1)
     phases = phases or PHASES[model_name]
