@@ -100,11 +100,11 @@ class Trial(NamedTuple):
     Attributes
     ----------
     index : int
-        Its number in the design.
+        The number of the trial in the design.
     condition : dict
-        The labels and levels of its condition.
+        The labels and levels of the trial's condition.
     messages : list of dict
-        Its chat.
+        The chat of the trial.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which no trial needs
@@ -139,11 +139,11 @@ class Block:
     Attributes
     ----------
     labels : mapping
-        The same for all trials of the block.
+        The labels that all trials of the block have.
     factors : mapping
         The levels of each factor; the last factor varies fastest.
     render : callable
-        From a condition, with its labels and levels, to the messages of its chat.
+        Makes the messages of a chat from a condition with its labels and levels.
     templates : str
         The texts that `render` fills, for the fingerprint.
     """

@@ -483,7 +483,7 @@ class ModelEntry(NamedTuple):
     reading : str
         How an answer becomes a number, as the parameter READING has it.
     ending : str
-        What ends a scored number, as the parameter ENDING has it.
+        The end of a scored number, as the parameter ENDING has it.
     control : bool
         Whether the model is asked in the first setting and run only.
     """
@@ -519,7 +519,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     list of ModelEntry
         In the order of ``MODELS``.
     """
-    entries = []
+    model_entries = []
     for text in parameters["MODELS"]:
         name, engine = split(text, parameters["ENGINE"])
         model = find(name)
@@ -532,8 +532,8 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
             ending=parameters["ENDING"],
             control=model is not None and model.control,
         )
-        entries.append(entry)
-    return entries
+        model_entries.append(entry)
+    return model_entries
 
 
 def recordings(text: str, name: str) -> str:
@@ -719,7 +719,7 @@ def is_calibrant(model: str) -> bool:
     Parameters
     ----------
     model : str
-        Its name, or a folder of that name.
+        The model's name, or a folder of that name.
 
     Returns
     -------
@@ -735,7 +735,7 @@ def ground_truth_file(model: str) -> Path:
     Parameters
     ----------
     model : str
-        Its name, or a folder of that name.
+        The model's name, or a folder of that name.
 
     Returns
     -------

@@ -51,7 +51,7 @@ class Parsed(NamedTuple):
     Attributes
     ----------
     value : float
-        NaN if there is none.
+        The number that was read, NaN if there is none.
     status : str
         `OK`, `REFUSED` or `UNPARSABLE`.
     """

@@ -77,7 +77,7 @@ class Provider(Protocol):
         Parameters
         ----------
         name : str
-            What the file is called there.
+            The name of the file at the provider.
         requests : mapping of dict
             The body of each request, by its custom id.
 
@@ -466,7 +466,7 @@ class Batcher:
         Raises
         ------
         Exception
-            The client's own, where the request failed.
+            The client's error, if the request failed.
         """
         # inspect_ai's request does not say which trial it is for; the context of the calling task
         # does.

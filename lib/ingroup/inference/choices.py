@@ -42,7 +42,8 @@ def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     Returns
     -------
     bool
-        Whether each list has the right length, and finite numbers from 0 to 1.
+        Whether each list has the right length and finite numbers of at least 0. Probabilities have
+        to sum to 1, and an option mass is at most 1.
     """
     lists = stored.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
@@ -190,8 +191,8 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     Returns
     -------
     list of str or None
-        The longest choice that stands at the beginning, behind white space. A number counts only
-        if no further digit and no decimals follow. None where there is none.
+        The longest choice that stands at the beginning, after white space. A number counts only
+        if no further digit and no decimals follow. None where a text begins with no choice.
 
     Examples
     --------
@@ -234,7 +235,8 @@ def agreement(
     chosen : sequence
         The most probable admissible answers.
     option_mass : sequence of float
-        What the unconstrained model gives to the first tokens of admissible answers, 0 to 1.
+        The probability that the unconstrained model gives to the first tokens of admissible
+        answers.
     greedy : sequence, optional
         The admissible answers that greedy decoding would write.
     mean : sequence of float, optional
@@ -245,12 +247,15 @@ def agreement(
     Returns
     -------
     dict
-        ``asked`` prompts; ``answered`` in free text, also in percent; ``agree`` with the most
-        probable answer and ``agree_greedy`` with the greedy one, also in percent of those answered
-        (NaN without any); how many ``begin`` with an admissible answer, and how many of these with
-        the greedy one (``begin_greedy``; with the most probable one where ``greedy`` is not given);
-        ``mean_above``, by how many points the mean lies above the free answer, and ``mean_apart``,
-        how far from it, both averaged over those answered; ``option_mass`` in percent.
+        ``asked`` and ``answered`` are the numbers of prompts and of prompts answered in free text.
+        ``agree`` counts free answers equal to the most probable answer, and ``agree_greedy`` free
+        answers equal to the greedy answer. ``percent_answered`` is a share of the prompts, and
+        ``percent_agree`` and ``percent_agree_greedy`` are shares of the answered prompts (NaN
+        without any). ``begin`` counts texts that begin with an admissible answer.
+        ``begin_greedy`` counts texts that begin with the greedy answer, or with the most probable
+        answer if ``greedy`` is not given. ``mean_above`` is the mean difference of the
+        distribution's mean and the free answer in points, and ``mean_apart`` the mean absolute
+        difference, both over the answered prompts. ``option_mass`` is in percent.
     """
     # Some studies write "" where a text holds no answer, others NaN.
     free_answers = pd.Series(list(free)).replace("", np.nan)
@@ -309,8 +314,8 @@ class Place(NamedTuple):
         Returns
         -------
         int
-            One for each token; behind an answer also one for the end of the turn and one for a
-            newline.
+            One step for each token. After an answer there are two more steps, for the end of the
+            turn and for a newline.
         """
         return len(self.tokens) + 2 * self.is_answer
 
@@ -325,7 +330,7 @@ class Place(NamedTuple):
         Returns
         -------
         list of int
-            Token ids: those that go on and, behind an answer, those that end it.
+            Ids of the tokens that go on and, after an answer, of the tokens that end it.
         """
         if not self.is_answer:
             return list(self.tokens)
@@ -337,15 +342,15 @@ class Place(NamedTuple):
         Parameters
         ----------
         log_probabilities : array, shape (prompts, tokens)
-            What the model gives to the tokens `looked_up`.
+            The log-probabilities of the tokens that `looked_up` lists.
         endings : Endings
             The tokens that were looked up as ends.
 
         Returns
         -------
         array of float, shape (prompts, steps)
-            Log-probabilities of the tokens; behind an answer also of the end of the turn and of a
-            newline.
+            Log-probabilities of the tokens. After an answer, the end of the turn and a newline
+            have one each, too.
         """
         logs = log_probabilities.astype(float)
         if not self.is_answer:
@@ -364,16 +369,16 @@ class Place(NamedTuple):
         Parameters
         ----------
         steps : array, shape (prompts, steps)
-            As :meth:`steps` gives them.
+            The steps that :meth:`steps` returns.
         ending : {"turn", "newline", "any"}
-            What ends an answer, see :meth:`Tree.probabilities`.
+            The end of an answer, see :meth:`Tree.probabilities`.
         temperature : float
-            What the log-probabilities are divided by, above 0.
+            The divisor of the log-probabilities, above 0.
 
         Returns
         -------
         array of float, shape (prompts, ways)
-            Log-probabilities, that of the end as the last; the probabilities of a row sum to 1.
+            Log-probabilities, with the end as the last. The probabilities of a row sum to 1.
         """
         if not self.is_answer:
             # No answer can end here: only the tokens that go on share the probability.
@@ -515,12 +520,13 @@ class Tree:
         Parameters
         ----------
         steps : sequence of array
-            What the model gives at each place, (prompts, steps) as :meth:`Place.steps` has them.
+            The log-probabilities at each place, (prompts, steps) as :meth:`Place.steps` returns
+            them.
         ending : {"turn", "newline", "any"}
-            What ends an answer: the end of the turn; that or a newline; or any token that does not
+            The end of an answer: the end of the turn, that or a newline, or any token that does not
             go on with an admissible answer.
         temperature : float
-            What the log-probabilities of the ways on are divided by, above 0.
+            The divisor of the log-probabilities of the ways on, above 0.
 
         Returns
         -------
@@ -555,7 +561,7 @@ class Tree:
         Returns
         -------
         array of int, shape (prompts,)
-            Its index in the list of answers.
+            The index of the answer for each prompt.
         """
         # First the best way at each place, for all prompts at once.
         best_way = {}

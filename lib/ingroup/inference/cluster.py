@@ -92,7 +92,7 @@ class Worker:
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
@@ -263,12 +263,12 @@ class Cluster(Engine):
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
         dict
-            As :meth:`ingroup.inference.engine.Engine.spelling`.
+            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
 
         Raises
         ------

@@ -65,7 +65,7 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
     Returns
     -------
     Prices
-        By PRICE_IN and PRICE_OUT; 0 for a price that is not given.
+        The prices in PRICE_IN and PRICE_OUT, 0 for a price that is not given.
     """
     return Prices(
         prompt=parameters.get("PRICE_IN") or 0.0,
@@ -158,9 +158,9 @@ class Budget:
     Parameters
     ----------
     limit : float
-        In the currency of the prices; 0 for no limit.
+        The limit in the currency of the prices, 0 for no limit.
     its_prices : Prices, optional
-        0 unless given.
+        The prices, 0 unless given.
 
     Attributes
     ----------
@@ -345,7 +345,7 @@ def shared_budget(limit: float, its_prices: Prices) -> Budget:
     Parameters
     ----------
     limit : float
-        In the currency of the prices; 0 for no limit.
+        The limit in the currency of the prices, 0 for no limit.
     its_prices : Prices
         Prices of a million tokens.
 

@@ -45,14 +45,14 @@ class Sampling:
     ----------
     temperature : float or None
         0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have no
-        effect. Above 0 every prompt has a seed of its own, made from ``seed``. With None, none of
-        the three is sent to a server.
+        effect. Above 0 every prompt has a seed of its own, made from ``seed``. With None, a server
+        is sent no temperature, no ``top_p`` and no ``seed``.
     top_p : float
         Above 0 and at most 1.
     max_tokens : int
         The most tokens of a reply, its reasoning included (128 in the released code of Hou et al.).
     seed : int
-        Of all draws.
+        The seed of all draws.
     choices : tuple of str
         The admissible answers.
     leads : tuple of str
@@ -163,9 +163,9 @@ class Reply(NamedTuple):
     error : str
         Why a call failed, or was filtered.
     model : str
-        Who answered, as a server says.
+        The model that answered, as a server names it.
     probabilities : sequence of float
-        Of a scored reply: those of the answers behind the first lead, then behind the second, and
+        Of a scored reply: the probabilities of the answers after the first lead, the second, and
         so on.
     mass : sequence of float
         The probability that the model, unconstrained, gives to the first tokens of admissible
@@ -315,7 +315,7 @@ class Engine:
         Returns
         -------
         Reply or None
-            That chat's; None where nothing is asked.
+            The reply to that chat, None where nothing is asked.
         """
         return None
 
@@ -349,7 +349,7 @@ class Engine:
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
@@ -372,9 +372,9 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     Parameters
     ----------
     parameters : mapping
-        A run's.
+        The run's parameters.
     model : str
-        Its name in ``MODELS``.
+        The model's name in ``MODELS``.
     **usual : float
         A study's temperature or top_p, which replace the parameters of the same name. An empty
         ``TEMPERATURE`` is not sent, even so.
@@ -382,7 +382,7 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     Returns
     -------
     Sampling
-        Without choices.
+        A sampling without choices.
     """
     effort = parameters["REASONING"]
     room = 0
@@ -481,9 +481,9 @@ def make_engine(
     gpus : int
         How many GPUs share one model, with vLLM; on a cluster, how many each worker has.
     engine_workers : int
-        Several are a :class:`ingroup.inference.cluster.Cluster`.
+        The number of workers. Several workers make a :class:`ingroup.inference.cluster.Cluster`.
     ray_address : str
-        The cluster's; without an address one is made on this machine.
+        The address of the cluster. Without an address a cluster is made on this machine.
     base_url : str
         The server's address, see :class:`ingroup.inference.inspect_engine.InspectEngine`.
     in_flight : int

@@ -80,13 +80,13 @@ def open_store(
     design : Design
         The trials.
     engine : Engine
-        Who is to answer.
+        The engine that is to answer.
     sampling : Sampling
         How replies are drawn.
     shard_size : int
         Trials in a shard.
     budget : Budget, optional
-        What pays for a first call.
+        The budget that pays for a first call.
 
     Returns
     -------
@@ -153,15 +153,15 @@ def fill(
     design : Design
         The trials.
     engine : Engine
-        Who is to answer.
+        The engine that is to answer.
     store : Store
-        From :func:`open_store`.
+        The store that :func:`open_store` returns.
     sampling : Sampling
         How replies are drawn.
     title : str
-        What the progress bar and the sentences on standard error begin with.
+        The first words of the progress bar and of the sentences on standard error.
     budget : Budget, optional
-        What pays for calls; one without a limit unless given.
+        The budget that pays for calls, without a limit unless given.
 
     Raises
     ------

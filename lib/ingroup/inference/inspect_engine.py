@@ -129,7 +129,7 @@ class Trouble(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name the kind of the cause, equal for causes that are alike.
+        """Name the kind of the cause, equally for causes that are alike.
 
         Returns
         -------
@@ -162,12 +162,12 @@ class Called(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name the kind of the cause.
+        """Name the kind of the failure's cause, "" for a call that did not fail.
 
         Returns
         -------
         str
-            As `Trouble.kind`; "" for a call that did not fail.
+            The text of `Trouble.kind`, or "".
         """
         return self.trouble.kind if self.trouble else ""
 
@@ -360,7 +360,7 @@ class InspectEngine(Engine):
         return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
     def _hint(self) -> str:
-        """Write how to ask the model's weights, if its name may be meant as a name on the hub."""
+        """Write how to ask the model's weights, "" unless its name may be a name on the hub."""
         if self.model.split("/")[0] in ("google", "openai"):
             return f" (for weights of the model hub: {self.model}@transformers)"
         return ""
@@ -740,7 +740,7 @@ class InspectEngine(Engine):
         keep: Callable[[int, Reply], None],
         ledger_trials: LedgerTrials | None,
     ) -> tuple[list[Reply], str]:
-        """Return the replies in order, and the error of a common cause ("" without any)."""
+        """Return the replies in order, and the error that stopped all calls ("" if none did)."""
         progress = _Progress(keep, min(PATIENCE, len(conversations)))
         in_batch = ledger_trials is not None and (self.batch or ledger_trials.are_covered)
         model = self._open(in_batch)

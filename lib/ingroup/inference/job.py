@@ -42,7 +42,7 @@ def folder_name(name: str) -> str:
     Parameters
     ----------
     name : str
-        A name that may have slashes, e.g. that of a model or its folder.
+        A name that may have slashes, e.g. the name of a model or its folder.
 
     Returns
     -------
@@ -63,7 +63,7 @@ class Job:
     source : str
         How much of the stimuli is asked about, e.g. ``"sample-8"``.
     model, engine : str
-        Who answers. A model that is given as a folder is named without the folder's place, as
+        The model and its engine. A model that is a folder is named without the folder's place, as
         tables show it (:func:`ingroup.models.without_place`).
     part : str
         Which part of the study this store answers, e.g. ``"P0,S0,T0"``.
@@ -72,7 +72,7 @@ class Job:
     sampling : Sampling
         How they are asked.
     labels : mapping
-        Columns that tell this job's rows from those of others.
+        Columns that tell this job's rows from the rows of other jobs.
     settled : bool
         False where texts of the design are still to be written, so that the job can only be
         planned.
@@ -88,7 +88,7 @@ class Job:
         The job that asks the model's weights for these answers, if this one only reads and the
         recordings lack them (:func:`recorded_with`).
     loaded : str
-        The model as it was given, a name or a folder, which is what an engine loads.
+        The name or the folder that an engine loads, as the run gave it.
     """
 
     study: str
@@ -163,7 +163,7 @@ class Job:
         Returns
         -------
         Path
-            The first of `folders`, or, where there are none, the place of new answers.
+            The first of `folders`, or the place of new answers if there are no folders.
         """
         folders = self.folders
         if folders:
@@ -467,10 +467,10 @@ def _has_answers(job: Job) -> bool:
 
     Answers to a job of the engine "stored" count only if one store holds them all.
     """
-    own = [folder for folder in job.folders if not _is_excerpt(folder)]
+    folders = [folder for folder in job.folders if not _is_excerpt(folder)]
     if job.engine == STORED:
-        return _has_complete(own)
-    return bool(own)
+        return _has_complete(folders)
+    return bool(folders)
 
 
 def _is_excerpt(folder: Path) -> bool:
@@ -630,7 +630,7 @@ def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs of any engines; only those of servers cost.
+        Jobs of any engines. Only the jobs of servers cost anything.
     parameters : mapping
         The run's parameters, with its prices.
 
@@ -674,7 +674,7 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     jobs : iterable of Job
-        The jobs; those of one model, engine and type of weights share the engine.
+        The jobs. Jobs of one model, engine and type of weights share the engine.
     parameters : mapping
         The run's parameters, with the engine options, the prices and the COST_LIMIT.
 
@@ -964,7 +964,7 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
     folder : Path
         The folder of the store.
     manifest : mapping
-        Its manifest.
+        The manifest of the store.
 
     Returns
     -------
@@ -1018,7 +1018,10 @@ def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path]
 
     # What only the engine could tell is taken from the manifest, so the store compares the rest.
     # The sampling is known without the engine: entries that only the manifest has are differences.
-    known = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
+    known = dict(manifest)
+    for name in manifest:
+        if name.startswith("sampling_"):
+            del known[name]
     store = Store(folder, known | expected, job.sampling.max_tokens)
     return _holds_all(store, job.engine, manifest.get("engine"))
 
@@ -1091,7 +1094,7 @@ def stored(job: Job) -> Store:
     Returns
     -------
     Store
-        Its answers.
+        The store with the answers.
 
     Raises
     ------

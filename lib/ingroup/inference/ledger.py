@@ -127,7 +127,7 @@ class Ledger:
         Returns
         -------
         list of int
-            Those of `trials` that are in a batch, in their order.
+            The `trials` that are in a batch, in their order.
         """
         sent: set[int] = set()
         for submission in self.submissions.values():

@@ -30,7 +30,7 @@ def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
     Raises
     ------
     EngineError
-        As the engine's ``match``, or where its tokenizer breaks.
+        The engine's ``match`` fails, or its tokenizer breaks.
     """
     chats = [design[number].messages for number in numbers]
     if hasattr(engine, "match"):
@@ -48,7 +48,7 @@ def complete(engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Repl
     engine : Engine
         The engine that the prompts were made for.
     prompts : sequence
-        From :func:`prepare`.
+        The prompts that :func:`prepare` returned.
     sampling : Sampling
         How replies are drawn.
 
@@ -60,7 +60,7 @@ def complete(engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Repl
     Raises
     ------
     EngineError
-        As the engine.
+        The engine gives up.
     """
     if hasattr(engine, "complete"):
         return engine.complete(prompts, sampling)

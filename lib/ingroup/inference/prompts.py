@@ -97,7 +97,7 @@ class Prompter:
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerBase
-        The model's.
+        The tokenizer of the model.
     system : {"keep", "fold", "plain"}
         "keep" gives the template a system turn, "fold" puts it into the user turn
         (:func:`fold_system`). "plain" takes no chat template at all: the turns, one to a line, with
@@ -488,11 +488,12 @@ def tokens(
     design : Design
         The trials.
     prompter : Prompter or Characters
-        Who counts the tokens.
+        The object that counts the tokens.
     size : int
         Trials that are drawn without replacement, at least 2; all of a smaller design.
     rng : numpy.random.Generator
-        The same for all parts of a plan. With one seed for each, all would draw the same trials.
+        One generator for all parts of a plan. With one seed for each part, all would draw the same
+        trials.
 
     Returns
     -------

@@ -36,7 +36,7 @@ class Reading(NamedTuple):
         probable way at each place, as a greedy text does. "drawn": an answer that is drawn at the
         study's temperature. "expected": the mean of the distribution.
     ending : {"turn", "newline", "any"}
-        What ends a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
+        The end of a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
     """
 
     how: How = "expected"
@@ -75,7 +75,7 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
     store : Store
         The answers; its manifest says how the model spells them.
     sampling : Sampling
-        What was asked.
+        The sampling of the answers.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def numbers(
     responses : DataFrame
         Rows of the store, with ``trial`` and the reading's ``columns``.
     store : Store
-        Where they are from: its manifest says how the model spells the answers.
+        The store of the responses. Its manifest says how the model spells the answers.
     sampling : Sampling
-        What was asked; its ``choices`` are the numbers as text.
+        The sampling of the answers, whose ``choices`` are the numbers as text.
     reading : Reading
         How an answer becomes a number.
 
@@ -158,7 +158,7 @@ def ties(
     sampling : Sampling
         As in :func:`numbers`.
     ending : {"turn", "newline", "any"}
-        What ends a number.
+        The end of a number.
 
     Returns
     -------

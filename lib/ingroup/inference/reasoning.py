@@ -50,16 +50,16 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     Returns
     -------
     answer : str
-        What the model answered.
+        The text of the answer.
     reasoning : str
-        What it thought before. The answer is "" where the reply ends inside its reasoning. Without
-        a mark of reasoning the answer is the text itself, unchanged, and the reasoning "". Nothing
-        is raised.
+        The text of the reasoning. The answer is "" if the reply ends inside its reasoning. Without
+        a mark of reasoning the answer is the text itself, unchanged, and the reasoning is "".
+        Nothing is raised.
 
     Notes
     -----
-    Where marks leave room for doubt, the text counts as reasoning. An answer that is lost is
-    noticed and can be asked again; a number out of a reasoning is not noticed.
+    If marks leave room for doubt, the text counts as reasoning. A lost answer is noticed and can be
+    asked again, but a number out of a reasoning would not be noticed.
     """
     # The word alone may begin an answer; with a final channel further on it is a mark.
     begins_with_word = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))

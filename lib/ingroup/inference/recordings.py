@@ -81,12 +81,12 @@ def find(place: Path) -> list[Path]:
         If there is none, the place cannot be read, or it holds a store of this project.
     """
     try:
-        named = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
+        candidates = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
     except OSError as problem:  # a name is too long, or a folder is closed
         raise EngineError(f"{place} cannot be read: {problem.strerror}") from problem
 
     files = []
-    for file in named:
+    for file in candidates:
         if file.name == "manifest.json":
             raise EngineError(
                 f"{file.parent} is a store of this project: copy what it lies in to its place in "
@@ -107,7 +107,7 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     Parameters
     ----------
     file : Path
-        Of one of the `KINDS`.
+        A file of one of the `KINDS`.
     round_of_file : int, optional
         The round that the file is by its name (see :func:`rounds_of_files`).
 
@@ -119,7 +119,7 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     Raises
     ------
     InputError
-        If the file is not what its name says; it names the line or key.
+        If the content of the file does not fit its name. The error names the line or key.
     EngineError
         If it is a log of inspect_ai, and inspect_ai is not installed.
     """

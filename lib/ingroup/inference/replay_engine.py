@@ -63,7 +63,7 @@ class ReplayEngine(Engine):
         column's name does not matter. An empty cell is an empty answer; StereoMap's, or an item of
         GIEBench without an answer, is a failed call.
     model : str
-        Whose answers they are.
+        The model that gave the answers.
 
     Raises
     ------
@@ -166,7 +166,7 @@ class ReplayEngine(Engine):
         Returns
         -------
         bool
-            Whether there are any.
+            Whether there are any recordings of the round and the category.
         """
         self.round = number
         self.category = category
@@ -235,7 +235,7 @@ class ReplayEngine(Engine):
         conversations : sequence
             The chats, each a sequence of turns.
         trials : sequence of int, optional
-            Their numbers in the design that :meth:`tell_apart` was given.
+            The trials of the chats, by number in the design that :meth:`tell_apart` was given.
 
         Returns
         -------
@@ -245,8 +245,9 @@ class ReplayEngine(Engine):
         Raises
         ------
         EngineError
-            If nothing asked so far has a recording: it shows where the nearest one departs from the
-            first prompt. Also for a prompt with several different replies without its trial.
+            If nothing asked so far has a recording. The error shows where the nearest recording
+            departs from the first prompt. Also for a prompt with several different replies, if its
+            trial is not given.
         """
         prompts = [_prompt(chat) for chat in conversations]
         begins, ends = self._find(prompts)
@@ -277,7 +278,7 @@ class ReplayEngine(Engine):
         numbers : sequence of int
             Numbers of recordings, -1 for a failed call.
         sampling : Sampling
-            Only whether it has choices counts.
+            The sampling. It matters only whether it has choices.
 
         Returns
         -------
@@ -310,7 +311,7 @@ class ReplayEngine(Engine):
         conversations : sequence
             The chats, each a sequence of turns.
         sampling : Sampling
-            Only whether it has choices counts.
+            The sampling. It matters only whether it has choices.
 
         Returns
         -------
@@ -365,8 +366,8 @@ class ReplayEngine(Engine):
         Raises
         ------
         EngineError
-            The recordings stand in several files, or more or fewer trials ask than are recorded; it
-            names two of them.
+            The recordings are in several files, or the number of trials is not the number of
+            recordings. The error names two recordings.
         """
         # `ingroup.inference.job.ask` comes here twice for each job: to refuse, then to answer.
         key = (self.round, self.category, design.fingerprint)

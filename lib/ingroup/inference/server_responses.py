@@ -45,7 +45,7 @@ def host_and_path(url: str) -> str:
     Returns
     -------
     str
-        Its host, port and path.
+        The host, port and path of the address.
     """
     parts = urlsplit(url)
     # A user and a key may stand before the host, and this goes into manifests.
@@ -102,7 +102,7 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
     Parameters
     ----------
     usual : callable
-        What inspect_ai would do with an error that nothing here decides.
+        The rule of inspect_ai, for an error that nothing here decides.
     error : BaseException
         Why the call failed.
 
@@ -136,7 +136,7 @@ def pause(state: Any) -> float:
     Parameters
     ----------
     state : RetryCallState
-        Of tenacity: the last try, and how many there were.
+        The state of tenacity, with the last try and the number of tries.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def keys() -> list[str]:
     Returns
     -------
     list of str
-        Values of variables whose names end as those of keys and tokens do.
+        Values of variables whose names end like names of keys and tokens.
     """
     values = []
     for name, value in os.environ.items():
@@ -249,7 +249,7 @@ def valid_count(number: Any) -> int:
     Parameters
     ----------
     number : object
-        What a server sent as a count.
+        The object that a server sent as a count.
 
     Returns
     -------
@@ -265,7 +265,7 @@ async def read_body(response: Any, bounded: bool = True) -> None:
     Parameters
     ----------
     response : Response
-        Of httpx or httpx2; its stream is replaced.
+        A response of httpx or httpx2, whose stream is replaced.
     bounded : bool
         Whether at most `MOST_BYTES` are read.
 

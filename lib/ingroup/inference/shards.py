@@ -237,7 +237,7 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
     Parameters
     ----------
     tables : sequence of pyarrow.Table
-        The shard's rows, then those of its supplements in the order in which they were written.
+        The shard's rows, then the rows of its supplements in the order in which they were written.
 
     Returns
     -------
@@ -275,7 +275,7 @@ def replace(target: Path, content: bytes) -> None:
     target : Path
         The file, which may exist.
     content : bytes
-        What it is to hold.
+        The content that the file is to hold.
 
     Raises
     ------
@@ -454,7 +454,7 @@ class Journal:
         trial : int
             The trial's number.
         reply : Reply
-            Its reply.
+            The reply to the trial.
 
         Raises
         ------
@@ -496,7 +496,7 @@ class Journal:
         Parameters
         ----------
         trials : iterable of int
-            Numbers of their trials.
+            The trials of the replies, by number.
         """
         for trial in trials:
             self.kept.pop(trial, None)

@@ -56,8 +56,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        Where the file cannot be read, is not a JSON object, or lacks the number of trials or of
-        those in a shard.
+        Where the file cannot be read, is not a JSON object, or lacks the number of trials or the
+        size of a shard.
     """
     try:
         manifest = dict(json.loads(file.read_text("utf8")))
@@ -81,7 +81,7 @@ def check_chats(folder: Path, stored: str, rendered: str) -> None:
     stored : str
         The `Design.chats_digest` in its manifest; "" for a store from before there was one.
     rendered : str
-        That of the design as it is now; "" where it is not known.
+        The digest of the design as it is now, "" where it is not known.
 
     Raises
     ------
@@ -371,7 +371,7 @@ class Store:
             Its replies in the order of its trials; None where the shard itself is missing or
             damaged.
         list of Path
-            Which of its files are damaged.
+            The shard's damaged files.
         """
         files = self.files()
         for shard in numbers:

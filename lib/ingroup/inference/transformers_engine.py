@@ -147,13 +147,13 @@ class TransformersEngine(LocalEngine):
         # This loads the model, before there are threads.
         config = self._model.config
 
-        def choose(ids: list[int]) -> Reply:
+        def score(ids: list[int]) -> Reply:
             cache = DynamicCache(config=config)
             (reply,) = super(TransformersEngine, self)._scored([ids], sampling, cache=cache)
             return reply
 
         with self._threads(len(prompts)) as pool:
-            return list(pool.map(choose, prompts))
+            return list(pool.map(score, prompts))
 
     def _scored_in_tree(
         self,

@@ -246,14 +246,14 @@ class Weights:
         Parameters
         ----------
         loader : callable
-            A ``from_pretrained``, e.g. that of AutoTokenizer.
+            A ``from_pretrained``, e.g. the method of AutoTokenizer.
         **options : object
-            Its further arguments.
+            Further arguments of the loader.
 
         Returns
         -------
         object
-            What the loader makes.
+            The object that the loader makes.
 
         Raises
         ------
@@ -339,7 +339,7 @@ def scored_replies(
     tree : Tree
         The choices as tokens.
     steps : sequence of array, shape (prompts, steps)
-        What the model gives at each place of the tree.
+        The log-probabilities that the model gives at each place of the tree.
     choices : sequence of str
         The admissible answers, in the order of the tree.
     cached_tokens : sequence of int
@@ -386,7 +386,7 @@ class LocalEngine(Engine, ABC):
     bos : {"template", "released"}
         As in :class:`ingroup.inference.prompts.Prompter`.
     about : dict of str
-        Engine, version, and what else about the engine can change a reply.
+        The engine, its version, and its settings that can change a reply.
     reasoning : str
         As in :class:`ingroup.inference.prompts.Prompter`.
 
@@ -452,7 +452,7 @@ class LocalEngine(Engine, ABC):
         Returns
         -------
         dict of str
-            The names by entry of a store's manifest, those of ``about`` first.
+            The names by entry of a store's manifest, with the entries of ``about`` first.
         """
         return self.about | self.weights.identity | self.prompter.identity()
 
@@ -618,7 +618,7 @@ class LocalEngine(Engine, ABC):
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
