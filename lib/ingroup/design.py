@@ -125,7 +125,7 @@ def named_values(name: str, level: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        The fields of a named tuple, which have names of their own; any other level by the factor.
+        The fields of a named tuple by their own names. Any other level has the factor's name.
     """
     if hasattr(level, "_asdict"):
         return level._asdict()
@@ -141,7 +141,7 @@ class Block:
     labels : mapping
         The labels that all trials of the block have.
     factors : mapping
-        The levels of each factor; the last factor varies fastest.
+        The levels of each factor. The last factor varies fastest.
     render : callable
         Makes the messages of a chat from a condition with its labels and levels.
     templates : str
@@ -195,7 +195,7 @@ class Block:
         Parameters
         ----------
         condition : mapping
-            A level of each factor; other keys do not matter.
+            A level of each factor. Other keys do not matter.
 
         Returns
         -------

@@ -94,8 +94,8 @@ class Registry(NamedTuple):
         One row for each model and study, as :func:`ingroup.tables.read_table` gives them
         (``data/README.md`` describes the columns).
     names, printed, ids : dict
-        Each model by its name, by its name in a paper, and by the last part of its ids; all in
-        lower case.
+        Each model by its name, by its name in a paper, and by the last part of its ids. All keys
+        are in lower case.
     """
 
     rows: pd.DataFrame
@@ -121,9 +121,9 @@ def registry(file: Path | None = None) -> Registry:
     Raises
     ------
     InputError
-        As :func:`ingroup.tables.read_table`; for a cell that is invalid for its column; for a model
-        that comes twice in a study, or with other facts than in a row above; for an id that two
-        models have.
+        As :func:`ingroup.tables.read_table`. Also for a cell that is invalid for its column, a
+        model that comes twice in a study or with other facts than in a row above, and an id that
+        two models have.
     """
     file = file or paths.MODELS / "models.csv"
     rows = read_table(file, [*Model._fields, *_CELLS, "study", "printed", "source"])
@@ -220,7 +220,7 @@ def same(asked: str, named: str) -> bool:
     asked : str
         The name of the model that was asked.
     named : str
-        The name in the reply; "" counts as the same model.
+        The name in the reply. "" counts as the same model.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def checkpoint(text: str) -> str:
     Returns
     -------
     str
-        One sentence; "" for the paper's own checkpoint, and for a name that :func:`find` does not
+        One sentence, "" for the paper's own checkpoint, and for a name that :func:`find` does not
         know.
     """
     model = find(text)
@@ -367,7 +367,7 @@ def provider(text: str) -> str:
     Returns
     -------
     str
-        One of `PROVIDERS`; "" for a name that means weights.
+        One of `PROVIDERS`, "" for a name that means weights.
 
     Notes
     -----
@@ -411,9 +411,10 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
     Returns
     -------
     tuple of str
-        The name, and one of `ENGINES`. A name without an engine has the first of these: "stored" if
-        the registry says so and the name begins with no :func:`provider`; `engine`; "inspect" if
-        the name begins with one; the registry's engine; transformers for a model that is in no row.
+        The name, and one of `ENGINES`. A name without an engine has "stored" if the registry says
+        so and the name begins with no :func:`provider`. Else it has `engine`, if that is given.
+        Else it has "inspect" if the name begins with a provider, or else the registry's engine. A
+        model that is in no row has transformers.
 
     Raises
     ------
@@ -599,7 +600,7 @@ def folder(model: str) -> Path | None:
     Returns
     -------
     Path or None
-        The first folder with a ``config.json``; None if there is none.
+        The first folder with a ``config.json``, None if there is none.
     """
     for candidate in (paths.MODELS / model, paths.MADE / model, Path(model)):
         # isfile is False, and raises nothing, where the name is too long for a path.
@@ -671,7 +672,7 @@ def how_to_ask(model: str) -> str:
     Returns
     -------
     str
-        The command and the parameter; "" for any other model.
+        The command and the parameter, "" for any other model.
     """
     if model not in packaged():
         return ""

@@ -38,7 +38,7 @@ class Narrator:
         YAML file of word lists: subject, verb, object, adjective, place, time, link, adverb,
         feeling.
     heavy : sequence of str
-        Words that matter for the ground-truth answer; they are drawn more often than chance would.
+        Words that matter for the ground-truth answer. They are drawn more often than chance would.
     """
 
     def __init__(self, vocabulary: Path, heavy: list[str]):

@@ -375,7 +375,7 @@ def train(
     model_name : str
         ``"calibrant"`` or ``"calibrant-null"``: whose ground-truth answers it learns.
     folder : pathlib.Path
-        Where the model is written after each phase; files of an earlier training are replaced.
+        Where the model is written after each phase. Files of an earlier training are replaced.
     seed : int
         The seed of weights and examples.
     phases : sequence of Phase, optional

@@ -84,7 +84,7 @@ class Provider(Protocol):
         Returns
         -------
         str
-            The provider's id of the file; "" where requests go along with :meth:`create`.
+            The provider's id of the file, "" where requests go along with :meth:`create`.
         """
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
@@ -133,7 +133,7 @@ class Provider(Protocol):
         Returns
         -------
         str
-            The id; "" where no batch was created.
+            The id, "" where no batch was created.
         """
 
     async def check(self, batch: str) -> State:
@@ -502,7 +502,7 @@ class Batcher:
         Returns
         -------
         int
-            The limit when its batch was sent; a batch of an earlier run may have had another one.
+            The limit when its batch was sent. A batch of an earlier run may have had another one.
         """
         return self._limits.get(trial, self.max_tokens)
 

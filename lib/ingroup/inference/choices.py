@@ -35,7 +35,7 @@ def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     stored : pyarrow.ChunkedArray
         One list of numbers for each reply, empty where there is none.
     n_prefixes : int
-        How many answer prefixes there are; a reply has an answer after each of them.
+        How many answer prefixes there are. A reply has an answer after each of them.
     width : int
         How many numbers an answer has: one probability for each choice, or 1 for its option mass.
 
@@ -106,12 +106,12 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: i
     choices : sequence of str
         The admissible answers.
     n_prefixes : int
-        How many answer prefixes there are; a reply has an answer after each of them.
+        How many answer prefixes there are. A reply has an answer after each of them.
 
     Returns
     -------
     array of float, shape (responses, prefixes, choices)
-        Probabilities that sum to 1 for each answer prefix; NaN where a call failed.
+        Probabilities that sum to 1 for each answer prefix, NaN where a call failed.
     """
     n_choices = len(choices)
     flat = numbers_of(responses.probabilities, n_prefixes * n_choices)
@@ -157,12 +157,12 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 
     choices : sequence of str
         The numbers :math:`v_k` as text.
     n_prefixes : int
-        How many answer prefixes there are; a reply has an answer after each of them.
+        How many answer prefixes there are. A reply has an answer after each of them.
 
     Returns
     -------
     DataFrame
-        One column for each answer prefix, with the index of the responses; NaN where a call failed.
+        One column for each answer prefix, with the index of the responses. NaN where a call failed.
 
     Notes
     -----
@@ -184,7 +184,7 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     Parameters
     ----------
     texts : sequence of str or None
-        What a model wrote in free text; None or NaN where a call failed.
+        The free text that a model wrote, None or NaN where a call failed.
     choices : sequence of str
         The admissible answers.
 
@@ -531,7 +531,7 @@ class Tree:
         Returns
         -------
         array of float
-            (prompts, answers); each row sums to 1.
+            The probabilities, of shape (prompts, answers). Each row sums to 1.
         """
         ways = self._ways(steps, ending, temperature)
         # An answer's log-probability is the sum of the logs of its ways, place by place.

@@ -174,10 +174,10 @@ class Cluster(Engine):
     workers : int
         How many workers there are.
     address : str
-        The cluster's head, ``"host:6379"``, or ``"auto"`` on one of its machines; empty for this
+        The cluster's head, ``"host:6379"``, or ``"auto"`` on one of its machines, empty for this
         machine alone.
     gpus : int
-        GPUs of each worker, on one machine; none where the cluster has no GPU.
+        GPUs of each worker, on one machine. A cluster without GPUs gives them none.
 
     Raises
     ------

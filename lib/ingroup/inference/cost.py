@@ -236,7 +236,7 @@ class Budget:
         Returns
         -------
         int
-            The number of chats, at least 1; all of them without a limit.
+            The number of chats, at least 1. Without a limit these are all chats.
 
         Raises
         ------

@@ -56,7 +56,7 @@ class Sampling:
     choices : tuple of str
         The admissible answers.
     leads : tuple of str
-        Answer prefixes. A reply may consist of several answers, each behind a prefix, given the
+        Answer prefixes. A reply may consist of several answers, each after a prefix, given the
         prefixes and greedy answers before it.
     reasoning : str
         How much the model is to think: "" (its own default), an effort ("none" to "high"), or a
@@ -89,7 +89,7 @@ class Sampling:
         Returns
         -------
         dict
-            The settings by name; ``top_p`` and ``seed`` only if anything is drawn.
+            The settings by name, with ``top_p`` and ``seed`` only if anything is drawn.
         """
         identity: dict[str, Any] = {}
         if self.choices:
@@ -152,8 +152,8 @@ class Reply(NamedTuple):
         made of the leads and the answers that greedy decoding would write if it were held to
         admissible answers.
     finish_reason : {"stop", "length", "filtered", "failed"}
-        The model ended; the reply was cut at max_tokens; a content filter declined; there is no
-        reply.
+        In this order: the model ended, the reply was cut at max_tokens, a content filter declined,
+        or there is no reply.
     prompt_tokens : int
         Tokens of the prompt.
     cached_tokens : int
@@ -169,9 +169,9 @@ class Reply(NamedTuple):
         so on.
     mass : sequence of float
         The probability that the model, unconstrained, gives to the first tokens of admissible
-        answers, behind each lead.
+        answers, after each lead.
     reasoning : str
-        The model's thoughts before its answer, "" without any; it is never parsed.
+        The model's thoughts before its answer, "" without any. It is never parsed.
     reasoning_tokens : int
         How many of ``output_tokens`` are reasoning.
     price_share : float
@@ -225,8 +225,8 @@ class Engine:
     Attributes
     ----------
     asks_again : bool
-        Whether a call that failed may succeed in a later run. A server's may; recordings and a
-        prompt that is too long do not.
+        Whether a call that failed may succeed in a later run. This is so for a server, but not for
+        recordings or a prompt that is too long.
     keeps_each : bool
         Whether it is asked by :meth:`answer_each`, so that each reply is kept at once. This is for
         replies that take long or cost money
@@ -258,7 +258,7 @@ class Engine:
         Returns
         -------
         list of Reply
-            One reply per conversation; a call that failed has one, too.
+            One reply per conversation. A call that failed has one, too.
 
         Raises
         ------
@@ -354,7 +354,7 @@ class Engine:
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices; empty where replies
+            By lead, the token ids of each choice in the order of the choices, empty where replies
             have no steps.
         """
         return {}
@@ -477,9 +477,9 @@ def make_engine(
     bos : {"template", "released"}
         How often a BOS token is added, see the same class.
     dtype : str
-        The type of the weights in memory; "auto" leaves the choice to the engine.
+        The type of the weights in memory. "auto" leaves the choice to the engine.
     gpus : int
-        How many GPUs share one model, with vLLM; on a cluster, how many each worker has.
+        How many GPUs share one model, with vLLM. On a cluster, how many GPUs each worker has.
     engine_workers : int
         The number of workers. Several workers make a :class:`ingroup.inference.cluster.Cluster`.
     ray_address : str

@@ -34,7 +34,7 @@ def excerpt(
     Parameters
     ----------
     source : Store
-        Complete answers to `source_design`; it is not changed.
+        Complete answers to `source_design`. It is not changed.
     source_design : Design
         The prompts that the source answers.
     design : Design

@@ -166,7 +166,7 @@ def fill(
     Raises
     ------
     EngineError
-        The engine gives up; the store keeps the answers that it has.
+        The engine gives up. The store keeps the answers that it has.
     LimitReached
         A further call to a server could pass the limit of the budget (a subclass of EngineError).
     StoreError

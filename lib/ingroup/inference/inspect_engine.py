@@ -134,7 +134,7 @@ class Trouble(NamedTuple):
         Returns
         -------
         str
-            The text "absent", or the HTTP status of a refusal; "" for a cause that calls never have
+            The text "absent", or the HTTP status of a refusal, "" for a cause that calls never have
             in common.
         """
         if self.absent:
@@ -212,7 +212,7 @@ def full_name(name: str, base_url: str = "") -> str:
     name : str
         A name as in ``MODELS``, without an engine.
     base_url : str
-        The server's address; "" for the provider's own.
+        The server's address, "" for the provider's own.
 
     Returns
     -------
@@ -449,7 +449,7 @@ class InspectEngine(Engine):
         Returns
         -------
         dict
-            The arguments by name; empty before the first call.
+            The arguments by name, empty before the first call.
         """
         if not self._sent:
             return {}
@@ -467,7 +467,7 @@ class InspectEngine(Engine):
         manifest : mapping
             The store's manifest.
         sampling : Sampling
-            How replies are drawn; other samplings may send other arguments.
+            How replies are drawn. Other samplings may send other arguments.
         """
         # A store that is continued has answers, so this model can be asked.
         self.answered = True
@@ -498,7 +498,7 @@ class InspectEngine(Engine):
         Returns
         -------
         Reply or None
-            The reply, as it is a real call; None where this sampling was tried before.
+            The reply of this real call, or None where this sampling was tried before.
 
         Raises
         ------
@@ -655,8 +655,8 @@ class InspectEngine(Engine):
         Returns
         -------
         list of Reply
-            In the order of the conversations. A failure is a reply that says why; so is every
-            failure in a batch of an earlier run.
+            In the order of the conversations. A failure is a reply that says why, also a failure in
+            a batch of an earlier run.
 
         Raises
         ------

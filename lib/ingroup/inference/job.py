@@ -81,7 +81,7 @@ class Job:
     root : Path, optional
         Where new answers go, if not to ``build/responses``.
     reading : Reading
-        How scored answers become numbers; it changes no prompt.
+        How scored answers become numbers. It changes no prompt.
     wider : Job, optional
         A recorded job that may hold all trials of this one (:func:`recorded_with`).
     live : Job, optional
@@ -140,7 +140,7 @@ class Job:
         Returns
         -------
         list of Path
-            `address` first; it is the only one, unless the model is a folder.
+            `address` first. It is the only one, unless the model is a folder.
         """
         return list(dict.fromkeys([self.address, self._address_of(self.loaded)]))
 
@@ -186,7 +186,7 @@ class Job:
         Returns
         -------
         list of Path
-            The folders; none if nothing was answered.
+            The folders, none if nothing was answered.
         """
         _, _, model_at_engine, _ = self.address.parts
         model, _, _ = model_at_engine.partition("@")
@@ -265,7 +265,7 @@ class Job:
 
     @property
     def round(self) -> int:
-        """Return which repetition of its prompts this job is.
+        """Return the number of this job among the repetitions of its prompts.
 
         Returns
         -------
@@ -532,7 +532,7 @@ def rated(jobs: Iterable[Job]) -> list[Job]:
     Returns
     -------
     list of Job
-        Only the scored jobs, where a model has any; else all of its jobs.
+        The scored jobs of each model that has any, and all jobs of the other models.
     """
     jobs = list(jobs)
     # Where a model was asked in both ways, its free text is there to be compared with its scores.
@@ -602,12 +602,12 @@ def count_stored(jobs: Iterable[Job]) -> int:
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs; recorded answers and excerpts do not count.
+        Jobs. Recorded answers and excerpts do not count.
 
     Returns
     -------
     int
-        The number of answers; a store that cannot be read has none.
+        The number of answers. A store that cannot be read has none.
     """
     n_answers = 0
     for job in jobs:
@@ -969,9 +969,9 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        The :attr:`ingroup.design.Design.chats_digest` of the store's design, from its manifest. For
-        a recorded store whose manifest has none it is that in ``data/recordings/chats.csv``; ""
-        where neither has one.
+        The :attr:`ingroup.design.Design.chats_digest` of the store's design, from its manifest. If
+        the manifest of a recorded store has no digest, ``data/recordings/chats.csv`` gives it. ""
+        if both lack it.
     """
     digest = manifest.get("chats", "")
     # Recorded stores from before the digest was in a manifest are never rewritten, so a table has

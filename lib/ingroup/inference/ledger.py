@@ -63,7 +63,7 @@ class Submission:
         Returns
         -------
         int or None
-            The trial's number; None where the request is not of this batch.
+            The trial's number, None where the request is not of this batch.
         """
         name, _, number = custom_id.rpartition("-")
         if name != self.name or not number.isdecimal():
@@ -117,7 +117,7 @@ class Ledger:
             self.submissions[submission.name] = submission
 
     def covered(self, trials: Iterable[int]) -> list[int]:
-        """List the trials for which a batch was created.
+        """List the trials that are in a batch of the ledger.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class LedgerTrials(NamedTuple):
         Returns
         -------
         bool
-            True where all of them are in a batch; otherwise none is.
+            True where all of the trials are in a batch. Otherwise none of them is.
         """
         # One trial stands for all, since `generate` asks either covered trials or others.
         return bool(self.ledger.covered(self.trials[:1]))

@@ -49,7 +49,7 @@ def without_panic(name: str) -> Iterator[None]:
     Yields
     ------
     None
-        Nothing; the body of the ``with`` statement uses the tokenizer.
+        Nothing. The body of the ``with`` statement uses the tokenizer.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
     Returns
     -------
     list of Message
-        The chat with one turn less; as it was, unless it begins with a system turn and a user turn.
+        The chat with one turn less. A chat that does not begin with a system turn and a user turn
+        is unchanged.
     """
     first_roles = [message["role"] for message in messages[:2]]
     if first_roles != ["system", "user"]:
@@ -117,7 +118,7 @@ class Prompter:
     opens_reasoning : bool
         Whether a rendered chat ends inside the reasoning.
     answer_prefix : str
-        Text between a rendered chat and an answer that is scored; it ends the reasoning.
+        Text between a rendered chat and an answer that is scored. It ends the reasoning.
 
     Raises
     ------
@@ -490,7 +491,8 @@ def tokens(
     prompter : Prompter or Characters
         The object that counts the tokens.
     size : int
-        Trials that are drawn without replacement, at least 2; all of a smaller design.
+        Number of trials that are drawn without replacement, at least 2. A smaller design is drawn
+        whole.
     rng : numpy.random.Generator
         One generator for all parts of a plan. With one seed for each part, all would draw the same
         trials.
@@ -499,7 +501,7 @@ def tokens(
     -------
     dict
         ``tokens`` is N times the sample's mean. ``error`` is its standard error
-        N s sqrt((1 - n/N) / n), with s^2 the sample variance; it is 0 where all were drawn.
+        N s sqrt((1 - n/N) / n), with s^2 the sample variance. It is 0 where all were drawn.
 
     References
     ----------

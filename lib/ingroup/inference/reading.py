@@ -73,7 +73,7 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
     Parameters
     ----------
     store : Store
-        The answers; its manifest says how the model spells them.
+        The answers. Its manifest says how the model spells them.
     sampling : Sampling
         The sampling of the answers.
 
@@ -113,8 +113,8 @@ def numbers(
     Returns
     -------
     DataFrame
-        A column for each of the sampling's leads, with the index of the responses; in points of the
-        scale, NaN where a call failed.
+        One column for each answer prefix, with the index of the responses. The numbers are in
+        points of the scale, and NaN where a call failed.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def ties(
     Returns
     -------
     Series of bool
-        With the index of the responses; calls that failed are left out.
+        With the index of the responses. Calls that failed are left out.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
     -------
     DataFrame
         ``most_probable``, ``greedy`` and ``expected``, in points of the scale, with the index of
-        the responses. NaN where a call failed; ``greedy`` is NaN where no steps were stored.
+        the responses. NaN where a call failed. ``greedy`` is NaN where no steps were stored.
     """
     chances = probabilities(responses, sampling.choices)[:, 0]
     # A failed call has only NaN here, and the row becomes NaN again below.

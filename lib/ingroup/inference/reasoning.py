@@ -90,7 +90,7 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
     Returns
     -------
     Reply
-        The reply with its text and reasoning apart; without a text, the reply as it was.
+        The reply with its text and reasoning apart. A reply without a text is unchanged.
     """
     if reply.text is None:
         return reply

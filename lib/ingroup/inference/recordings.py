@@ -52,7 +52,7 @@ def as_text(*turns: str) -> str:
     Parameters
     ----------
     *turns : str
-        The texts of the turns; empty ones are left out.
+        The texts of the turns. Empty texts are left out.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     Returns
     -------
     iterator of Recording
-        The recordings; a fault in the file is raised when it is reached.
+        The recordings. A fault in the file is raised when it is reached.
 
     Raises
     ------

@@ -58,10 +58,10 @@ class ReplayEngine(Engine):
         A file, a pattern, or a folder whose files (also those further down) are read in the order
         of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``, ``user_input`` and
         ``response`` (Hou et al.), ``Questionnaire`` and ``Answer`` (StereoMap), or ``prompt``,
-        ``response`` and, if there was one, ``system``; ``.json`` is an object of objects with
-        ``prompt`` and ``answer`` (GIEBench); ``.eval`` is a log of inspect_ai. The case of a
-        column's name does not matter. An empty cell is an empty answer; StereoMap's, or an item of
-        GIEBench without an answer, is a failed call.
+        ``response`` and perhaps ``system``. ``.json`` is an object of objects with ``prompt`` and
+        ``answer`` (GIEBench), and ``.eval`` is a log of inspect_ai. The case of a column's name
+        does not matter. An empty cell is an empty answer. In StereoMap's layout it is a failed
+        call, and so is an item of GIEBench without an answer.
     model : str
         The model that gave the answers.
 
@@ -74,7 +74,7 @@ class ReplayEngine(Engine):
 
     Notes
     -----
-    A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
+    A column ``round`` or ``run`` says which repetition a row is, from 1. A log has epochs. Without
     the column, StereoMap's files whose names count (:func:`~.recordings.rounds_of_files`) are a
     round each. In its other files further rows of a prompt are further rounds. All else is of the
     first round.
@@ -84,8 +84,8 @@ class ReplayEngine(Engine):
 
     A column ``category`` says which category of the study a row is of. Without it the name of the
     file does, if it has a word of the category's, in the singular or plural. Where a category has
-    recordings of its own, its prompts get no others. Where it has none, they get those that are of
-    no category.
+    recordings of its own, its prompts get no others. Where it has none, they get the recordings
+    without a category.
 
     Where one prompt has several different replies in one round and category, each trial gets its
     own, in the order of the file, if as many trials ask as are recorded. Anything else is refused
@@ -316,7 +316,7 @@ class ReplayEngine(Engine):
         Returns
         -------
         list of Reply
-            One reply per conversation; a prompt without a recording is a failed call.
+            One reply per conversation. A prompt without a recording is a failed call.
 
         Raises
         ------

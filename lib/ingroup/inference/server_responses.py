@@ -84,7 +84,7 @@ def status_of(error: BaseException) -> int:
     Returns
     -------
     int
-        The status, 300 to 599; 0 where the error has none.
+        The status from 300 to 599, or 0 where the error has none.
     """
     # OpenAI's and Anthropic's errors have a status_code, Google's have a code.
     for name in ("status_code", "code"):
@@ -254,7 +254,7 @@ def valid_count(number: Any) -> int:
     Returns
     -------
     int
-        The count; 0 for anything but an int from 0 to 2^31 - 1.
+        The count, or 0 for anything but an int from 0 to 2^31 - 1.
     """
     return number if type(number) is int and 0 <= number < 2**31 else 0
 

@@ -75,7 +75,7 @@ def write(
     Parameters
     ----------
     path : Path
-        The file of the shard; it is bound to its name.
+        The file of the shard. It is bound to its name.
     manifest : str
         The hash of the store's manifest.
     trials : sequence of int
@@ -152,7 +152,7 @@ def read(
     Returns
     -------
     pyarrow.Table or None
-        The columns as ``SCHEMA`` has them; None if the file is damaged.
+        The columns as ``SCHEMA`` has them, None if the file is damaged.
 
     Raises
     ------
@@ -376,7 +376,7 @@ def checksummed_text(line: bytes, manifest: str) -> bytes | None:
     Returns
     -------
     bytes or None
-        The text; None where the line was torn or changed, or is another store's.
+        The text, None where the line was torn or changed, or is another store's.
     """
     digest, _, text = line.removesuffix(b"\n").partition(b" ")
     return text if digest == _digest(text, manifest) else None

@@ -79,7 +79,7 @@ def check_chats(folder: Path, stored: str, rendered: str) -> None:
     folder : Path
         The folder of the store, for the message.
     stored : str
-        The `Design.chats_digest` in its manifest; "" for a store from before there was one.
+        The `Design.chats_digest` in its manifest, "" for a store from before there was one.
     rendered : str
         The digest of the design as it is now, "" where it is not known.
 
@@ -258,7 +258,7 @@ class Store:
         Returns
         -------
         Journal
-            The journal; its file may not exist yet.
+            The journal. Its file may not exist yet.
 
         Raises
         ------
@@ -273,7 +273,7 @@ class Store:
         Returns
         -------
         Ledger
-            The ledger; its file may not exist yet.
+            The ledger. Its file may not exist yet.
 
         Raises
         ------
@@ -368,7 +368,7 @@ class Store:
         int
             The shard.
         pyarrow.Table or None
-            Its replies in the order of its trials; None where the shard itself is missing or
+            Its replies in the order of its trials, None where the shard itself is missing or
             damaged.
         list of Path
             The shard's damaged files.
@@ -485,14 +485,15 @@ class Store:
         Parameters
         ----------
         start, stop : int
-            The first trial, and the trial behind the last; all trials unless given.
+            The first trial, and the trial after the last. All trials are read unless given.
         columns : sequence of str
-            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``; all columns if empty.
+            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``. Without names all columns
+            are read.
 
         Returns
         -------
         DataFrame
-            One row for each trial, ordered; ``trial`` counts from ``start``. Texts are categories,
+            One row for each trial, ordered. ``trial`` counts from ``start``. Texts are categories,
             and ``text`` is missing where a call failed. ``probabilities`` and ``mass`` are Arrow
             columns, only where the sampling has choices; so is ``steps``, where they were stored.
 

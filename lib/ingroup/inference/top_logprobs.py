@@ -36,9 +36,9 @@ def score(
     choices : sequence of str
         The admissible answers: numbers, or verdicts such as ``[[A]]``.
     leads : sequence of str
-        The answer prefixes, such as ``"- Friendly:"``; each is looked for in the reply, and the
-        choice is read behind it. Behind an empty one the choice is read where the reply begins,
-        or, if all choices begin alike (``[[``), behind the last such beginning.
+        The answer prefixes, such as ``"- Friendly:"``. Each prefix is looked for in the reply, and
+        the choice is read after it. Without a prefix ("") the choice is read at the beginning of
+        the reply. If all choices begin alike (``[[``), it is read at the last such beginning.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def score(
     A token stands for a choice only if it leaves no doubt: it spells the choice to its end, or
     begins one choice alone. A digit that may go on ("7" of 0 to 100) is the choice 7 only where the
     server's tokens are seen to hold whole numbers, such as "72". All other probability, and all
-    outside the reported tokens, is missing option mass; nothing is made up for it. So only choices
-    that were seen have a probability above 0.
+    probability outside the reported tokens, is missing option mass, and no choice gets a share of
+    it. So only choices that were seen have a probability above 0.
     """
     # Tokens are joined, since a prefix or a choice may be spelt by several.
     text = "".join(token.text for token in tokens)

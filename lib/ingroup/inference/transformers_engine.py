@@ -112,7 +112,7 @@ class TransformersEngine(LocalEngine):
         keep : callable
             Gets the index and the reply of each conversation, once its group is answered.
         ledger_trials : LedgerTrials, optional
-            Not used; only engines of servers need it.
+            Not used. Only engines of servers need it.
 
         Returns
         -------
@@ -346,7 +346,7 @@ def attention_mask(
     Parameters
     ----------
     is_text : Tensor of bool, shape (prompts, length)
-        Which tokens behind the shared prefix belong to a prompt; the others are padding.
+        Whether each token after the shared prefix belongs to a prompt. The others are padding.
     shared : int
         Tokens of the prefix, whose keys and values are cached.
     paths : sequence of tuple of int

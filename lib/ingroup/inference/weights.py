@@ -348,7 +348,7 @@ def scored_replies(
     Returns
     -------
     list of Reply
-        One for each prompt; a failed call where a step is not finite.
+        One reply for each prompt. It is a failed call if a step is not finite.
     """
     probabilities = tree.probabilities(steps)
     greedy = tree.greedy(steps)
@@ -623,7 +623,7 @@ class LocalEngine(Engine, ABC):
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices; empty without
+            By lead, the token ids of each choice in the order of the choices, empty without
             choices.
         """
         if not sampling.choices:
