@@ -309,7 +309,7 @@ class Place(NamedTuple):
 
     @property
     def n_steps(self) -> int:
-        """Count the steps from here.
+        """Count the steps from this place.
 
         Returns
         -------
@@ -320,7 +320,7 @@ class Place(NamedTuple):
         return len(self.tokens) + 2 * self.is_answer
 
     def looked_up(self, endings: Endings) -> list[int]:
-        """List the tokens whose probability an engine looks up here.
+        """List the tokens whose probability an engine looks up at this place.
 
         Parameters
         ----------

@@ -87,7 +87,8 @@ class _Spelling(NamedTuple):
 def _beginning(text: str, lead: str, shared: str, search_from: int) -> int | None:
     """Find where in a reply the answer after a prefix begins, None if the reply lacks the prefix.
 
-    Blanks and marks between prefix and answer are skipped.
+    Blanks and marks between prefix and answer are skipped. Without a prefix the answer begins at
+    the last ``shared`` beginning of the choices, or at the first letter if they share none.
     """
     # Models write a prefix in bold, as a list item or with other blanks.
     label = lead.strip(" \n-:*")
