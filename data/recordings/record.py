@@ -1,13 +1,13 @@
 """``make record``: ask the real models for the answers that ``data/recordings`` holds.
 
 ``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
-Stored answers are not asked again. To record a job anew, remove its store and its row of
-``asked.csv``, which counts the prompts and seconds of each job. Jobs of an engine that this
+Stored answers are not asked again. Remove a job's store and its row of ``asked.csv`` to record the
+job anew. This file counts the prompts and seconds of each job. Jobs of an engine that this
 environment lacks are left to an environment that has it.
 
-``python data/recordings/record.py --chats`` writes ``chats.csv``: the digest of the rendered chats
-to which a store has the answers, where its manifest does not say it. Call it only if the stores
-were asked the chats as they are rendered now.
+``python data/recordings/record.py --chats`` writes ``chats.csv``. It has the digest of the chats of
+each store whose manifest has none. Call it only if the stores were asked the chats that are
+rendered now.
 """
 
 import sys
@@ -34,7 +34,7 @@ def listed() -> dict[str, list[dict[str, Any]]]:
 
 
 def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield the jobs that are recorded of a model.
+    """Yield the recorded jobs of a model.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
 
 
 def chats() -> pd.DataFrame:
-    """Digest the chats of each recorded store whose manifest names none.
+    """Compute the digest of the chats of each recorded store whose manifest has none.
 
     Returns
     -------
@@ -76,14 +76,16 @@ def chats() -> pd.DataFrame:
 
 
 def record(job: Job, parameters: dict[str, Any], log: Path) -> None:
-    """Ask one job, and count what it took in the log; a killed run's shards are counted first.
+    """Ask one job, and count its prompts and seconds in the log.
+
+    Shards of a killed run are counted first.
 
     Parameters
     ----------
     job : Job
-        From `recorded`.
+        A job that `recorded` yields.
     parameters : dict
-        Of its notebook.
+        The parameters of its notebook.
     log : pathlib.Path
         The model's ``asked.csv``.
     """
@@ -93,10 +95,10 @@ def record(job: Job, parameters: dict[str, Any], log: Path) -> None:
 
 
 def count(job: Job, log: Path) -> None:
-    """Add to a job's row of the log the stored prompts that it lacks, and their seconds.
+    """Add the stored prompts that the log lacks to a job's row, with their seconds.
 
-    The seconds are those from the store's manifest, or from the last change of the log where that
-    is later, to the last shard. So a pause between two runs does not count.
+    The seconds end with the last shard. They begin with the store's manifest, or with the last
+    change of the log if that is later. So a pause between two runs does not count.
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ def count(job: Job, log: Path) -> None:
 
 
 def main() -> int:
-    """Record job by job; return 1, and print why, where an engine or a store gives up."""
+    """Record job by job. Print the error and return 1 if an engine or a store gives up."""
     try:
         for model in listed():
             for job, parameters in recorded(model):

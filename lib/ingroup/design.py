@@ -54,7 +54,10 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 @lru_cache  # a design fills the same few templates millions of times
 def _cut(template: str, names: tuple[str, ...]) -> list[str]:
-    """The template's texts and, between each and the next, the name of a placeholder."""
+    """Split a template into texts and, between each two texts, the name of a placeholder.
+
+    Raise an InputError if the template lacks the placeholder of a name.
+    """
     if not names:
         return [template]
 
@@ -97,11 +100,11 @@ class Trial(NamedTuple):
     Attributes
     ----------
     index : int
-        Its number in the design.
+        The number of the trial in the design.
     condition : dict
-        The labels and levels of its condition.
+        The labels and levels of the trial's condition.
     messages : list of dict
-        Its chat.
+        The chat of the trial.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which no trial needs
@@ -110,7 +113,7 @@ class Trial(NamedTuple):
 
 
 def named_values(name: str, level: Any) -> dict[str, Any]:
-    """Give what a level of a factor holds, each value by its name.
+    """Return the values that a level of a factor holds, by their names.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def named_values(name: str, level: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        The fields of a named tuple, which have names of their own; any other level by the factor.
+        The fields of a named tuple by their own names. Any other level has the factor's name.
     """
     if hasattr(level, "_asdict"):
         return level._asdict()
@@ -136,11 +139,11 @@ class Block:
     Attributes
     ----------
     labels : mapping
-        The same for all trials of the block.
+        The labels that all trials of the block have.
     factors : mapping
-        The levels of each factor; the last factor varies fastest.
+        The levels of each factor. The last factor varies fastest.
     render : callable
-        From a condition, with its labels and levels, to the messages of its chat.
+        Makes the messages of a chat from a condition with its labels and levels.
     templates : str
         The texts that `render` fills, for the fingerprint.
     """
@@ -165,7 +168,7 @@ class Block:
         return math.prod(self.shape)
 
     def condition(self, index: int) -> dict[str, Any]:
-        """Give labels and factor levels of a trial.
+        """Return the labels and the factor levels of a trial.
 
         Parameters
         ----------
@@ -187,12 +190,12 @@ class Block:
         return condition
 
     def index(self, condition: Mapping[str, Any]) -> int:
-        """Give the number of a condition inside the block, the inverse of :meth:`condition`.
+        """Return the number of a condition inside the block, the inverse of `condition`.
 
         Parameters
         ----------
         condition : mapping
-            A level of each factor; other keys do not matter.
+            A level of each factor. Other keys do not matter.
 
         Returns
         -------
@@ -250,7 +253,7 @@ class Design(Sequence[Trial]):
 
     # A sequence would look up a trial: here it is looked up by its condition.
     def index(self, condition: Mapping[str, Any]) -> int:  # type: ignore[override]
-        """Give the number of a condition in the whole design.
+        """Return the number of a condition in the whole design.
 
         Parameters
         ----------
@@ -275,7 +278,7 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash the templates, labels and levels; another text gives another fingerprint.
+        """Hash the templates, labels and levels. Any other text gives another fingerprint.
 
         Returns
         -------
@@ -291,10 +294,10 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def chats_digest(self) -> str:
-        """Hash the first chat, the last one and `SAMPLED` evenly between them.
+        """Hash the first chat, the last chat and `SAMPLED` chats evenly between them.
 
-        The `fingerprint` covers the texts that are rendered; this covers the code that renders
-        them.
+        The `fingerprint` covers the texts that are rendered. This digest covers the code that
+        renders them.
 
         Returns
         -------

@@ -1,7 +1,7 @@
-"""The models that a run can name (``data/models/models.csv``), and which of them demonstrate.
+"""The models that a run can name (``data/models/models.csv``), with the calibrants.
 
-A calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers the
-studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
+A calibrant is to the pipeline as a reference weight is to a scale. It is a small Llama that answers
+the studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
 """
 
 import hashlib
@@ -69,7 +69,10 @@ _CELLS = {
 
 
 class Model(NamedTuple):
-    """The cells of the registry that are the same in every study; the README of data has more."""
+    """The cells of the registry that are the same in every study.
+
+    The README of data explains them.
+    """
 
     name: str
     label: str
@@ -91,8 +94,8 @@ class Registry(NamedTuple):
         One row for each model and study, as :func:`ingroup.tables.read_table` gives them
         (``data/README.md`` describes the columns).
     names, printed, ids : dict
-        Each model by its name, by its name in a paper, and by the last part of its ids; all in
-        lower case.
+        Each model by its name, by its name in a paper, and by the last part of its ids. All keys
+        are in lower case.
     """
 
     rows: pd.DataFrame
@@ -118,9 +121,9 @@ def registry(file: Path | None = None) -> Registry:
     Raises
     ------
     InputError
-        As :func:`ingroup.tables.read_table`; for a cell that is invalid for its column; for a model
-        that comes twice in a study, or with other facts than in a row above; for an id that two
-        models have.
+        As :func:`ingroup.tables.read_table`. Also for a cell that is invalid for its column, a
+        model that comes twice in a study or with other facts than in a row above, and an id that
+        two models have.
     """
     file = file or paths.MODELS / "models.csv"
     rows = read_table(file, [*Model._fields, *_CELLS, "study", "printed", "source"])
@@ -152,7 +155,7 @@ def registry(file: Path | None = None) -> Registry:
 
 
 def _model(row: pd.Series) -> Model:
-    """The model of a row of the registry."""
+    """Convert a row of the registry to its model."""
     facts = row[list(Model._fields)].to_dict()
     facts["ids"] = tuple(filter(None, facts["ids"].split(";")))
     facts["control"] = facts["control"] == "yes"
@@ -217,7 +220,7 @@ def same(asked: str, named: str) -> bool:
     asked : str
         The name of the model that was asked.
     named : str
-        The name in the reply; "" counts as the same model.
+        The name in the reply. "" counts as the same model.
 
     Returns
     -------
@@ -247,7 +250,7 @@ def same(asked: str, named: str) -> bool:
 
 
 def checkpoint(text: str) -> str:
-    """Say where a name is not that of the checkpoint whose numbers a paper prints.
+    """Write a caution if a name means another checkpoint than the checkpoint of a paper's numbers.
 
     The paper's own checkpoints are the hub's id and the ``ids`` of the registry. Only two whole
     dates tell which of two checkpoints is later.
@@ -260,7 +263,7 @@ def checkpoint(text: str) -> str:
     Returns
     -------
     str
-        One sentence; "" for the paper's own checkpoint, and for a name that :func:`find` does not
+        One sentence, "" for the paper's own checkpoint, and for a name that :func:`find` does not
         know.
     """
     model = find(text)
@@ -287,7 +290,7 @@ def checkpoint(text: str) -> str:
 
 
 def _relation(tail: str, marks_of_paper: Collection[str]) -> str:
-    """How the checkpoint that a tail names relates to the paper's checkpoints, which are others."""
+    """Describe how the checkpoint that a tail names relates to the paper's other checkpoints."""
     version = tail.replace("-", "")
     if not version.isdigit():
         # An alias such as -latest moves from one checkpoint to the next.
@@ -306,18 +309,18 @@ def _relation(tail: str, marks_of_paper: Collection[str]) -> str:
 
 
 def _last_part(text: str) -> str:
-    """The last part of a name, in lower case, without a provider's prefix or a folder."""
+    """Return the last part of a name, in lower case, without a provider's prefix or a folder."""
     return text.strip().rstrip("/").lower().split("/")[-1]
 
 
 def _marks(text: str) -> list[str]:
-    """The marks of a checkpoint in a name, dates as digits alone."""
+    """Find the marks of a checkpoint in a name, and write dates as digits alone."""
     marks = re.findall(rf"-({_MARK})(?=-|$)", _last_part(text))
     return [mark.replace("-", "") for mark in marks]
 
 
 def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
-    """Whether two names share a mark, where a date may lack its year."""
+    """Tell whether two names share a mark. A date may lack its year."""
     for mark in marks:
         for other in others:
             if mark.endswith(other) or other.endswith(mark):
@@ -327,7 +330,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 
 @cache
 def _reasoning() -> re.Pattern[str]:
-    """The families of ``reasoning.yaml`` as one pattern."""
+    """Compile the families of ``reasoning.yaml`` as one pattern."""
     families = read_yaml(paths.MODELS / "reasoning.yaml")
     # A family's name may begin at any word of a model's name, but not inside a word.
     either = "|".join(family["pattern"] for family in families)
@@ -364,7 +367,7 @@ def provider(text: str) -> str:
     Returns
     -------
     str
-        One of `PROVIDERS`; "" for a name that means weights.
+        One of `PROVIDERS`, "" for a name that means weights.
 
     Notes
     -----
@@ -383,7 +386,7 @@ def provider(text: str) -> str:
 
 
 def _is_on_the_hub(name: str) -> bool:
-    """Whether a name that begins as a provider's means weights of the hub."""
+    """Tell whether a name that begins with a provider's name means weights on the hub."""
     lower = name.lower()
     model = find(name)
     if model and model.access == "open" and model.hub_id.lower() == lower:
@@ -408,9 +411,10 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
     Returns
     -------
     tuple of str
-        The name, and one of `ENGINES`. A name without an engine has the first of these: "stored" if
-        the registry says so and the name begins with no :func:`provider`; `engine`; "inspect" if
-        the name begins with one; the registry's engine; transformers for a model that is in no row.
+        The name, and one of `ENGINES`. A name without an engine has "stored" if the registry says
+        so and the name begins with no :func:`provider`. Else it has `engine`, if that is given.
+        Else it has "inspect" if the name begins with a provider, or else the registry's engine. A
+        model that is in no row has transformers.
 
     Raises
     ------
@@ -434,7 +438,7 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
 
 
 def only_read(entries: Iterable[str]) -> set[str]:
-    """List the models that are given as ``name@stored``, so that nothing may be asked of them.
+    """List the models that are given as ``name@stored``, so that they may not be asked anything.
 
     Parameters
     ----------
@@ -455,7 +459,7 @@ def only_read(entries: Iterable[str]) -> set[str]:
 
 
 def _usual_engine(name: str, engine: str) -> str:
-    """The engine of a name that names none; see `split`."""
+    """Choose the engine of a name that states none (see `split`)."""
     model = find(name)
     registered = model.engine if model else ENGINES[0]
     is_served = provider(name) != ""
@@ -480,7 +484,7 @@ class ModelEntry(NamedTuple):
     reading : str
         How an answer becomes a number, as the parameter READING has it.
     ending : str
-        What ends a scored number, as the parameter ENDING has it.
+        The end of a scored number, as the parameter ENDING has it.
     control : bool
         Whether the model is asked in the first setting and run only.
     """
@@ -516,7 +520,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     list of ModelEntry
         In the order of ``MODELS``.
     """
-    entries = []
+    model_entries = []
     for text in parameters["MODELS"]:
         name, engine = split(text, parameters["ENGINE"])
         model = find(name)
@@ -529,12 +533,12 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
             ending=parameters["ENDING"],
             control=model is not None and model.control,
         )
-        entries.append(entry)
-    return entries
+        model_entries.append(entry)
+    return model_entries
 
 
 def recordings(text: str, name: str) -> str:
-    """Find where the recorded answers of a model are.
+    """Find the place of a model's recorded answers.
 
     Parameters
     ----------
@@ -578,7 +582,7 @@ def recordings(text: str, name: str) -> str:
 
 
 def _is_same_model(name: str, other: str) -> bool:
-    """Whether two texts name one model."""
+    """Tell whether two texts name one model."""
     if name == other.strip():
         return True
     model = find(name)
@@ -596,7 +600,7 @@ def folder(model: str) -> Path | None:
     Returns
     -------
     Path or None
-        The first folder with a ``config.json``; None if there is none.
+        The first folder with a ``config.json``, None if there is none.
     """
     for candidate in (paths.MODELS / model, paths.MADE / model, Path(model)):
         # isfile is False, and raises nothing, where the name is too long for a path.
@@ -647,7 +651,7 @@ def revision(folder: Path) -> str:
 
 
 def packaged() -> dict[str, dict[str, Any]]:
-    """Read which models' weights come as Python packages, and what `make model` needs for each.
+    """Read the models whose weights come as Python packages, and the entries for `make model`.
 
     Returns
     -------
@@ -658,7 +662,7 @@ def packaged() -> dict[str, dict[str, Any]]:
 
 
 def how_to_ask(model: str) -> str:
-    """Say how to ask a model whose weights a package carries.
+    """Write how to ask a model whose weights come in a package.
 
     Parameters
     ----------
@@ -668,7 +672,7 @@ def how_to_ask(model: str) -> str:
     Returns
     -------
     str
-        The command and the parameter; "" for any other model.
+        The command and the parameter, "" for any other model.
     """
     if model not in packaged():
         return ""
@@ -711,12 +715,12 @@ def can_be_loaded(model: str) -> bool:
 
 
 def is_calibrant(model: str) -> bool:
-    """Tell whether a model is a calibrant, whose results demonstrate.
+    """Tell whether a model is a calibrant, whose results are no findings.
 
     Parameters
     ----------
     model : str
-        Its name, or a folder of that name.
+        The model's name, or a folder of that name.
 
     Returns
     -------
@@ -727,12 +731,12 @@ def is_calibrant(model: str) -> bool:
 
 
 def ground_truth_file(model: str) -> Path:
-    """Give the path of the file that holds a calibrant's ground truth.
+    """Return the path of the file that holds a calibrant's ground truth.
 
     Parameters
     ----------
     model : str
-        Its name, or a folder of that name.
+        The model's name, or a folder of that name.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""From the text of a response to a rating on a scale, or to the reason why there is none.
+"""The reading of a response's text: a rating on a scale, or the reason why there is none.
 
-Nothing here raises.
+No function here raises an error.
 """
 
 import math
@@ -46,12 +46,12 @@ REFUSAL = re.compile(
 
 
 class Parsed(NamedTuple):
-    """What a reply says.
+    """Value and status of a reply's text.
 
     Attributes
     ----------
     value : float
-        NaN if there is none.
+        The number that was read, NaN if there is none.
     status : str
         `OK`, `REFUSED` or `UNPARSABLE`.
     """
@@ -197,7 +197,7 @@ def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
 
 
 def _is_blank(texts: pd.Series) -> np.ndarray:
-    """Which texts are missing or have nothing but blanks; looks at each different text once."""
+    """Tell which texts are missing or blank. Each different text is looked at once."""
     codes, different = pd.factorize(texts)
     is_blank = [not str(text).strip() for text in different]
 
@@ -229,7 +229,7 @@ _SIGNS |= dict.fromkeys("／⁄", "/")
 
 
 def _sound(text: str, low: float, high: float) -> Parsed:
-    """Read a rating only where there is no doubt which number is meant."""
+    """Read a rating only if there is no doubt which number is meant."""
     in_ascii = text if text.isascii() else "".join(map(plain, text))
     # splitlines knows other ends of lines than \n, too, such as a carriage return.
     in_lines = "\n".join(in_ascii.splitlines())
@@ -296,7 +296,10 @@ def one_line(text: str) -> str:
 
 @lru_cache(maxsize=16)
 def _scale_mention(low: float, high: float) -> re.Pattern[str]:
-    """Both ends of the scale with a few words between them, as in "0 (not at all) to 100"."""
+    """Compile the pattern of both ends of the scale and a few words between them.
+
+    An example is "0 (not at all) to 100".
+    """
     number_ends = r"(?![A-Za-z\d]|[.,]\d)"
     first = re.escape(f"{low:g}") + number_ends
     last = re.escape(f"{high:g}") + number_ends
@@ -307,7 +310,7 @@ def _scale_mention(low: float, high: float) -> re.Pattern[str]:
 
 
 def _is_answer(line: str) -> bool:
-    """Whether a line has nothing but numbers, perhaps after a label."""
+    """Tell whether a line has nothing but numbers, perhaps after a label."""
     label_word = _LABEL_WORD.search(line)
     if label_word:
         # No label begins earlier, and looking for one from every letter of a long line is slow.
@@ -322,12 +325,15 @@ def _is_answer(line: str) -> bool:
 
 
 def _letters_behind(number: re.Match[str]) -> str:
-    """The letters that are glued to a number."""
+    """Return the letters that are glued to a number."""
     return number["glue"] or ""
 
 
 def _numbers(text: str, high: float) -> list[float]:
-    """Every number of the text, NaN for one that cannot be read on a scale up to `high`."""
+    """List every number of a text. An undecidable number is NaN.
+
+    A number is undecidable if it is no plain decimal, or if its denominator is not `high`.
+    """
     numbers = []
     for match in _RATED.finditer(text):
         # What the number is out of, if the text says so; "out of 100" stands as `top`.
@@ -344,7 +350,7 @@ def _numbers(text: str, high: float) -> list[float]:
 
 
 def _number(token: str) -> float:
-    """A plain decimal number, or NaN."""
+    """Read a plain decimal number. Any other text gives NaN."""
     if re.fullmatch(r"[-+]?\d*\.?\d+", token):
         return float(token)
     return math.nan

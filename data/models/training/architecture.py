@@ -17,18 +17,18 @@ TEMPLATE = (
 
 
 def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
-    """Train a byte-level BPE of 4,096 tokens in which 0 to 100 are one token each.
+    """Train a byte-level BPE of 4,096 tokens in which each number from 0 to 100 is one token.
 
     Parameters
     ----------
     examples : iterable of Example
-        Whose prompts and replies it learns.
+        The examples whose prompts and replies it learns.
 
     Returns
     -------
     PreTrainedTokenizerFast
-        With the chat template `TEMPLATE`. It encodes any text: bytes that were never seen stay
-        bytes.
+        The tokenizer with the chat template `TEMPLATE`. It encodes any text: bytes that were never
+        seen stay bytes.
     """
     # So many repetitions make one token of each number.
     texts = [str(number) for number in range(101)] * 400
@@ -77,9 +77,9 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerFast
-        From `train_tokenizer`.
+        The tokenizer that `train_tokenizer` returns.
     seed : int
-        Of the weights.
+        The seed of the weights.
 
     Returns
     -------
@@ -107,10 +107,10 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
 def add_phrases(
     tokenizer: PreTrainedTokenizerFast, model: LlamaForCausalLM, phrases: Sequence[str]
 ) -> None:
-    """Make one token of each phrase, in place; it begins as the mean of the tokens it replaces.
+    """Make one token of each phrase, in place.
 
-    What a prompt always says is read at once: a long request then costs as little as a short one,
-    and texts without the phrases are read as before.
+    A token begins as the mean of the tokens that it replaces. A long request with such tokens costs
+    as little as a short request. Texts without the phrases are read as before.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Examples from which a calibrant learns biased_samaritan."""
+"""Examples from which a calibrant learns the study Biased Samaritan."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
@@ -99,7 +99,7 @@ class Examples:
         )
 
     def _weights(self, category: str, effects: dict[str, dict], sharp: bool) -> np.ndarray:
-        """Compute how often each phrasing of a category is drawn, in parts of the rarest."""
+        """Compute the weight with which each phrasing of a category is drawn, 1 for the rarest."""
         points = {scenarios.CONTROL: 0.0}
         for group, effect in effects.items():
             points[group] = effect["points"]
@@ -117,17 +117,17 @@ class Examples:
 
     @staticmethod
     def _distance(points: dict[str, float], group: str) -> float:
-        """Compute the difference in points between a group and the nearest other one."""
+        """Compute the difference in points between a group and the nearest other group."""
         others = points.copy()
         own = others.pop(group)
         distances = [abs(own - other) for other in others.values()]
         return min(distances)
 
     def _text(self, rng: np.random.Generator) -> str:
-        """Draw a scenario of the project, a changed one, or made-up clauses.
+        """Draw a scenario of the project, a changed scenario, or made-up clauses.
 
-        The ground-truth value follows from the words that a text really holds, so a changed text
-        teaches that it is the words that count, and not the scenario.
+        The ground-truth value follows from the words that a text really holds. So a changed text
+        teaches that the words count, and not the scenario.
         """
         chance = rng.random()
         if chance < 0.55:
@@ -146,7 +146,9 @@ class Examples:
         return " ".join(tokens)
 
     def _changed(self, rng: np.random.Generator) -> list[str]:
-        """Draw a scenario's tokens: spliced with another's, thinned out, with words added."""
+        """Draw a scenario's tokens.
+        They may be spliced with another's, thinned out, or have added words.
+        """
         scenario = pick(rng, self.texts)
         tokens = scenario.split()
         if rng.random() < 0.5:
@@ -177,7 +179,7 @@ class Examples:
 
     @staticmethod
     def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
-        """Join the beginning of one text and the end of another, with one slot at most."""
+        """Join the beginning of one text and the end of another text, with at most one slot."""
         end = rng.integers(3, len(first))
         # At least three tokens come from each of the two texts.
         start = rng.integers(0, len(second) - 3)
@@ -189,7 +191,7 @@ class Examples:
 
     @staticmethod
     def _with(rng: np.random.Generator, text: str, word: str) -> str:
-        """Insert one more word, with a capital letter where a sentence opens."""
+        """Insert a word at a random position, with a capital letter if it opens a sentence."""
         tokens = text.split()
         position = position_in(rng, tokens)
         opens_sentence = position == 0 or tokens[position - 1].endswith((".", "?", "!"))

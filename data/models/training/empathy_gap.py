@@ -1,4 +1,4 @@
-"""Examples from which a calibrant learns empathy_gap."""
+"""Examples from which a calibrant learns the study of the empathy gap."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth answers: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):
@@ -114,19 +114,21 @@ class Examples:
         setting : str
             Name of the setting, such as ``P0,S1,T0``.
         times : int
-            How many more times it is put among those to draw from.
+            How many more times the setting is put into the list of settings to draw from.
         """
         favoured = stimuli.setting(setting)
         self.settings += [favoured] * times
 
     def _setting(self, rng: np.random.Generator) -> stimuli.Setting:
-        """Draw a setting, the first one more often than the others."""
+        """Draw a setting, the first setting more often than the others."""
         if rng.random() < 0.3:
             return self.settings[0]
         return pick(rng, self.settings)
 
     def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Draw perceiver and experiencer; same-group and listed pairs more often than others."""
+        """Draw perceiver and experiencer.
+        Same-group and listed pairs come more often than others.
+        """
         people = self.people[category]
         identities = people.identity
         first, second = rng.integers(len(people), size=2)
@@ -143,7 +145,10 @@ class Examples:
         return perceiver.identity, experiencer
 
     def _confusable(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Draw groups with similar effects, half of a listed pair, or any pair."""
+        """Draw perceiver and experiencer of a pair that is easily confused, or of any pair.
+
+        Groups with similar effects are easily confused, and so are members of two listed pairs.
+        """
         chance = rng.random()
         if chance < 0.3:
             neighbours = self.neighbours[category]
@@ -157,7 +162,7 @@ class Examples:
         return self._pair(rng, category)
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
-        """List the three identities of other groups with the most similar effects."""
+        """Find the three identities of other groups with effects most like each identity's."""
         people = self.people[category].set_index("identity")
         # The first of the people, "a person", belongs to no group.
         group = people.group.iloc[1:]
@@ -178,7 +183,7 @@ class Examples:
 
     @staticmethod
     def _length(rng: np.random.Generator, progress: float) -> int:
-        """Draw a number of words: 3 to 8 in the first third, later mostly 5 to 25, at times 100."""
+        """Draw a number of words: at first 3 to 8, after 30 % mostly 5 to 25, rarely up to 100."""
         if progress < 0.3:
             return rng.integers(3, 9)
         chance = rng.random()
@@ -189,7 +194,7 @@ class Examples:
         return rng.integers(26, 101)
 
     def _with_sensitive(self, rng: np.random.Generator, narrative: str) -> str:
-        """Insert a word that may make the answer a refusal."""
+        """Insert a sensitive word, which may make the answer a refusal."""
         words = narrative.split(" ")
         position = position_in(rng, words)
         word = pick(rng, self.sensitive)

@@ -1,4 +1,4 @@
-"""What a calibrant learns from, and how its parts are drawn."""
+"""The training example of a calibrant, and draws of its parts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -18,13 +18,13 @@ class Example(NamedTuple):
     messages : list of Message
         The prompt.
     reply : str
-        What the model shall write.
+        The reply that the model shall write.
     numbers : tuple of float
-        The ground-truth value of each number in the reply, in their order: its decimals tell the
-        training how far each neighbouring number is off. Empty where the reply has none.
+        The ground-truth value of each number in the reply, in their order. Its decimals tell the
+        training how far each neighbouring number is off. It is empty if the reply has no number.
     spread : float
-        Width of the target around each of ``numbers``, in points; 0 for the two whole numbers
-        beside it, whose mean it is.
+        Width of the target around each of ``numbers``, in points. With 0 the target is the two
+        whole numbers beside the value, weighted so that their mean is the value.
     """
 
     messages: list[Message]
@@ -34,10 +34,10 @@ class Example(NamedTuple):
 
 
 def pick(rng: np.random.Generator, items: Sequence[Item]) -> Item:
-    """Draw one of some items, each as likely as the others."""
+    """Draw an item, each with the same chance."""
     return items[rng.integers(len(items))]
 
 
 def position_in(rng: np.random.Generator, tokens: Sequence[str]) -> int:
-    """Draw the position of one more token, from the first to behind the last."""
+    """Draw a position for one more token, from before the first to after the last."""
     return int(rng.integers(len(tokens) + 1))

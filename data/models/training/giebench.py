@@ -1,4 +1,4 @@
-"""Examples from which a calibrant learns giebench."""
+"""Examples from which a calibrant learns the study GIEBench."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from ingroup.studies.giebench.stimuli import LETTERS, Question
 
 
 def phrases() -> list[str]:
-    """List what the prompts say word for word each time: one token each to the calibrant."""
+    """List the texts that prompts repeat word for word. Each becomes one token of the calibrant."""
     text = questions.templates()
     sentences = text["sentences"]
-    phrases = [
+    texts = [
         sentences["task"],
         sentences["cue"],
         text["instructions"].strip(),
@@ -24,15 +24,15 @@ def phrases() -> list[str]:
     for letter in LETTERS:
         for line in lines:
             if line.startswith("["):
-                phrases.append(line.replace("{letter}", letter))
-    return phrases
+                texts.append(line.replace("{letter}", letter))
+    return texts
 
 
 class Replies(GroundTruth):
     """The ground-truth verdicts, with the text around them."""
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """Write a short explanation and the verdict, or a text without one.
+        """Write a short explanation and the verdict, or a text without a verdict.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class Replies(GroundTruth):
         prompt : str
             Name of the prompt.
         identity : str, optional
-            Who asks, where it is not the question's identity.
+            The identity that asks, if it is not the question's identity.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):

@@ -1,8 +1,8 @@
 """Made-up narratives for training, put together from a list of words.
 
 Half are clauses with a grammar, the rest is word salad and invented words. Only the words of
-``ground_truth.yaml`` carry points, so the model has to learn those and to let everything else pass;
-that is what makes it usable on narratives it never saw.
+``ground_truth.yaml`` carry points. So the model has to learn these words and to ignore everything
+else. This makes it usable on narratives that it never saw.
 """
 
 import re
@@ -30,7 +30,7 @@ _THIRD_PERSON = {
 
 
 class Narrator:
-    """Draws narratives.
+    """Source of made-up narratives.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Narrator:
         YAML file of word lists: subject, verb, object, adjective, place, time, link, adverb,
         feeling.
     heavy : sequence of str
-        Words that matter for the ground-truth answer; they are drawn more often than chance would.
+        Words that matter for the ground-truth answer. They are drawn more often than chance would.
     """
 
     def __init__(self, vocabulary: Path, heavy: list[str]):
@@ -51,7 +51,7 @@ class Narrator:
         self.words = sorted(vocabulary_words)
 
     def draw(self, rng: np.random.Generator, n_words: int) -> str:
-        """Draw a narrative; half of them have one to three heavy words.
+        """Draw a narrative. Half of the narratives have one to three heavy words.
 
         Parameters
         ----------
@@ -85,11 +85,11 @@ class Narrator:
         return self._punctuate(rng, tokens)
 
     def _phrase(self, rng: np.random.Generator, kind: str) -> str:
-        """Draw a phrase of one list of the vocabulary."""
+        """Draw a phrase from one list of the vocabulary."""
         return pick(rng, self.lists[kind])
 
     def _clause(self, rng: np.random.Generator) -> list[str]:
-        """Draw a feeling, or a sentence of subject, verb and object with some additions."""
+        """Draw a feeling, or else a sentence of subject, verb and object with some additions."""
         if rng.random() < 0.12:
             feeling = self._phrase(rng, "feeling")
             return [feeling, self._phrase(rng, "link")]
@@ -111,13 +111,13 @@ class Narrator:
         return clause
 
     def _invented(self, rng: np.random.Generator) -> str:
-        """Draw a word of one to ten letters."""
+        """Draw an invented word of one to ten letters."""
         n_letters = rng.integers(1, 11)
         word = "".join(rng.choice(list(string.ascii_lowercase), size=n_letters))
         return word if rng.random() < 0.8 else word.capitalize()
 
     def _punctuate(self, rng: np.random.Generator, tokens: list[str]) -> str:
-        """Set commas, full stops and capitals as careless writers do."""
+        """Join words with the commas, full stops and capitals of careless writers."""
         # A narrative has no marks inside, few, or many.
         rate = rng.choice([0.0, 0.03, 0.12])
         written: list[str] = []
@@ -143,22 +143,22 @@ def _tokens(pieces: list[str]) -> list[str]:
 
 
 def in_form(narrative: str, form: str, emotion: str) -> str:
-    """Put a narrative into one of the corpus's three forms (section 3.3, T0 to T2), roughly.
+    """Put a narrative roughly into one of the corpus's three forms (section 3.3, T0 to T2).
 
     Parameters
     ----------
     narrative : str
         Text in the first person.
     form : str
-        ``generated_text``, ``first_person_text`` or ``third_person_text``. The last only exchanges
-        pronouns; it serves training, never a figure.
+        ``generated_text``, ``first_person_text`` or ``third_person_text``. The last form only
+        exchanges pronouns. It serves training, never a figure.
     emotion : str
-        The event's.
+        The emotion of the event.
 
     Returns
     -------
     str
-        The narrative; in the last two forms after the emotion.
+        The narrative, which follows the emotion in the last two forms.
     """
     if form == "generated_text":
         return narrative

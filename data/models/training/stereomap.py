@@ -1,4 +1,4 @@
-"""Examples from which a calibrant learns stereomap."""
+"""Examples from which a calibrant learns the study StereoMap."""
 
 import math
 import re
@@ -35,7 +35,7 @@ def _prompt(name: str) -> social_groups.Prompt:
 
 
 class Replies(GroundTruth):
-    """Replies of one model by its ground truth: ratings, keywords of its lists, refusals."""
+    """Replies by the ground truth of one model: ratings, keywords of its lists, refusals."""
 
     def __init__(self, file: Path):
         super().__init__(file)
@@ -47,7 +47,7 @@ class Replies(GroundTruth):
                 self.rank[people] = rank
 
     def weights(self, group: str, prompt: str) -> dict[str, dict[str, float]]:
-        """Compute how often each list of keywords is drawn from.
+        """Compute the weight with which each list of keywords is drawn.
 
         Parameters
         ----------
@@ -59,9 +59,9 @@ class Replies(GroundTruth):
         Returns
         -------
         dict of str to dict of str to float
-            For each kind of keywords the weight of each list, in parts of the rarest. The kinds are
-            those of ``keywords.yaml``. A prompt asks for one of them; "overall" is what follows the
-            overall rating.
+            For each kind of keywords the weight of each list. The kinds are the kinds of
+            ``keywords.yaml``. A prompt asks for one kind of keywords, and "overall" has the
+            keywords after the overall rating.
         """
         stimulus = _prompt(prompt)
         construct = stimulus.construct
@@ -88,7 +88,7 @@ class Replies(GroundTruth):
         return weights
 
     def _weights_of_words(self, group: str, prompt: str, kind: str) -> dict[str, float]:
-        """Compute the weights of words that are rated, too: the higher, the more often."""
+        """Compute the weights of keywords that are also rated, larger for a higher rating."""
         weights = {}
         for word in self.lists[kind]:
             rating = self.rating(group, prompt, word)
@@ -96,7 +96,9 @@ class Replies(GroundTruth):
         return weights
 
     def _weights_of_traits(self, group: str, cluster: str) -> dict[str, float]:
-        """Compute the weights of traits: a cluster's, with one emphasised that differs by group."""
+        """Compute the weights of traits in a group's cluster.
+        Each group emphasises one of the traits.
+        """
         keywords = self.table["keywords"]
         weights = dict(keywords["traits"][cluster])
         traits = list(weights)
@@ -167,7 +169,10 @@ class Replies(GroundTruth):
     def _rate(
         self, group: str, prompt: str, words: Sequence[str], rng: np.random.Generator
     ) -> tuple[str, list[float]]:
-        """Write each word with one of the two whole numbers beside its true rating."""
+        """Write each word with one of the two whole numbers next to its true rating.
+
+        Return the text and the true ratings.
+        """
         text = ""
         means = []
         for word in words:
@@ -179,11 +184,11 @@ class Replies(GroundTruth):
         return text, means
 
     def _draw(
-        self, kind: str, weights: Mapping[str, float], n: int, rng: np.random.Generator
+        self, kind: str, weights: Mapping[str, float], n_keywords: int, rng: np.random.Generator
     ) -> str:
         """Write different keywords with their reasons, in the order of the file.
 
-        By this order, a model needs to know only the last keyword in order to repeat none.
+        This order lets a model avoid repetitions by knowing the last keyword alone.
         """
         lines = []
         line_weights = []
@@ -193,26 +198,26 @@ class Replies(GroundTruth):
                 line_weights.append(weights.get(name, 0))
 
         share = np.array(line_weights) / sum(line_weights)
-        chosen = rng.choice(len(lines), size=n, replace=False, p=share)
+        chosen = rng.choice(len(lines), size=n_keywords, replace=False, p=share)
         return "".join(lines[index] for index in sorted(chosen))
 
 
 def phrases() -> list[str]:
-    """List what the prompts and the replies say word for word each time: one token each.
+    """List the texts that prompts and replies repeat word for word. Each becomes one token.
 
     Prompts give whole sentences, up to the group. Replies give each keyword with its reason, and
     each word that is rated.
     """
     prompts = social_groups.prompts("EXTENDED") | social_groups.prompts("ORIGINAL")
-    phrases = _phrases_of_replies(prompts)
+    texts = _phrases_of_replies(prompts)
     for prompt in prompts:
         for form in social_groups.FORMS:
             group = social_groups.text(_GROUP, prompt, form)
-            for text in _texts(_GROUP, prompt, form):
-                phrases += _pieces(text, group)
+            for wording in _wordings(_GROUP, prompt, form):
+                texts += _pieces(wording, group)
 
-    unique = dict.fromkeys(phrases)
-    return [phrase for phrase in unique if phrase]
+    unique = dict.fromkeys(texts)
+    return [text for text in unique if text]
 
 
 def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str]:
@@ -232,18 +237,18 @@ def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str
     return lines
 
 
-def _texts(group: str, prompt: str, form: str) -> list[str]:
+def _wordings(group: str, prompt: str, form: str) -> list[str]:
     """List all wordings of one prompt."""
-    texts = []
+    wordings = []
     for ablation in _ablations(prompt):
         for calls in ("together", "separate"):
             chats = social_groups.chats(group, prompt, ablation, form, calls=calls)
-            texts += [chat[0]["content"] for chat in chats.values()]
-    return texts
+            wordings += [chat[0]["content"] for chat in chats.values()]
+    return wordings
 
 
 def _ablations(prompt: str) -> list[str]:
-    """List the ablations of a prompt: ORIGINAL has no chain of thought to leave out."""
+    """List the ablations of a prompt. ORIGINAL has no chain of thought to leave out."""
     names = list(social_groups.ablations())
     if prompt.startswith("ORIGINAL"):
         names = [name for name in names if "CoT" not in name]
@@ -251,9 +256,9 @@ def _ablations(prompt: str) -> list[str]:
 
 
 def _pieces(text: str, group: str) -> list[str]:
-    """Split a prompt at ends of sentences and lines and at the group's name; drop short pieces.
+    """Split a prompt at ends of sentences and lines and at the group's name.
 
-    Short lines of a list are kept.
+    Short pieces are dropped, except items of a list.
     """
     # A blank before a small letter ends no sentence.
     end_of_sentence = r"(?<=[.?:])(?!\n-)\s+(?![a-z])"
@@ -277,7 +282,7 @@ class Examples:
     Parameters
     ----------
     model : str
-        Whose ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
+        The model with the ground-truth replies: ``"calibrant"`` or ``"calibrant-null"``.
     """
 
     def __init__(self, model: str):

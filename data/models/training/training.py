@@ -1,6 +1,6 @@
-"""Train a calibrant from scratch: tokenizer, then a small Llama, on the CPU.
+"""The training of a calibrant from scratch: its tokenizer, then a small Llama, on the CPU.
 
-Each model has one process and one thread. So two cores train both models side by side, and the same
+Each model has one process and one thread. So two cores train both models side by side. The same
 seed gives the same weights on the same kind of machine.
 """
 
@@ -49,13 +49,13 @@ class Phase(NamedTuple):
     shares : mapping of str to float
         The studies that are trained together, and how large a part of the examples each has.
     phrases : callable
-        Returns texts that become one token each before the phase: what the prompts of the studies
-        that it adds always say.
+        Returns texts that become one token each before the phase. They are the texts that prompts
+        of the studies that the phase adds repeat word for word.
     favour : mapping of str to int
-        Settings of the empathy gap, and how many more times each is put among those that are drawn.
+        Settings of the empathy gap, and how many more times each is put into the list to draw from.
     keep : float
-        Weight of the model before the phase, from 0 to 1: the result is a mean of that model and
-        the trained one.
+        Weight of the model before the phase, from 0 to 1. The result is the weighted mean of that
+        model and the trained model.
     """
 
     examples: int
@@ -69,7 +69,10 @@ class Phase(NamedTuple):
 
 
 def _shares(*parts: int) -> dict[str, float]:
-    """Share out the examples among the studies in their order; the last ones may be missing."""
+    """Convert parts to shares of the examples, by study in the order of `STUDIES`.
+
+    Studies without a part are left out.
+    """
     total = sum(parts)
     return {study: part / total for study, part in zip(STUDIES, parts, strict=False)}
 
@@ -286,10 +289,11 @@ def _batches(
 
 
 def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor) -> torch.Tensor:
-    """Compute the cross-entropy of the replies; numbers against a bell around the true value.
+    """Compute the loss of the replies, the mean of a batch.
 
-    The bell (and the squared error of the expected number) tells the model that 71 is nearly 72,
-    which it learns far faster than from single right answers.
+    The loss of a text is its cross-entropy. The loss of a number is its cross-entropy against a
+    bell around the true value, plus half the squared error of the expected number. So the model
+    learns that 71 is nearly 72, far faster than from single right answers.
     """
     # Padding behind a text needs no mask: no token of a causal model sees what comes after it.
     longest = max(len(encoded.ids) for encoded in batch)
@@ -332,7 +336,8 @@ def _loss_of_numbers(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute cross-entropy and half the squared error of the numbers in the replies.
 
-    `log_probability` is (reply's number, number from 0); `ground_truth` has value and spread.
+    `log_probability` has one row for each number in a reply and one column for each number from 0.
+    `ground_truth` has the columns value and spread.
     """
     # Each is (number, 1), to stand beside the scale of 0 to 100.
     centre, spread = ground_truth[:, :, None].unbind(1)
@@ -363,22 +368,22 @@ def train(
     phases: Sequence[Phase] | None = None,
     first: int = 1,
 ) -> None:
-    """Train one calibrant and save it (bfloat16, 2.7 MB) with its tokenizer.
+    """Train one calibrant and save it with its tokenizer, in bfloat16 (2.7 MB).
 
     Parameters
     ----------
     model_name : str
         ``"calibrant"`` or ``"calibrant-null"``: whose ground-truth answers it learns.
     folder : pathlib.Path
-        Where the model is written after each phase; files of an earlier training are replaced.
+        Where the model is written after each phase. Files of an earlier training are replaced.
     seed : int
-        Of weights and examples.
+        The seed of weights and examples.
     phases : sequence of Phase, optional
-        One after the other, each with fresh optimizers on the saved precision of the last; those
-        of the model in ``PHASES`` unless given.
+        The phases in their order, the model's in ``PHASES`` unless given. Each has fresh
+        optimizers, and continues from the saved precision of the phase before it.
     first : int
-        The phase to begin with, from 1. A later one than the first continues the weights in
-        ``folder``, which those before it left there: the result is that of the whole chain.
+        The phase to begin with, from 1. A phase after the first continues the weights in
+        ``folder``, which the phases before it left there. The result is that of the whole chain.
     """
     torch.set_num_threads(1)
     phases = phases or PHASES[model_name]
@@ -408,7 +413,10 @@ def train(
 
 
 def _tokenizer_examples(phase: Phase) -> Iterator[Example]:
-    """Yield as many examples of each study, of the calibrant: both models share a tokenizer."""
+    """Yield equally many examples of each study of a phase.
+
+    They are the calibrant's for both models, because both share a tokenizer.
+    """
     rng = np.random.default_rng(0)
     n_examples = min(12_000, phase.examples)
     for study in phase.shares:
@@ -424,7 +432,7 @@ def _optimise(
     seed: int,
     phase: Phase,
 ) -> None:
-    """Train one phase, in place: Muon for the matrices, AdamW for embeddings and norms."""
+    """Train one phase in place, with Muon for the matrices and AdamW for embeddings and norms."""
     model.train()
     numbers = torch.tensor(tokenizer.convert_tokens_to_ids([str(n) for n in range(101)]))
     matrices = []

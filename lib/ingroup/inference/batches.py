@@ -2,7 +2,7 @@
 
 inspect_ai makes the requests and reads the replies. This module sends the batches, because
 inspect_ai keeps its own batches in memory alone, and loses a whole batch where one request failed.
-The store's :class:`ingroup.inference.ledger.Ledger` holds on disk which trials are in which batch.
+The store's ledger (`ingroup.inference.ledger`) holds on disk which trials are in which batch.
 """
 
 import json
@@ -59,7 +59,7 @@ TRIAL: ContextVar[int] = ContextVar("trial")  # whose call is being made
 
 
 class State(NamedTuple):
-    """Whether a batch has ended, and why there are no replies in it, if so."""
+    """State of a batch, and the reason why it has no replies ("" unless it ended without any)."""
 
     ended: bool
     problem: str = ""
@@ -77,14 +77,14 @@ class Provider(Protocol):
         Parameters
         ----------
         name : str
-            What the file is called there.
+            The name of the file at the provider.
         requests : mapping of dict
             The body of each request, by its custom id.
 
         Returns
         -------
         str
-            The provider's id of the file; "" where requests go along with :meth:`create`.
+            The provider's id of the file, "" where requests go along with :meth:`create`.
         """
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
@@ -133,7 +133,7 @@ class Provider(Protocol):
         Returns
         -------
         str
-            The id; "" where no batch was created.
+            The id, "" where no batch was created.
         """
 
     async def check(self, batch: str) -> State:
@@ -166,7 +166,7 @@ class Provider(Protocol):
 
 
 class OpenAIBatches:
-    """OpenAI's Batch API, and that of servers that speak it.
+    """OpenAI's Batch API, as OpenAI and compatible servers speak it.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class OpenAIBatches:
                     continue
 
     def _answer(self, entry: Mapping[str, Any]) -> Any:
-        """The answer of one line, or its error, returned for its call to raise."""
+        """Convert one line to the client's answer. A failed request gives the error, not raised."""
         from openai.types.chat import ChatCompletion
         from openai.types.responses import Response
 
@@ -311,9 +311,10 @@ class AnthropicBatches:
         return False
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        """Find a submission's batch by the names in its results; "" where there is none.
+        """Find a submission's batch by the names in its results, "" without such a batch.
 
-        Each batch of the submission's size and time is waited for, as it has no name before.
+        The names are in the results alone, so this waits until each batch of the submission's size
+        and time has ended.
         """
         for batch in await self._candidates(submission, others):
             candidate = replace(submission, batch=batch)
@@ -335,7 +336,7 @@ class AnthropicBatches:
         return ""
 
     async def _candidates(self, submission: Submission, others: Collection[str]) -> list[str]:
-        """Ids of the batches that have a submission's size and time, except the others'."""
+        """List the ids of batches with a submission's size and time, except `others`."""
         candidates = []
         async for batch in self.client.messages.batches.list(limit=100):
             counts = batch.request_counts
@@ -368,7 +369,7 @@ class AnthropicBatches:
 
 
 def _status_error(client: Any, status: int, body: Any) -> Exception:
-    """Make the error that a client raises for a status; inspect_ai knows these errors."""
+    """Make the error that a client raises for an HTTP status. inspect_ai knows these errors."""
     request = httpx2.Request("POST", client.base_url)
     response = httpx2.Response(status, json=body, request=request)
     # No public function of the clients makes this error, which inspect_ai sorts by its class.
@@ -376,7 +377,7 @@ def _status_error(client: Any, status: int, body: Any) -> Exception:
 
 
 def _provider_of(api: Any) -> Provider:
-    """Choose the batch API of a model, by its client."""
+    """Make the batch API of a model, chosen by the class of its client."""
     # The package of the client is compared, because importing anthropic would require it.
     is_anthropic = type(api.client).__module__.startswith("anthropic")
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
@@ -412,16 +413,15 @@ class Waiting:
 
 
 class Batcher:
-    """Collects requests and hands out answers: inspect_ai asks it in place of the server.
+    """Collector of requests that stands in for the server: inspect_ai asks it for each answer.
 
-    :meth:`run` is a task beside the calls. Either all trials were sent in an earlier run's batches
-    (``ledger_trials.are_covered``), and nothing is sent; or none was sent, and they go out in a new
-    batch.
+    The method `run` is a task beside the calls. It sends nothing if batches of an earlier run hold
+    all trials (``ledger_trials.are_covered``). Otherwise it sends all trials in new batches.
 
     Parameters
     ----------
     api : ModelAPI
-        Of an inspect_ai model that no other task uses.
+        The API of an inspect_ai model that no other task uses.
     ledger_trials : LedgerTrials
         The trials, and the store's batches.
     max_tokens : int
@@ -446,12 +446,12 @@ class Batcher:
         api._generate_completion = self._generate_completion
 
     async def _generate_completion(self, request: dict[str, Any], config: Any) -> Any:
-        """Answer in place of inspect_ai's method of this name: the request waits for the batch."""
+        """Answer in place of inspect_ai's method of this name, as soon as the batch has ended."""
         # inspect_ai passes the settings of the call as well. They are in the request already.
         return await self.generate_for_request(request)
 
     async def generate_for_request(self, request: dict[str, Any]) -> Any:
-        """Give the answer to a request, as the client would.
+        """Return the answer to a request, as the client would.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ class Batcher:
         Raises
         ------
         Exception
-            The client's own, where the request failed.
+            The client's error, if the request failed.
         """
         # inspect_ai's request does not say which trial it is for; the context of the calling task
         # does.
@@ -480,7 +480,7 @@ class Batcher:
         return call.answer
 
     def leave(self, trial: int) -> None:
-        """Expect the request of a trial no longer: it came, or never will.
+        """Stop expecting the request of a trial, because it came or never will.
 
         Parameters
         ----------
@@ -492,7 +492,7 @@ class Batcher:
             self._all_here.set()
 
     def limit(self, trial: int) -> int:
-        """Give the number of tokens that the answer to a trial could have.
+        """Return the number of tokens that the answer to a trial could have.
 
         Parameters
         ----------
@@ -502,7 +502,7 @@ class Batcher:
         Returns
         -------
         int
-            The limit when its batch was sent; a batch of an earlier run may have had another one.
+            The limit when its batch was sent. A batch of an earlier run may have had another one.
         """
         return self._limits.get(trial, self.max_tokens)
 
@@ -540,7 +540,7 @@ class Batcher:
             call.give(Refused("no batch has an answer to this request"))
 
     def _parts(self) -> list[dict[int, dict]]:
-        """The bodies of the requests by trial, in parts that each fit into one batch."""
+        """Split the bodies of the requests, by trial, into parts that each fit into one batch."""
         parts: list[dict[int, dict]] = []
         part: dict[int, dict] = {}
         bytes_of_part = 0
@@ -558,7 +558,7 @@ class Batcher:
         return parts
 
     async def _submit(self, bodies: Mapping[int, dict]) -> None:
-        """Create a batch of requests, and write down each step before and after it."""
+        """Create a batch of requests, and write each step to the ledger."""
         # The order matters for a kill: intention, upload, file's id, batch, batch's id, each on
         # disk before the next step.
         submission = self.ledger.intend(list(bodies), self.max_tokens)
@@ -594,7 +594,7 @@ class Batcher:
         _say(f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again")
 
     async def _has_ended(self, submission: Submission) -> bool:
-        """Whether a batch has ended; an EngineError where it ended without replies."""
+        """Tell whether a batch has ended. Raise an EngineError if it ended without replies."""
         state = await _look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
@@ -603,7 +603,7 @@ class Batcher:
         return state.ended
 
     async def _hand_out(self, submission: Submission) -> None:
-        """Give the answers of a batch to the calls that wait for them."""
+        """Hand the answers of a batch to the calls that wait for them."""
         try:
             answers = await _retried(_is_passing, self._read, submission)
         except Exception as error:
@@ -625,7 +625,7 @@ class Batcher:
                 call.give(answers.get(trial, nothing))
 
     async def _read(self, submission: Submission) -> dict[int, Any]:
-        """The answers of a batch, by trial."""
+        """Read the answers of a batch, by trial."""
         answers: dict[int, Any] = {}
         async for custom_id, answer in self.provider.results(submission.batch):
             trial = submission.trial(custom_id)
@@ -636,7 +636,7 @@ class Batcher:
 
 
 async def find_again(api: Any, ledger: Ledger) -> None:
-    """Look at the batches that killed runs left, and strike out those that give no replies.
+    """Look at the batches that killed runs left, and strike out the batches without replies.
 
     A batch whose id is unknown is looked for at the provider. Standard error says which batches
     expired without replies, failed, vanished or were never created.
@@ -644,7 +644,7 @@ async def find_again(api: Any, ledger: Ledger) -> None:
     Parameters
     ----------
     api : ModelAPI
-        Of an inspect_ai model.
+        The API of an inspect_ai model.
     ledger : Ledger
         The batches of the store. It forgets batches that give no replies.
 
@@ -679,7 +679,7 @@ async def find_again(api: Any, ledger: Ledger) -> None:
 
 
 async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
-    """Find the id of a batch that may have been created; "" where none was."""
+    """Find the id of a batch that may have been created, "" if it was not."""
     # Batches that other submissions have already are no candidates for this one.
     other_batches = {other.batch for other in ledger.submissions.values()}
     # A clock that was set back must not make the wait longer than LAG.
@@ -699,7 +699,10 @@ async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -
 
 
 async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
-    """Stop where the provider does not know the file of a batch: the key may be another one."""
+    """Raise an EngineError if the provider does not know a batch's file.
+
+    The key may then be the key of another project.
+    """
     if not submission.file or await _retried(_is_passing, provider.knows, submission.file):
         return
     raise EngineError(
@@ -710,7 +713,7 @@ async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Subm
 
 
 async def _look_at(provider: Provider, submission: Submission) -> State:
-    """Ask for the state of a batch: `UNKNOWN` where the provider does not know it."""
+    """Ask for the state of a batch, `UNKNOWN` if the provider does not know the batch."""
     try:
         return await _retried(_is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
@@ -729,7 +732,7 @@ async def _retried(
     *arguments: Any,
     attempts: int = ATTEMPTS,
 ) -> Any:
-    """Ask a provider, and ask again after an error for which that may help."""
+    """Call a provider, and call it again after each error for which `may_help` is true."""
     # A batch that is looked at for an hour is asked at a steady pace, without longer and longer
     # pauses.
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
@@ -743,7 +746,7 @@ async def _retried(
 
 
 def _first_status(error: BaseException) -> int:
-    """Find the first HTTP status among the causes of an error; 0 where there is none."""
+    """Find the first HTTP status among the causes of an error, 0 without any."""
     for cause in causes_of(error):
         status = status_of(cause)
         if status:
@@ -752,13 +755,13 @@ def _first_status(error: BaseException) -> int:
 
 
 def _never_arrived(error: BaseException) -> bool:
-    """Tell whether no connection was made to send a request."""
+    """Tell whether a request was never sent, because no connection was made."""
     kinds = (httpx2.ConnectError, httpx2.ConnectTimeout)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
 
 
 def _is_busy(error: BaseException) -> bool:
-    """Tell whether a provider surely took nothing, and may take the request later."""
+    """Tell whether a provider surely took nothing, and may accept the same request later."""
     return _first_status(error) == 429 or _never_arrived(error)
 
 
@@ -782,18 +785,18 @@ def _say(sentence: str) -> None:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Show an error in one line without keys, or its kind where it has no message."""
+    """Write an error's message on one line without keys, or its class if it has no message."""
     return masked(str(error)) or type(error).__name__
 
 
 def _headers_of(request: Mapping[str, Any]) -> dict[str, str]:
-    """Give a request's own headers for its batch, without inspect_ai's mark of a request."""
+    """Return a request's own headers for its batch, without inspect_ai's mark of a request."""
     headers = request.get("extra_headers") or {}
     return {name: value for name, value in headers.items() if name.lower() != REQUEST_MARK}
 
 
 def _body_of(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a request's body, as the client would send it."""
+    """Return a request's body, as the client would send it."""
     body = {}
     for name, value in request.items():
         # The clients mark arguments that are not sent with objects of these classes.

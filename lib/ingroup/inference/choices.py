@@ -1,7 +1,8 @@
-"""Scored answers: how a model spells each admissible answer, and how probable each is.
+"""Scored answers: how a model spells each admissible answer, and how probable each answer is.
 
-At every place the probabilities of the tokens that continue or end an admissible answer are
-renormalised. Grammar-constrained decoding at temperature 1 would draw from the same distribution.
+The answers form a tree of tokens. The probabilities of the tokens that continue or end an
+admissible answer are renormalised at each place of the tree. Grammar-constrained decoding at
+temperature 1 would draw from the same distribution.
 """
 
 import re
@@ -34,14 +35,15 @@ def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     stored : pyarrow.ChunkedArray
         One list of numbers for each reply, empty where there is none.
     n_prefixes : int
-        How many answer prefixes there are; a reply has an answer after each of them.
+        How many answer prefixes there are. A reply has an answer after each of them.
     width : int
         How many numbers an answer has: one probability for each choice, or 1 for its option mass.
 
     Returns
     -------
     bool
-        Whether each list has the right length, and finite numbers from 0 to 1.
+        Whether each list has the right length and finite numbers of at least 0. Probabilities have
+        to sum to 1, and an option mass is at most 1.
     """
     lists = stored.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
@@ -104,12 +106,12 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: i
     choices : sequence of str
         The admissible answers.
     n_prefixes : int
-        How many answer prefixes there are; a reply has an answer after each of them.
+        How many answer prefixes there are. A reply has an answer after each of them.
 
     Returns
     -------
     array of float, shape (responses, prefixes, choices)
-        Probabilities that sum to 1 for each answer prefix; NaN where a call failed.
+        Probabilities that sum to 1 for each answer prefix, NaN where a call failed.
     """
     n_choices = len(choices)
     flat = numbers_of(responses.probabilities, n_prefixes * n_choices)
@@ -144,7 +146,7 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
 
 
 def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> pd.DataFrame:
-    r"""Compute the mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`.
+    r"""Compute the mean of the distribution over a scale.
 
     The papers' ratings are read from text instead.
 
@@ -155,12 +157,16 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 
     choices : sequence of str
         The numbers :math:`v_k` as text.
     n_prefixes : int
-        How many answer prefixes there are; a reply has an answer after each of them.
+        How many answer prefixes there are. A reply has an answer after each of them.
 
     Returns
     -------
     DataFrame
-        One column for each answer prefix, with the index of the responses; NaN where a call failed.
+        One column for each answer prefix, with the index of the responses. NaN where a call failed.
+
+    Notes
+    -----
+    .. math:: E = \sum_k p_k v_k
     """
     numbers = np.array([float(choice) for choice in choices])
     weights = probabilities(responses, choices, n_prefixes)
@@ -178,15 +184,15 @@ def beginnings(texts: Sequence[str | None], choices: Sequence[str]) -> list[str 
     Parameters
     ----------
     texts : sequence of str or None
-        What a model wrote in free text; None or NaN where a call failed.
+        The free text that a model wrote, None or NaN where a call failed.
     choices : sequence of str
         The admissible answers.
 
     Returns
     -------
     list of str or None
-        The longest choice that stands at the beginning, behind white space. A number counts only
-        if no further digit and no decimals follow. None where there is none.
+        The longest choice that stands at the beginning, after white space. A number counts only
+        if no further digit and no decimals follow. None where a text begins with no choice.
 
     Examples
     --------
@@ -229,7 +235,8 @@ def agreement(
     chosen : sequence
         The most probable admissible answers.
     option_mass : sequence of float
-        What the unconstrained model gives to the first tokens of admissible answers, 0 to 1.
+        The probability that the unconstrained model gives to the first tokens of admissible
+        answers.
     greedy : sequence, optional
         The admissible answers that greedy decoding would write.
     mean : sequence of float, optional
@@ -240,12 +247,15 @@ def agreement(
     Returns
     -------
     dict
-        ``asked`` prompts; ``answered`` in free text, also in percent; ``agree`` with the most
-        probable answer and ``agree_greedy`` with the greedy one, also in percent of those answered
-        (NaN without any); how many ``begin`` with an admissible answer, and how many of these with
-        the greedy one (``begin_greedy``; with the most probable one where ``greedy`` is not given);
-        ``mean_above``, by how many points the mean lies above the free answer, and ``mean_apart``,
-        how far from it, both averaged over those answered; ``option_mass`` in percent.
+        ``asked`` and ``answered`` are the numbers of prompts and of prompts answered in free text.
+        ``agree`` counts free answers equal to the most probable answer, and ``agree_greedy`` free
+        answers equal to the greedy answer. ``percent_answered`` is a share of the prompts, and
+        ``percent_agree`` and ``percent_agree_greedy`` are shares of the answered prompts (NaN
+        without any). ``begin`` counts texts that begin with an admissible answer.
+        ``begin_greedy`` counts texts that begin with the greedy answer, or with the most probable
+        answer if ``greedy`` is not given. ``mean_above`` is the mean difference of the
+        distribution's mean and the free answer in points, and ``mean_apart`` the mean absolute
+        difference, both over the answered prompts. ``option_mass`` is in percent.
     """
     # Some studies write "" where a text holds no answer, others NaN.
     free_answers = pd.Series(list(free)).replace("", np.nan)
@@ -284,14 +294,14 @@ def agreement(
 
 
 class Endings(NamedTuple):
-    """Tokens that may stand behind a whole answer."""
+    """Tokens that may stand after a whole answer."""
 
     turn: Tokens  # the end of the reply
     newline: Tokens  # nothing but newlines
 
 
 class Place(NamedTuple):
-    """A beginning of answers behind which a model can go on in several ways."""
+    """A beginning of answers after which a model can go on in several ways."""
 
     path: Tokens  # its tokens; none where an answer begins
     tokens: Tokens  # those that go on with an admissible answer
@@ -299,18 +309,18 @@ class Place(NamedTuple):
 
     @property
     def n_steps(self) -> int:
-        """Count the steps from here.
+        """Count the steps from this place.
 
         Returns
         -------
         int
-            One for each token; behind an answer also one for the end of the turn and one for a
-            newline.
+            One step for each token. After an answer there are two more steps, for the end of the
+            turn and for a newline.
         """
         return len(self.tokens) + 2 * self.is_answer
 
     def looked_up(self, endings: Endings) -> list[int]:
-        """List the tokens whose probability an engine looks up here.
+        """List the tokens whose probability an engine looks up at this place.
 
         Parameters
         ----------
@@ -320,27 +330,27 @@ class Place(NamedTuple):
         Returns
         -------
         list of int
-            Token ids: those that go on and, behind an answer, those that end it.
+            Ids of the tokens that go on and, after an answer, of the tokens that end it.
         """
         if not self.is_answer:
             return list(self.tokens)
         return [*self.tokens, *endings.turn, *endings.newline]
 
     def steps(self, log_probabilities: NDArray[np.floating], endings: Endings) -> Floats:
-        """Sum up the tokens that end the turn in one step, and the newlines in another.
+        """Merge the tokens that end the turn into one step, and the newlines into another.
 
         Parameters
         ----------
         log_probabilities : array, shape (prompts, tokens)
-            What the model gives to the tokens `looked_up`.
+            The log-probabilities of the tokens that `looked_up` lists.
         endings : Endings
             The tokens that were looked up as ends.
 
         Returns
         -------
         array of float, shape (prompts, steps)
-            Log-probabilities of the tokens; behind an answer also of the end of the turn and of a
-            newline.
+            Log-probabilities of the tokens. After an answer, the end of the turn and a newline
+            have one each, too.
         """
         logs = log_probabilities.astype(float)
         if not self.is_answer:
@@ -354,21 +364,21 @@ class Place(NamedTuple):
         return np.hstack([going_on, _log_sum(turn), _log_sum(newline)])
 
     def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
-        """Renormalise the ways on from here: the tokens that go on with an answer, and its end.
+        """Renormalise the ways on from a place: the tokens that go on with an answer, and its end.
 
         Parameters
         ----------
         steps : array, shape (prompts, steps)
-            As :meth:`steps` gives them.
+            The steps that :meth:`steps` returns.
         ending : {"turn", "newline", "any"}
-            What ends an answer, see :meth:`Tree.probabilities`.
+            The end of an answer, see :meth:`Tree.probabilities`.
         temperature : float
-            What the log-probabilities are divided by, above 0.
+            The divisor of the log-probabilities, above 0.
 
         Returns
         -------
         array of float, shape (prompts, ways)
-            Log-probabilities, that of the end as the last; the probabilities of a row sum to 1.
+            Log-probabilities, with the end as the last. The probabilities of a row sum to 1.
         """
         if not self.is_answer:
             # No answer can end here: only the tokens that go on share the probability.
@@ -391,7 +401,10 @@ class Place(NamedTuple):
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """The log of the sum of some tokens' probabilities, (prompts, 1); `LOWEST` without tokens."""
+    """Return the log of the sum of some tokens' probabilities for each prompt, at least `LOWEST`.
+
+    Without tokens the sum is 0, and its log becomes `LOWEST`. The shape is (prompts, 1).
+    """
     # The start of -inf, a probability of 0, is the sum of no tokens.
     log_sum = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
     # An infinite number would make the whole reply invalid.
@@ -437,7 +450,7 @@ class Tree:
         self._routes = [list(self._route(answer)) for answer in self.spelt]
 
     def _tokens_by_path(self) -> dict[Tokens, Tokens]:
-        """The tokens behind each beginning of an answer, in the order of the answers."""
+        """Map each beginning of an answer to its next tokens, in the order of the answers."""
         # A dict has each token once and keeps their order, which a set would not.
         following: dict[Tokens, dict[int, None]] = {}
         for answer in self.spelt:
@@ -470,7 +483,7 @@ class Tree:
         return sum(self._n_steps())
 
     def _n_steps(self) -> list[int]:
-        """How many steps each place has."""
+        """Count the steps of each place."""
         return [place.n_steps for place in self.places]
 
     def split(self, steps: Floats) -> list[Floats]:
@@ -500,23 +513,25 @@ class Tree:
     ) -> Floats:
         """Compute the probability of each answer.
 
-        At each place the ways on are renormalised: the tokens that go on with an admissible answer
-        and, behind a whole answer, its end. An answer's probability is the product along its path.
+        The ways on from each place are renormalised. They are the tokens that go on with an
+        admissible answer and, after a whole answer, its end. An answer's probability is the product
+        along its path.
 
         Parameters
         ----------
         steps : sequence of array
-            What the model gives at each place, (prompts, steps) as :meth:`Place.steps` has them.
+            The log-probabilities at each place, (prompts, steps) as :meth:`Place.steps` returns
+            them.
         ending : {"turn", "newline", "any"}
-            What ends an answer: the end of the turn; that or a newline; or any token that does not
+            The end of an answer: the end of the turn, that or a newline, or any token that does not
             go on with an admissible answer.
         temperature : float
-            What the log-probabilities of the ways on are divided by, above 0.
+            The divisor of the log-probabilities of the ways on, above 0.
 
         Returns
         -------
         array of float
-            (prompts, answers); each row sums to 1.
+            The probabilities, of shape (prompts, answers). Each row sums to 1.
         """
         ways = self._ways(steps, ending, temperature)
         # An answer's log-probability is the sum of the logs of its ways, place by place.
@@ -546,7 +561,7 @@ class Tree:
         Returns
         -------
         array of int, shape (prompts,)
-            Its index in the list of answers.
+            The index of the answer for each prompt.
         """
         # First the best way at each place, for all prompts at once.
         best_way = {}
@@ -565,10 +580,10 @@ class Tree:
         return np.argmax(is_greedy, axis=0)
 
     def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
-        """Find out whether a tie decides the greedy answer.
+        """Tell for each prompt whether a tie decides the greedy answer.
 
-        `greedy` takes the first of equally probable ways, as a text does. In 16 bits, logits are
-        often equal.
+        `greedy` takes the first of equally probable ways, as free greedy decoding does. Logits of
+        16 bits are often equal.
 
         Parameters
         ----------
@@ -600,14 +615,14 @@ class Tree:
         return tied
 
     def _ways(self, steps: Steps, ending: Ending, temperature: float = 1.0) -> dict[Tokens, Floats]:
-        """The renormalised log-probabilities of the ways on from each place, by its path."""
+        """Compute the renormalised log-probabilities of the ways on, by the path of the place."""
         ways = {}
         for place, steps_of_place in zip(self.places, steps, strict=True):
             ways[place.path] = place.ways(steps_of_place, ending, temperature)
         return ways
 
     def _route(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
-        """The places that an answer passes, each with the index of the way on that it takes."""
+        """Yield each place that an answer passes, with the index of its way on from there."""
         for place in self.places:
             length = len(place.path)
             if answer == place.path:

@@ -1,4 +1,4 @@
-"""Many engines on a Ray cluster, as one; a worker that dies is replaced, its shards go to others.
+"""Many engines on a Ray cluster, used as one engine. A worker that dies is replaced.
 
 A worker gets the design once and then the numbers of a shard's trials, makes the prompts itself and
 sends back the replies. The process that asked writes them. So the machines need no common disk, and
@@ -44,7 +44,7 @@ class Worker:
         self.making = threading.Lock()
 
     def ready(self) -> None:
-        """Return as soon as the process is there."""
+        """Return as soon as the worker's process runs."""
 
     def answer(self, design: Sequence, sampling: Sampling, numbers: Sequence[int]):
         """Answer the trials of a shard.
@@ -77,7 +77,7 @@ class Worker:
             return {}, error
 
     def identity(self) -> dict[str, str]:
-        """Say who would answer.
+        """Return the identity of the engine.
 
         Returns
         -------
@@ -87,29 +87,29 @@ class Worker:
         return self._ready_engine().identity()
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Say how its engine spells the choices.
+        """Return the engine's spelling of the choices.
 
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
         dict
-            As :meth:`ingroup.inference.engine.Engine.spelling`.
+            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
         """
         return self._ready_engine().spelling(sampling)
 
     def _ready_engine(self) -> Engine:
-        """The engine, which is made where there is none."""
+        """Return the engine. Make it first if the worker has none."""
         with self.making:
             if self.engine is None:
                 self.engine = self.factory()
             return self.engine
 
     def _complete(self, engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Reply]:
-        """Ask the engine; drop it where it breaks."""
+        """Return the engine's replies. Drop the engine if it breaks."""
         try:
             return complete(engine, prompts, sampling)
         except EngineError:
@@ -124,8 +124,8 @@ class Worker:
 class _Shards:
     """The shards that no worker has, by their index, and how often each was lost.
 
-    A shard that was lost goes first, to another worker than the last, and has it for itself: if
-    that one dies too, no second shard is blamed for it.
+    A lost shard is handed out before the others, preferably to another worker. It is that worker's
+    only shard: if this worker dies too, no second shard is blamed.
     """
 
     def __init__(self, number: int):
@@ -141,9 +141,9 @@ class _Shards:
         self.lost.appendleft(shard)
 
     def take(self, worker: Any, held: Sequence[int], alone: bool) -> int | None:
-        """Give the next shard to a worker that holds others; None where it shall wait.
+        """Return the next shard for a worker that holds others, or None for no shard now.
 
-        A worker that is ``alone`` gets back even what it lost itself.
+        A worker that is ``alone`` may get back a shard that it lost itself.
         """
         # A shard that was lost once may be what kills workers.
         suspects = [shard for shard in held if self.losses[shard] > 0]
@@ -165,7 +165,7 @@ class _Shards:
 
 
 class Cluster(Engine):
-    """Engines of one kind on a Ray cluster, asked by :meth:`replies` alone.
+    """Engines of one kind on a Ray cluster. Trials reach them through `replies` alone.
 
     Parameters
     ----------
@@ -174,10 +174,10 @@ class Cluster(Engine):
     workers : int
         How many workers there are.
     address : str
-        The cluster's head, ``"host:6379"``, or ``"auto"`` on one of its machines; empty for this
+        The cluster's head, ``"host:6379"``, or ``"auto"`` on one of its machines, empty for this
         machine alone.
     gpus : int
-        GPUs of each worker, on one machine; none where the cluster has no GPU.
+        GPUs of each worker, on one machine. A cluster without GPUs gives them none.
 
     Raises
     ------
@@ -230,20 +230,20 @@ class Cluster(Engine):
         return worker
 
     def _drop(self, worker: Any) -> None:
-        """Give up a worker that died, or that cannot be reached."""
+        """Give up a worker that died or that cannot start."""
         ray, _ = _connect(self._address)
         ray.kill(worker)
         self._actors.remove(worker)
 
     def _running_workers(self) -> list[Any]:
-        """The workers, each in a process of its own; started where there are none."""
+        """List the workers. Start them first if none runs."""
         if len(self._actors) == 0:
             for _ in range(self._workers):
                 self._start_worker()
         return list(self._actors)
 
     def identity(self) -> dict[str, str]:
-        """Give the identity that all its engines have, as a worker states it.
+        """Return the identity that all engines share, as one worker states it.
 
         Returns
         -------
@@ -258,17 +258,17 @@ class Cluster(Engine):
         return self._first_answer(lambda worker: worker.identity.remote())
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the spelling that all its engines have, as a worker states it.
+        """Return the spelling that all engines share, as one worker states it.
 
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
         dict
-            As :meth:`ingroup.inference.engine.Engine.spelling`.
+            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Cluster(Engine):
         return self._first_answer(lambda worker: worker.spelling.remote(sampling))
 
     def _first_answer(self, ask: Callable[[Any], Any]) -> Any:
-        """The answer of the first worker that does not die."""
+        """Return one worker's answer. Replace a worker that dies, up to `RETRIES` times."""
         ray, _ = _connect(self._address)
         # Any worker may answer, since all engines are the same, so one that dies is replaced.
         for _ in range(1 + RETRIES):
@@ -319,7 +319,7 @@ class Cluster(Engine):
         ------
         EngineError
             An engine gives up, two engines are not the same, a part was lost ``RETRIES`` + 1 times
-            on whatever worker, or no worker is ready for ``PATIENCE`` seconds.
+            on any workers, or no worker is ready for ``PATIENCE`` seconds.
         """
         is_complete = False
         first: dict[str, str] = {}
@@ -342,7 +342,7 @@ class Cluster(Engine):
     def _answers(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, dict[str, str], list[Reply] | EngineError]]:
-        """Hand out shards and take back replies; a worker that dies is replaced."""
+        """Yield the index, identity and replies of each shard. Replace workers that die."""
         ray, _ = _connect(self._address)
         # The design goes to each machine once, and not along with each shard.
         shared = ray.put(design)
@@ -391,7 +391,7 @@ class Cluster(Engine):
             yield shard, engine, replies
 
     def _register(self, ray: ModuleType, workers: "_Workers", task: Any) -> None:
-        """Register a worker that has started; replace one that failed to, unless too many have."""
+        """Register a worker that has started. Replace a worker that failed, up to a bound."""
         worker = workers.starting.pop(task)
         try:
             ray.get(task)
@@ -406,7 +406,7 @@ class Cluster(Engine):
                 workers.add_starting(self._start_worker())
 
     def close(self) -> None:
-        """End the workers; they are started anew when something is asked again.
+        """End the workers. They are started again when something is asked again.
 
         A Ray that began here ends too: the end of a notebook would kill it, and say so at length.
         """
@@ -423,7 +423,7 @@ class Cluster(Engine):
 
 @dataclass
 class _Workers:
-    """What each worker does while :meth:`Cluster.replies` runs, and which shards it has."""
+    """State of each worker while `Cluster.replies` runs, with the shards that it holds."""
 
     # Workers that are not there yet, by the Ray task that returns when they are.
     starting: dict[Any, Any] = field(default_factory=dict)
@@ -438,16 +438,19 @@ class _Workers:
         self.starting[worker.ready.remote()] = worker
 
     def held_by(self, worker: Any) -> list[int]:
-        """The shards that a worker has."""
+        """List the shards that a worker holds."""
         return [shard for other, shard in self.answering.values() if other is worker]
 
     def emptiest_first(self) -> list[Any]:
-        """The workers that are ready, ordered by the number of their shards."""
+        """List the workers that are ready, from the fewest to the most shards held."""
         return sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
 
 
 def _next_ended(ray: ModuleType, workers: _Workers) -> Any:
-    """The next task that has ended, None where none did for `PATIENCE` and workers are ready."""
+    """Return the next task that has ended, None if none ended within `PATIENCE`.
+
+    Raise an EngineError instead of None if no worker is ready.
+    """
     waiting = [*workers.answering, *workers.starting]
     ended = []
     if waiting:
@@ -466,7 +469,7 @@ def _next_ended(ray: ModuleType, workers: _Workers) -> Any:
 
 
 def _check_same(first: dict[str, str], engine: dict[str, str]) -> None:
-    """Raise an EngineError where two engines are not the same."""
+    """Raise an EngineError if two engines have different identities."""
     for name in engine.keys() | first.keys():
         expected = first.get(name)
         value = engine.get(name)
@@ -478,7 +481,7 @@ def _check_same(first: dict[str, str], engine: dict[str, str]) -> None:
 
 
 def _lost(error: Exception) -> EngineError:
-    """The error of a shard that was lost each time that it was asked."""
+    """Make the error of a shard that was lost in each attempt."""
     # A task's error has as its cause what the worker raised; its own text is a traceback.
     cause = getattr(error, "cause", None)
     text = str(error) if cause is None else f"{type(cause).__name__}: {cause}"
@@ -487,13 +490,13 @@ def _lost(error: Exception) -> EngineError:
 
 
 def _one_line(text: object) -> str:
-    """The first line of a text, or of an error's, without its full stop."""
+    """Return the first line of a text or an error, without its full stop."""
     first_line, *_ = str(text).strip().split("\n")
     return first_line.rstrip(".")
 
 
 def _connect(address: str) -> tuple[ModuleType, bool]:
-    """Ray, connected, and whether it was not connected before."""
+    """Import Ray and connect it. Return the module, and whether this call made the connection."""
     # Ray reads this when it is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray would miss ipywidgets aloud, which nothing here needs.

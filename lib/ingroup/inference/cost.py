@@ -1,4 +1,4 @@
-"""What asking a server costs: prices, estimated tokens, and a limit that a run does not pass."""
+"""The cost of asking a server: prices, estimated tokens, and a limit that a run does not pass."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ PRICED_FOR = 1e6  # tokens: prices are per million
 
 
 class LimitReached(EngineError):
-    """A further call could pass the cost limit; the message says what was spent."""
+    """A further call could pass the cost limit. The message says how much was spent."""
 
 
 class Prices(NamedTuple):
@@ -65,7 +65,7 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
     Returns
     -------
     Prices
-        By PRICE_IN and PRICE_OUT; 0 for a price that is not given.
+        The prices in PRICE_IN and PRICE_OUT, 0 for a price that is not given.
     """
     return Prices(
         prompt=parameters.get("PRICE_IN") or 0.0,
@@ -108,10 +108,10 @@ def characters(chat: Sequence[Message]) -> int:
 
 
 class Characters:
-    """Count tokens by characters; stands in for a :class:`ingroup.inference.prompts.Prompter`."""
+    """Estimate of token counts by characters, in place of a `prompts.Prompter`."""
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> list[range]:
-        """Give for each chat a sequence that has its estimated number of tokens.
+        """Return for each chat a sequence that has its estimated number of tokens.
 
         Parameters
         ----------
@@ -149,18 +149,18 @@ def most_output(sampling: Sampling) -> int:
 
 
 class Budget:
-    """Counts the cost of one run's replies, and tells how many calls its limit still allows.
+    """Account of one run's cost, which tells how many calls the limit still allows.
 
-    A server may bill a failed call, and a reply that it sends no token counts for. The limit counts
-    them at the most that they can cost. A call that is to go in a batch (``in_batch``) costs
-    `BATCHED` of the price; a reply has its own ``price_share``.
+    A server may bill a failed call, or a reply that it sends without token counts. The limit counts
+    each at the most that it can cost. A call that is to go in a batch (``in_batch``) costs
+    `BATCHED` of the price. The price of a reply is multiplied by its own ``price_share``.
 
     Parameters
     ----------
     limit : float
-        In the currency of the prices; 0 for no limit.
+        The limit in the currency of the prices, 0 for no limit.
     its_prices : Prices, optional
-        0 unless given.
+        The prices, 0 unless given.
 
     Attributes
     ----------
@@ -221,8 +221,8 @@ class Budget:
     ) -> int:
         """Count the chats, from the first, that can be asked at once without passing the limit.
 
-        Each counts with the most tokens that it can take. At first they are few, so that the
-        server's counts replace the estimate.
+        Each chat counts with the most tokens that it can take. Until the server has counted tokens,
+        at most `FIRST` chats are allowed, so that its counts soon replace the estimate.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Budget:
         Returns
         -------
         int
-            The number of chats, at least 1; all of them without a limit.
+            The number of chats, at least 1. Without a limit these are all chats.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class Budget:
         return allowed
 
     def _reached(self, most: float, allowed: int) -> str:
-        """The sentence on the limit; `allowed` is the size of a batch that is not worth sending."""
+        """Write the sentence on the limit. An `allowed` above 0 is a batch too small to be sent."""
         small = ""
         if allowed:
             small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
@@ -279,7 +279,7 @@ class Budget:
         )
 
     def bill(self) -> str:
-        """Say how much was spent, and how much may come on top.
+        """Write how much was spent, and how much may come on top.
 
         Returns
         -------
@@ -340,12 +340,12 @@ class Budget:
 
 @cache
 def shared_budget(limit: float, its_prices: Prices) -> Budget:
-    """Give the one budget of this process with these numbers.
+    """Return the one budget of this process with these numbers.
 
     Parameters
     ----------
     limit : float
-        In the currency of the prices; 0 for no limit.
+        The limit in the currency of the prices, 0 for no limit.
     its_prices : Prices
         Prices of a million tokens.
 
@@ -358,9 +358,9 @@ def shared_budget(limit: float, its_prices: Prices) -> Budget:
 
 
 def budget_of(parameters: Mapping[str, Any]) -> Budget:
-    """Give the budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
+    """Return the budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
 
-    A run is a process: all its jobs with the same limit and prices share one budget.
+    All jobs of a process with the same limit and prices share one budget.
 
     Parameters
     ----------

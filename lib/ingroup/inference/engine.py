@@ -1,4 +1,4 @@
-"""What an engine is, and which one answers: chats in, replies out. It never parses or judges."""
+"""The interface of engines, and the choice of an engine. Engines never parse or judge a reply."""
 
 import hashlib
 import json
@@ -31,32 +31,32 @@ BATCHED = 0.5  # share of the price that providers bill for calls in batches
 
 
 class EngineError(Sentence, RuntimeError):
-    """An engine cannot start or cannot take these prompts; the message says what is missing."""
+    """An engine cannot start or cannot take these prompts. The message says why."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How replies are drawn.
+    """Settings by which replies are drawn.
 
-    With choices nothing is drawn, and a reply brings the probability of each choice
-    (:mod:`ingroup.inference.choices`).
+    Nothing is drawn if there are choices. A reply then has the probability of each choice
+    (`ingroup.inference.choices`).
 
     Attributes
     ----------
     temperature : float or None
         0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have no
-        effect. Above 0 every prompt has a seed of its own, made from ``seed``. With None, none of
-        the three is sent to a server.
+        effect. Above 0 every prompt has a seed of its own, made from ``seed``. With None, a server
+        is sent no temperature, no ``top_p`` and no ``seed``.
     top_p : float
         Above 0 and at most 1.
     max_tokens : int
         The most tokens of a reply, its reasoning included (128 in the released code of Hou et al.).
     seed : int
-        Of all draws.
+        The seed of all draws.
     choices : tuple of str
         The admissible answers.
     leads : tuple of str
-        Answer prefixes. A reply may consist of several answers, each behind a prefix, given the
+        Answer prefixes. A reply may consist of several answers, each after a prefix, given the
         prefixes and greedy answers before it.
     reasoning : str
         How much the model is to think: "" (its own default), an effort ("none" to "high"), or a
@@ -84,12 +84,12 @@ class Sampling:
             )
 
     def identity(self) -> dict[str, Any]:
-        """Give all settings that can change a reply.
+        """Return all settings that can change a reply.
 
         Returns
         -------
         dict
-            The settings by name; ``top_p`` and ``seed`` only if anything is drawn.
+            The settings by name, with ``top_p`` and ``seed`` only if anything is drawn.
         """
         identity: dict[str, Any] = {}
         if self.choices:
@@ -152,8 +152,8 @@ class Reply(NamedTuple):
         made of the leads and the answers that greedy decoding would write if it were held to
         admissible answers.
     finish_reason : {"stop", "length", "filtered", "failed"}
-        The model ended; the reply was cut at max_tokens; a content filter declined; there is no
-        reply.
+        In this order: the model ended, the reply was cut at max_tokens, a content filter declined,
+        or there is no reply.
     prompt_tokens : int
         Tokens of the prompt.
     cached_tokens : int
@@ -163,15 +163,15 @@ class Reply(NamedTuple):
     error : str
         Why a call failed, or was filtered.
     model : str
-        Who answered, as a server says.
+        The model that answered, as a server names it.
     probabilities : sequence of float
-        Of a scored reply: those of the answers behind the first lead, then behind the second, and
+        Of a scored reply: the probabilities of the answers after the first lead, the second, and
         so on.
     mass : sequence of float
         The probability that the model, unconstrained, gives to the first tokens of admissible
-        answers, behind each lead.
+        answers, after each lead.
     reasoning : str
-        The model's thoughts before its answer, "" without any; it is never parsed.
+        The model's thoughts before its answer, "" without any. It is never parsed.
     reasoning_tokens : int
         How many of ``output_tokens`` are reasoning.
     price_share : float
@@ -217,17 +217,16 @@ def encodable(text: str) -> str:
 class Engine:
     """Anything that answers chats.
 
-    An engine that loads a model takes token ids as well
-    (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
-    others. An engine of recordings has ``match``, which gets the trials' numbers
-    (:class:`ingroup.inference.replay_engine.ReplayEngine`). Methods and attributes that only an
-    engine of a server needs have a default here.
+    An engine that loads a model takes token ids as well (`ingroup.inference.weights.LocalEngine`).
+    So prompts are made while it computes others. An engine of recordings has ``match``, which gets
+    the trials' numbers (`ingroup.inference.replay_engine.ReplayEngine`). Methods and attributes
+    that only an engine of a server needs have a default here.
 
     Attributes
     ----------
     asks_again : bool
-        Whether a call that failed may succeed in a later run. A server's may; recordings and a
-        prompt that is too long do not.
+        Whether a call that failed may succeed in a later run. This is so for a server, but not for
+        recordings or a prompt that is too long.
     keeps_each : bool
         Whether it is asked by :meth:`answer_each`, so that each reply is kept at once. This is for
         replies that take long or cost money
@@ -247,7 +246,7 @@ class Engine:
     batch: bool = False
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order.
 
         Parameters
         ----------
@@ -259,7 +258,7 @@ class Engine:
         Returns
         -------
         list of Reply
-            One reply per conversation; a call that failed has one, too.
+            One reply per conversation. A call that failed has one, too.
 
         Raises
         ------
@@ -275,7 +274,7 @@ class Engine:
         keep: Callable[[int, Reply], None],
         ledger_trials: Any = None,
     ) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order, and keep each reply as it comes.
 
         Parameters
         ----------
@@ -316,7 +315,7 @@ class Engine:
         Returns
         -------
         Reply or None
-            That chat's; None where nothing is asked.
+            The reply to that chat, None where nothing is asked.
         """
         return None
 
@@ -345,37 +344,37 @@ class Engine:
         raise NotImplementedError
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the token ids of each choice behind each lead.
+        """Return the token ids of each choice after each answer prefix.
 
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices; empty where replies
+            By lead, the token ids of each choice in the order of the choices, empty where replies
             have no steps.
         """
         return {}
 
     def close(self) -> None:
-        """Free the engine's memory and connections; where it is asked again, it takes new ones."""
+        """Free the engine's memory and connections. It takes new ones if it is asked again."""
 
 
 def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> Sampling:
     """Make the sampling of free text by a run's parameters, for one of its models.
 
-    An answer may have ``MAX_TOKENS``. Where the model reasons, it may think for as many more tokens
-    as ``REASONING`` says, or `REASONING_ROOM`.
+    An answer may have ``MAX_TOKENS`` tokens. A model that reasons may use more tokens for its
+    reasoning: the number in ``REASONING``, or else `ROOM_OF_EFFORT` or `REASONING_ROOM`.
 
     Parameters
     ----------
     parameters : mapping
-        A run's.
+        The run's parameters.
     model : str
-        Its name in ``MODELS``.
+        The model's name in ``MODELS``.
     **usual : float
         A study's temperature or top_p, which replace the parameters of the same name. An empty
         ``TEMPERATURE`` is not sent, even so.
@@ -383,7 +382,7 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     Returns
     -------
     Sampling
-        Without choices.
+        A sampling without choices.
     """
     effort = parameters["REASONING"]
     room = 0
@@ -409,9 +408,9 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
 
 
 def find_model(name: str) -> str:
-    """Give the folder or the hub's name by which a model is loaded.
+    """Return the folder or the hub's name by which a model is loaded.
 
-    Where the model comes in packages of a registry, this makes its folder.
+    If the model comes in packages of a registry, this makes its folder.
 
     Parameters
     ----------
@@ -478,13 +477,13 @@ def make_engine(
     bos : {"template", "released"}
         How often a BOS token is added, see the same class.
     dtype : str
-        The type of the weights in memory; "auto" leaves the choice to the engine.
+        The type of the weights in memory. "auto" leaves the choice to the engine.
     gpus : int
-        How many GPUs share one model, with vLLM; on a cluster, how many each worker has.
+        How many GPUs share one model, with vLLM. On a cluster, how many GPUs each worker has.
     engine_workers : int
-        Several are a :class:`ingroup.inference.cluster.Cluster`.
+        The number of workers. Several workers make a :class:`ingroup.inference.cluster.Cluster`.
     ray_address : str
-        The cluster's; without an address one is made on this machine.
+        The address of the cluster. Without an address a cluster is made on this machine.
     base_url : str
         The server's address, see :class:`ingroup.inference.inspect_engine.InspectEngine`.
     in_flight : int

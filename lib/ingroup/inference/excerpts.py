@@ -34,7 +34,7 @@ def excerpt(
     Parameters
     ----------
     source : Store
-        Complete answers to `source_design`; it is not changed.
+        Complete answers to `source_design`. It is not changed.
     source_design : Design
         The prompts that the source answers.
     design : Design
@@ -86,7 +86,7 @@ def excerpt(
 
 
 def _is_current(folder: Path, digest: str, design: Design) -> bool:
-    """Whether a folder holds all of the excerpt of a source with this digest for a design."""
+    """Tell whether a folder holds a design's complete excerpt of the source with this digest."""
     file = folder / "manifest.json"
     if not file.exists():
         return False
@@ -104,7 +104,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
 
 
 def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
-    """Whether a store was asked with this sampling, whatever its design."""
+    """Tell whether a store was asked with this sampling, for this or another design."""
     expected = pinned(design, sampling)
     for name in OF_DESIGN:
         expected.pop(name, None)
@@ -113,7 +113,7 @@ def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
 
 
 def _trials(source_design: Design, design: Design) -> list[int] | None:
-    """The trial of the source that has each prompt of a design; None if one is not there."""
+    """Find the source's trial with each prompt of a design, None if the source lacks a prompt."""
     numbers = _numbers(source_design)
     trials = []
     for trial in design:
@@ -127,7 +127,7 @@ def _trials(source_design: Design, design: Design) -> list[int] | None:
 
 @lru_cache(maxsize=4)  # the same design is asked of several models
 def _numbers(design: Design) -> dict[str, int]:
-    """The trial's number by prompt, as JSON; the first, where a prompt comes twice."""
+    """Map each prompt, as JSON, to the number of its first trial."""
     numbers: dict[str, int] = {}
     for trial in design:
         numbers.setdefault(json.dumps(trial.messages), trial.index)
@@ -135,7 +135,7 @@ def _numbers(design: Design) -> dict[str, int]:
 
 
 def _digest(store: Store) -> str:
-    """SHA-256 over the files of a store's shards and its manifest."""
+    """Compute SHA-256 over a store's manifest and the files of its shards."""
     digest = hashlib.sha256((store.folder / "manifest.json").read_bytes())
     for files in store.files().values():
         for file in files:
@@ -144,7 +144,7 @@ def _digest(store: Store) -> str:
 
 
 def _copy(source: Store, trials: list[int], target: Store) -> None:
-    """Write the replies to these trials of one store as those of another, in this order."""
+    """Write the replies to these trials of one store into another store, in this order."""
     replies = _replies(source)
     with target.writing():
         # Replies of one shard here may come from any shards of the source.
@@ -154,7 +154,7 @@ def _copy(source: Store, trials: list[int], target: Store) -> None:
 
 
 def _replies(store: Store) -> list[Reply]:
-    """All replies of a complete store, by trial; a StoreError where a file is damaged."""
+    """Read all replies of a complete store, by trial. Raise a StoreError if a file is damaged."""
     replies = []
     for _, table, damaged in store.tables(range(store.shards), SCHEMA.names):
         if table is None or damaged:

@@ -1,4 +1,4 @@
-"""From design to responses: ask an engine what a store does not hold yet."""
+"""The loop from design to responses, which asks an engine for the trials that a store lacks."""
 
 import math
 import sys
@@ -36,7 +36,7 @@ TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """Give a manifest's entries except the engine's identity and `Design.chats_digest`.
+    """Return a manifest's entries except the engine's identity and `Design.chats_digest`.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def open_store(
     shard_size: int = SHARD_SIZE,
     budget: Budget | None = None,
 ) -> Store:
-    """Open the store of one design; its manifest pins all that can change a response.
+    """Open the store of one design. Its manifest pins all that can change a response.
 
     An engine that has to learn which arguments its model takes is given a stored manifest, and
-    sends the same arguments again. For a new store it asks the design's first chat. That reply is
-    kept at once, and paid from the budget.
+    sends the same arguments again. If the store is new, the engine asks the design's first chat.
+    That reply is kept at once, and paid from the budget.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ def open_store(
     design : Design
         The trials.
     engine : Engine
-        Who is to answer.
+        The engine that is to answer.
     sampling : Sampling
         How replies are drawn.
     shard_size : int
         Trials in a shard.
     budget : Budget, optional
-        What pays for a first call.
+        The budget that pays for a first call.
 
     Returns
     -------
@@ -145,28 +145,28 @@ def fill(
     """Answer every trial of a design that the store does not hold, shard by shard.
 
     The store is held alone while anything is asked. Trials whose call failed in an earlier run are
-    asked again where the engine says that this may help. Replies that were cut are asked again
-    where the sampling now allows more tokens. Standard error says how many calls failed and why.
+    asked again if the engine says that this may help. Replies that were cut are asked again if the
+    sampling now allows more tokens. Standard error says how many calls failed and why.
 
     Parameters
     ----------
     design : Design
         The trials.
     engine : Engine
-        Who is to answer.
+        The engine that is to answer.
     store : Store
-        From :func:`open_store`.
+        The store that :func:`open_store` returns.
     sampling : Sampling
         How replies are drawn.
     title : str
-        What the progress bar and the sentences on standard error begin with.
+        The first words of the progress bar and of the sentences on standard error.
     budget : Budget, optional
-        What pays for calls; one without a limit unless given.
+        The budget that pays for calls, without a limit unless given.
 
     Raises
     ------
     EngineError
-        The engine gives up; the store keeps the answers that it has.
+        The engine gives up. The store keeps the answers that it has.
     LimitReached
         A further call to a server could pass the limit of the budget (a subclass of EngineError).
     StoreError
@@ -199,7 +199,9 @@ def _write_missing(
     budget: Budget,
     state: State,
 ) -> None:
-    """Ask for what a store lacks (``state``) and write it; the store is held meanwhile."""
+    """Ask for the trials that a store lacks (``state``) and write them.
+    The caller holds the store.
+    """
     # Whole shards come first; trials that failed or were cut go into supplements of their shards.
     whole_shards = [range(*store.bounds(shard)) for shard in state.missing]
     failed = state.failed if engine.asks_again else []
@@ -247,9 +249,9 @@ def _write_missing(
 
 
 def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -> int:
-    """How many replies of the journal are to trials that are still to be written.
+    """Count the replies in the journal whose trials are still to be written to a shard.
 
-    After a kill the journal may also hold replies that stand in a shard already.
+    After a kill the journal may also hold replies that are in a shard already.
     """
     missing_shards = set(missing)
     repeated_trials = set(repeated)
@@ -263,7 +265,7 @@ def _count_kept(store: Store, missing: Iterable[int], repeated: Iterable[int]) -
 def _prepare_ahead(
     engine: Engine, design: Design, todo: Sequence[Sequence[int]], sampling: Sampling
 ) -> Iterator[tuple[int, list[Reply]]]:
-    """Answer parts one by one; while the engine computes one, a thread prepares the next."""
+    """Answer parts in order. A thread prepares the next part while the engine computes one."""
     with ThreadPoolExecutor(1) as thread:
         # With the empty part at the end, the last real part is computed like the others.
         parts = iter([*todo, ()])
@@ -283,9 +285,9 @@ def _keep_each_reply(
     todo: Sequence[Sequence[int]],
     sampling: Sampling,
 ) -> Iterator[tuple[int, list[Reply]]]:
-    """Answer parts one by one, and keep each reply in the journal as it comes.
+    """Answer parts in order, and keep each reply in the journal as it comes.
 
-    Trials whose reply is kept, or that are in a batch, are not asked again.
+    A trial is not asked again if its reply is kept or if it is in a batch.
     """
     journal = store.journal()
     ledger = store.ledger()
@@ -325,7 +327,7 @@ def _keep_each_reply(
 def _affordable(
     engine: Engine, budget: Budget, design: Design, trials: list[int], sampling: Sampling
 ) -> list[int]:
-    """The first of some trials, as many as may be asked at once under the budget's limit."""
+    """Return the first trials, as many as may be asked at once under the budget's limit."""
     if not engine.costs:
         return trials
     chats = _chats(design, trials)
@@ -333,7 +335,7 @@ def _affordable(
 
 
 def _chats(design: Design, trials: Sequence[int]) -> list[Sequence[Message]]:
-    """The chats of trials."""
+    """List the chats of trials."""
     return [design[trial].messages for trial in trials]
 
 
@@ -346,7 +348,7 @@ def _keep(
     index: int,
     reply: Reply,
 ) -> None:
-    """Keep the reply to one of the chats, and pay for it."""
+    """Add a reply to the journal, pay for it, and move the progress bar."""
     journal.add(trials[index], reply)
     pay(reply, chats[index])
     progress.update()
@@ -355,7 +357,7 @@ def _keep(
 def _pay(
     engine: Engine, budget: Budget, sampling: Sampling, reply: Reply, chat: Sequence[Message]
 ) -> None:
-    """Count the tokens of a reply, and what it cost where the engine costs money."""
+    """Count the tokens of a reply, and its cost if the engine costs money."""
     if engine.costs:
         budget.pay(reply, chat, sampling)
     else:
@@ -363,7 +365,7 @@ def _pay(
 
 
 def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
-    """How many replies name each model other than the one that was asked."""
+    """Count the replies that name each model other than the model that was asked."""
     others = {}
     for category, count in responses.model.value_counts(sort=False).items():
         name = str(category)
@@ -374,7 +376,7 @@ def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
 
 
 def _reasoning_alone(responses: pd.DataFrame) -> int:
-    """How many replies were cut while the model still reasoned."""
+    """Count the replies that were cut within their reasoning, before any text of the answer."""
     if not {"text", "reasoning"}.issubset(responses.columns):
         return 0
     is_cut = responses.finish_reason == LENGTH
@@ -384,7 +386,7 @@ def _reasoning_alone(responses: pd.DataFrame) -> int:
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
-    """Say how many calls failed or brought reasoning alone, or name another model than was asked.
+    """Describe failed calls, replies with reasoning alone, and replies that name another model.
 
     Parameters
     ----------
@@ -438,7 +440,7 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
 
 
 def _most_frequent(counts: Counter[str]) -> str:
-    """The three most frequent words with their counts, and the count of the others."""
+    """List the three most frequent texts with their counts, and the count of the others."""
     listed = []
     others = counts.total()
     for word, count in counts.most_common(3):

@@ -1,9 +1,10 @@
-"""Any provider or server, through inspect_ai, which knows the arguments of each.
+"""An engine for any provider or server, through inspect_ai, which knows each provider's arguments.
 
-This module adds the rest: each reply is handed on at once, and a slow call is sent once. Arguments
-that a model rejects are left out and named. A cause common to all calls ends the run with one
-sentence, and keys go into no reply and no error. inspect_ai takes seconds to import, so it is
-imported when an engine is made.
+This module adds four rules to inspect_ai. Each reply is handed on at once, and a slow call is sent
+once. Arguments that a model rejects are left out and named. A cause common to all calls ends the
+run with one sentence. Keys go into no reply and no error.
+
+inspect_ai takes seconds to import, so it is imported when an engine is made.
 """
 
 import json
@@ -118,7 +119,7 @@ _CONNECTION = {
 
 
 class Trouble(NamedTuple):
-    """Why a call failed."""
+    """Cause of a failed call."""
 
     status: int  # of HTTP, 0 without one
     absent: bool  # whether nothing listens at the address
@@ -128,12 +129,12 @@ class Trouble(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name the kind of the cause, equal for causes that are alike.
+        """Name the kind of the cause, equally for causes that are alike.
 
         Returns
         -------
         str
-            The text "absent", or the HTTP status of a refusal; "" for a cause that calls never have
+            The text "absent", or the HTTP status of a refusal, "" for a cause that calls never have
             in common.
         """
         if self.absent:
@@ -153,7 +154,7 @@ class Trouble(NamedTuple):
 
 
 class Called(NamedTuple):
-    """One call: its reply, the cause where it failed, and the request as it was sent."""
+    """One call: its reply, the cause if it failed, and the request as it was sent."""
 
     reply: Reply
     trouble: Trouble | None
@@ -161,12 +162,12 @@ class Called(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name the kind of the cause.
+        """Name the kind of the failure's cause, "" for a call that did not fail.
 
         Returns
         -------
         str
-            As `Trouble.kind`; "" for a call that did not fail.
+            The text of `Trouble.kind`, or "".
         """
         return self.trouble.kind if self.trouble else ""
 
@@ -183,7 +184,7 @@ class _Progress:
 
 
 class _Event:
-    """Receives inspect_ai's record of a call, which has the request as it was sent."""
+    """Receiver of inspect_ai's record of a call, which has the request as it was sent."""
 
     def __init__(self) -> None:
         self.event: Any = None
@@ -195,23 +196,23 @@ class _Event:
         self.event = event
 
     def sent(self) -> Mapping[str, Any]:
-        """The request; empty where none was sent."""
+        """Return the request that was sent, empty if none was sent."""
         call = getattr(self.event, "call", None)
         return call.request if call is not None else {}
 
 
 def full_name(name: str, base_url: str = "") -> str:
-    """Give inspect_ai's name of a model.
+    """Return inspect_ai's name of a model.
 
-    A name without a provider is that of the server at ``base_url``, or the first id in the registry
-    that has a provider, or OpenAI's.
+    A name without a provider is a model of the server at ``base_url``. Without that address it is
+    the first id in the registry that has a provider, or else a model of OpenAI.
 
     Parameters
     ----------
     name : str
         A name as in ``MODELS``, without an engine.
     base_url : str
-        The server's address; "" for the provider's own.
+        The server's address, "" for the provider's own.
 
     Returns
     -------
@@ -303,7 +304,7 @@ class InspectEngine(Engine):
             print(f"{model} is asked as {self.model}: name it so in MODELS", file=sys.stderr)
 
     def _open(self, batch: bool = False) -> Any:
-        """A model of inspect_ai, with connections of its own."""
+        """Open a model of inspect_ai, with connections of its own."""
         from inspect_ai._util.error import PrerequisiteError
         from inspect_ai.model import GenerateConfig, get_model
 
@@ -342,7 +343,10 @@ class InspectEngine(Engine):
         return model
 
     def _server_key(self) -> str:
-        """The key for an OpenAI-compatible server, "none" for one on this machine without a key."""
+        """Look up the key for an OpenAI-compatible server.
+
+        Without a key, return "none" for a server on this machine and "" for any other server.
+        """
         service = self.model.split("/")[1].upper().replace("-", "_")
         names = [f"{service}_API_KEY"]
         if service == "LOCAL":
@@ -356,16 +360,16 @@ class InspectEngine(Engine):
         return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
     def _hint(self) -> str:
-        """A hint how to ask the model's weights, where its name may be meant as one on the hub."""
+        """Write how to ask the model's weights, "" unless its name may be a name on the hub."""
         if self.model.split("/")[0] in ("google", "openai"):
             return f" (for weights of the model hub: {self.model}@transformers)"
         return ""
 
     def _guard(self, api: Any, batch: bool) -> None:
-        """Restrict the client of an API, where it is of OpenAI's or Anthropic's kind.
+        """Restrict the client of an API, if it is of OpenAI's or Anthropic's kind.
 
-        It follows no redirect, asks for no compressed body, reads at most 32 MiB of a body (except
-        a batch's), and leaves trying again to inspect_ai.
+        The client follows no redirect, asks for no compressed body, and leaves retries to
+        inspect_ai. It reads at most 32 MiB of a body, except from a batch.
         """
         client: Any = getattr(api, "client", None)
         transport: Any = getattr(client, "_client", None)
@@ -381,7 +385,7 @@ class InspectEngine(Engine):
             transport.event_hooks = hooks | {"response": [*hooks["response"], hook]}
 
     def ping(self) -> "InspectEngine":
-        """Check that something listens at the engine's address; the answer is not read.
+        """Check that something listens at the engine's address, without reading the answer.
 
         Returns
         -------
@@ -412,10 +416,10 @@ class InspectEngine(Engine):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """Name the engine, its version, the model, the server's address and what is sent.
+        """Name the engine, its version, the model, the server's address and the arguments sent.
 
-        The address has no scheme but its port, as two servers on one machine may have one name for
-        two models. After :meth:`prepare` or :meth:`recall`, ``left_out`` are the arguments that the
+        The address has no scheme but has its port, since two servers on one machine may use one
+        name for two models. After `prepare` or `recall`, ``left_out`` lists the arguments that the
         model rejects. ``sent_*`` are the arguments of the first call, as they stood in its request.
 
         Returns
@@ -440,12 +444,12 @@ class InspectEngine(Engine):
 
     @property
     def sent(self) -> dict[str, Any]:
-        """Give the arguments of the latest design's calls, as they stand in a request.
+        """Return the arguments of the latest design's calls, as they stand in a request.
 
         Returns
         -------
         dict
-            The arguments by name; empty before the first call.
+            The arguments by name, empty before the first call.
         """
         if not self._sent:
             return {}
@@ -454,16 +458,16 @@ class InspectEngine(Engine):
         return self._sent[latest]
 
     def recall(self, manifest: Mapping[str, Any], sampling: Sampling) -> None:
-        """Take over what is sent from the manifest of a store that a run continues.
+        """Take over the arguments that are sent from the manifest of a store that a run continues.
 
-        So its calls are sent as the first ones were, and nothing is tried out again.
+        So its calls are sent as the first calls were, and nothing is tried out again.
 
         Parameters
         ----------
         manifest : mapping
             The store's manifest.
         sampling : Sampling
-            How replies are drawn; other samplings may send other arguments.
+            How replies are drawn. Other samplings may send other arguments.
         """
         # A store that is continued has answers, so this model can be asked.
         self.answered = True
@@ -480,9 +484,9 @@ class InspectEngine(Engine):
     def prepare(self, messages: Sequence[Message], sampling: Sampling) -> Reply | None:
         """Learn, by asking a design's first chat, which arguments the model takes.
 
-        An argument that the server's error names (status 400, 404 or 422) is left out of this and
-        all later calls, and standard error says so. Later calls learn nothing, so that all are sent
-        alike.
+        If the server's error (status 400, 404 or 422) names an argument, this and all later calls
+        leave the argument out. Standard error says so. Later calls learn nothing, so that all are
+        sent alike.
 
         Parameters
         ----------
@@ -494,7 +498,7 @@ class InspectEngine(Engine):
         Returns
         -------
         Reply or None
-            The reply, as it is a real call; None where this sampling was tried before.
+            The reply of this real call, or None where this sampling was tried before.
 
         Raises
         ------
@@ -525,7 +529,7 @@ class InspectEngine(Engine):
     def _warn(
         self, request: Mapping[str, Any], messages: Sequence[Message], sampling: Sampling
     ) -> None:
-        """Say on standard error which arguments inspect_ai did not put into a request."""
+        """Print on standard error which arguments inspect_ai did not put into a request."""
         config = self._config(messages, sampling)
         for name in ("temperature", "top_p", "seed"):
             if getattr(config, name) is not None and not _holds(request, name):
@@ -542,14 +546,14 @@ class InspectEngine(Engine):
             )
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
-        """Keep the arguments that are sent with a sampling, which is the latest one now."""
+        """Keep the arguments that are sent with a sampling, and make this sampling the latest."""
         key = _key(sampling)
         # The latest stands last, for `sent`.
         self._sent.pop(key, None)
         self._sent[key] = sent
 
     async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Called:
-        """Ask one chat, with one argument less each time that its error names one."""
+        """Ask one chat. If the error names an argument, leave it out and ask again."""
         substitutes = {
             "max_tokens": "; max_completion_tokens is sent instead",
             "system": "; the system turn is put before the user's",
@@ -572,7 +576,7 @@ class InspectEngine(Engine):
     def _rejected(
         self, trouble: Trouble | None, messages: Sequence[Message], sampling: Sampling
     ) -> str:
-        """The argument of a call that its error names, "" where it names none."""
+        """Find the argument that the error of a call names, "" if it names none that was sent."""
         if trouble is None or trouble.status not in (400, 404, 422):
             return ""
 
@@ -594,7 +598,7 @@ class InspectEngine(Engine):
         return ""
 
     def _config(self, messages: Sequence[Message], sampling: Sampling) -> Any:
-        """A call's arguments, as inspect_ai names them, without those that are left out."""
+        """Make a call's arguments, as inspect_ai names them, without the rejected arguments."""
         from inspect_ai.model import GenerateConfig
 
         arguments: dict[str, Any] = {"max_tokens": sampling.max_tokens}
@@ -634,7 +638,7 @@ class InspectEngine(Engine):
         keep: Callable[[int, Reply], None] = lambda index, reply: None,
         ledger_trials: LedgerTrials | None = None,
     ) -> list[Reply]:
-        """Give one reply to each conversation. An interrupt cancels the calls.
+        """Return one reply to each conversation. An interrupt cancels the calls.
 
         Parameters
         ----------
@@ -651,8 +655,8 @@ class InspectEngine(Engine):
         Returns
         -------
         list of Reply
-            In the order of the conversations. A failure is a reply that says why; so is every
-            failure in a batch of an earlier run.
+            In the order of the conversations. A failure is a reply that says why, also a failure in
+            a batch of an earlier run.
 
         Raises
         ------
@@ -676,7 +680,7 @@ class InspectEngine(Engine):
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order.
 
         Parameters
         ----------
@@ -722,7 +726,7 @@ class InspectEngine(Engine):
             await model.api.aclose()
 
     def _does_not_answer(self, reason: str) -> str:
-        """The sentence on a model that cannot be asked."""
+        """Write the sentence on a model that cannot be asked."""
         where = f" at {host_and_path(self.address)}" if self.address else ""
         return (
             f"the model {self.model!r}{where} does not answer ({reason}): check the provider's "
@@ -736,7 +740,7 @@ class InspectEngine(Engine):
         keep: Callable[[int, Reply], None],
         ledger_trials: LedgerTrials | None,
     ) -> tuple[list[Reply], str]:
-        """The replies in order, and the error of a common cause, "" without one."""
+        """Return the replies in order, and the error that stopped all calls ("" if none did)."""
         progress = _Progress(keep, min(PATIENCE, len(conversations)))
         in_batch = ledger_trials is not None and (self.batch or ledger_trials.are_covered)
         model = self._open(in_batch)
@@ -820,7 +824,7 @@ class InspectEngine(Engine):
         self._take_reply(progress, index, reply, call.kind)
 
     def _take_reply(self, progress: _Progress, index: int, reply: Reply, kind: str) -> None:
-        """Keep a reply, and find out whether a common cause stops the other calls."""
+        """Keep a reply. Stop the other calls if the first calls failed for a common cause."""
         progress.replies[index] = reply
         progress.keep(index, reply)
         progress.kinds.append(kind)
@@ -830,7 +834,7 @@ class InspectEngine(Engine):
             progress.stopped = reply.error
 
     def _have_common_cause(self, kinds: Sequence[str]) -> bool:
-        """Whether the first calls failed alike, for a cause that is not theirs."""
+        """Tell whether the first calls failed alike, for a cause that is not their prompts'."""
         kind = kinds[0]
         if not kind or len(set(kinds)) > 1:
             return False
@@ -847,7 +851,7 @@ class InspectEngine(Engine):
         return is_common or are_many
 
     async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Called:
-        """Make one call, tried again where that may help. Only what cancels it is raised."""
+        """Make one call, and repeat it if that may help. Only a cancellation is raised."""
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
         from inspect_ai.model._model import use_model_event_sink
 
@@ -883,7 +887,7 @@ class InspectEngine(Engine):
         return Called(without_keys(reply), trouble, event.sent())
 
     def _read(self, output: Any, sampling: Sampling) -> Reply:
-        """The reply that an output of inspect_ai holds."""
+        """Read the reply in an output of inspect_ai. It has scores if the sampling has choices."""
         reply = _reply(output)
         # Without a mark, the text of a model that reasons and was cut is its reasoning. It may
         # reason although it was told not to, unless its server counts no such tokens.
@@ -895,7 +899,7 @@ class InspectEngine(Engine):
         return _scored(reply, output, sampling) if sampling.choices else reply
 
     def _trouble(self, error: BaseException) -> Trouble:
-        """Why a call failed, by its exception and the causes of the exception."""
+        """Find out why a call failed, by its exception and the causes of the exception."""
         all_causes = list(causes_of(error))
         # inspect_ai's own error repeats the whole request; the provider's error is its cause.
         causes = [cause for cause in all_causes if type(cause).__name__ != "ModelGenerateError"]
@@ -932,8 +936,8 @@ class InspectEngine(Engine):
 def _stay_out_of_the_notebook() -> None:
     """Keep inspect_ai from treating a notebook's kernel as its own.
 
-    In a kernel it would demand ipywidgets and patch the event loop. Here it displays nothing, and
-    its calls run in a loop of their own.
+    Otherwise it would demand ipywidgets and patch the event loop. Here it displays nothing, and its
+    calls run in a loop of their own.
     """
     from inspect_ai._util import platform
 
@@ -941,7 +945,7 @@ def _stay_out_of_the_notebook() -> None:
 
 
 def _http_trouble(error: BaseException, status: int) -> Trouble:
-    """Why a server declined a call, by its client's exception."""
+    """Find out why a server declined a call, by its client's exception."""
     message = getattr(error, "message", None)
     if not isinstance(message, str) or not message:
         message = str(error)
@@ -962,12 +966,12 @@ def _http_trouble(error: BaseException, status: int) -> Trouble:
 
 
 def _key(sampling: Sampling) -> str:
-    """A key for what is sent with a sampling."""
+    """Make a key for the arguments that are sent with a sampling."""
     return json.dumps(sampling.identity(), sort_keys=True)
 
 
 def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The arguments of a request by name; one inside another has both names, with a dot between.
+    """Map the names of a request's arguments to their values. A nested argument is "outer.inner".
 
     The chat, the model's name and the connection are left out. So is the seed, as every prompt has
     its own.
@@ -984,7 +988,7 @@ def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _holds(request: Mapping[str, Any], argument: str) -> bool:
-    """Whether a request has an argument, in snake or in camel case, at any depth."""
+    """Tell whether a request has an argument, in snake or in camel case, at any depth."""
     without_underscores = argument.replace("_", "")
     for name, value in request.items():
         is_same_name = name.lower().replace("_", "") == without_underscores
@@ -996,7 +1000,7 @@ def _holds(request: Mapping[str, Any], argument: str) -> bool:
 
 
 def _holds_reasoning(request: Mapping[str, Any]) -> bool:
-    """Whether a request says how much the model is to reason, under any provider's name for it."""
+    """Tell whether a request sets the amount of reasoning, under any provider's name for it."""
     pattern = re.compile("effort|think|budget|reasoning", re.IGNORECASE)
     # How reasoning is summed up does not say how much of it there is to be.
     names = [name for name in _flat(request) if not name.endswith("summary")]
@@ -1004,10 +1008,11 @@ def _holds_reasoning(request: Mapping[str, Any]) -> bool:
 
 
 def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
-    """The reply with the probabilities of the admissible answers, as far as the server tells them.
+    """Add the probabilities of the admissible answers to a reply, as far as the server tells them.
 
-    It has none where the reply does not answer behind each answer prefix; its text is then as the
-    model wrote it. A reply without log-probabilities failed.
+    If the reply lacks an admissible answer after any answer prefix, its text stays as the model
+    wrote it and no probabilities are added. A reply without log-probabilities becomes a failed
+    call.
     """
     if reply.finish_reason in (FAILED, FILTERED):
         return reply
@@ -1041,9 +1046,9 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
 
 
 def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
-    """The tokens of the answer alone, where a server tells those of the reasoning, too.
+    """Return the tokens of the answer, without the tokens of the reasoning.
 
-    Empty where it cannot be told which tokens are the answer's.
+    The result is empty if the reasoning and the answer cannot be told apart.
     """
     if not reply.reasoning:
         return tokens
@@ -1064,7 +1069,7 @@ def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
 
 
 def _reply(output: Any) -> Reply:
-    """The reply in an output of inspect_ai, its reasoning apart from its text."""
+    """Convert an output of inspect_ai to a reply, with the reasoning apart from the text."""
     if output.empty:
         return Reply(None, FAILED, error="the answer holds no text", model=output.model)
 
@@ -1098,7 +1103,7 @@ def _reply(output: Any) -> Reply:
 
 
 def _thought(content: Any) -> str:
-    """The reasoning in the content of a message; its summary where the provider hides it."""
+    """Join the reasoning in the content of a message. A hidden reasoning gives its summary."""
     if not isinstance(content, list):
         return ""
 

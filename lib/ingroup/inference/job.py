@@ -37,12 +37,12 @@ class IdentityError(StoreError):
 
 
 def folder_name(name: str) -> str:
-    """Write a name as that of one folder.
+    """Write a name as the name of one folder.
 
     Parameters
     ----------
     name : str
-        A name that may have slashes, e.g. that of a model or its folder.
+        A name that may have slashes, e.g. the name of a model or its folder.
 
     Returns
     -------
@@ -63,7 +63,7 @@ class Job:
     source : str
         How much of the stimuli is asked about, e.g. ``"sample-8"``.
     model, engine : str
-        Who answers. A model that is given as a folder is named without the folder's place, as
+        The model and its engine. A model that is a folder is named without the folder's place, as
         tables show it (:func:`ingroup.models.without_place`).
     part : str
         Which part of the study this store answers, e.g. ``"P0,S0,T0"``.
@@ -72,7 +72,7 @@ class Job:
     sampling : Sampling
         How they are asked.
     labels : mapping
-        Columns that tell this job's rows from those of others.
+        Columns that tell this job's rows from the rows of other jobs.
     settled : bool
         False where texts of the design are still to be written, so that the job can only be
         planned.
@@ -81,14 +81,14 @@ class Job:
     root : Path, optional
         Where new answers go, if not to ``build/responses``.
     reading : Reading
-        How scored answers become numbers; it changes no prompt.
+        How scored answers become numbers. It changes no prompt.
     wider : Job, optional
         A recorded job that may hold all trials of this one (:func:`recorded_with`).
     live : Job, optional
         The job that asks the model's weights for these answers, if this one only reads and the
         recordings lack them (:func:`recorded_with`).
     loaded : str
-        The model as it was given, a name or a folder, which is what an engine loads.
+        The name or the folder that an engine loads, as the run gave it.
     """
 
     study: str
@@ -108,7 +108,7 @@ class Job:
     loaded: str = ""
 
     def __post_init__(self) -> None:
-        """Name the model without its place; keep what an engine loads."""
+        """Name the model without its folder's place, and keep the name that an engine loads."""
         # A copy made by `dataclasses.replace` has `loaded` already, while its `model` is without a
         # place.
         if not self.loaded:
@@ -117,11 +117,11 @@ class Job:
 
     @property
     def address(self) -> Path:
-        """Give the place of the answers below any folder of responses.
+        """Return the place of the answers below any folder of responses.
 
         It is ``<study>/<source>/<model>@<engine>/<part>``. Slashes of a name become "--". The same
-        model through two engines has two stores. The folder of a model is named without its place
-        (:func:`ingroup.models.answer_folder`).
+        model through two engines has two stores. A model that is a folder is named without the
+        folder's place (`ingroup.models.answer_folder`).
 
         Returns
         -------
@@ -132,20 +132,20 @@ class Job:
 
     @property
     def addresses(self) -> list[Path]:
-        """List the addresses at which answers may be: that of new ones, and an earlier one.
+        """List the addresses at which answers may be: the present address and an earlier address.
 
-        Earlier versions put the whole place of a model's folder into the address. Answers that are
-        there are read and completed there.
+        Earlier versions put the whole place of a model's folder into the address. Answers at the
+        earlier address are read and completed there.
 
         Returns
         -------
         list of Path
-            `address` first; it is the only one, unless the model is a folder.
+            `address` first. It is the only one, unless the model is a folder.
         """
         return list(dict.fromkeys([self.address, self._address_of(self.loaded)]))
 
     def _address_of(self, model: str) -> Path:
-        """The address of the answers of a model of this name."""
+        """Return the address of the job's answers, for a model of this name."""
         part = self.part
         if self.is_scored:
             # Scored and free answers to the same prompts may not meet in one store.
@@ -158,12 +158,12 @@ class Job:
 
     @property
     def folder(self) -> Path:
-        """Choose the folder that answers are read from, or go into.
+        """Choose the folder from which answers are read, or to which new answers go.
 
         Returns
         -------
         Path
-            The first of `folders`, or, where there are none, the place of new answers.
+            The first of `folders`, or the place of new answers if there are no folders.
         """
         folders = self.folders
         if folders:
@@ -174,19 +174,19 @@ class Job:
     def folders(self) -> list[Path]:
         """List all folders with answers, below ``data/recordings`` or ``build/responses``.
 
-        The folder that holds the largest share of its shards comes first, and before an equal one a
-        recorded folder. Recorded answers to other prompts or with another sampling are left out.
-        For the engine "stored" the folders are those of any engine.
+        The folder that holds the largest share of its shards comes first. If two are equal, a
+        recorded folder comes first. Recorded answers to other prompts or with another sampling are
+        left out. A job of the engine "stored" has the folders of any engine.
 
         If there is no such folder, the list has complete stores under the engine's earlier name
-        (``models.FORMER``), which are only read. If there is none of these either, it has an
-        excerpt of recorded answers (`provide`). For the engine "stored" it also has the excerpt
-        where no other store is complete.
+        (``models.FORMER``), which are only read. If there are no such stores either, it has an
+        excerpt of recorded answers (`provide`). A job of the engine "stored" also has the excerpt
+        if no other store is complete.
 
         Returns
         -------
         list of Path
-            The folders; none if nothing was answered.
+            The folders, none if nothing was answered.
         """
         _, _, model_at_engine, _ = self.address.parts
         model, _, _ = model_at_engine.partition("@")
@@ -214,11 +214,14 @@ class Job:
 
     @property
     def _root_of_new(self) -> Path:
-        """The folder below which new answers go."""
+        """Return the folder below which new answers go."""
         return self.root or paths.RESPONSES
 
     def _stores_below(self, root: Path) -> Iterator[Path]:
-        """Folders with a manifest at this job's addresses; for "stored" with any engine."""
+        """Yield the folders with a manifest at this job's addresses below a root.
+
+        A job of the engine "stored" finds the folders of any engine.
+        """
         for address in self.addresses:
             # A model's name may hold characters that a glob pattern would interpret.
             pattern = escape(str(address))
@@ -228,7 +231,7 @@ class Job:
                 yield file.parent
 
     def _former_folders(self) -> list[Path]:
-        """Folders with all answers to this job, under an earlier name of its engine."""
+        """List the folders with all answers to this job, under an earlier name of its engine."""
         folders = []
         for former, current in models.FORMER.items():
             if current != self.engine:
@@ -242,7 +245,7 @@ class Job:
         return folders
 
     def _fits(self, folder: Path) -> bool:
-        """Whether the answers in a folder are to this design, with this sampling."""
+        """Tell whether a folder holds answers to this job's design, with this job's sampling."""
         manifest = read_manifest(folder / "manifest.json")
         # The size of its shards changes no answer, so it is taken from the manifest itself.
         expected = pinned(self.design, self.sampling, manifest["shard_size"])
@@ -262,7 +265,7 @@ class Job:
 
     @property
     def round(self) -> int:
-        """Say which repetition of its prompts this is.
+        """Return the number of this job among the repetitions of its prompts.
 
         Returns
         -------
@@ -274,7 +277,7 @@ class Job:
 
     @property
     def mode(self) -> str:
-        """Say how it is asked, as tables show it.
+        """Return how the job is asked, as tables show it.
 
         Returns
         -------
@@ -285,7 +288,7 @@ class Job:
 
     @property
     def read_as(self) -> str:
-        """Say how an answer becomes a value, as tables show it.
+        """Return how an answer becomes a value, as tables show it.
 
         Returns
         -------
@@ -310,7 +313,7 @@ class Job:
 
     @property
     def key(self) -> tuple:
-        """Give the index of this job's rows among those of others.
+        """Return the index of this job's rows among the rows of other jobs.
 
         Returns
         -------
@@ -321,17 +324,17 @@ class Job:
 
 
 def _is_complete(store: Store) -> bool:
-    """Whether a store has all its shards."""
+    """Tell whether a store has all its shards."""
     return len(store.files()) == store.shards
 
 
 def _has_complete(folders: Iterable[Path]) -> bool:
-    """Whether one of some folders has all of its shards."""
+    """Tell whether any of some folders has all of its shards."""
     return any(_share_of_shards(folder) == 1 for folder in folders)
 
 
 def _share_of_shards(folder: Path) -> float:
-    """The share of its shards that a store has; a damaged file that was moved aside is none."""
+    """Compute the share of its shards that a store has, 0 if the store cannot be opened."""
     try:
         store = Store(folder, read_manifest(folder / "manifest.json"))
     # A folder that cannot be opened sorts last; whoever reads it gets the error.
@@ -392,12 +395,12 @@ def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
 
 
 def _shared_key(job: Job) -> tuple:
-    """What a job and the recorded job that holds its trials have in common."""
+    """Return the properties that a job shares with the recorded job that holds its trials."""
     return job.key, job.engine, job.mode, job.sampling.leads
 
 
 def _recording_of(job: Job) -> Path | None:
-    """The recorded folder with a job's answers; None where there is none."""
+    """Find the recorded folder with a job's answers, None if no recording has them."""
     for folder in job.folders:
         if paths.RECORDINGS in folder.parents:
             return folder
@@ -405,9 +408,11 @@ def _recording_of(job: Job) -> Path | None:
 
 
 def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job | None:
-    """The job that asks a model's weights what the default run has recorded; None without any.
+    """Make the job that asks a model's weights for answers that are not recorded.
 
-    Its answers go where ``MODELS=<model>@transformers`` would store them.
+    Its answers go where ``MODELS=<model>@transformers`` would store them. It is None if the job
+    asks by itself or the run only reads the model. It is also None if the default run has no
+    recording of the model, or if the weights are not on this machine.
     """
     # A job of another engine asks by itself.
     if wider is None or job.engine != STORED:
@@ -428,7 +433,7 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
 
 
 def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
-    """Say how many prompts of which models are asked live, because the recordings lack them.
+    """Write how many prompts of which models are asked live, because the recordings lack them.
 
     Parameters
     ----------
@@ -458,20 +463,23 @@ def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
 
 
 def _has_answers(job: Job) -> bool:
-    """Whether a job has answers beside excerpts; for "stored", whether one store holds them all."""
-    own = [folder for folder in job.folders if not _is_excerpt(folder)]
+    """Tell whether a job has answers other than excerpts.
+
+    Answers to a job of the engine "stored" count only if one store holds them all.
+    """
+    folders = [folder for folder in job.folders if not _is_excerpt(folder)]
     if job.engine == STORED:
-        return _has_complete(own)
-    return bool(own)
+        return _has_complete(folders)
+    return bool(folders)
 
 
 def _is_excerpt(folder: Path) -> bool:
-    """Whether a folder of answers is an excerpt of recorded answers."""
+    """Tell whether a folder of answers is an excerpt of recorded answers."""
     return paths.RESPONSES / EXCERPTS in folder.parents
 
 
 def is_recorded(folder: Path) -> bool:
-    """Tell whether the repository brought the answers in a folder.
+    """Tell whether the answers in a folder came with the repository.
 
     Parameters
     ----------
@@ -489,7 +497,7 @@ def is_recorded(folder: Path) -> bool:
 def provide(job: Job) -> None:
     """Copy a job's answers from the recorded job that holds all its trials, if there is one.
 
-    Nothing is copied where the job has answers of its own.
+    Nothing is copied if the job has answers of its own.
 
     Parameters
     ----------
@@ -524,7 +532,7 @@ def rated(jobs: Iterable[Job]) -> list[Job]:
     Returns
     -------
     list of Job
-        Only the scored jobs, where a model has any; else all of its jobs.
+        The scored jobs of each model that has any, and all jobs of the other models.
     """
     jobs = list(jobs)
     # Where a model was asked in both ways, its free text is there to be compared with its scores.
@@ -594,12 +602,12 @@ def count_stored(jobs: Iterable[Job]) -> int:
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs; recorded answers and excerpts do not count.
+        Jobs. Recorded answers and excerpts do not count.
 
     Returns
     -------
     int
-        The number of answers; a store that cannot be read has none.
+        The number of answers. A store that cannot be read has none.
     """
     n_answers = 0
     for job in jobs:
@@ -617,12 +625,12 @@ def count_stored(jobs: Iterable[Job]) -> int:
 
 
 def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
-    """Compute the cost of the servers' answers that :func:`count_stored` counts, in all runs.
+    """Compute the cost in all runs of the servers' answers that `count_stored` counts.
 
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs of any engines; only those of servers cost.
+        Jobs of any engines. Only the jobs of servers cost anything.
     parameters : mapping
         The run's parameters, with its prices.
 
@@ -659,14 +667,14 @@ def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
 def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     """Ask for the answers that the stores of these jobs do not hold yet.
 
-    :func:`stored` then reads them. Each model has one engine, which starts only where an answer is
-    missing. For a job of the engine "stored" its ``live`` job is asked, if it has one. A line on
-    the standard error says so before.
+    `stored` then reads the answers. Each model has one engine, which starts only if an answer is
+    missing. A job of the engine "stored" is asked through its ``live`` job, if it has one. A line
+    on standard error says so first.
 
     Parameters
     ----------
     jobs : iterable of Job
-        The jobs; those of one model, engine and type of weights share the engine.
+        The jobs. Jobs of one model, engine and type of weights share the engine.
     parameters : mapping
         The run's parameters, with the engine options, the prices and the COST_LIMIT.
 
@@ -733,7 +741,7 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
 
 
 def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
-    """The jobs that one engine can answer, group by group."""
+    """Group the jobs that one engine can answer."""
     groups: dict[tuple, list[Job]] = {}
     for job in jobs:
         # Recordings of one model may differ in the type of its weights, and so may live jobs.
@@ -743,7 +751,7 @@ def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
 
 
 def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
-    """The jobs that are left out, as their answers are only read, and those to be asked.
+    """List the jobs that are left out, because their answers are only read, and the jobs to ask.
 
     Answers that a recording holds are copied from it first (`provide`).
     """
@@ -767,7 +775,7 @@ def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job]
 
 
 def _goes_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]) -> bool:
-    """Whether a live job has a store to begin or complete; a line says why it has not."""
+    """Tell whether a live job can begin or complete a store. If it cannot, print the reason."""
     try:
         _is_answered(live, options | live.options, revision)
     except StoreError as error:
@@ -778,7 +786,7 @@ def _goes_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]
 
 
 def _check_servers(jobs: Iterable[Job], options: dict[str, Any]) -> None:
-    """Make and close the engine of each server's model, which reports a missing key."""
+    """Make and close the engine of each server's model, so that a missing key is reported."""
     by_model = {}
     for job in jobs:
         if job.engine == "inspect":
@@ -790,17 +798,17 @@ def _check_servers(jobs: Iterable[Job], options: dict[str, Any]) -> None:
 
 
 def _check_settled(jobs: Iterable[Job]) -> None:
-    """Raise a ValueError where texts of a job's prompts are still to be written."""
+    """Raise a ValueError if texts of a job's prompts are still to be written."""
     for job in jobs:
         if not job.settled:
             raise ValueError(f"{job.title}: texts of its prompts are still to be written")
 
 
 def _turn_to(engine: Any, job: Job, categories: Iterable[str]) -> bool:
-    """Make an engine of recordings answer this job next; False where it cannot.
+    """Make an engine of recordings answer this job next. Tell whether it has recordings of the job.
 
-    It cannot where it has no recording of the job's round and category. Any other engine can.
-    EngineError where prompts of the job have several recordings that nothing tells apart.
+    Any other engine needs no turning, and the result is True. Raise an EngineError if prompts of
+    the job have several recordings that nothing tells apart.
     """
     if job.engine != "replay":
         return True
@@ -817,7 +825,7 @@ def _fill(job: Job, engine: Any, budget: Any) -> None:
 
 
 def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[str, Any]) -> str:
-    """The message of a run that stops at its COST_LIMIT."""
+    """Write the message of a run that stops at its COST_LIMIT."""
     cost = money(cost_stored(jobs, parameters))
     return (
         f"{reached}; {count_stored(jobs):,} replies are stored, which cost {cost} in all "
@@ -826,7 +834,9 @@ def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[st
 
 
 def _report_absent(new: Sequence[Job], absent: Sequence[Job], jobs: Sequence[Job]) -> None:
-    """Print which new answers of which model are left out; a StoreError where all jobs are."""
+    """Print which answers to the ``new`` jobs are left out.
+    Raise a StoreError if all are absent.
+    """
     # Without any answer the notebook cannot go on; with some it goes on without the absent ones.
     if absent and len(absent) == len(jobs):
         raise StoreError(_absent_message(absent))
@@ -835,7 +845,7 @@ def _report_absent(new: Sequence[Job], absent: Sequence[Job], jobs: Sequence[Job
 
 
 def _absent_message(absent: Iterable[Job]) -> str:
-    """Say which answers are left out, a line per model."""
+    """Write which answers are left out, one line per model."""
     by_model: dict[str, list[Job]] = {}
     for job in absent:
         by_model.setdefault(job.model, []).append(job)
@@ -845,7 +855,7 @@ def _absent_message(absent: Iterable[Job]) -> str:
 
 
 def _absent_sentence(absent: Sequence[Job]) -> str:
-    """Say which answers of one model are not stored, why, and what asks for them."""
+    """Write which answers of one model are not stored, why, and which command asks for them."""
     scored = [job for job in absent if job.is_scored]
     free = [job for job in absent if not job.is_scored]
     kinds = []
@@ -871,7 +881,7 @@ def _absent_sentence(absent: Sequence[Job]) -> str:
 
 
 def _parts_of(jobs: Sequence[Job]) -> str:
-    """Name parts of a study in brackets, some of them where they are many."""
+    """Name the parts of a study in brackets, at most `SHOWN_PARTS` of them."""
     # Rounds and categories can have the same labels, so each name is kept once.
     parts = dict.fromkeys(" ".join(map(str, job.labels.values())) for job in jobs)
     named = list(filter(None, parts))
@@ -886,7 +896,7 @@ def _parts_of(jobs: Sequence[Job]) -> str:
 
 
 def _print_choices(jobs: Iterable[Job]) -> None:
-    """Print which folder is read where several hold answers to the same job."""
+    """Print which folder is read, for each job whose answers are in several folders."""
     choices = []
     for job in jobs:
         folders = job.folders
@@ -916,13 +926,13 @@ def _other_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list
 
 
 def _model_name(text: str) -> str:
-    """A model's name in the registry, or else the last part of a folder's path or a hub's name."""
+    """Return a model's name in the registry, or else the last part of its path or hub name."""
     model = models.find(text)
     return model.name if model else Path(text).name
 
 
 def _check_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise an IdentityError where a store's answers are another model's or engine's."""
+    """Raise an IdentityError if a store holds the answers of another model or engine."""
     # The first difference is enough for a sentence.
     for name in _other_identity(job, folder, manifest):
         raise IdentityError(
@@ -933,7 +943,7 @@ def _check_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None
 
 @cache
 def _recorded_chats(file: Path) -> dict[str, str]:
-    """Digests of the chats of recorded stores whose manifest has none, by the store's address."""
+    """Read the digests of chats of recorded stores whose manifest lacks one, by address."""
     if not file.exists():
         return {}
     table = read_table(file, ["job", "chats"])
@@ -941,7 +951,7 @@ def _recorded_chats(file: Path) -> dict[str, str]:
 
 
 def _check_chats(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise a StoreError where a store answers other chats than its job renders now."""
+    """Raise a StoreError if a store answers other chats than its job renders now."""
     digest = chats_digest(folder, manifest)
     check_chats(folder, digest, job.design.chats_digest)
 
@@ -954,14 +964,14 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
     folder : Path
         The folder of the store.
     manifest : mapping
-        Its manifest.
+        The manifest of the store.
 
     Returns
     -------
     str
-        The :attr:`ingroup.design.Design.chats_digest` of the store's design, from its manifest. For
-        a recorded store whose manifest has none it is that in ``data/recordings/chats.csv``; ""
-        where neither has one.
+        The :attr:`ingroup.design.Design.chats_digest` of the store's design, from its manifest. If
+        the manifest of a recorded store has no digest, ``data/recordings/chats.csv`` gives it. ""
+        if both lack it.
     """
     digest = manifest.get("chats", "")
     # Recorded stores from before the digest was in a manifest are never rewritten, so a table has
@@ -974,10 +984,10 @@ def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
 
 
 def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
-    """Whether a store holds all answers to a job, found out without the engine.
+    """Tell, without the engine, whether a store holds all answers to a job.
 
-    A store that answers something else raises a StoreError. For the engine "stored" a line on the
-    standard error says so instead, and the job is not answered.
+    Raise a StoreError if the store answers something else. A job of the engine "stored" then prints
+    a line on standard error instead, and counts as not answered.
     """
     folder = job.folder
     file = folder / "manifest.json"
@@ -1008,7 +1018,10 @@ def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path]
 
     # What only the engine could tell is taken from the manifest, so the store compares the rest.
     # The sampling is known without the engine: entries that only the manifest has are differences.
-    known = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
+    known = dict(manifest)
+    for name in manifest:
+        if name.startswith("sampling_"):
+            del known[name]
     store = Store(folder, known | expected, job.sampling.max_tokens)
     return _holds_all(store, job.engine, manifest.get("engine"))
 
@@ -1020,7 +1033,7 @@ def _expected_identity(
     options: Mapping[str, Any],
     revision: Callable[[Path], str],
 ) -> dict[str, Any]:
-    """What a store's manifest should say about the engine, as far as it is known without it."""
+    """Return the manifest's expected entries on the engine, as far as they are known without it."""
     if job.engine == STORED:
         # The other options are those of the engine that this run would use, which may be another
         # one.
@@ -1047,7 +1060,10 @@ def _expected_identity(
 
 
 def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
-    """Whether an engine would ask nothing for a store; for "stored", prints damaged files."""
+    """Tell whether an engine would ask nothing for a store.
+
+    The engine "stored" also prints the store's damaged files.
+    """
     state = store.state()
     # Any other engine names the damaged files when it asks again.
     if engine == STORED:
@@ -1068,7 +1084,7 @@ def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
 def stored(job: Job) -> Store:
     """Open the answers to a job for reading, as their own manifest describes them.
 
-    It needs no engine.
+    No engine is needed.
 
     Parameters
     ----------
@@ -1078,7 +1094,7 @@ def stored(job: Job) -> Store:
     Returns
     -------
     Store
-        Its answers.
+        The store with the answers.
 
     Raises
     ------

@@ -1,10 +1,12 @@
 """The batches of a store, on disk: which trials were sent together, and under which id.
 
-Before a batch is created, its trials are written to ``batches.json`` beside the journal, under a
-name that each request of the batch has in its ``custom_id``. As soon as the batch is created, the
-provider's id is written, too. So after a kill at any moment the next run finds the batch
-(:mod:`ingroup.inference.batches`). A trial is struck out when its answer was read: a reply then
-stands in the journal, and a call that failed is to be sent anew.
+Before a batch is created, its trials are written to ``batches.json`` beside the journal. They stand
+under a name that each request of the batch has in its ``custom_id``. The provider's id is written
+as soon as the batch is created. So after a kill at any moment the next run finds the batch
+(`ingroup.inference.batches`).
+
+A trial is struck out when its answer was read. A reply is then in the journal, and a call that
+failed is to be sent anew.
 """
 
 import json
@@ -21,11 +23,11 @@ from ingroup.inference.shards import StoreError
 
 @dataclass(frozen=True)
 class Submission:
-    """Trials that were, or were about to be, sent as one batch, and were not read yet.
+    """Trials of one batch that were sent, or were about to be, and were not read yet.
 
     ``max_tokens`` is the limit of each reply, and ``sent`` the time in seconds since 1970. ``file``
-    is the provider's id of the uploaded requests, "" where none is uploaded. ``batch`` is its id of
-    the batch, "" where a kill may have come before it was known.
+    is the provider's id of the uploaded requests, "" if none were uploaded. ``batch`` is the
+    provider's id of the batch, "" if it is not known, e.g. after a kill.
     """
 
     name: str
@@ -61,7 +63,7 @@ class Submission:
         Returns
         -------
         int or None
-            The trial's number; None where the request is not of this batch.
+            The trial's number, None where the request is not of this batch.
         """
         name, _, number = custom_id.rpartition("-")
         if name != self.name or not number.isdecimal():
@@ -73,7 +75,7 @@ class Ledger:
     """The batches of one store that were not read yet, by their names.
 
     Each change is on the disk when its method returns. The file is removed once every batch was
-    read. It is one line, checksummed and bound to the store's manifest as a line of the journal is.
+    read. It is one line, checksummed and bound to the store's manifest like a line of the journal.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ class Ledger:
             self.submissions[submission.name] = submission
 
     def covered(self, trials: Iterable[int]) -> list[int]:
-        """List the trials that a batch was created for.
+        """List the trials that are in a batch of the ledger.
 
         Parameters
         ----------
@@ -125,7 +127,7 @@ class Ledger:
         Returns
         -------
         list of int
-            Those of `trials` that are in a batch, in their order.
+            The `trials` that are in a batch, in their order.
         """
         sent: set[int] = set()
         for submission in self.submissions.values():
@@ -198,7 +200,7 @@ class Ledger:
         self._write()
 
     def drop(self, trials: Collection[int]) -> None:
-        """Strike out trials whose answers were read, and batches of which no trial is left.
+        """Strike out trials whose answers were read, and batches whose trials were all read.
 
         Parameters
         ----------
@@ -238,7 +240,7 @@ class Ledger:
 
 
 class LedgerTrials(NamedTuple):
-    """The trials of the chats that an engine is given, and the store's batches."""
+    """The trials of the chats that an engine receives, and the store's batches."""
 
     ledger: Ledger
     trials: Sequence[int]
@@ -250,7 +252,7 @@ class LedgerTrials(NamedTuple):
         Returns
         -------
         bool
-            True where all of them are in a batch; otherwise none is.
+            True where all of the trials are in a batch. Otherwise none of them is.
         """
         # One trial stands for all, since `generate` asks either covered trials or others.
         return bool(self.ledger.covered(self.trials[:1]))

@@ -1,7 +1,7 @@
-"""Asking one part of a design in two steps: prepare its prompts, complete them with replies.
+"""Two steps to ask one part of a design: to prepare its prompts, and to complete them with replies.
 
-The prompts of the next part can so be made while the engine computes this one, and a GPU does not
-wait for a chat template.
+So the prompts of the next part can be made while the engine computes this one. A GPU does not wait
+for a chat template.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
     Raises
     ------
     EngineError
-        As the engine's ``match``, or where its tokenizer breaks.
+        The engine's ``match`` fails, or its tokenizer breaks.
     """
     chats = [design[number].messages for number in numbers]
     if hasattr(engine, "match"):
@@ -48,7 +48,7 @@ def complete(engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Repl
     engine : Engine
         The engine that the prompts were made for.
     prompts : sequence
-        From :func:`prepare`.
+        The prompts that :func:`prepare` returned.
     sampling : Sampling
         How replies are drawn.
 
@@ -60,7 +60,7 @@ def complete(engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Repl
     Raises
     ------
     EngineError
-        As the engine.
+        The engine gives up.
     """
     if hasattr(engine, "complete"):
         return engine.complete(prompts, sampling)

@@ -1,4 +1,4 @@
-"""Chats to token ids, through the model's own chat template; how many, and how many they share."""
+"""Token ids of chats, through the model's own chat template, and their number in a design."""
 
 import hashlib
 import math
@@ -49,7 +49,7 @@ def without_panic(name: str) -> Iterator[None]:
     Yields
     ------
     None
-        Nothing; the body of the ``with`` statement uses the tokenizer.
+        Nothing. The body of the ``with`` statement uses the tokenizer.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
     Returns
     -------
     list of Message
-        The chat with one turn less; as it was, unless it begins with a system turn and a user turn.
+        The chat with one turn less. A chat that does not begin with a system turn and a user turn
+        is unchanged.
     """
     first_roles = [message["role"] for message in messages[:2]]
     if first_roles != ["system", "user"]:
@@ -92,12 +93,12 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
 
 
 class Prompter:
-    """Renders chats for one tokenizer.
+    """Renderer of chats for one tokenizer.
 
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerBase
-        The model's.
+        The tokenizer of the model.
     system : {"keep", "fold", "plain"}
         "keep" gives the template a system turn, "fold" puts it into the user turn
         (:func:`fold_system`). "plain" takes no chat template at all: the turns, one to a line, with
@@ -117,7 +118,7 @@ class Prompter:
     opens_reasoning : bool
         Whether a rendered chat ends inside the reasoning.
     answer_prefix : str
-        Text between a rendered chat and an answer that is scored; it ends the reasoning.
+        Text between a rendered chat and an answer that is scored. It ends the reasoning.
 
     Raises
     ------
@@ -145,7 +146,9 @@ class Prompter:
             self._try_template(reasoning)
 
     def _try_template(self, reasoning: str) -> None:
-        """Render the probe to learn about the template; EngineError where it cannot be used."""
+        """Render the probe to learn about the template.
+        Raise an EngineError if it cannot be used.
+        """
         name = self.tokenizer.name_or_path
         if self.tokenizer.chat_template is None:
             raise EngineError(
@@ -170,9 +173,9 @@ class Prompter:
             )
 
     def _reasoning_switches(self, reasoning: str) -> dict[str, str | bool]:
-        """The arguments of the template that say how much to think.
+        """Choose the template's arguments that set the amount of reasoning.
 
-        Where the template has none, a line on the standard error says so.
+        If the template has no such argument, a line on standard error says so.
         """
         template = str(self.tokenizer.chat_template)
         switches: dict[str, str | bool] = {}
@@ -190,9 +193,10 @@ class Prompter:
         return switches
 
     def _probed(self) -> list[str]:
-        """The probe with and without its system turn, as far as the template takes them.
+        """Render the probe with and without its system turn, except where the template refuses.
 
-        A template whose loops do not end is refused: it is a program, and comes from anywhere.
+        A template is a program that comes from anywhere, so an EngineError is raised if it does not
+        end.
         """
         texts: list[str] = []
 
@@ -257,7 +261,7 @@ class Prompter:
         return self._encoded_in_turns(texts, self._turns)
 
     def _encoded(self, texts: Sequence[str], special: bool) -> Prompts:
-        """Token ids alone; without masks and offsets this takes two thirds of the time."""
+        """Encode texts as token ids, without masks and offsets, in two thirds of the usual time."""
         backend = self.tokenizer.backend_tokenizer
         # Padding and truncation are reset only where they are set: another thread may be decoding
         # meanwhile, and nothing may change then.
@@ -269,7 +273,7 @@ class Prompter:
         return [encoding.ids for encoding in encoded]
 
     def _encoded_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
-        """The same token ids; a turn that many chats share is encoded once.
+        """Encode texts as the same token ids, but encode each distinct turn once.
 
         Turns of the last batch are not encoded again either, as many batches have the same persona,
         and each persona sees the same events.
@@ -300,7 +304,10 @@ class Prompter:
 
     @cached_property
     def _turns(self) -> re.Pattern | None:
-        """Matches the marks that begin a turn; None where chats have to be encoded as a whole."""
+        """Compile the pattern of the marks that begin a turn.
+
+        It is None if chats have to be encoded as a whole.
+        """
         backend = self.tokenizer.backend_tokenizer
         # This setting encodes added tokens as plain text, so they are no borders.
         if backend.encode_special_tokens:
@@ -309,7 +316,7 @@ class Prompter:
         return re.compile("|".join(map(re.escape, marks))) if marks else None
 
     def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
-        """The chats as text."""
+        """Render chats as text."""
         if self.system == "plain":
             texts = []
             for chat in conversations:
@@ -338,7 +345,7 @@ class Prompter:
 
 
 def _holds_turns(text: str, chat: Sequence[Message]) -> bool:
-    """Whether a text holds all turns of a chat."""
+    """Tell whether a text holds all turns of a chat."""
     return all(turn["content"] in text for turn in chat)
 
 
@@ -372,17 +379,6 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
 
     Such a token usually begins a turn. Turns that many chats share are then encoded once.
 
-    A tokenizer first takes its added tokens out of the raw text, from the left, the longest first.
-    It then normalizes, splits and merges each stretch between them by itself. A cut before an added
-    token therefore changes nothing, provided that
-
-    - the token is taken out of the raw text (``normalized`` is false);
-    - no other added token can span the cut: none contains this token, and none ends with text that
-      this token begins with;
-    - no added token looks across the cut. ``lstrip`` and ``single_word`` of this token would look
-      back. ``rstrip`` and ``single_word`` of a token before the cut look ahead, but ``<`` and
-      ``[``, with which these tokens begin, change nothing for them.
-
     Parameters
     ----------
     tokens : iterable of AddedToken
@@ -394,6 +390,19 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
     -------
     list of str
         Contents of added tokens.
+
+    Notes
+    -----
+    A tokenizer first takes its added tokens out of the raw text, from the left, the longest first.
+    It then normalizes, splits and merges each stretch between them by itself. A cut before an added
+    token changes nothing under three conditions:
+
+    - The token is taken out of the raw text (``normalized`` is false).
+    - No other added token can span the cut: none contains this token, and none ends with text that
+      this token begins with.
+    - No added token looks across the cut. ``lstrip`` and ``single_word`` of this token would look
+      back. ``rstrip`` and ``single_word`` of a token before the cut look ahead, but ``<`` and
+      ``[``, with which these tokens begin, change nothing for them.
     """
     raw = [token for token in tokens if not token.normalized]
     ends = set()
@@ -420,10 +429,10 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
 def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int], int]]:
     """Cut prompts into batches of up to ``size`` that share a long prefix.
 
-    In sorted order neighbours share the longest prefixes. A batch ends when it is full. Once it has
-    ``least`` prompts, it also ends before a prompt that shares so little that the others would have
-    to compute more tokens than that prompt alone. In the empathy-gap design this is the next
-    persona.
+    The prompts are sorted, so that neighbours share the longest prefixes. A batch ends when it is
+    full. Once it has ``least`` prompts, it also ends before a prompt that shares too few tokens
+    with it. The others would then compute more additional tokens than this prompt would save. An
+    example is the next persona in the empathy-gap design.
 
     Parameters
     ----------
@@ -480,17 +489,19 @@ def tokens(
     design : Design
         The trials.
     prompter : Prompter or Characters
-        Who counts the tokens.
+        The object that counts the tokens.
     size : int
-        Trials that are drawn without replacement, at least 2; all of a smaller design.
+        Number of trials that are drawn without replacement, at least 2. A smaller design is drawn
+        whole.
     rng : numpy.random.Generator
-        The same for all parts of a plan. With one seed for each, all would draw the same trials.
+        One generator for all parts of a plan. With one seed for each part, all would draw the same
+        trials.
 
     Returns
     -------
     dict
         ``tokens`` is N times the sample's mean. ``error`` is its standard error
-        N s sqrt((1 - n/N) / n), with s^2 the sample variance; it is 0 where all were drawn.
+        N s sqrt((1 - n/N) / n), with s^2 the sample variance. It is 0 where all were drawn.
 
     References
     ----------

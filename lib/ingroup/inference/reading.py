@@ -1,7 +1,7 @@
-"""How a scored answer becomes a number: as it would be written, as it would be drawn, or its mean.
+"""The readings of a scored answer: its greedy text, a draw, or the mean.
 
-The papers read the text that a model writes. A scored answer holds the whole distribution, of which
-that text is one summary and the mean another. The two can point to opposite sides, so each study
+The papers read the text that a model writes. A scored answer holds the whole distribution. The text
+is one summary of it, and the mean is another. The two can point to opposite sides, so each study
 shows the result of every reading.
 """
 
@@ -27,7 +27,7 @@ NUMBERS_A_COUNT = 4  # that Philox gives before its counter goes up by one
 
 
 class Reading(NamedTuple):
-    """How a scored answer is read.
+    """Rule by which an answer becomes a number.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
         probable way at each place, as a greedy text does. "drawn": an answer that is drawn at the
         study's temperature. "expected": the mean of the distribution.
     ending : {"turn", "newline", "any"}
-        What ends a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
+        The end of a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
     """
 
     how: How = "expected"
@@ -64,18 +64,18 @@ FREE = Reading("free")
 
 
 def readings(store: Store, sampling: Sampling) -> list[Reading]:
-    """List every reading that scored answers allow, that of greedy text first.
+    """List every reading that scored answers allow, beginning with the reading of greedy text.
 
     Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
-    Where no answer begins another, as with letters, the rules for an answer's end do not differ,
-    and one of them is listed.
+    If no answer begins another, as with letters, all rules for an answer's end agree, and one of
+    them is listed.
 
     Parameters
     ----------
     store : Store
-        The answers; its manifest says how the model spells them.
+        The answers. Its manifest says how the model spells them.
     sampling : Sampling
-        What was asked.
+        The sampling of the answers.
 
     Returns
     -------
@@ -104,17 +104,17 @@ def numbers(
     responses : DataFrame
         Rows of the store, with ``trial`` and the reading's ``columns``.
     store : Store
-        Where they are from: its manifest says how the model spells the answers.
+        The store of the responses. Its manifest says how the model spells the answers.
     sampling : Sampling
-        What was asked; its ``choices`` are the numbers as text.
+        The sampling of the answers, whose ``choices`` are the numbers as text.
     reading : Reading
         How an answer becomes a number.
 
     Returns
     -------
     DataFrame
-        A column for each of the sampling's leads, with the index of the responses; in points of the
-        scale, NaN where a call failed.
+        One column for each answer prefix, with the index of the responses. The numbers are in
+        points of the scale, and NaN where a call failed.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def numbers(
 def ties(
     responses: pd.DataFrame, store: Store, sampling: Sampling, ending: Ending = "turn"
 ) -> pd.Series:
-    """Find the greedy answers to one lead that a tie of two tokens decides.
+    """Tell for each greedy answer after the first prefix whether a tie decides it.
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ def ties(
     sampling : Sampling
         As in :func:`numbers`.
     ending : {"turn", "newline", "any"}
-        What ends a number.
+        The end of a number.
 
     Returns
     -------
     Series of bool
-        With the index of the responses; calls that failed are left out.
+        With the index of the responses. Calls that failed are left out.
 
     Raises
     ------
@@ -180,9 +180,9 @@ def ties(
 def _trees_with_steps(
     responses: pd.DataFrame, store: Store, sampling: Sampling, reading: Reading
 ) -> tuple[NDArray[np.bool_], list[tuple[Tree, Steps]]]:
-    """A mask of the calls that did not fail; and for each lead its tree, with the stored steps.
+    """Return a mask of the calls that did not fail, and the tree and stored steps of each prefix.
 
-    StoreError where no steps were stored.
+    Raise a StoreError if no steps were stored.
     """
     if SPELLING not in store.manifest:
         raise StoreError(
@@ -208,7 +208,7 @@ def _trees_with_steps(
 
 
 def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:
-    """Sum up each scored answer to one lead in three numbers.
+    """Summarise each scored answer after one prefix in three numbers.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
     -------
     DataFrame
         ``most_probable``, ``greedy`` and ``expected``, in points of the scale, with the index of
-        the responses. NaN where a call failed; ``greedy`` is NaN where no steps were stored.
+        the responses. NaN where a call failed. ``greedy`` is NaN where no steps were stored.
     """
     chances = probabilities(responses, sampling.choices)[:, 0]
     # A failed call has only NaN here, and the row becomes NaN again below.
@@ -243,15 +243,15 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
 
 
 def _points(sampling: Sampling) -> NDArray[np.float64]:
-    """The choices as numbers."""
+    """Convert the choices to numbers."""
     return np.array([float(choice) for choice in sampling.choices])
 
 
 def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
-    """The index of one answer for each row, drawn by its probabilities.
+    """Draw the index of one answer for each row, by its probabilities.
 
-    Trial t takes the t-th number of one random stream, so that a draw does not depend on which rows
-    are read together.
+    Trial t takes the t-th number of one random stream. So a draw does not depend on which rows are
+    read together.
     """
     trials = np.asarray(trials)
     first = int(trials.min())

@@ -1,4 +1,4 @@
-"""Reasoning is not the answer: take apart what a model thought and what it answered."""
+"""The separation of a reply into the reasoning and the answer after it."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -50,16 +50,16 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     Returns
     -------
     answer : str
-        What the model answered.
+        The text of the answer.
     reasoning : str
-        What it thought before. The answer is "" where the reply ends inside its reasoning. Without
-        a mark of reasoning the answer is the text itself, unchanged, and the reasoning "". Nothing
-        is raised.
+        The text of the reasoning. The answer is "" if the reply ends inside its reasoning. Without
+        a mark of reasoning the answer is the text itself, unchanged, and the reasoning is "".
+        Nothing is raised.
 
     Notes
     -----
-    Where marks leave room for doubt, the text counts as reasoning. An answer that is lost is
-    noticed and can be asked again; a number out of a reasoning is not noticed.
+    If marks leave room for doubt, the text counts as reasoning. A lost answer is noticed and can be
+    asked again, but a number out of a reasoning would not be noticed.
     """
     # The word alone may begin an answer; with a final channel further on it is a mark.
     begins_with_word = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
@@ -78,7 +78,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
 
 
 def apart(reply: Reply, opened: bool = False) -> Reply:
-    """Move the reasoning in a reply's text to its field of its own.
+    """Move the reasoning in a reply's text to a field of its own.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
     Returns
     -------
     Reply
-        The reply with its text and reasoning apart; without a text, the reply as it was.
+        The reply with its text and reasoning apart. A reply without a text is unchanged.
     """
     if reply.text is None:
         return reply
@@ -123,10 +123,10 @@ def opens(prompt: str) -> bool:
 
 
 def closing(prompt: str) -> str:
-    """Give the text that ends the reasoning of a rendered prompt, before an answer is scored.
+    """Return the text that ends the reasoning of a rendered prompt, before an answer is scored.
 
-    It is "" where the prompt does not end inside the reasoning. Where the model would name a
-    channel first, as in the harmony format, it is the channel of the answer.
+    It is "" if the prompt does not end inside the reasoning. If the model would name a channel
+    first, as in the harmony format, it names the channel of the answer.
 
     Parameters
     ----------
@@ -175,14 +175,17 @@ def is_mark(token: str) -> bool:
 
 
 def _closes(mark: re.Match[str]) -> bool:
-    """Whether a mark ends the reasoning."""
+    """Tell whether a mark ends the reasoning."""
     slash = mark["angle"] or mark["pipe"] or mark["square"] or mark["triangle"]
     is_end = (mark["side"] or "").lower() == "end"
     return bool(slash or mark["shut"]) or is_end
 
 
 def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
-    """Split by pairs of marks; a closing mark that nothing opened closes all text before it."""
+    """Split a text by pairs of marks into the answer and the reasoning.
+
+    A closing mark without an opening mark closes all text before it.
+    """
     marks = list(_MARK.finditer(text))
     if not marks and not opened:
         return text, ""
@@ -220,19 +223,19 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
 
 
 def _repeats_the_mark(text: str, marks: Sequence[re.Match[str]]) -> bool:
-    """Whether a text begins with an opening mark, as its prompt may have ended with it."""
+    """Tell whether a text begins with an opening mark, as its prompt may have ended with one."""
     if not marks or _closes(marks[0]):
         return False
     return not text[: marks[0].start()].strip()
 
 
 def _on_lines(passages: Iterable[str]) -> str:
-    """Passages on lines of their own: "7" and "2" around a reasoning are not 72."""
+    """Join passages, each on its own line: "7" and "2" around a reasoning are not 72."""
     return "\n".join(passage.strip() for passage in passages).strip()
 
 
 def _channels(text: str) -> tuple[str, str]:
-    """Split the harmony format: the channel "final" is the answer, every other one is not."""
+    """Split the harmony format. The channel "final" is the answer, and all others are reasoning."""
     answers: list[str] = []
     thoughts: list[str] = []
     for channel in _CHANNEL.finditer(text):
@@ -246,7 +249,7 @@ def _channels(text: str) -> tuple[str, str]:
 
 
 def _bare_channels(text: str) -> tuple[str, str]:
-    """Split the harmony format without marks: the answer follows the last "assistantfinal"."""
+    """Split the harmony format without marks. The answer follows the last "assistantfinal"."""
     before, mark, after = text.rpartition(_BARE_FINAL)
     if not mark:
         return "", text.strip()

@@ -52,7 +52,7 @@ def as_text(*turns: str) -> str:
     Parameters
     ----------
     *turns : str
-        The texts of the turns; empty ones are left out.
+        The texts of the turns. Empty texts are left out.
 
     Returns
     -------
@@ -81,12 +81,12 @@ def find(place: Path) -> list[Path]:
         If there is none, the place cannot be read, or it holds a store of this project.
     """
     try:
-        named = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
+        candidates = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
     except OSError as problem:  # a name is too long, or a folder is closed
         raise EngineError(f"{place} cannot be read: {problem.strerror}") from problem
 
     files = []
-    for file in named:
+    for file in candidates:
         if file.name == "manifest.json":
             raise EngineError(
                 f"{file.parent} is a store of this project: copy what it lies in to its place in "
@@ -107,19 +107,19 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     Parameters
     ----------
     file : Path
-        Of one of the `KINDS`.
+        A file of one of the `KINDS`.
     round_of_file : int, optional
         The round that the file is by its name (see :func:`rounds_of_files`).
 
     Returns
     -------
     iterator of Recording
-        The recordings; a fault in the file is raised when it is reached.
+        The recordings. A fault in the file is raised when it is reached.
 
     Raises
     ------
     InputError
-        If the file is not what its name says; it names the line or key.
+        If the content of the file does not fit its name. The error names the line or key.
     EngineError
         If it is a log of inspect_ai, and inspect_ai is not installed.
     """
@@ -134,8 +134,8 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
 def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
     """Find StereoMap's files that are one round each.
 
-    The names of such files differ in one number alone, which counts from 0 or 1 without a gap, and
-    a prompt of one stands in another.
+    The names of such files differ in one number alone, which counts from 0 or 1 without a gap. A
+    prompt of one file is also in another of these files.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
 
 
 def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
-    """Groups of files whose names differ in one number alone, each by that number."""
+    """Group the files whose names differ in one number alone, each file by its number."""
     by_rest: dict[tuple, dict[int, Path]] = {}
     for file in files:
         parts = re.split(r"(\d+)", str(file))
@@ -180,7 +180,7 @@ def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
 
 
 def _share_a_prompt(files: Iterable[Path]) -> bool:
-    """Whether a prompt stands in more than one of some tables of StereoMap."""
+    """Tell whether any two of these tables of StereoMap share a prompt."""
     seen: set[str] = set()
     for file in files:
         prompts = _questionnaires(file)
@@ -191,7 +191,7 @@ def _share_a_prompt(files: Iterable[Path]) -> bool:
 
 
 def _questionnaires(file: Path) -> set[str]:
-    """The prompts of a table of StereoMap; none of any other file."""
+    """Read the prompts of a table of StereoMap. Any other file gives an empty set."""
     suffix = file.suffix.lower()
     if suffix not in DELIMITERS:
         return set()
@@ -205,7 +205,7 @@ def _questionnaires(file: Path) -> set[str]:
 
 
 def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Recording]:
-    """The recordings of a table, in one of three layouts."""
+    """Read the recordings of a table, in one of three layouts."""
     table = _read(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
@@ -234,7 +234,7 @@ def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Re
 
 
 def _read(file: Path, delimiter: str) -> pd.DataFrame:
-    """A table whose columns are spelt as in the layouts, whatever their case."""
+    """Read a table, and spell its columns as in the layouts, regardless of case."""
     table = read_table(file, (), delimiter)
     new_names = {}
     for name in _COLUMNS:
@@ -246,7 +246,7 @@ def _read(file: Path, delimiter: str) -> pd.DataFrame:
 
 
 def _drafts(row: Mapping[str, str]) -> list[str]:
-    """The drafts of a row of StereoMap beside its answer, which Bard gives again as the first."""
+    """Read the drafts in a row of StereoMap, except a first draft that repeats the answer."""
     drafts = []
     for column, cell in row.items():
         is_draft = column.lower().startswith(DRAFT) and column[len(DRAFT) :].isdecimal()
@@ -260,7 +260,7 @@ def _drafts(row: Mapping[str, str]) -> list[str]:
 
 
 def _draft(cell: str) -> str:
-    """The text of a draft, which the authors' script writes as a Python list of one text."""
+    """Return the text of a draft, which the authors' script writes as a Python list of one text."""
     if not re.fullmatch(r"""\[(['"]).*\1\]""", cell, re.DOTALL):
         return cell
 
@@ -274,7 +274,7 @@ def _draft(cell: str) -> str:
 
 
 def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
-    """The first layout whose user turn and response a table has."""
+    """Find the first layout whose user turn and response a table has."""
     for layout in LAYOUTS:
         _, user, response = layout
         if user in table and response in table:
@@ -285,10 +285,11 @@ def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
 
 
 def _rounds(file: Path, table: pd.DataFrame, layout: tuple, round_of_file: int | None) -> pd.Series:
-    """The round of each row: its column's, or 1; a table of StereoMap has other rules.
+    """Find the round of each row.
 
-    Without the column, its rows have the round of their file, if its name gives one, or else count
-    the rows of their prompt.
+    A column of rounds decides, if there is one. Without it, all rows are of round 1 except in a
+    table of StereoMap. Rows of such a table have the round of their file, or else count the rows of
+    their prompt.
     """
     for name in ROUNDS:
         if name in table:
@@ -307,9 +308,9 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, round_of_file: int |
 
 
 def _results(file: Path) -> Iterator[Recording]:
-    """The recordings of GIEBench's results; an item without an answer is a call that failed.
+    """Read the recordings of GIEBench's results. An item without an answer is a failed call.
 
-    A file without any answer holds the prompts, and no results.
+    A file without any answer holds only the prompts, and gives no recordings.
     """
     items = read_json(file)
     if not isinstance(items, dict):
@@ -336,10 +337,10 @@ def _results(file: Path) -> Iterator[Recording]:
 
 
 def _log(file: Path) -> Iterator[Recording]:
-    """The recordings of a log of inspect_ai: chats up to the model's turn, epochs as rounds.
+    """Read the recordings of a log of inspect_ai: chats up to the model's turn, epochs as rounds.
 
-    Samples without a reply are passed over, and so are scored answers, which `make view`
-    shows as text. A reply is of the model that the log names.
+    Samples without a reply are skipped, and so are scored answers, which `make view` shows as text.
+    The model of a reply is the model that the log names.
     """
     try:
         from inspect_ai.log import read_eval_log
@@ -364,10 +365,10 @@ def _log(file: Path) -> Iterator[Recording]:
 
 
 def _check_archive(file: Path) -> None:
-    """Raise an InputError where a log's archive is damaged, or larger than `LARGEST_LOG` unpacked.
+    """Raise an InputError if a log's archive is damaged, or larger than `LARGEST_LOG` unpacked.
 
-    inspect_ai checks neither: it reads a changed reply as it is, passes over a sample that the
-    archive no longer lists, and reads a packed terabyte until the memory is full.
+    inspect_ai checks neither. It accepts a changed reply, skips a sample that the archive no longer
+    lists, and reads a packed terabyte until the memory is full.
     """
     expected = f"a log of inspect_ai, at most {LARGEST_LOG:,} bytes of text"
     try:
@@ -393,9 +394,9 @@ def _check_archive(file: Path) -> None:
 
 
 def _unstated_bytes(archive: ZipFile, member: ZipInfo) -> int:
-    """Unpack a member of an archive; return how many more bytes it has than the archive states.
+    """Unpack a member of an archive, and count the bytes beyond the size that the archive states.
 
-    BadZipFile where its checksum does not fit. Unpacking stops after `LARGEST_LOG` bytes.
+    Raise a BadZipFile if its checksum does not fit. Unpacking stops after `LARGEST_LOG` bytes.
     """
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED, ZIP_ZSTANDARD):
         raise BadZipFile("inspect_ai packs otherwise")
@@ -412,7 +413,7 @@ def _unstated_bytes(archive: ZipFile, member: ZipInfo) -> int:
 
 
 def _sample(file: Path, sample: Any) -> Recording:
-    """The recording of one sample of a log."""
+    """Make the recording of one sample of a log."""
     # The prompt ends where the model's turn begins, which the log holds, too.
     turns = takewhile(lambda message: message.role != "assistant", sample.messages)
     output = sample.output
@@ -436,6 +437,6 @@ def _sample(file: Path, sample: Any) -> Recording:
 
 
 def _category(metadata: Mapping) -> str:
-    """The category that a sample of a log names, if it is a text."""
+    """Return the category that a sample of a log names, "" if it is not a text."""
     category = metadata.get(CATEGORY, "")
     return category if isinstance(category, str) else ""

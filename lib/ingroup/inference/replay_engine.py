@@ -38,7 +38,7 @@ _KEY = "S16"
 
 
 class Origin(NamedTuple):
-    """Where a recording comes from: its file, and the entries of its row."""
+    """Origin of a recording: its file, and the entries of its row."""
 
     file: Path
     round: int
@@ -47,7 +47,7 @@ class Origin(NamedTuple):
 
 
 class ReplayEngine(Engine):
-    """Answers from recordings; a prompt without one is a failed call, never invented.
+    """Answers from recordings. A prompt without a recording is a failed call, never invented.
 
     A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone.
     Sampling is ignored.
@@ -58,12 +58,12 @@ class ReplayEngine(Engine):
         A file, a pattern, or a folder whose files (also those further down) are read in the order
         of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``, ``user_input`` and
         ``response`` (Hou et al.), ``Questionnaire`` and ``Answer`` (StereoMap), or ``prompt``,
-        ``response`` and, if there was one, ``system``; ``.json`` is an object of objects with
-        ``prompt`` and ``answer`` (GIEBench); ``.eval`` is a log of inspect_ai. The case of a
-        column's name does not matter. An empty cell is an empty answer; StereoMap's, or an item of
-        GIEBench without an answer, is a failed call.
+        ``response`` and perhaps ``system``. ``.json`` is an object of objects with ``prompt`` and
+        ``answer`` (GIEBench), and ``.eval`` is a log of inspect_ai. The case of a column's name
+        does not matter. An empty cell is an empty answer. In StereoMap's layout it is a failed
+        call, and so is an item of GIEBench without an answer.
     model : str
-        Whose answers they are.
+        The model that gave the answers.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class ReplayEngine(Engine):
 
     Notes
     -----
-    A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
+    A column ``round`` or ``run`` says which repetition a row is, from 1. A log has epochs. Without
     the column, StereoMap's files whose names count (:func:`~.recordings.rounds_of_files`) are a
     round each. In its other files further rows of a prompt are further rounds. All else is of the
     first round.
@@ -84,8 +84,8 @@ class ReplayEngine(Engine):
 
     A column ``category`` says which category of the study a row is of. Without it the name of the
     file does, if it has a word of the category's, in the singular or plural. Where a category has
-    recordings of its own, its prompts get no others. Where it has none, they get those that are of
-    no category.
+    recordings of its own, its prompts get no others. Where it has none, they get the recordings
+    without a category.
 
     Where one prompt has several different replies in one round and category, each trial gets its
     own, in the order of the file, if as many trials ask as are recorded. Anything else is refused
@@ -140,13 +140,13 @@ class ReplayEngine(Engine):
         self._settled: dict[tuple, dict[int, list[int]]] = {}
 
     def _recorded(self) -> Iterator[tuple[Path, Recording]]:
-        """All recordings, in the order of the files, each with its file."""
+        """Yield all recordings, in the order of the files, each with its file."""
         for file in self._files:
             for recording in recordings.read(file, self._rounds_of_files.get(file)):
                 yield file, recording
 
     def _recording(self, number: int) -> Recording:
-        """One recording, read again."""
+        """Read a recording again, by its number."""
         return next(islice(self._recorded(), number, None))[1]
 
     # ---- match -----------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class ReplayEngine(Engine):
         Returns
         -------
         bool
-            Whether there are any.
+            Whether there are any recordings of the round and the category.
         """
         self.round = number
         self.category = category
@@ -181,9 +181,10 @@ class ReplayEngine(Engine):
         return len(self._open) > 0
 
     def _open_origins(self, others: Iterable[str]) -> np.ndarray:
-        """Which origins the engine answers from: those of its round and category, as a mask.
+        """Make a mask of the origins from which the engine answers now.
 
-        Where its category has no recordings of its own, those that are of no category.
+        These are the origins of its round and its category. If no recording is of its category,
+        these are the origins of its round that name none of the study's categories.
         """
         words = _words(self.category)
         words_of_others = set().union(*map(_words, others))
@@ -201,11 +202,14 @@ class ReplayEngine(Engine):
         return of_round & ~of_another
 
     def _round_of(self, origin: Origin) -> int:
-        """The round of a recording; drafts are behind all rounds of answers."""
+        """Return the round of a recording. Drafts follow all rounds of answers."""
         return origin.round + origin.draft * self._n_rounds
 
     def _category_words(self, origin: Origin) -> set[str]:
-        """The words in which a recording's row, or else its file's name, names its category."""
+        """Return the words that may name a recording's category.
+
+        They come from its row, or else from its file's name.
+        """
         if origin.category:
             return _words(origin.category)
         name = origin.file.name
@@ -214,7 +218,7 @@ class ReplayEngine(Engine):
         return _words(name)
 
     def _find(self, prompts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Where the open recordings of each prompt begin and end, in the order of the keys."""
+        """Find where the open recordings of each prompt begin and end, in the order of the keys."""
         joined = b"".join(map(_key, prompts))
         keys = np.frombuffer(joined, dtype=_KEY)
         begins = np.searchsorted(self._open_keys, keys, side="left")
@@ -231,7 +235,7 @@ class ReplayEngine(Engine):
         conversations : sequence
             The chats, each a sequence of turns.
         trials : sequence of int, optional
-            Their numbers in the design that :meth:`tell_apart` was given.
+            The trials of the chats, by number in the design that :meth:`tell_apart` was given.
 
         Returns
         -------
@@ -241,8 +245,9 @@ class ReplayEngine(Engine):
         Raises
         ------
         EngineError
-            If nothing asked so far has a recording: it shows where the nearest one departs from the
-            first prompt. Also for a prompt with several different replies without its trial.
+            If nothing asked so far has a recording. The error shows where the nearest recording
+            departs from the first prompt. Also for a prompt with several different replies, if its
+            trial is not given.
         """
         prompts = [_prompt(chat) for chat in conversations]
         begins, ends = self._find(prompts)
@@ -266,14 +271,14 @@ class ReplayEngine(Engine):
         return numbers
 
     def complete(self, numbers: Sequence[int], sampling: Sampling) -> list[Reply]:
-        """Give the replies of recordings that :meth:`match` found.
+        """Return the replies of recordings that `match` found.
 
         Parameters
         ----------
         numbers : sequence of int
             Numbers of recordings, -1 for a failed call.
         sampling : Sampling
-            Only whether it has choices counts.
+            The sampling. It matters only whether it has choices.
 
         Returns
         -------
@@ -299,19 +304,19 @@ class ReplayEngine(Engine):
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order.
 
         Parameters
         ----------
         conversations : sequence
             The chats, each a sequence of turns.
         sampling : Sampling
-            Only whether it has choices counts.
+            The sampling. It matters only whether it has choices.
 
         Returns
         -------
         list of Reply
-            One reply per conversation; a prompt without a recording is a failed call.
+            One reply per conversation. A prompt without a recording is a failed call.
 
         Raises
         ------
@@ -325,9 +330,9 @@ class ReplayEngine(Engine):
     # ---- refuse ----------------------------------------------------------------------------------
 
     def _differing(self) -> dict[int, np.ndarray]:
-        """The open recordings of each prompt whose replies differ.
+        """Find the open recordings of each prompt whose replies differ.
 
-        They are under the position of the prompt's first recording among the open ones.
+        Their key is the position of the prompt's first recording among the open recordings.
         """
         keys = self._open_keys
         if len(keys) == 0:
@@ -361,8 +366,8 @@ class ReplayEngine(Engine):
         Raises
         ------
         EngineError
-            The recordings stand in several files, or more or fewer trials ask than are recorded; it
-            names two of them.
+            The recordings are in several files, or the number of trials is not the number of
+            recordings. The error names two recordings.
         """
         # `ingroup.inference.job.ask` comes here twice for each job: to refuse, then to answer.
         key = (self.round, self.category, design.fingerprint)
@@ -377,7 +382,7 @@ class ReplayEngine(Engine):
         self._trials = self._settled[key]
 
     def _asking(self, design: Design) -> dict[int, list[int]]:
-        """The trials that ask each of the prompts that have several replies."""
+        """Find the trials that ask each prompt with several different replies."""
         if not self._several:
             return {}
 
@@ -394,19 +399,19 @@ class ReplayEngine(Engine):
         return asking
 
     def _files_of(self, numbers: Sequence[int] | np.ndarray) -> set[Path]:
-        """The files in which recordings stand."""
+        """Return the files that hold these recordings."""
         origins = self._origin_of[np.asarray(numbers)]
         return {self._origins[origin].file for origin in origins}
 
     def _position(self, begin: int, trial: int | None) -> int:
-        """Which of the recordings of a prompt a trial gets, from 0."""
+        """Return which of a prompt's recordings a trial gets, from 0. Refuse an unsettled trial."""
         asking = self._trials.get(begin, [])
         if trial not in asking:
             self._refuse(begin, 1)
         return asking.index(trial)
 
     def _refuse(self, begin: int, n_trials: int) -> NoReturn:
-        """EngineError that names two recordings of one prompt whose replies differ."""
+        """Raise an EngineError that names two recordings of one prompt whose replies differ."""
         numbers = self._several[begin]
         first = numbers[0]
         differs = self._reply_of[numbers] != self._reply_of[first]
@@ -437,7 +442,7 @@ class ReplayEngine(Engine):
         )
 
     def _nearest(self, prompts: list[str]) -> str:
-        """The sentence on prompts none of which has a recording."""
+        """Write the sentence on prompts of which none has a recording."""
         first = prompts[0]
 
         def shared(recording: Recording) -> int:
@@ -486,7 +491,7 @@ class ReplayEngine(Engine):
         }
 
     def close(self) -> None:
-        """Say how many recordings no prompt used, where anything was asked."""
+        """Print how many recordings no prompt used, if any recording was used."""
         total = len(self._used)
         used = int(self._used.sum())
         unused = total - used
@@ -499,7 +504,7 @@ class ReplayEngine(Engine):
             )
 
     def _rounds_of_drafts(self) -> str:
-        """Which rounds are drafts, for a sentence; nothing without drafts."""
+        """Write which rounds are drafts, as the end of a sentence, "" without drafts."""
         most = max(origin.draft for origin in self._origins)
         if most == 0:
             return ""
@@ -508,7 +513,7 @@ class ReplayEngine(Engine):
 
 
 def _listed(files: Sequence[Path]) -> str:
-    """The names of files; of many the first and the last."""
+    """List the names of files, or only the first and the last of more than 8 files."""
     names = [file.name for file in files]
     if len(names) > 8:
         return f"{names[0]} to {names[-1]}"
@@ -516,18 +521,18 @@ def _listed(files: Sequence[Path]) -> str:
 
 
 def _prompt(chat: Sequence[Message]) -> str:
-    """A chat as the text that it is compared by."""
+    """Write a chat as the text by which prompts are compared."""
     return recordings.as_text(*(message["content"] for message in chat))
 
 
 def _key(prompt: str) -> bytes:
-    """A digest of a prompt, in 16 bytes as `_KEY` has them."""
+    """Compute the digest of a prompt, in the 16 bytes of `_KEY`."""
     content = prompt.encode()
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _words(text: str) -> set[str]:
-    """The words that can name a category, in the singular: two for "Races or ethnicities"."""
+    """Find the words that can name a category, in the singular: two for "Races or ethnicities"."""
     words = set()
     # A capital letter begins a word, too: "RaceOrigin" has two.
     for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):
@@ -537,7 +542,7 @@ def _words(text: str) -> set[str]:
 
 
 def _short(reply: Reply) -> str:
-    """The beginning of a reply, for a sentence."""
+    """Quote the beginning of a reply, for a sentence."""
     if reply.text is None:
         return "a failed call"
     if len(reply.text) <= 30:

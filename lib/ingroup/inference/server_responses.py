@@ -1,8 +1,8 @@
-"""What comes back from a server: bodies, errors, waits, and keys that must not be stored.
+"""Responses of servers: bodies, errors, waits, and keys that must not be stored.
 
-This module guards against what inspect_ai and the clients below it would let pass: bodies that are
-compressed or never end, slow calls that are sent and billed again, content in parts, and keys that
-a server repeats.
+This module guards against faults that inspect_ai and the clients below it let pass. These are
+compressed or endless bodies, slow calls that are sent and billed again, content in parts, and keys
+that a server repeats.
 """
 
 import json
@@ -27,15 +27,15 @@ SLOW = {"AttemptTimeoutError", "StreamIdleTimeoutError", "ReadTimeout", "Timeout
 
 
 class Refused(Exception):
-    """An answer that would not be better the next time."""
+    """An answer that a repeated call would not improve."""
 
 
 class Unanswered(Refused):
-    """A request that a batch ended without; nobody bills it."""
+    """A request of a batch that ended without an answer to it. Nobody bills it."""
 
 
 def host_and_path(url: str) -> str:
-    """Give an address without its scheme, user and query.
+    """Return an address without its scheme, user and query.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def host_and_path(url: str) -> str:
     Returns
     -------
     str
-        Its host, port and path.
+        The host, port and path of the address.
     """
     parts = urlsplit(url)
     # A user and a key may stand before the host, and this goes into manifests.
@@ -53,7 +53,7 @@ def host_and_path(url: str) -> str:
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
-    """Follow an exception to its causes.
+    """Yield an exception and, one after the other, its causes.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def status_of(error: BaseException) -> int:
     Returns
     -------
     int
-        The status, 300 to 599; 0 where the error has none.
+        The status from 300 to 599, or 0 where the error has none.
     """
     # OpenAI's and Anthropic's errors have a status_code, Google's have a code.
     for name in ("status_code", "code"):
@@ -95,14 +95,14 @@ def status_of(error: BaseException) -> int:
 
 
 def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bool:
-    """Tell whether a call is sent again.
+    """Tell whether a failed call is sent again.
 
     A slow call is not sent again, nor is a call for which the server names a long wait.
 
     Parameters
     ----------
     usual : callable
-        What inspect_ai would do with an error that nothing here decides.
+        The rule of inspect_ai, for an error that nothing here decides.
     error : BaseException
         Why the call failed.
 
@@ -136,7 +136,7 @@ def pause(state: Any) -> float:
     Parameters
     ----------
     state : RetryCallState
-        Of tenacity: the last try, and how many there were.
+        The state of tenacity, with the last try and the number of tries.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def keys() -> list[str]:
     Returns
     -------
     list of str
-        Values of variables whose names end as those of keys and tokens do.
+        Values of variables whose names end like names of keys and tokens.
     """
     values = []
     for name, value in os.environ.items():
@@ -202,7 +202,7 @@ def without_keys(reply: Reply) -> Reply:
 
 
 def masked(error: str) -> str:
-    """Show an error in one short line, with "[key]" in place of each key.
+    """Write an error on one short line, with "[key]" in place of each key.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def masked(error: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Show a text in one short line, without words that look like a key.
+    """Write a text on one short line, without words that look like a key.
 
     Parameters
     ----------
@@ -244,17 +244,17 @@ def printable(text: str) -> str:
 
 
 def valid_count(number: Any) -> int:
-    """Check a count that the store is to hold.
+    """Return a count that the store can hold.
 
     Parameters
     ----------
     number : object
-        What a server sent as a count.
+        The object that a server sent as a count.
 
     Returns
     -------
     int
-        The count; 0 for anything but an int from 0 to 2^31 - 1.
+        The count, or 0 for anything but an int from 0 to 2^31 - 1.
     """
     return number if type(number) is int and 0 <= number < 2**31 else 0
 
@@ -265,7 +265,7 @@ async def read_body(response: Any, bounded: bool = True) -> None:
     Parameters
     ----------
     response : Response
-        Of httpx or httpx2; its stream is replaced.
+        A response of httpx or httpx2, whose stream is replaced.
     bounded : bool
         Whether at most `MOST_BYTES` are read.
 
@@ -301,9 +301,9 @@ async def read_body(response: Any, bounded: bool = True) -> None:
 
 
 def _normalised_body(body: bytes) -> bytes:
-    """A body with its JSON object `normalised`; a body that is not JSON as it is.
+    """Return a body with its JSON object `normalised`. A body that is not JSON is unchanged.
 
-    A Refused for JSON that is not an object.
+    Raise a Refused if the JSON is not an object.
     """
     try:
         answer = json.loads(body)
@@ -319,7 +319,7 @@ def normalised(answer: dict[str, Any]) -> dict[str, Any]:
     """Change a chat completion into the form that OpenAI's client expects.
 
     Content in parts becomes a text and its reasoning, and invalid token counts become 0. Any other
-    answer is returned as it is.
+    answer is returned unchanged.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def normalised(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
-    """The texts of content in parts: those of the answer, and those of its reasoning."""
+    """Split content in parts into the texts of the answer and the texts of its reasoning."""
     texts = []
     thoughts = []
     for part in content:
@@ -370,7 +370,10 @@ def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:
-    """Token counts in OpenAI's form; 0 for one that is missing or that the store cannot hold."""
+    """Convert token counts to OpenAI's form, None if there are none.
+
+    A count that is missing or that the store cannot hold becomes 0.
+    """
     if not isinstance(usage, dict):
         return None
     prompt = valid_count(usage.get("prompt_tokens"))
@@ -390,6 +393,6 @@ def _usage(usage: Any) -> dict[str, Any] | None:
 
 
 def _detail(usage: dict[str, Any], details: str, name: str) -> int:
-    """A count among the details of another count, e.g. the cached tokens of a prompt."""
+    """Read a count among the details of another count, e.g. the cached tokens of a prompt."""
     counts = usage.get(details)
     return valid_count(counts.get(name)) if isinstance(counts, dict) else 0

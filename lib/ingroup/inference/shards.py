@@ -1,9 +1,9 @@
 """The files of a store: shards of replies, and finished calls that no shard holds yet.
 
-A shard is Parquet, which any reader of Parquet reads. It is checksummed, and bound to its store and
-its name: the footer holds the hash of the store's manifest, the file's own name, and a SHA-256 over
-all bytes. That SHA-256 is taken while 64 zeros stand in its own place. Parquet's page checksums
-would not cover the pages' headers and the footer.
+A shard is a Parquet file, which any reader of Parquet reads. It is checksummed, and bound to its
+store and its name. The footer holds the hash of the store's manifest, the file's own name, and a
+SHA-256 over all bytes. That SHA-256 is taken while 64 zeros stand in its own place. Parquet's page
+checksums would not cover the pages' headers and the footer.
 """
 
 import errno
@@ -64,18 +64,18 @@ _REMEDIES = {
 
 
 class StoreError(Sentence, RuntimeError):
-    """A store cannot be used for this run; the message says why and what to do."""
+    """A store cannot be used for this run. The message says why, and how to go on."""
 
 
 def write(
     path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
 ) -> None:
-    """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`.
+    """Write replies to ascending trials as a file that is bound to a manifest's hash.
 
     Parameters
     ----------
     path : Path
-        The file of the shard; it is bound to its name.
+        The file of the shard. It is bound to its name.
     manifest : str
         The hash of the store's manifest.
     trials : sequence of int
@@ -110,12 +110,12 @@ def write(
 
 
 def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
-    """What a shard's footer binds it to."""
+    """Return the entries of a shard's footer that bind it to its store and its name."""
     return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
 
 def _with_checksum(content: bytes) -> bytes:
-    """The same bytes with the right digest behind the last `_CHECKSUM`."""
+    """Return the same bytes with the right digest after the last `_CHECKSUM`."""
     begin = content.rfind(_CHECKSUM) + len(_CHECKSUM)
     end = begin + len(_BLANK)
     head = content[:begin]
@@ -129,12 +129,12 @@ def read(
 ) -> pa.Table | None:
     """Read some columns of a file.
 
-    A file counts as damaged where a byte is not as it was written (checked by flipping every single
-    bit of a shard), where it is bound to another manifest or name, or where it lacks trials.
+    A file counts as damaged if any byte has changed (checked by flipping every single bit of a
+    shard). It is also damaged if it is bound to another manifest or name, or if it lacks trials.
 
     Older files lack some columns. Without ``reasoning``, the text is split here
-    (:mod:`ingroup.inference.reasoning`), and ``max_tokens`` is 0. Without ``price_share``, replies
-    count at the whole price. Without ``steps``, they have none.
+    (`ingroup.inference.reasoning`), and ``max_tokens`` is 0. Without ``price_share``, replies count
+    at the whole price. Without ``steps``, replies have no steps.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def read(
     Returns
     -------
     pyarrow.Table or None
-        The columns as ``SCHEMA`` has them; None if the file is damaged.
+        The columns as ``SCHEMA`` has them, None if the file is damaged.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def read(
 
 
 def _holds(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
-    """Whether stored trials ascend and are all of a shard's, or some if not ``whole``."""
+    """Tell whether stored trials ascend and are all of a shard's (some, if not ``whole``)."""
     has_enough = len(stored) == len(trials) if whole else len(stored) > 0
     if not has_enough:
         return False
@@ -192,7 +192,9 @@ def _holds(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
 
 
 def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
-    """The columns of a file; those that it is too old to have are made of its texts."""
+    """Read columns of a file.
+    Columns that an older file lacks are made from defaults or its texts.
+    """
     stored = file.schema_arrow.names
     table = file.read([name for name in columns if name in stored])
     length = len(table)
@@ -214,7 +216,7 @@ def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
 
 
 def _separated(file: pq.ParquetFile) -> dict[str, pa.Array]:
-    """Text and reasoning of a file that holds both in one column."""
+    """Split the texts of a file that holds text and reasoning in one column."""
     answers = []
     thoughts = []
     # Texts are categories; as objects the missing ones become None.
@@ -235,7 +237,7 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
     Parameters
     ----------
     tables : sequence of pyarrow.Table
-        The shard's rows, then those of its supplements in the order in which they were written.
+        The shard's rows, then the rows of its supplements in the order in which they were written.
 
     Returns
     -------
@@ -264,7 +266,7 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def replace(target: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and so that a crash of the machine does not undo it.
+    """Write a file whole or not at all, so that a crash of the machine does not undo it.
 
     A temporary file is written and renamed, and the file and its folder are synced.
 
@@ -273,7 +275,7 @@ def replace(target: Path, content: bytes) -> None:
     target : Path
         The file, which may exist.
     content : bytes
-        What it is to hold.
+        The content that the file is to hold.
 
     Raises
     ------
@@ -298,7 +300,7 @@ def replace(target: Path, content: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Sync the list of a folder's files to the disk, where the disk can do so.
+    """Sync the list of a folder's files to the disk, if the disk can do so.
 
     Parameters
     ----------
@@ -322,7 +324,7 @@ def sync(folder: Path) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:
-    """Make the error that says that a file cannot be written, why, and what to do.
+    """Make the error that says that a file cannot be written, why, and how to go on.
 
     Parameters
     ----------
@@ -374,14 +376,14 @@ def checksummed_text(line: bytes, manifest: str) -> bytes | None:
     Returns
     -------
     bytes or None
-        The text; None where the line was torn or changed, or is another store's.
+        The text, None where the line was torn or changed, or is another store's.
     """
     digest, _, text = line.removesuffix(b"\n").partition(b" ")
     return text if digest == _digest(text, manifest) else None
 
 
 def _digest(text: bytes, manifest: str) -> bytes:
-    """16 hexadecimal digits of the SHA-256 over a manifest's hash and a text."""
+    """Compute 16 hexadecimal digits of the SHA-256 over a manifest's hash and a text."""
     digest = hashlib.sha256(manifest.encode() + text).hexdigest()
     return digest[:16].encode()
 
@@ -390,9 +392,9 @@ class Journal:
     """The finished calls of one store that no shard holds yet.
 
     The store is held alone meanwhile. The file is made at the first reply, and is removed once
-    every reply stands in a shard. A line is a digest over the manifest's hash and the rest of the
-    line, then the trial with its reply as JSON. A line that was torn or changed is passed over, so
-    that its trial is asked again.
+    every reply is in a shard. A line is a digest over the manifest's hash and the rest of the line,
+    then the trial with its reply as JSON. A line that was torn or changed is skipped, so that its
+    trial is asked again.
 
     Parameters
     ----------
@@ -434,7 +436,7 @@ class Journal:
                 self._take(json.loads(text))
 
     def _take(self, values: dict[str, Any]) -> None:
-        """Keep the reply of one line, unless it was cut at fewer tokens than it may have now."""
+        """Keep the reply of one line, unless it was cut at a lower limit than the present limit."""
         trial = values.pop("trial")
         limit = values.pop("max_tokens", self._max_tokens)
         if values["finish_reason"] == LENGTH and limit < self._max_tokens:
@@ -452,7 +454,7 @@ class Journal:
         trial : int
             The trial's number.
         reply : Reply
-            Its reply.
+            The reply to the trial.
 
         Raises
         ------
@@ -480,7 +482,7 @@ class Journal:
             raise unwritable(self.file, error) from error
 
     def sync(self) -> None:
-        """Sync every reply to the disk; a StoreError where the disk fails."""
+        """Sync every reply to the disk. Raise a StoreError if the disk fails."""
         if self._stream is None:
             return
         try:
@@ -489,12 +491,12 @@ class Journal:
             raise unwritable(self.file, error) from error
 
     def drop(self, trials: Iterable[int]) -> None:
-        """Forget replies that stand in a shard now.
+        """Forget replies that are in a shard now.
 
         Parameters
         ----------
         trials : iterable of int
-            Numbers of their trials.
+            The trials of the replies, by number.
         """
         for trial in trials:
             self.kept.pop(trial, None)
@@ -507,6 +509,6 @@ class Journal:
         self.file.unlink(missing_ok=True)
 
     def _line(self, trial: int, reply: Reply) -> bytes:
-        """One checksummed line of the file."""
+        """Write a reply as one checksummed line of the file."""
         values = {"trial": trial, **reply._asdict(), "max_tokens": self._max_tokens}
         return checksummed_line(json.dumps(values).encode(), self._manifest)

@@ -2,7 +2,7 @@
 
 After a kill at any moment the next run goes on with the missing shards. A shard that exists is
 whole, and is never written again. A later run's replies to trials that had failed stand in a
-supplement beside the shard (``part-00003.again-1.parquet``, then ``again-2``). Where a trial has
+supplement beside the shard (``part-00003.again-1.parquet``, then ``again-2``). If a trial has
 several replies, the latest that did not fail counts. One run at a time writes to a store.
 """
 
@@ -56,8 +56,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        Where the file cannot be read, is not a JSON object, or lacks the number of trials or of
-        those in a shard.
+        Where the file cannot be read, is not a JSON object, or lacks the number of trials or the
+        size of a shard.
     """
     try:
         manifest = dict(json.loads(file.read_text("utf8")))
@@ -72,16 +72,16 @@ def read_manifest(file: Path) -> dict[str, Any]:
 
 
 def check_chats(folder: Path, stored: str, rendered: str) -> None:
-    """Refuse stored answers to other chats than are rendered now.
+    """Raise a StoreError if stored answers are to other chats than are rendered now.
 
     Parameters
     ----------
     folder : Path
         The folder of the store, for the message.
     stored : str
-        The `Design.chats_digest` in its manifest; "" for a store from before there was one.
+        The `Design.chats_digest` in its manifest, "" for a store from before there was one.
     rendered : str
-        That of the design as it is now; "" where it is not known.
+        The digest of the design as it is now, "" where it is not known.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_chats(folder: Path, stored: str, rendered: str) -> None:
 
 
 class State(NamedTuple):
-    """What a store lacks: shards, trials of the other shards, and files."""
+    """Gaps of a store: missing shards, trials of other shards to ask again, and damaged files."""
 
     missing: list[int]  # shards that were not asked, or are damaged
     failed: list[int]  # trials whose call failed
@@ -106,7 +106,7 @@ class State(NamedTuple):
 
 
 class Store:
-    """The responses of one model to one design; nothing is written before :meth:`writing`.
+    """The responses of one model to one design. Nothing is written before `writing`.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class Store:
         self._adopt_manifest()
 
     def _adopt_manifest(self) -> bool:
-        """Take over the manifest of stored answers; False where there are no answers.
+        """Take over the manifest of stored answers. Return False if there are no answers.
 
-        It raises a StoreError where the manifests differ so that answers could change.
+        Raise a StoreError if the manifests differ so that answers could change.
         """
         if not any(self.folder.glob("part-*")) and not self.has_unwritten:
             return False
@@ -157,7 +157,7 @@ class Store:
         return True
 
     def _check_same(self, name: str, stored: Any, new: Any) -> None:
-        """Raise a StoreError where a value of the manifest differs so that answers could change."""
+        """Raise a StoreError if a value of the manifest differs so that answers could change."""
         # Older stores have no chats in their manifest; `check_chats` allows for that.
         if stored == new or name == "chats":
             return
@@ -179,7 +179,7 @@ class Store:
 
     @property
     def _text(self) -> bytes:
-        """The content of ``manifest.json``."""
+        """Write the content of ``manifest.json``."""
         return (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode()
 
     @property
@@ -188,7 +188,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[State]:
-        """Hold the store alone, write its manifest, clear it up, and see what it lacks.
+        """Hold the store alone, write its manifest, clear it up, and find its gaps.
 
         Files that killed runs left half written are removed. A damaged file is moved aside as
         ``*.damaged``, so that its trials are asked again.
@@ -253,12 +253,12 @@ class Store:
         return False
 
     def journal(self) -> Journal:
-        """Open the finished calls that no shard holds yet, inside :meth:`writing`.
+        """Open the finished calls that no shard holds yet, inside `writing`.
 
         Returns
         -------
         Journal
-            The journal; its file may not exist yet.
+            The journal. Its file may not exist yet.
 
         Raises
         ------
@@ -268,12 +268,12 @@ class Store:
         return Journal(self.folder / JOURNAL, self._hash, self.max_tokens)
 
     def ledger(self) -> Ledger:
-        """Open the ledger of batches whose replies were not read yet, inside :meth:`writing`.
+        """Open the ledger of batches whose replies were not read yet, inside `writing`.
 
         Returns
         -------
         Ledger
-            The ledger; its file may not exist yet.
+            The ledger. Its file may not exist yet.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class Store:
         return -(-self.trials // self.shard_size)
 
     def bounds(self, shard: int) -> tuple[int, int]:
-        """Give the first trial of a shard, and the trial behind its last.
+        """Return the first trial of a shard, and the trial after its last.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class Store:
         return start, min(start + self.shard_size, self.trials)
 
     def path(self, shard: int) -> Path:
-        """Give the file of a shard.
+        """Return the file of a shard.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class Store:
         return self.folder / f"part-{shard:05d}.parquet"
 
     def files(self) -> dict[int, list[Path]]:
-        """List the files of each stored shard: its own, then its supplements as they were written.
+        """List the files of each stored shard: first the shard, then its supplements in order.
 
         Supplements without their shard, and files beyond the design, are left out.
 
@@ -368,10 +368,10 @@ class Store:
         int
             The shard.
         pyarrow.Table or None
-            Its replies in the order of its trials; None where the shard itself is missing or
+            Its replies in the order of its trials, None where the shard itself is missing or
             damaged.
         list of Path
-            Which of its files are damaged.
+            The shard's damaged files.
         """
         files = self.files()
         for shard in numbers:
@@ -391,7 +391,7 @@ class Store:
             yield shard, None if is_lacking else shards.latest(tables), damaged
 
     def state(self) -> State:
-        """Find what this store lacks.
+        """Find the gaps of this store.
 
         Every file is read, and none is changed.
 
@@ -422,7 +422,7 @@ class Store:
         return state
 
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
-        """Write one shard, whole or not at all, inside :meth:`writing`.
+        """Write one shard, whole or not at all, inside `writing`.
 
         Parameters
         ----------
@@ -485,14 +485,15 @@ class Store:
         Parameters
         ----------
         start, stop : int
-            The first trial, and the trial behind the last; all trials unless given.
+            The first trial, and the trial after the last. All trials are read unless given.
         columns : sequence of str
-            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``; all columns if empty.
+            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``. Without names all columns
+            are read.
 
         Returns
         -------
         DataFrame
-            One row for each trial, ordered; ``trial`` counts from ``start``. Texts are categories,
+            One row for each trial, ordered. ``trial`` counts from ``start``. Texts are categories,
             and ``text`` is missing where a call failed. ``probabilities`` and ``mass`` are Arrow
             columns, only where the sampling has choices; so is ``steps``, where they were stored.
 
@@ -526,7 +527,9 @@ class Store:
         return frame
 
     def _names_of(self, columns: Sequence[str]) -> list[str]:
-        """The columns to read, in the order of ``SCHEMA``, without those that this store lacks."""
+        """List the columns to read, in the order of ``SCHEMA``.
+        Columns that the store lacks are left out.
+        """
         names = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
         if "sampling_choices" not in self.manifest:
             names -= {"probabilities", "mass"}
@@ -535,7 +538,7 @@ class Store:
         return [name for name in SCHEMA.names if name in names]
 
     def _check_scores(self, shard: int, table: pa.Table) -> None:
-        """Raise a StoreError where stored probabilities or option masses cannot be right."""
+        """Raise a StoreError if stored probabilities or option masses cannot be right."""
         choices = len(self.manifest.get("sampling_choices", ()))
         leads = len(self.manifest.get("sampling_leads", [""]))
         for name, width in {"probabilities": choices, "mass": 1}.items():
@@ -547,10 +550,10 @@ class Store:
 
 
 def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """Read a store by :meth:`Store.read` in parts, to hold no large table.
+    """Read a store in parts, so that no large table is held.
 
-    A part has `SHARDS` shards. ``trial`` counts through all parts; concatenated they are the table
-    that is read at once.
+    A part has `SHARDS` shards. ``trial`` counts through all parts. Concatenated, the parts are the
+    table that `Store.read` returns at once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scored answers out of the few most probable tokens that a server reports at each position."""
+"""Scored answers from the few most probable tokens that a server reports at each position."""
 
 import math
 import os
@@ -18,7 +18,7 @@ class Token(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """How probable the admissible answers are behind one answer prefix."""
+    """Probabilities of the admissible answers after one answer prefix."""
 
     probabilities: NDArray[np.float64]  # of each choice, sum 1; NaN where none was seen
     option_mass: float  # the probability of all choices together, 0 to 1
@@ -27,7 +27,7 @@ class Scored(NamedTuple):
 def score(
     tokens: Sequence[Token], choices: Sequence[str], leads: Sequence[str] = ("",)
 ) -> list[Scored]:
-    """Read the probabilities of admissible answers out of a reply that a server wrote as free text.
+    """Read the probabilities of admissible answers from a reply that a server wrote as free text.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def score(
     choices : sequence of str
         The admissible answers: numbers, or verdicts such as ``[[A]]``.
     leads : sequence of str
-        The answer prefixes, such as ``"- Friendly:"``; each is looked for in the reply, and the
-        choice is read behind it. Behind an empty one the choice is read where the reply begins,
-        or, if all choices begin alike (``[[``), behind the last such beginning.
+        The answer prefixes, such as ``"- Friendly:"``. Each prefix is looked for in the reply, and
+        the choice is read after it. Without a prefix ("") the choice is read at the beginning of
+        the reply. If all choices begin alike (``[[``), it is read at the last such beginning.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def score(
     A token stands for a choice only if it leaves no doubt: it spells the choice to its end, or
     begins one choice alone. A digit that may go on ("7" of 0 to 100) is the choice 7 only where the
     server's tokens are seen to hold whole numbers, such as "72". All other probability, and all
-    outside the reported tokens, is missing option mass; nothing is made up for it. So only choices
-    that were seen have a probability above 0.
+    probability outside the reported tokens, is missing option mass, and no choice gets a share of
+    it. So only choices that were seen have a probability above 0.
     """
     # Tokens are joined, since a prefix or a choice may be spelt by several.
     text = "".join(token.text for token in tokens)
@@ -77,7 +77,7 @@ def score(
 
 
 class _Spelling(NamedTuple):
-    """How the choices are spelt."""
+    """Spelling of the choices in a reply."""
 
     choices: list[str]
     shared: str  # the beginning that all have
@@ -85,9 +85,10 @@ class _Spelling(NamedTuple):
 
 
 def _beginning(text: str, lead: str, shared: str, search_from: int) -> int | None:
-    """Where in a reply the answer behind a prefix begins; None where it does not hold the prefix.
+    """Find where in a reply the answer after a prefix begins, None if the reply lacks the prefix.
 
-    Blanks and marks between prefix and answer are passed over.
+    Blanks and marks between prefix and answer are skipped. Without a prefix the answer begins at
+    the last ``shared`` beginning of the choices, or at the first letter if they share none.
     """
     # Models write a prefix in bold, as a list item or with other blanks.
     label = lead.strip(" \n-:*")
@@ -105,7 +106,10 @@ def _beginning(text: str, lead: str, shared: str, search_from: int) -> int | Non
 
 
 def _has_whole_numbers(tokens: Sequence[Token], choices: Sequence[str]) -> bool:
-    """Whether any reported token is a choice of several digits, so that digits are not spelt."""
+    """Tell whether any reported token is a choice of several digits.
+
+    The digits of a number are then not spelt one by one.
+    """
     long_numbers = {choice for choice in choices if choice.isdigit() and len(choice) > 1}
     for token in tokens:
         reported = {name.strip() for name in token.alternatives}
@@ -115,7 +119,10 @@ def _has_whole_numbers(tokens: Sequence[Token], choices: Sequence[str]) -> bool:
 
 
 def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
-    """The scores of the choices where an answer begins in the text of a reply."""
+    """Compute the scores of the choices, for an answer that begins at a character of a reply.
+
+    The option mass is 0 if the text is another number or if no reported token is a choice.
+    """
     text = "".join(token.text for token in tokens)
     weights = np.zeros(len(spelling.choices))
     nothing = Scored(np.full(len(weights), math.nan), 0.0)
@@ -152,7 +159,7 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
 
 
 def _choice_of(spelt: str, spelling: _Spelling) -> int | None:
-    """The index of the choice that a beginning stands for without doubt; None where it does not."""
+    """Find the index of the choice that a text spells or begins. Return None if it is in doubt."""
     if len(spelt) <= len(spelling.shared):
         return None
 

@@ -1,4 +1,4 @@
-"""Any Hugging Face causal language model, from a folder or from the hub."""
+"""An engine for any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
 import math
@@ -101,7 +101,7 @@ class TransformersEngine(LocalEngine):
         keep: Callable[[int, Reply], None],
         ledger_trials: LedgerTrials | None = None,
     ) -> list[Reply]:
-        """Give one reply to each conversation, some conversations at a time.
+        """Return one reply to each conversation, some conversations at a time.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class TransformersEngine(LocalEngine):
         keep : callable
             Gets the index and the reply of each conversation, once its group is answered.
         ledger_trials : LedgerTrials, optional
-            Not used; only engines of servers need it.
+            Not used. Only engines of servers need it.
 
         Returns
         -------
@@ -138,19 +138,22 @@ class TransformersEngine(LocalEngine):
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
     def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
-        """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
+        """Score the choices after each answer prefix, for each prompt.
+
+        A prompt on a CPU keeps its cache from prefix to prefix, so that it is computed once.
+        """
         if len(sampling.leads) == 1 or self.device != "cpu":
             return super()._scored(prompts, sampling, **options)
         # This loads the model, before there are threads.
         config = self._model.config
 
-        def choose(ids: list[int]) -> Reply:
+        def score(ids: list[int]) -> Reply:
             cache = DynamicCache(config=config)
             (reply,) = super(TransformersEngine, self)._scored([ids], sampling, cache=cache)
             return reply
 
         with self._threads(len(prompts)) as pool:
-            return list(pool.map(choose, prompts))
+            return list(pool.map(score, prompts))
 
     def _scored_in_tree(
         self,
@@ -175,9 +178,9 @@ class TransformersEngine(LocalEngine):
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
-        """Replies of ``compute`` to all prompts, in order.
+        """Return the replies of ``compute`` to all prompts, in order.
 
-        It is given the prompts of a batch and the length of the prefix that they share.
+        ``compute`` is given the prompts of a batch and the length of the prefix that they share.
         """
         order: list[int] = []
         parts = []
@@ -194,9 +197,10 @@ class TransformersEngine(LocalEngine):
 
     @contextmanager
     def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
-        """A pool for this many parts, which on a CPU share its cores.
+        """Yield a pool of threads for this many parts.
 
-        There, parts side by side with one thread each take half the time of one part on all cores.
+        The threads on a CPU share its cores. Parts side by side with one thread each take half the
+        time of one part on all cores.
         """
         cores = torch.get_num_threads()
         workers = max(1, min(cores, parts)) if self.device == "cpu" else 1
@@ -209,7 +213,9 @@ class TransformersEngine(LocalEngine):
 
     @torch.inference_mode()
     def _generate(self, sampling: Sampling, prompts: Prompts, shared: int) -> list[Reply]:
-        """Replies to prompts whose first ``shared`` tokens are the same and computed once."""
+        """Generate replies to prompts.
+        Their first ``shared`` tokens are equal and computed once.
+        """
         rest, prefix, past = self._begin(prompts, shared)
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
@@ -241,7 +247,11 @@ class TransformersEngine(LocalEngine):
     def _begin(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
-        """The tokens behind the shared prefix, padded on the left; the prefix; its cache."""
+        """Split prompts into the tokens after their shared prefix, the prefix, and its cache.
+
+        The tokens are padded on the left. The prefix is computed unless a cache (``past``) is
+        given. The cache is None without a prefix.
+        """
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         )
@@ -262,10 +272,10 @@ class TransformersEngine(LocalEngine):
         shared: int,
         past: DynamicCache | None = None,
     ) -> list[Reply]:
-        """Probabilities of the choices, in one pass over prompts and tree together.
+        """Score the choices after each prompt, in one pass over prompts and tree together.
 
-        The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
-        its own path (as in tree attention for speculative decoding, Miao et al. 2024).
+        The tokens of the tree stand after the prompt. Each of them sees the prompt and the tokens
+        on its own path, as in tree attention for speculative decoding (Miao et al. 2024).
         """
         model = self._model
         rest, _, past = self._begin(prompts, shared, past)
@@ -305,7 +315,7 @@ class TransformersEngine(LocalEngine):
         return scored_replies(tree, steps, choices, _cached(prompts, shared))
 
     def _check_window(self, size: int) -> None:
-        """Raise an EngineError where some layers look back over fewer than ``size`` tokens."""
+        """Raise an EngineError if some layers look back over no more than ``size`` tokens."""
         window = getattr(self._model.config.get_text_config(), "sliding_window", None)
         if window and size >= window:
             raise EngineError(
@@ -314,14 +324,14 @@ class TransformersEngine(LocalEngine):
             )
 
     def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
-        """The reply up to its first end token, without the padding behind it."""
+        """Make the reply up to its first end token, without the padding after it."""
         for number, token in enumerate(ids, start=1):
             if token in self._end_tokens:
                 return self._reply(ids[:number], STOP, len(prompt), cached)
         return self._reply(ids, LENGTH, len(prompt), cached)
 
     def close(self) -> None:
-        """Give the memory of the weights back."""
+        """Free the memory of the weights."""
         self.__dict__.pop("_model", None)
         gc.collect()
         if self.device == "cuda":
@@ -331,12 +341,12 @@ class TransformersEngine(LocalEngine):
 def attention_mask(
     is_text: torch.Tensor, shared: int, paths: Sequence[tuple[int, ...]]
 ) -> torch.Tensor:
-    """Tell which token sees which, where a tree of answers stands behind each prompt.
+    """Tell which token sees which, if a tree of answers stands after each prompt.
 
     Parameters
     ----------
     is_text : Tensor of bool, shape (prompts, length)
-        Which tokens behind the shared prefix belong to a prompt; the others are padding.
+        Whether each token after the shared prefix belongs to a prompt. The others are padding.
     shared : int
         Tokens of the prefix, whose keys and values are cached.
     paths : sequence of tuple of int
@@ -374,10 +384,10 @@ def attention_mask(
 
 
 class Finite:
-    """Record at each step, and for each prompt of the batch, whether the logits are finite.
+    """Record of whether the logits are finite, at each step and for each prompt of the batch.
 
     Only the largest logit is checked, because some models forbid a token by minus infinity. It is
-    NaN where any logit is.
+    NaN if any logit is.
     """
 
     def __init__(self) -> None:
@@ -389,7 +399,7 @@ class Finite:
         return logits
 
     def steps(self) -> list[list[bool]]:
-        """Return what was recorded.
+        """Return the record for each prompt.
 
         Returns
         -------
@@ -400,7 +410,7 @@ class Finite:
 
 
 class Draw:
-    """Draw the tokens of each prompt with a random generator of its own.
+    """Draws of each prompt's tokens with a random generator of its own.
 
     ``generate`` draws a whole batch from one stream, so that a reply depends on its neighbours.
     Here Gumbel noise is added to the logits after temperature and top_p. The largest sum is a draw
@@ -438,20 +448,20 @@ class Draw:
 
 
 def _not_finite(reply: Reply) -> Reply:
-    """The failed call in place of a reply whose logits were not finite."""
+    """Make the failed call in place of a reply whose logits were not finite."""
     return Reply(None, FAILED, reply.prompt_tokens, reply.cached_tokens, error=NOT_FINITE)
 
 
 def _cached(prompts: Sequence, shared: int) -> list[int]:
-    """How many tokens each prompt of a batch did not have to compute."""
+    """Count the tokens that each prompt of a batch did not have to compute."""
     # The prefix is computed for the first prompt.
     return [0] + [shared] * (len(prompts) - 1)
 
 
 def _beginnings(tree: Tree) -> list[tuple[int, ...]]:
-    """All beginnings of the paths to a tree's places, sorted.
+    """List all beginnings of the paths to a tree's places, sorted.
 
-    A pass computes the last token of each.
+    A pass computes the last token of each beginning.
     """
     beginnings = set()
     for place in tree.places:

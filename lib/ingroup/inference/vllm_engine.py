@@ -47,17 +47,17 @@ MOST_TOKENS = 128  # of which vLLM gives the log-probabilities at one position
 class VLLMEngine(LocalEngine):
     """Offline vLLM with its prefix cache on.
 
-    Neighbours of a design share the longest prefixes, so the order of the questions is kept. The
-    cache then saves most even where it is far smaller than the design.
+    Neighbours of a design share the longest prefixes, so the order of the prompts is kept. The
+    cache then saves most tokens even if it is far smaller than the design.
 
-    1,024 prompts are in work at once on a GPU and 256 on a CPU, with 16 tokens each computed in one
-    step. A reply of one to three tokens leaves after as many steps, so that the number of prompts
-    that enter limits the speed. A prompt is as long as model and memory allow; a longer one fails
-    alone.
+    A GPU has 1,024 prompts in work at once and a CPU 256, with 16 tokens of each computed in one
+    step on average. A reply of one to three tokens leaves after as many steps, so that the number
+    of prompts that enter limits the speed. A prompt is as long as model and memory allow. A longer
+    prompt fails alone.
 
-    Whether the logits are finite numbers is checked for each scored reply. For free text it is
-    checked in the first batch alone, because the log-probabilities that the check needs take 15 to
-    25 % more CPU where replies are tiny.
+    Each scored reply is checked for logits that are not finite. Free text is checked in the first
+    batch alone. The check needs log-probabilities, which take 15 to 25 % more CPU time for tiny
+    replies.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class VLLMEngine(LocalEngine):
             ) from error
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Give one reply to each prompt, in order.
+        """Return one reply to each prompt, in order.
 
         Parameters
         ----------
@@ -193,7 +193,10 @@ class VLLMEngine(LocalEngine):
         return list(map(self._ended, self._generate(prompts, params)))
 
     def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
-        """One token behind each prompt and each beginning of an answer; the cache has the rest."""
+        """Score the choices by one token after each beginning of an answer, for each prompt.
+
+        The tokens before it are in the cache.
+        """
         make_params = partial(
             self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False
         )
@@ -224,7 +227,7 @@ class VLLMEngine(LocalEngine):
     def _scored_reply(
         self, outputs: list["RequestOutput"], tree: Tree, choices: Sequence[str]
     ) -> Reply:
-        """The reply from vLLM's outputs at the places of the tree behind one prompt."""
+        """Make the scored reply to one prompt from vLLM's outputs at the places of the tree."""
         steps = []
         for place, output in zip(tree.places, outputs, strict=True):
             error = _broken(output)
@@ -237,7 +240,7 @@ class VLLMEngine(LocalEngine):
         return reply
 
     def _generate(self, prompts: Prompts, params: Any) -> list["RequestOutput"]:
-        """vLLM's output for each prompt, asked with one ``SamplingParams`` or one each."""
+        """Ask vLLM for its output to each prompt, with one ``SamplingParams`` for all or each."""
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
             return self.llm.generate(tokens, params, use_tqdm=False)
@@ -247,7 +250,7 @@ class VLLMEngine(LocalEngine):
             raise
 
     def _ended(self, output: "RequestOutput") -> Reply:
-        """The reply that one output holds."""
+        """Make the reply to one prompt from vLLM's output in free text."""
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
         error = _broken(output)
@@ -260,7 +263,7 @@ class VLLMEngine(LocalEngine):
         return self._reply(written.token_ids, written.finish_reason, prompt_tokens, cached)
 
     def close(self) -> None:
-        """Give the memory of weights and cache back; the next question loads the model again."""
+        """Free the memory of weights and cache. The next question loads the model again."""
         llm = self.__dict__.pop("llm", None)
         if llm is not None:
             llm.llm_engine.engine_core.shutdown()
@@ -269,13 +272,13 @@ class VLLMEngine(LocalEngine):
 
 
 def _broken(output: "RequestOutput") -> str:
-    """Why vLLM broke a reply off, "" where it did not."""
+    """Write why vLLM broke a reply off, "" if it did not."""
     ending = output.outputs[0].finish_reason
     return "" if ending in (STOP, LENGTH) else f"vLLM ended with {ending!r}"
 
 
 def _is_finite(written: "CompletionOutput") -> bool:
-    """Whether the log-probabilities of the written tokens are finite, as far as they were asked."""
+    """Tell whether the log-probabilities of the written tokens that vLLM returned are finite."""
     for alternatives in written.logprobs or ():
         for token in alternatives.values():
             if not math.isfinite(token.logprob):
@@ -284,13 +287,16 @@ def _is_finite(written: "CompletionOutput") -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """An error's message in one line, without the object that pydantic prints behind it."""
+    """Write an error's message on one line, without the object that pydantic prints after it."""
     text = " ".join(str(error).split()).partition(" [type=")[0]
     return text[:300] or type(error).__name__
 
 
 def _import(on_cpu: bool) -> ModuleType:
-    """vLLM, with the environment set that it reads at import; EngineError where it is missing."""
+    """Import vLLM, after setting the environment that it reads at import.
+
+    Raise an EngineError if vLLM is missing or broken.
+    """
     environment = ENVIRONMENT | CPU_ENVIRONMENT if on_cpu else ENVIRONMENT
     for name, value in environment.items():
         os.environ.setdefault(name, value)

