@@ -1,4 +1,4 @@
-"""What the synthesis' intervals and tests claim, simulated at the sizes of the default run."""
+"""Simulations of the claims of the synthesis' intervals and tests, at the default run's sizes."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,7 +18,10 @@ VERDICTS = np.array([-1.0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 
 def interval_of_effect(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate group profiles: items of each study, a group per simulation; SD is held fixed."""
+    """Simulate effects of group profiles from the items of each study, one group per simulation.
+
+    The SD of the answers is held fixed.
+    """
     # The claims for few items are those of the docstring of `measure`.
     yield _row_of_effect(
         rng,
@@ -129,7 +132,10 @@ def instruments(
 
 
 def interval_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate twelve groups, twelve events and five rounds: these groups, other items."""
+    """Simulate twelve groups, twelve events and five rounds.
+
+    The interval is about these groups and other items.
+    """
     for noise, claimed in ((0.1, 0.92), (0.3, 0.89), (1.0, 0.72)):
         inside = []
         for _ in range(PAIRS):
@@ -173,7 +179,7 @@ def test_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def test_of_claims(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate the multiverse's gap on one path by each unit; no group favours itself."""
+    """Simulate the multiverse's gap on one path by each unit, where no group favours itself."""
     for category, unit, n_events in (
         ("Religion", "identities", 12),
         ("Religion", "events", 12),
