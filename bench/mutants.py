@@ -272,7 +272,7 @@ def chosen_samples() -> int:
 
 
 def main(files: Sequence[str]) -> int:
-    """Try the mutants of some files, and return 1 if one survives without an explanation."""
+    """Try the mutants of some files, and return 1 for a survivor without an explanation."""
     samples = chosen_samples()
     for name in SLOW_IMPORTS:
         __import__(name)

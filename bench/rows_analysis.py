@@ -100,7 +100,7 @@ def _key_phrases(bert: KeyBERT, text: str, setting: str) -> list[tuple[str, floa
 def bench_dictionary() -> Iterator[dict]:
     """Time the look-up of keywords as models repeat them.
 
-    They are words of the sample dictionary, inflected words, and others.
+    The keywords are words of the sample dictionary, and the same words with endings.
     """
     lexicon = load_lexicon()
     mappings = load_mappings()

@@ -659,7 +659,7 @@ def with_other_prompt(design: Any, trial: int, draw: random.Random) -> Any:
 
 
 def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
-    """Kill a run five times, then let it end.
+    """Kill a run five times, then finish the run.
 
     The table has to be whole, and nothing may be asked needlessly.
     """
@@ -685,7 +685,7 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
 
 
 def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
-    """Kill `make record` three times at any moment, then let it end.
+    """Kill `make record` three times at any moment, then finish the recording.
 
     All answers have to be stored, and counted in one row of the model's ``asked.csv``.
     """
@@ -713,7 +713,7 @@ def record_and_die(root: Path, seconds: float) -> None:
 
 
 def record_slowly(root: Path) -> Job:
-    """Record a job of 24 prompts below a folder, and return it."""
+    """Record a job of 24 prompts below a folder, and return the job."""
     record.ask = answer_slowly
     design = toy.numbers(24)
     job = Job("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=root)
@@ -737,7 +737,7 @@ def answer_slowly(jobs: list[Job], parameters: dict[str, Any]) -> None:
 
 
 def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
-    """Kill `make all`, whose notebooks are stubs, then let it end.
+    """Kill `make all`, whose notebooks are stubs, then run the command to its end.
 
     Either make alone is killed, or make with all processes that it started. All tables have to be
     there, and the next `make all` has to find nothing to do.
@@ -853,7 +853,7 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
 def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Ask a hostile server.
 
-    A failure has to have a reason, and an answer none. The key may not be in a file.
+    A failure must have a reason, and an answer must have no reason. No file may hold the key.
     """
     # Most replies are bad on purpose, so waiting before the next attempt would take most of the
     # time.
@@ -999,7 +999,7 @@ def row(name: str, result: Result) -> str:
 
 
 def write_page(results: dict[str, Result]) -> None:
-    """Write the table into the page, with the day."""
+    """Write the table into the page, with the date."""
     head, _, _ = PAGE.read_text("utf8").partition(BEGIN)
     PAGE.write_text(f"{head}{BEGIN}\nOn {datetime.now(UTC).date()}:\n\n{table(results)}", "utf8")
 

@@ -70,7 +70,7 @@ def full() -> Design:
 
 
 def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
-    """Time one round in CPU seconds, which begins with an empty prefix cache."""
+    """Time one round in CPU seconds, from an empty prefix cache on."""
     # vLLM refuses while a request runs, and a warm cache would favour whoever comes second.
     assert engine.llm.reset_prefix_cache()
     gc.collect()

@@ -82,7 +82,7 @@ def row_of_interval(
     claimed: float = 0.95,
     n: int = N_SCENARIOS,
 ) -> dict:
-    """Make the row of an interval: how often it holds the truth."""
+    """Make the row of an interval, with whether the interval holds the truth in each simulation."""
     return {
         "what": f"interval of {what}",
         "n": n,
@@ -97,7 +97,7 @@ def row_of_test(
     claimed: float = LEVEL,
     n: int = N_SCENARIOS,
 ) -> dict:
-    """Make the row of a test: how often it rejects."""
+    """Make the row of a test, with whether the test rejects in each simulation."""
     return {
         "what": f"test of {what}",
         "n": n,
@@ -167,7 +167,7 @@ def of_answers_that_hardly_differ(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def of_runs(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate two runs of a group, a control in two categories, and two equal brittlenesses."""
+    """Simulate two runs of a group, a control in two categories, and two groups as brittle."""
     runs = []
     controls = []
     brittleness = []

@@ -61,7 +61,7 @@ def rejects(effect: crossed.Effect) -> bool:
 
 
 def levels(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Draw the level of each perceiver and of each target, each with SD 1, and add them, (n, n)."""
+    """Draw sums of a perceiver's level and a target's level, (n, n), each level with SD 1."""
     given = rng.normal(0, 1, (n, 1))
     received = rng.normal(0, 1, (1, n))
     return given + received
@@ -146,7 +146,10 @@ def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def heavy_tails(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate noise of events as Student's t with 3 degrees of freedom, beside normal pairs."""
+    """Simulate noise of events as Student's t with 3 degrees of freedom.
+
+    Pairs of groups are normal.
+    """
     same = SAME["Religion"]
     n = len(same)
     cells = rng.normal(0, 1, same.shape)
@@ -164,7 +167,7 @@ def heavy_tails(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate own-group cells with three times the SD of other cells, without own-group effect."""
+    """Simulate own-group cells with three times the SD of other cells, and the same mean."""
     claims = {
         "Race or Ethnicity": {"delta": 0.15, "pooled": 0.25, "by group": 0.05},
         "Nationality": {"delta": 0.43, "pooled": 0.43, "by group": 0.05},

@@ -197,7 +197,7 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
 
     Each of the model's groups has a position of its own, or the groups share five. If the contrast
     is reversed, a group has people's competence as warmth, and people's warmth as competence. The
-    test then finds agreement, which is one of valence alone.
+    test then finds agreement, of valence alone.
     """
     printed = published.load("stereomap", 2).query("source.str.startswith('Fiske')")
     people = printed.set_index("group").rename(columns=str.capitalize)[AXES]

@@ -12,7 +12,7 @@ TUPLE = ["identity_i", "identity_j", "condition"]
 
 
 def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
-    """Tell which printed percentages are a whole number of n, for several n.
+    """Tell which printed percentages can be k / n of a whole number k, for several n.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
 
 
 def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
-    """Count the accuracies of each category that are a whole number of n.
+    """Count the accuracies of each category that can be k / n of a whole number k, for several n.
 
     Parameters
     ----------

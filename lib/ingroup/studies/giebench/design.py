@@ -168,7 +168,7 @@ def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
 
 
 def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
-    """Lay out what a trial asks as a row of a table.
+    """Lay out the prompt and the item of a trial as a row of a table.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     SEED=0,
 )
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """Plan the jobs for each of ``MODELS``: the prompts, also with other identities.
+    """Plan the jobs for each of ``MODELS``: three prompts and, with ``MISMATCH``, other identities.
 
     Parameters
     ----------

@@ -260,7 +260,7 @@ def _read(
 def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
     """Select the jobs that give a model's verdicts under the three prompts.
 
-    A StoreError names the prompts without stored answers.
+    Raise a StoreError if a prompt has no stored answers.
     """
     jobs = []
     missing = set(design.PROMPTS)

@@ -127,7 +127,7 @@ def accuracy(
 
 
 def favourite_letter(answers: pd.DataFrame) -> str:
-    """Describe the most frequent letter: its share under each prompt, and how often it is right.
+    """Describe the most frequent letter: its share under each prompt, and of the right answers.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def changes(
     denominator: str = "paper",
     decimals: int | None = None,
 ) -> pd.DataFrame:
-    """Count what one prompt gains and loses against another, item by item: Tables 4 and 5.
+    """Count the items that one prompt gains and loses against another: Tables 4 and 5.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def changes(
 def changes_over_raw(
     answers: pd.DataFrame, denominator: str = "paper", decimals: int | None = None
 ) -> pd.DataFrame:
-    """Count what COT and ID gain and lose against Raw: Tables 4 and 5.
+    """Count the items that COT and ID gain and lose against Raw: Tables 4 and 5.
 
     Parameters
     ----------
@@ -824,7 +824,7 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
-    """Add whether each answer is ``right``. A ValueError says that an item was asked twice."""
+    """Add whether each answer is ``right``. Raise a ValueError if an item was asked twice."""
     is_repeated = answers.duplicated(["prompt", "key"])
     for row in answers[is_repeated].itertuples():
         expected = "expected once: take the rows of one shift"
@@ -833,7 +833,7 @@ def _once(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
-    """Add whether each answer is ``right``. A ValueError says that an item lacks a rotation."""
+    """Add whether each answer is ``right``. Raise a ValueError if an item lacks a rotation."""
     by_item = answers.groupby(["prompt", "key"], sort=False)
     rotations = by_item[["shift", "correct"]].agg(sorted)
     for (prompt, key), shifts, positions in rotations.itertuples():
@@ -845,7 +845,7 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    """Pair two prompts by item: category, and whether it is right ``before`` and ``after``."""
+    """Pair two prompts by item: category, and whether right ``before`` and right ``after``."""
     first = answers[answers["prompt"] == before].set_index("key")
     second = answers[answers["prompt"] == after].set_index("key")
     _check_items(first, second, before)

@@ -135,7 +135,7 @@ def categories() -> list[str]:
 
 
 def identity_text(name: str) -> str:
-    """Write an identity as prompts have it.
+    """Return the text of an identity in prompts.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def _written(question: Question, prompt: str, wording: str, identity: str | None
 def _renamed(key: str, text: str, identity: str) -> str:
     """Replace the identity in a released prompt.
 
-    An InputError says that the prompt cannot be taken apart.
+    Raise an InputError if the prompt cannot be taken apart.
     """
     group = _GROUP.search(text)
     if not group:
@@ -440,7 +440,7 @@ def _check_fields(where: str, record: Any, fields: Sequence[str]) -> None:
 
 
 def _correct(where: str, correct: object) -> str:
-    """Return the letter of the right answer. An InputError says that there is no single letter."""
+    """Return the letter of the right answer. Raise an InputError if there is no single letter."""
     letters = tuple(LETTERS)
     if correct in letters:
         return correct
@@ -474,14 +474,14 @@ def _category(file: Path, where: str, text: str) -> str:
 
 @cache
 def _note(sentence: str) -> None:
-    """Write a sentence to standard error, only the first time that it occurs."""
+    """Write a sentence to standard error, but no sentence twice."""
     print(sentence, file=sys.stderr)
 
 
 def _answers(where: str, answers: object) -> tuple[str, ...]:
     """Return the four answers of an item.
 
-    An InputError says that they are not four different texts.
+    Raise an InputError unless they are four different texts.
     """
     where = f"{where}, field 'answers'"
     if not isinstance(answers, list) or not all(map(_is_text, answers)):
@@ -505,7 +505,7 @@ def _is_text(value: object) -> bool:
 def _is_whole(text: str) -> bool:
     """Tell whether a text is free of halves of surrogate pairs.
 
-    JSON can spell such a half, but no file can hold it.
+    JSON can spell such a half, which no file can hold.
     """
     return encodable(text) == text
 

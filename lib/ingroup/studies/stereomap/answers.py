@@ -384,7 +384,7 @@ def remarks(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(replies: pd.DataFrame) -> pd.DataFrame:
-    """Pick some replies of each model to read, those without an answer first.
+    """Pick some replies of each model to read, replies without an answer first.
 
     Parameters
     ----------

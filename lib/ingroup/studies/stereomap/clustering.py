@@ -40,7 +40,7 @@ class Clusters(NamedTuple):
 
 
 def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split the rounds of every group at random: one half to cluster, one for `axis_tests`.
+    """Split the rounds of every group at random: one half to cluster, one half for `axis_tests`.
 
     Parameters
     ----------
@@ -176,7 +176,8 @@ def _numbers(
 ) -> dict[int, int]:
     """Give each cluster of a partition a number.
 
-    A cluster has the number of its anchor, or else the next free number, the lowest cluster first.
+    An anchor numbers its cluster, and the other clusters get the free numbers by competence +
+    warmth, the lowest first.
     """
     numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
     height = points.groupby(partition).mean().sum(axis=1)
@@ -311,7 +312,7 @@ def _resampled_maps(
 ) -> Numbers:
     """Draw the rounds of each group with replacement, and average them: means (draw, group, axis).
 
-    A ValueError says that every group has a single round.
+    Raise a ValueError if every group has a single round.
     """
     complete = scores.dropna(subset=AXES)
     rounds = {group: rows[AXES] for group, rows in complete.groupby("group")}
@@ -438,7 +439,7 @@ def exchange_floor(null: Draws, n: int) -> float:
 
 
 def groups_for_exchange(null: Draws, level: float = 0.05) -> int:
-    """Find the number of groups from which exchanging the axes can detect a cluster's difference.
+    """Find the smallest number of groups whose difference the exchange of the axes can detect.
 
     Parameters
     ----------
@@ -664,10 +665,10 @@ def _released_partition(points: pd.DataFrame, n_clusters: int, seed: int) -> pd.
 
 
 def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Generator) -> Labels:
-    """Label the points of maps (map, point, 2) by k-means: labels (map, point).
+    """Label the points of maps (map, point, 2) by k-means, and return labels (map, point).
 
-    A map with fewer distinct points has fewer clusters. The best of `n_init` starts at random
-    points is the one with the smallest inertia. Ties, up to the error of floats (`TINY`), go to the
+    A map with fewer distinct points has fewer clusters. The start with the smallest inertia counts,
+    out of `n_init` starts at random points. Ties, up to the error of floats (`TINY`), go to the
     first start. All maps and starts are computed at once, because the null has thousands of maps.
     The check of its input alone takes scikit-learn as long as a hundred starts.
     """
@@ -700,10 +701,11 @@ def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Gene
 
 
 def _lloyd(points: Numbers, centres: Numbers, n_clusters: int) -> tuple[Labels, Numbers]:
-    """Run Lloyd's algorithm from one start per row: labels (start, point) and inertia (start,).
+    """Run Lloyd's algorithm from one start per row.
 
-    The inertia is the sum of squared distances to the centres, less a number that all starts of a
-    map share. A centre without points does not move.
+    The results are labels (start, point) and inertia (start,). The inertia is the sum of squared
+    distances to the centres, less a number that all starts of a map share. A centre without points
+    does not move.
     """
     numbers = np.arange(n_clusters)[:, np.newaxis]
     labels = np.full(points.shape[:2], -1)

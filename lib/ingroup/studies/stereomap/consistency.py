@@ -29,7 +29,7 @@ def one_spelling(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cluster_means(table: pd.DataFrame) -> pd.DataFrame:
-    """Take the printed means and sign of each cluster once.
+    """Reduce a table to one row per cluster, with the printed means and sign.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def marks_against(table: pd.DataFrame) -> pd.Series:
 
 
 def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
-    """Find the mean and variance nearest to printed ones that n whole numbers can have.
+    """Find the mean and variance of n whole numbers that are nearest to printed values.
 
     A whole number and its square are both even or both odd. So are the sum of n whole numbers and
     the sum of their squares.
@@ -269,7 +269,7 @@ def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
 
 
 def possible_n(table: pd.DataFrame, numbers: Iterable[int]) -> pd.DataFrame:
-    """Tell with which n a printed mean and variance can be those of n whole numbers.
+    """Tell for which n a printed mean and variance can come from n whole numbers.
 
     Parameters
     ----------

@@ -216,7 +216,7 @@ def _sections(parameters: Mapping[str, Any]) -> list[_Section]:
 
 
 def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
-    """Return the sampling of free text. A TEMPERATURE of -1 stands for the paper's (appendix A)."""
+    """Return the sampling of free text. A TEMPERATURE of -1 stands for the paper's temperature."""
     if parameters["TEMPERATURE"] != -1:
         return free_sampling(parameters, model)
     printed = published.sampling("stereomap", model)
@@ -295,7 +295,7 @@ def _text_jobs(
 
 
 def scored_sampling(words: Sequence[str], free: Sampling) -> Sampling:
-    """Set the sampling that scores each word's rating in turn, given the ratings before it.
+    """Make the sampling that scores each word's rating in turn, given the ratings before it.
 
     The prompts ask for keywords and reasons first, the paper's chain of thought. Scored answers
     leave out both.

@@ -45,7 +45,7 @@ def list_keywords(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
-    """Score each dimension by the keywords of each cluster, in both ways.
+    """Score each dimension by the keywords of each cluster, in the sound and the released way.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def of_version(drawn: Mapping[tuple[str, str], Map], version: str) -> list[Map]:
 
 
 def has_scores(group_map: Map, scores: Sequence[str]) -> bool:
-    """Tell whether any group of a map has any of some scores.
+    """Tell whether any group of a map has a value of any of these scores.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def draw_map(ax: Axes, group_map: Map, name: str = "") -> None:
 def name_groups(ax: Axes, group_map: Map, size: float, some: Collection[str] | None = None) -> None:
     """Write the name of every group, or of some groups, beside its point.
 
-    This function comes last, as the names keep clear of everything that is drawn before.
+    Call this function last, as the names keep clear of everything that is drawn before.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ N_LETTERS = 12  # longer keywords are written smaller
 
 
 def dimension_name(dimension: str) -> str:
-    """Write a dimension with a capital, because the dictionary has one in lower case.
+    """Write the name of a dimension with a capital, which the dictionary lacks in one name.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def keyword_pairs(
 ) -> Figure:
     """Draw the keywords of pairs of groups, and the dimensions that they belong to: Figure 7.
 
-    The keywords of a pair stand in two overlapping circles, and shared ones in the overlap.
+    The keywords of a pair stand in two overlapping circles, and shared keywords in the overlap.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ def recovery(
 def _axes(both: pd.DataFrame, side: str) -> pd.DataFrame:
     """Select one side of the table of `sides`, under the names of the axes.
 
-    The sides then have the same names, by which pandas subtracts.
+    Both sides then have the same names, so that pandas can subtract one from the other.
     """
     columns = [f"{axis} {side}" for axis in AXES]
     return both[columns].set_axis(AXES, axis=1)

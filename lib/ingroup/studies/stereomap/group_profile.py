@@ -313,7 +313,7 @@ def _tests(means: pd.DataFrame, test: str, n_clusters: int, seed: int) -> pd.Dat
 def _warmer(group: str, labels: pd.Series, tests: pd.DataFrame, unit: str) -> Result:
     """Return the result of the cluster of a group: warmth minus competence.
 
-    A ValueError says that the group has no cluster, or that the cluster has no test.
+    Raise a ValueError if the group has no cluster, or if the cluster has no test.
     """
     if group not in labels:
         raise ValueError(f"{group} has no position, so no cluster")

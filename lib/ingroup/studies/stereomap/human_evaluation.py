@@ -290,7 +290,7 @@ def score(files: Iterable[str | Path]) -> pd.DataFrame:
 def _read_sheets(files: list[Path]) -> dict[str, pd.DataFrame]:
     """Read filled copies of one sheet, by the name of the person.
 
-    An InputError is raised as in `score`.
+    Raise an InputError as `score` does.
     """
     sheets = {}
     for file in files:
@@ -394,7 +394,7 @@ def agreement(marks: ArrayLike) -> tuple[float, float]:
 
 
 def _read(file: Path) -> pd.DataFrame:
-    """Read a filled sheet by line: ``id``, ``group``, and the criteria as floats."""
+    """Read a filled sheet by line of the file: ``id``, ``group``, and the criteria as floats."""
     table = read_table(file, ["id", "group", *CRITERIA])
     table = table.apply(lambda cells: cells.str.strip())
     once(file, table[["id"]])

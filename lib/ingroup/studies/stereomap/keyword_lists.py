@@ -186,7 +186,7 @@ class _List:
 
 
 class _Kind(Enum):
-    """Relation of a line to the list before it."""
+    """Kind of a line, given the list that was read up to it."""
 
     ITEM = auto()
     REASON = auto()  # of the last item
@@ -197,7 +197,7 @@ class _Kind(Enum):
 
 
 def _lists(lines: Sequence[_Line]) -> list[list[_Item]]:
-    """Read the items of every list in some lines."""
+    """Group lines into lists, and return the items of each list."""
     lists: list[_List] = []
     current = _List()
     for line in lines:
@@ -303,7 +303,7 @@ def _choose(lists: Sequence[list[_Item]], n: int) -> list[_Item]:
 
 
 def _lines(text: str) -> list[_Line]:
-    """Read the lines of a text, which are also broken before numbers that count on."""
+    """Read the lines of a text, which are also broken before consecutive numbers in a line."""
     lines = []
     for whole in text.splitlines():
         for part in _numbered_parts(whole):
@@ -312,7 +312,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _numbered_parts(line: str) -> list[str]:
-    """Break a line before every number that counts on from 1 or from a number at its start."""
+    """Break a line before numbers that count on from 1, or from a number at its start."""
     parts = []
     start = 0
     expected = 1
@@ -359,7 +359,7 @@ def _read_line(line: str) -> _Line:
 
 
 def _item(text: str) -> _Item:
-    """Take a text apart as an item.
+    """Read a text as an item: keyword, sign and reason.
 
     A heading or a rating has a sign but no keyword, and any other text has neither.
     """
@@ -425,9 +425,9 @@ def _between_commas(text: str) -> list[str]:
 
 
 def _numbered(lines: Sequence[_Line], count: int) -> list[str]:
-    """Find the first sentences that are numbered from 1 to `count`.
+    """Find the first sentences in a row that are numbered from 1 to `count`.
 
-    Return an empty list if there are none.
+    Return an empty list if there are no such sentences.
     """
     sentences: list[str] = []
     for line in lines:

@@ -492,7 +492,7 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
 
 
 def lists_against_words(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
-    """Compare by `list_against_words` each model that answered both versions.
+    """Apply `list_against_words` to each model that answered both versions.
 
     Parameters
     ----------

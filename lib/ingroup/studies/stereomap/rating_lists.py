@@ -27,7 +27,7 @@ OTHER_SCALE = "another scale"
 
 
 class Ratings(NamedTuple):
-    """``values`` by word (NaN if missing), ``status``, and why a word is ``missing`` its rating."""
+    """``values`` by word (NaN if missing), ``status``, and the reason for each missing value."""
 
     values: dict[str, float]
     status: str
@@ -107,7 +107,7 @@ def parse_ratings(
 
 
 def _decide(word: str, tiers: Sequence[int], ratings: Mapping) -> float | str:
-    """Take the rating of a word from the first tier that has any, or the reason for no rating."""
+    """Return a word's rating in the first tier with a reading, or the reason for no rating."""
     for tier in tiers:
         different = ratings[word, tier]
         if len(different) > 1:
@@ -366,7 +366,10 @@ def _without_label(
     waiting: _Waiting,
     words: Sequence[str],
 ) -> list[_Reading]:
-    """Read the ratings of a line with numbers and no label."""
+    """Read the ratings of a line with numbers and no label.
+
+    Labels of a line above may wait for these numbers.
+    """
     readings = []
     if len(waiting.header) == len(line.numbers):
         for label, number in zip(waiting.header, line.numbers, strict=True):
@@ -441,7 +444,7 @@ def _count_words(labels: Sequence[_Label]) -> int:
 
 
 def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
-    """Find the numbers of a line that may be ratings, without counts of something."""
+    """Find the numbers of a line that may be ratings, without counts such as "3 million"."""
     label_starts = {label.start for label in labels}
     numbers = []
     for match in _NUMBER.finditer(line):
@@ -499,9 +502,9 @@ def _labelled(line: _Line) -> list[_Reading]:
 
 
 def _claims(numbers: Sequence[_Number]) -> list[_Number]:
-    """Select the numbers that are not outside the scale or of another scale.
+    """Leave out numbers outside the scale or of another scale.
 
-    Numbers off the scale are about something else in the same line.
+    Such numbers are about something else in the same line.
     """
     return [number for number in numbers if number.rating not in (OUTSIDE, OTHER_SCALE)]
 
@@ -576,7 +579,7 @@ def _in_sentence(sentence: _Line) -> list[_Reading]:
 
 
 def _neighbours(left: Sequence, right: Sequence) -> Iterator[tuple]:
-    """Yield each span of `left` with the next span, where the next span is one of `right`."""
+    """Yield each span of `left` with the next span, if the next span is of `right`."""
     # Labels and numbers are told apart by their types.
     kind = type(left[0])
     spans = sorted([*left, *right], key=attrgetter("start"))

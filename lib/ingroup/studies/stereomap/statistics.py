@@ -679,7 +679,10 @@ def refusals_by_model(replies: pd.DataFrame, models: Sequence[str]) -> pd.DataFr
 
 
 def _worth(sizes: pd.Series) -> pd.Series:
-    """Compute by group how many replies of one construct its mean of shares is worth."""
+    """Compute how many replies each group's mean of shares is worth.
+
+    A share of as many replies, all of one construct, would have the same variance.
+    """
     by_group = (1 / sizes).groupby("group")
     return by_group.size() ** 2 / by_group.sum()
 

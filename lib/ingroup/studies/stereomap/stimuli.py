@@ -246,7 +246,7 @@ def chats(
     wording: str = "paper",
     calls: str = "together",
 ) -> dict[str, list[Message]]:
-    """Write the chats that ask a prompt about a group.
+    """Write the chats of a prompt about a group.
 
     Parameters
     ----------
