@@ -82,7 +82,7 @@ class Instead(SourceFileLoader):
     name : str
         The module.
     path : str
-        Its file.
+        The file of the module.
     text : str
         The changed text.
     """

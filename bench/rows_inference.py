@@ -141,7 +141,7 @@ def bench_engine() -> Iterator[dict]:
     run = subprocess.run(
         [sys.argv[1], HERE / "vllm_overhead.py"], stdout=subprocess.PIPE, check=True, text=True
     )
-    # What vLLM prints stands before the result.
+    # vLLM prints its messages before the result.
     measured = json.loads(run.stdout.splitlines()[-1])
     for name, kind in (("engine_overhead", "sample"), ("engine_overhead_full", "full")):
         result = measured[kind]

@@ -95,9 +95,9 @@ def store_of(folder: Path, setting: str, category: str, share: float) -> tuple[D
     folder : pathlib.Path
         Where all stores are.
     setting, category : str
-        Of the block.
+        The setting and the category of the block.
     share : float
-        Of the events.
+        The share of the events.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
     Parameters
     ----------
     folder, setting, category, share
-        As of `store_of`.
+        As in `store_of`.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def in_two_processes(function: Callable, calls: list[tuple]) -> list:
     Returns
     -------
     list
-        Its results, in the order of the calls.
+        The results, in the order of the calls.
     """
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         return list(pool.map(function, *zip(*calls, strict=True)))
@@ -264,7 +264,7 @@ def measure(folder: Path, share: float) -> dict[str, float]:
     folder : pathlib.Path
         An empty folder.
     share : float
-        Of the events.
+        The share of the events.
 
     Returns
     -------

@@ -923,7 +923,7 @@ def tried(kind: str) -> Result:
     # Files lie in memory where there is such a folder, because a disk would sync each of them.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     scratch = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
-    # What runs print to stderr is not part of a trial.
+    # The messages of runs on stderr are not part of a trial.
     with scratch as folder, redirect_stderr(io.StringIO()):
         for change, how in trials(Path(folder), random.Random(SEED)):
             counts.update(["trials", how])

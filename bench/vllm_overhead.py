@@ -71,7 +71,7 @@ def full() -> Design:
 
 def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
     """Time one round in CPU seconds, from an empty prefix cache on."""
-    # vLLM refuses while a request runs, and a warm cache would favour whoever comes second.
+    # vLLM refuses while a request runs, and a warm cache would favour the second round.
     assert engine.llm.reset_prefix_cache()
     gc.collect()
     started = time.process_time()

@@ -86,7 +86,7 @@ def delta_and_own_group(
     Parameters
     ----------
     condition : str
-        What is true in the simulated data.
+        The truth of the simulated data, in words.
     n_events : int
         Events of each simulation.
     deltas : sequence

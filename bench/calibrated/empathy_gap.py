@@ -253,7 +253,7 @@ def table_2(ratings: dict[tuple, Ratings], n_resamples: int, seed: int) -> pd.Da
     n_resamples : int
         Number of permutations and of bootstrap draws.
     seed : int
-        Of the permutations and draws.
+        Seed of the permutations and draws.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def _row_of_runs(
             group, _ = pd.factorize(GROUPS[category])
             # There is one more for "a person", who comes first and belongs to no group.
             n = len(group) + 1
-            # What groups differ in is the same in all settings, and half as much is new in each.
+            # Groups differ in the same way in all settings, and half as much anew in each setting.
             in_all_settings = factor * alike(group, rng)
             asked = settings if category == "Religion" else settings[:1]
             for setting in asked:

@@ -104,7 +104,7 @@ def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndar
     *shape : int
         Items (any number of axes), prompts, orders.
     spread : float
-        Of the answers, in logits. 0.1 is about that of the small real model of the default run.
+        Spread of the answers, in logits. The small real model of the default run has about 0.1.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> p
     prompts : sequence of str
         Names of prompts.
     spread : float
-        Of the judge: see `chances`.
+        Spread of the judge, as in `chances`.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
     """
     n = SIZES[0]
     given = chances(rng, 4 * DRAWS, n, 1, N_ORDERS)[:, :, 0]
-    # The first answer is the right one, wherever it stands.
+    # The first answer is the right one, in every order.
     is_right = given.argmax(axis=-1) == 0
     # The test takes one argument per order, each (simulation, item).
     by_order = np.moveaxis(is_right.astype(int), -1, 0)

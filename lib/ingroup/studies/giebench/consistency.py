@@ -62,7 +62,7 @@ def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
 
 
 def accuracies(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Lay out the accuracies of several prompts side by side.
+    """Lay out the accuracies of several tables, one row per table and model.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     Parameters
     ----------
     parameters : mapping
-        Those of a run: ``MODELS`` and ``ENGINE``.
+        The parameters of a run: ``MODELS`` and ``ENGINE``.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     parameters : mapping
-        Those of a run, ``TOPICS`` and ``SHEET`` among them.
+        The parameters of a run, ``TOPICS`` and ``SHEET`` among them.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def prompt_jobs(
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     prompt : str
         The prompt's name in prompts.yaml.
     values : sequence of mapping
@@ -151,7 +151,7 @@ def topic_jobs(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[Jo
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     examples : DataFrame
         ``identity``, and ``topic``, which the prompt shows as an example; a row for each prompt.
 
@@ -180,7 +180,7 @@ def dialog_jobs(
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     topics : Series of str
         The question of the user in each dialog.
     attitudes : Series of str
@@ -208,7 +208,7 @@ def item_jobs(parameters: Mapping[str, Any], topics: pd.DataFrame) -> list[Job]:
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     topics : DataFrame
         From :func:`with_label`.
 
@@ -410,7 +410,7 @@ def with_label(topics: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Their rows, numbered from 0.
+        The rows of these topics, numbered from 0.
     """
     has_label = topics.label != ""
     return topics[has_label].reset_index(drop=True)
@@ -539,7 +539,7 @@ def items(
         Labelled topics.
     draws : sequence of DataFrame
         Four tables of replies to the dialog prompt, with a row for each topic of `ready`: with the
-        label's attitude, then thrice with the opposite one.
+        label's attitude, then three times with the opposite attitude.
     rng : Generator
         Draws the letter of the fitting answer, each with probability 1/4.
 

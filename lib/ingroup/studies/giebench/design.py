@@ -246,7 +246,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     parameters : mapping
-        Those of a run, see :class:`Parameters`.
+        The parameters of a run, see :class:`Parameters`.
 
     Returns
     -------
@@ -324,8 +324,8 @@ def _part(parameters: Mapping[str, Any], prompt: str, kind: str) -> str:
     part = f"{prompt}-{kind}"
     wording = parameters["WORDING"]
     changed = stimuli.templates()["wordings"][wording]
-    # A wording changes the layout of all prompts, or some of the prompts. A prompt that it leaves
-    # as it is keeps its address.
+    # A wording changes the layout of all prompts, or some of the prompts. A prompt that it does
+    # not change keeps its address.
     if "question" in changed or prompt in changed.get("prompts", ()):
         part = f"{part}+{wording}"
     if parameters["TEMPLATE"] == "none":

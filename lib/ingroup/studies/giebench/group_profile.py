@@ -46,7 +46,7 @@ def views(
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     model : str
         The model's name.
     groups : mapping of str to str
@@ -83,7 +83,7 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     Parameters
     ----------
     answers : DataFrame
-        Those of `load` under Raw and ID. No verdict is wrong.
+        Answers of `load` under Raw and ID. An answer without a verdict is wrong.
     groups : mapping of str to str
         The group of each identity; items of other identities are left out.
 
@@ -107,7 +107,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     model : str
         The model's name.
 
@@ -167,7 +167,7 @@ def claims(
     Parameters
     ----------
     answers : DataFrame
-        Those of `load` under all three prompts.
+        Answers of `load` under all three prompts.
     silence, order, unit, shares : str
         One of each of `CHOICES`.
 
@@ -213,7 +213,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     model : str
         The model's name.
     options : mapping

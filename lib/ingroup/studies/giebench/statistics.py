@@ -40,7 +40,7 @@ def by_model(
     statistic : callable
         A function of this module, of one model's answers.
     *options
-        Its further arguments.
+        Further arguments of the function.
 
     Returns
     -------
@@ -322,16 +322,16 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     answers : DataFrame
-        One model's, of any number of orders, under Raw and other prompts.
+        One model's answers, in any number of orders, under Raw and other prompts.
 
     Returns
     -------
     DataFrame
         A row for each prompt other than Raw: ``n`` items; ``before`` and ``after``, percent right
         under Raw and this prompt; their difference ``change`` in points, with its 95 % interval
-        ``low`` to ``high``; ``p``, and ``p_least`` below which no answers bring it. For identities
-        like these: ``identities``, their number, ``low_like``, ``high_like`` and ``p_like``, NaN
-        where a ``reason`` says why they cannot be told.
+        ``low`` to ``high``; ``p``, and ``p_least``, the smallest p that any answers can give. For
+        identities like these: ``identities``, their number, ``low_like``, ``high_like`` and
+        ``p_like``. These are NaN where ``reason`` says why they cannot be computed.
     """
     right = 100 * share_right(answers)
     identities = answers.groupby("key").identity.first().reindex(right.index)

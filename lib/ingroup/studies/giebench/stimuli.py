@@ -145,7 +145,7 @@ def identity_text(name: str) -> str:
     Returns
     -------
     str
-        Its text in identities.csv; the name itself if it is not there.
+        Its text in identities.csv, or the name itself if the file lacks the identity.
     """
     return _identity(name).text
 
@@ -211,7 +211,7 @@ def rotate(question: Question, shift: int) -> Question:
     position = LETTERS.index(question.correct) + shift
     prompts = question.prompts
     if prompts:
-        # Only the answers move: a released prompt stays as it is in all else.
+        # Only the answers move, so the rest of a released prompt does not change.
         prompts = {name: _rotated(text, shift) for name, text in prompts.items()}
     return question._replace(
         answers=question.answers[-shift:] + question.answers[:-shift],

@@ -50,7 +50,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     store = stored(job)
     table = store.read()
     is_filtered = table.finish_reason == FILTERED
-    # What a content filter cut off is half a reply, and no answer.
+    # A reply that a content filter cut off is no answer.
     texts = table.text.astype(object).mask(is_filtered, "")
 
     ablation = job.labels["ablation"]

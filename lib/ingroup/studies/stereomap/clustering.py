@@ -375,8 +375,9 @@ def exchange_null(
 
         z = abs(sum(d)) / sqrt(sum(d**2))
 
-    from 0 to sqrt(n): few groups, however alike, reach little. With one cluster it is the test of
-    random signs of the whole map (checked against scipy.stats.permutation_test).
+    from 0 to sqrt(n): few groups cannot reach a large z, even if they are alike. With one cluster
+    this is the test of random signs of the whole map (checked against
+    scipy.stats.permutation_test).
 
     Exchanging the axes assumes that both vary alike. Where warmth varies three times as much as
     competence and no mean differs, some cluster has a p below 0.05 in 0.45 of the cases (``make
@@ -568,9 +569,9 @@ def axis_tests(
     -----
     The paired test takes clusters as given, but k-means makes them of groups that differ alike.
     With `means` and `labels` of the same rounds, noise is significant. With `labels` of other
-    rounds (`halves`), any position that a group keeps from round to round is. Where a model rates
-    all groups alike, 0.70 of the clusters of the same rounds have p < 0.001, and the interval of
-    95 % holds the difference in 0.14 of them (``make calibration``).
+    rounds (`halves`), any position that a group keeps from round to round is significant. Where a
+    model rates all groups alike, 0.70 of the clusters of the same rounds have p < 0.001, and the
+    interval of 95 % holds the difference in 0.14 of them (``make calibration``).
 
     ``p_exchanged`` is corrected for the number of clusters (Westfall and Young 1993).
 

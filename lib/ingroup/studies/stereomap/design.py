@@ -142,7 +142,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     parameters : mapping
-        The notebook's.
+        The notebook's parameters.
 
     Returns
     -------

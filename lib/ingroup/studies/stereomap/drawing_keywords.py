@@ -240,7 +240,7 @@ def _write_keywords(ax: Axes, x: float, counts: pd.Series) -> None:
     for line, (keyword, count) in enumerate(first.items()):
         size = 4.5 + min(count, 5) * 0.25
         if len(keyword) > N_LETTERS:
-            # Long ones are smaller whatever the font, to fit into the circle.
+            # Long keywords are smaller in every font size, to fit into the circle.
             size -= 0.6
         else:
             size = figures.points(size)

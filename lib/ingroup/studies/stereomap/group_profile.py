@@ -43,7 +43,7 @@ def views(
     Parameters
     ----------
     parameters : mapping
-        The notebook's.
+        The notebook's parameters.
     model : str
         Name of the model.
     groups : mapping
@@ -258,8 +258,8 @@ def claims(
     -------
     dict
         The result of each anchor: warmth minus competence in points, its interval, p and the least
-        p. It is a reason instead where the anchor has no position, or where its cluster has one
-        group or round.
+        p. The result has a reason instead if the anchor has no position, or if its cluster has a
+        single group or round.
     """
     scores, labels = answers
     # A sentence in place of labels is the reason of every claim.
@@ -340,7 +340,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Parameters
     ----------
     parameters : mapping
-        The notebook's.
+        The notebook's parameters.
     model : str
         Name of the model.
     options : mapping

@@ -161,7 +161,7 @@ def sheet(
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
 
     drawn = []
-    # Replies are sorted, so that a seed draws the same ones in whatever order they come.
+    # Replies are sorted, so that a seed draws the same replies for any order of the rows.
     ordered = usable.sort_values(["group", "prompt", "round"])
     for _, group_replies in ordered.groupby("group"):
         drawn.append(_draw(group_replies, rng, per_group))

@@ -72,7 +72,7 @@ def parse_ratings(
        of anything but 5.
 
     Rule "released" is that of the authors' code (their reader of gpt-3.5-turbo; each model has
-    one). It reads "word: 4" in the lines from the first word to an overall rating, whatever stands
+    one). It reads "word: 4" in the lines from the first word to an overall rating, with any text
     before the word. It reads a rating alone from the first line with a number, by a list of
     patterns. "3-4" is read as 3, "4 = often" as 4 and "Overall: 4/5" as 5. "3 or 4 out of 5" is no
     rating, and 85 stays. A reply without any rating is "refused".

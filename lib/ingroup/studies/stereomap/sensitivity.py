@@ -157,7 +157,7 @@ def of_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Their rows.
+        The rows of these replies.
     """
     is_of_model = replies.model == model
     is_of_form = replies.ablation == ablation

@@ -605,15 +605,15 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``group``; ``n`` replies, of which some ``refused``; ``cut`` and ``failed`` ones, which are
-        not among them; ``rate`` (0 to 1, NaN without a reply) with ``low`` to ``high`` (95 %). The
-        highest rate comes first.
+        ``group``; ``n``, the replies that were neither cut nor failed; the numbers of ``refused``,
+        ``cut`` and ``failed`` replies; ``rate`` (0 to 1, NaN if n is 0) with ``low`` to ``high``
+        (95 %). The highest rate comes first.
 
     Notes
     -----
-    As in the authors' code, a group's rate is the mean of its shares in each construct, however
-    many prompts and replies that has. A reply that failed or was cut is in no share, as nobody
-    knows whether it would have refused.
+    As in the authors' code, a group's rate is the mean of its shares in each construct. Constructs
+    count alike, also with different numbers of prompts and replies. A reply that failed or was cut
+    is in no share, as it may have been a refusal.
 
     The interval is Wilson's, for as many replies as the mean of shares is worth: C**2 / sum(1 / n)
     for the n replies of each of C constructs, divided by Kish's design effect. The design effect is

@@ -251,7 +251,7 @@ def chats(
     Parameters
     ----------
     group, prompt : str
-        Their names.
+        The names of the group and of the prompt.
     ablation : str
         One of `ablations`. ``prompts.yaml`` says what the three reduced texts, not printed, leave
         out; in ORIGINAL there is no chain of thought.
