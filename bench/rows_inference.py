@@ -112,6 +112,7 @@ def bench_ray() -> Iterator[dict]:
 
 
 def _numbered_chat(condition: dict) -> list[dict]:
+    """Make a chat whose only turn is the number of a condition."""
     return [{"role": "user", "content": str(condition["number"])}]
 
 
@@ -131,6 +132,7 @@ def _seconds_of_workers(workers: int) -> float:
 
 
 def _fill(design: Design, cluster: Cluster, folder: Path, max_tokens: int) -> None:
+    """Ask a cluster all trials of a design, into a new store."""
     sampling = Sampling(max_tokens=max_tokens)
     store = open_store(folder, design, cluster, sampling, 256)
     fill(design, cluster, store, sampling)

@@ -184,7 +184,7 @@ def write(folder: Path, setting: str, category: str, share: float) -> None:
 
 
 def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str, float]:
-    """Compute the numbers that notebook 10 has of one block in Tables 2, 3, 6 and 7.
+    """Time the analysis of one block, as notebook 10 makes it for Tables 2, 3, 6 and 7.
 
     Parameters
     ----------

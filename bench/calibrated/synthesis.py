@@ -67,7 +67,7 @@ def _row_of_effect(
     claimed: float,
     draw: Callable[[int], np.ndarray],
 ) -> dict:
-    """Simulate the interval of an effect of items that `draw` draws, (n, draw)."""
+    """Simulate the interval of an effect, for items that `draw` makes, (item, simulation)."""
     # Each column is one simulation, so one call measures all of them.
     items = pd.DataFrame(draw(n_items))
     # The mean of 200 items in each of the simulations is close to the true mean.
@@ -82,7 +82,7 @@ def _row_of_effect(
 
 
 def whole_numbers(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw scores of a group in n rounds, (n, draw): means of four answers from 1 to 5."""
+    """Draw scores of a group, (round, simulation): each the mean of four answers from 1 to 5."""
     answers = np.round(rng.normal(3.2, 0.9, (4, n, DRAWS)))
     return np.clip(answers, 1, 5).mean(axis=0)
 
@@ -214,7 +214,10 @@ def test_of_claims(rng: np.random.Generator) -> Iterator[dict]:
 def _ratings_without_gap(
     rng: np.random.Generator, same: np.ndarray, unit: str, n_events: int
 ) -> np.ndarray:
-    """Draw ratings in which no group favours itself, as the unit of a test needs it."""
+    """Draw ratings in which no group favours itself.
+
+    The unit of the test decides which cells are alike, and whether the gap varies by event.
+    """
     # There is one more for "a person", who comes first and belongs to no group.
     n = len(same) + 1
     ratings = rng.normal(0, 1, (n, n, n_events))

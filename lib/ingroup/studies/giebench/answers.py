@@ -81,7 +81,7 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     replies = stored(job).read()
     verdicts = _verdicts(job, replies, rule)
     # Several verdicts are an answer of a kind: at its limit such a reply is not "cut".
-    statuses = final_status(replies, [v.status for v in verdicts], unread=[NO_VERDICT])
+    statuses = final_status(replies, [verdict.status for verdict in verdicts], unread=[NO_VERDICT])
     if job.is_scored:
         chances = probabilities(replies, job.sampling.choices)[:, 0]
     else:

@@ -303,7 +303,7 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
 
 
 def ground_truth_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """Plot the accuracy of the calibrants here against their ground truth.
+    """Draw the accuracy of the calibrants here against their ground truth.
 
     Parameters
     ----------

@@ -732,18 +732,18 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     printed shares of (Male, Female) are of the whole category.
     """
     pairs = list(tuples)
-    cot = _mismatch_changes(answers, pairs, "COT")
-    plain = _mismatch_changes(answers, pairs, "ID")
+    cot_changes = _mismatch_changes(answers, pairs, "COT")
+    id_changes = _mismatch_changes(answers, pairs, "ID")
 
     table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"])
-    table["n"] = cot["n"]
-    table["cot_prompt_mismatch"] = cot["after"]
-    table["id_prompt_mismatch"] = plain["after"]
-    table["no_mismatch"] = cot["before"]
-    table["no_mismatch_id"] = plain["before"]
+    table["n"] = cot_changes["n"]
+    table["cot_prompt_mismatch"] = cot_changes["after"]
+    table["id_prompt_mismatch"] = id_changes["after"]
+    table["no_mismatch"] = cot_changes["before"]
+    table["no_mismatch_id"] = id_changes["before"]
 
-    cot_tests = cot.loc[:, "change":].add_prefix("cot_")
-    id_tests = plain.loc[:, "change":].add_prefix("id_")
+    cot_tests = cot_changes.loc[:, "change":].add_prefix("cot_")
+    id_tests = id_changes.loc[:, "change":].add_prefix("id_")
     return pd.concat([table, cot_tests, id_tests], axis=1)
 
 

@@ -440,7 +440,7 @@ def exchange_floor(null: Draws, n: int) -> float:
 
 
 def groups_for_exchange(null: Draws, level: float = 0.05) -> int:
-    """Find the smallest number of groups whose difference the exchange of the axes can detect.
+    """Find the smallest cluster for which exchanging the axes can detect a difference.
 
     Parameters
     ----------
