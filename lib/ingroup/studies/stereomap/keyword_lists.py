@@ -361,7 +361,7 @@ def _read_line(line: str) -> _Line:
 def _item(text: str) -> _Item:
     """Read a text as an item: keyword, sign and reason.
 
-    A heading or a rating has a sign but no keyword, and any other text has neither.
+    A heading or a rating has a sign but no keyword, and text that is not an item has neither.
     """
     match = _HEAD.match(text)
     if not match:
