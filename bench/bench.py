@@ -1,6 +1,6 @@
 """Speed of each kernel against a named baseline: ``make bench``, or ``bench.py PYTHON NAME ...``.
 
-``PYTHON`` has vLLM, for the row that needs it; names choose some rows. Every ``rows_*.py`` beside
+``PYTHON`` has vLLM, for the rows that need it. ``NAME`` chooses rows. Every ``rows_*.py`` beside
 this file has functions ``bench_<name>()`` that yield :func:`row`, for build/bench/bench.csv.
 """
 
@@ -40,18 +40,18 @@ WANTED = {
 
 
 def row(name: str, ours: float, baseline: float, baseline_is: str, unit: str = "s") -> dict:
-    """Make one line of the result.
+    """Make one row of the result.
 
     Parameters
     ----------
     name : str
         A key of `WANTED`.
     ours, baseline : float
-        What the kernel and its baseline take.
+        The time or size of the kernel and of its baseline.
     baseline_is : str
         The baseline in words.
     unit : str
-        Of both numbers.
+        The unit of both numbers.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def row(name: str, ours: float, baseline: float, baseline_is: str, unit: str = "
 
 
 def seconds(call: Callable[[], Any], times: int = 3) -> float:
-    """Time a call: the best of several runs, after one that does not count."""
+    """Time a call as the fastest of several runs, after a first run that does not count."""
     # The fastest of several runs is the one that other programs disturbed least.
     call()
     return min(repeat(call, number=1, repeat=times))
@@ -90,7 +90,7 @@ def measure(names: list[str]) -> pd.DataFrame:
 
 
 def main(names: list[str]) -> int:
-    """Measure, write the table, tell which kernel is slower than wanted."""
+    """Measure, write the table, and return 1 if a kernel is slower than wanted."""
     table = measure(names)
     OUT.mkdir(parents=True, exist_ok=True)
     table.to_csv(OUT / "bench.csv", index=False)
@@ -106,5 +106,5 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.modules["bench"] = sys.modules["__main__"]  # what the rows import is this
+    sys.modules["bench"] = sys.modules["__main__"]  # the rows import this module
     sys.exit(main(sys.argv[2:]))

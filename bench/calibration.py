@@ -1,15 +1,22 @@
-"""Claimed against actual: how often intervals hold the truth, and tests reject a true null.
+"""Claimed and actual shares of intervals that hold the truth, and of tests that reject a true null.
 
 ``make calibration`` simulates data whose truth is known, one process per module of ``calibrated/``.
 It writes ``coverage.csv`` and figures of all its rows to ``figures/calibration/``. ``python
 bench/calibration.py MODULE ...`` simulates these modules and keeps the file's other rows. A row is
-an interval or a test:
+an interval or a test, with these columns.
 
-- ``what``, ``study``, ``n`` (events, names, ...);
-- ``condition``, in words: what is true in the simulated data, where ``what`` does not say it;
-- ``scope``: "these" names, phrasings and groups, or names, phrasings and groups "like these";
-- ``nominal``: what its level promises, ``claimed``: what its documentation says under this
-  condition, ``actual``: the share in ``draws`` simulations.
+``what``, ``study``, ``n``
+    The interval or test, its study, and the number of events, names and so on.
+``condition``
+    The truth of the simulated data in words, where ``what`` does not say it.
+``scope``
+    "these" names, phrasings and groups, or names, phrasings and groups "like these".
+``nominal``
+    The share that its level promises.
+``claimed``
+    The share that its documentation states under this condition.
+``actual``
+    The share in ``draws`` simulations.
 
 The ``ROWS`` of a module are functions that take a generator and yield rows. Each row has
 ``inside``, one bool per simulation: whether the interval held the truth, or the test rejected. A
@@ -91,7 +98,7 @@ def simulate(module: str) -> pd.DataFrame:
 
 
 def labels(table: pd.DataFrame) -> pd.Series:
-    """Name each row of a table in the words that tell it from the others.
+    """Name each row of a table in the words that tell the row from all others.
 
     Parameters
     ----------
@@ -156,7 +163,7 @@ def draw(table: pd.DataFrame, label: pd.Series) -> plt.Figure:
 
 
 def _height(label: pd.Series) -> float:
-    """The height of a figure with these labels, in inches."""
+    """Compute the height of a figure with these labels, in inches."""
     n_lines = label.str.count("\n") + 1
     return 0.8 + 0.04 * len(label) + 0.12 * n_lines.sum()
 
@@ -201,7 +208,7 @@ def main(modules: Sequence[str]) -> None:
 
 
 def draw_all(table: pd.DataFrame, out: notebook.Output) -> None:
-    """Save a figure of each module and study; long ones come in parts that fit on a page.
+    """Save a figure of each module and study, in parts that fit on a page.
 
     Parameters
     ----------

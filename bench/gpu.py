@@ -1,10 +1,11 @@
-"""What one GPU takes for the first study: ``make bench-gpu``; without a GPU it says so.
+"""Speed of one GPU on the first study: ``make bench-gpu``.
 
-The model is a Llama of the 8B shape with random weights in bfloat16: nothing is downloaded, and a
-card is as busy with it as with the real one. Its tokenizer is a calibrant's. It reads real prompts
-of the study, four shards spread over the full design, and writes three tokens each, as an answer
-has. It reads the prompts as they are, and without shared prefixes (the same prompts with different
-first tokens), which shows the gain of a prefix cache.
+Nothing is measured without a GPU. The model is a Llama of the 8B shape with random weights in
+bfloat16. Nothing is downloaded, and a card is as busy with random weights as with real ones. The
+tokenizer is a calibrant's. The prompts are real prompts of the study, in four shards spread over
+the full design. Each answer has three tokens, as in the study. The unchanged prompts are compared
+with the same prompts under different first tokens, which share no prefix. The difference is the
+gain of a prefix cache.
 """
 
 import sys
@@ -71,19 +72,19 @@ def chats_of(design: Design) -> list:
 
 
 def speed(engine: LocalEngine, prompts: list[list[int]]) -> dict[str, float]:
-    """Time an engine.
+    """Time an engine on some prompts.
 
     Parameters
     ----------
     engine : LocalEngine
-        It takes token ids.
+        An engine that takes token ids.
     prompts : list of list of int
         Token ids of each prompt.
 
     Returns
     -------
     dict of str to float
-        Columns of gpu.csv: counts of prompts and tokens, seconds, and what one second does.
+        Columns of gpu.csv: counts of prompts and tokens, seconds, and counts per second.
     """
     started = time.perf_counter()
     replies = pd.DataFrame(engine.complete(prompts, SAMPLING))
@@ -101,7 +102,7 @@ def speed(engine: LocalEngine, prompts: list[list[int]]) -> dict[str, float]:
 
 
 def bench() -> pd.DataFrame:
-    """Measure the first study.
+    """Measure an engine on prompts of the first study.
 
     Returns
     -------

@@ -1,12 +1,13 @@
-"""Mutants: does a test fail where one operator or number of the code is changed? ``make mutants``.
+"""Mutants of the code, each with one operator or number changed, of which tests should fail.
 
-cosmic-ray's operators change the code. Each mutant runs in a process of its own, which imports the
-changed text instead of the file: no file is changed, and a kill leaves none changed. The tests of
-``lib/ingroup/<folder>/<name>.py`` are ``tests/<folder>/test_<name>*.py``.
+``make mutants`` tries the mutants that cosmic-ray's operators make. Each mutant runs in a process
+of its own, which imports the changed text instead of the file. So no file is changed, even if the
+program is killed. The tests of ``lib/ingroup/<folder>/<name>.py`` are
+``tests/<folder>/test_<name>*.py``.
 
 ``make mutants FILE=stats/permutation SAMPLES=50`` tries one file. The draw is the same each time,
-and a larger sample holds the smaller one; 0 takes all mutants. ``tests/mutants.csv`` explains
-survivors that no test can or need kill; any other survivor ends the program with status 1.
+and a larger sample holds the smaller sample. A sample of 0 has all mutants. ``tests/mutants.csv``
+explains survivors that no test can or need kill. Any other survivor ends the program with status 1.
 """
 
 import ast
@@ -57,7 +58,7 @@ KEY = ["file", "function", "before", "after"]
 
 
 class Mutant(NamedTuple):
-    """A changed text of a file, and what was changed."""
+    """A changed text of a file, and the change."""
 
     text: str
     file: str
@@ -67,21 +68,21 @@ class Mutant(NamedTuple):
     line: int
 
     def row(self) -> dict:
-        """The row of the table about this mutant: all fields except the text of the file."""
+        """Return the row of the table about this mutant: all fields except the text of the file."""
         row = self._asdict()
         del row["text"]
         return row
 
 
 class Instead(SourceFileLoader):
-    """Loads a module from a changed text, and passes over its compiled file.
+    """Loader that takes a module from a changed text, and passes over its compiled file.
 
     Parameters
     ----------
     name : str
         The module.
     path : str
-        Its file.
+        The file of the module.
     text : str
         The changed text.
     """
@@ -95,16 +96,19 @@ class Instead(SourceFileLoader):
         return compile(self.text, self.path, "exec")
 
     def find_spec(self, fullname: str, path=None, target=None) -> ModuleSpec | None:
-        """Answer for this module alone: the loader is its own finder."""
+        """Return the spec of this module, or None for any other.
+
+        The loader is its own finder.
+        """
         if fullname != self.name:
             return None
         return spec_from_file_location(fullname, self.path, loader=self)
 
 
 def meaning(text: str) -> str:
-    """The syntax tree of a text without annotations, which nothing evaluates for its value.
+    """Return the syntax tree of a text without annotations, which change no result.
 
-    A text that Python warns about, as of `is` beside a literal, is a SyntaxError.
+    A text that Python warns about, such as `is` beside a literal, is a SyntaxError.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -119,7 +123,7 @@ def meaning(text: str) -> str:
 
 
 def function_of(text: str, line: int) -> str:
-    """The name of the innermost function or class around a line; "" for none."""
+    """Name the innermost function or class around a line, or return "" outside all of them."""
     name = ""
     for node in ast.walk(ast.parse(text)):
         is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
@@ -130,7 +134,7 @@ def function_of(text: str, line: int) -> str:
 
 
 def changed_lines(old: str, new: str) -> tuple[int, str, str]:
-    """The number of the first line that differs, and the lines that differ, before and after."""
+    """Return the number of the first changed line, and the changed lines before and after."""
     old_lines = old.splitlines()
     new_lines = new.splitlines()
     # Without autojunk=False difflib passes over lines that come often in a long file.
@@ -145,9 +149,9 @@ def changed_lines(old: str, new: str) -> tuple[int, str, str]:
 
 
 def places(text: str) -> list[tuple[str, int]]:
-    """Each operator of cosmic-ray with the number of each place that it can change."""
+    """List the places that cosmic-ray can change, each as an operator's name and a number."""
     nodes = list(ast_nodes(get_ast(text)))
-    found = []
+    numbered = []
     for name in operator_names():
         operator_class = get_operator(name)
         if operator_class.arguments():
@@ -156,12 +160,15 @@ def places(text: str) -> list[tuple[str, int]]:
 
         operator = operator_class()
         count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
-        found += [(name, number) for number in range(count)]
-    return found
+        numbered += [(name, number) for number in range(count)]
+    return numbered
 
 
 def mutants(file: str) -> Iterator[Mutant]:
-    """All mutants of a file in random order, without those that are no Python or mean the same."""
+    """Yield all mutants of a file in random order.
+
+    A change that is not Python, or that keeps the meaning, is left out.
+    """
     text = (PACKAGE / f"{file}.py").read_text("utf8")
     seen = {meaning(text)}
     drawn = places(text)
@@ -184,13 +191,13 @@ def mutants(file: str) -> Iterator[Mutant]:
 
 
 def tests_of(file: str) -> list[str]:
-    """The test files that belong to a file."""
+    """List the test files of a file."""
     folder, _, name = file.rpartition("/")
     return [str(test) for test in sorted((ROOT / "tests" / folder).glob(f"test_{name}*.py"))]
 
 
 def passes(file: str, text: str | None, seconds: float) -> bool:
-    """Whether the tests of a file pass with a changed text, in a process that ends with them."""
+    """Tell whether the tests of a file pass with a changed text, in a process of their own."""
     # A fork has the slow imports already, and what it changes ends with it.
     child = os.fork()
     if child == 0:
@@ -222,19 +229,19 @@ def _run_tests(file: str, text: str | None, seconds: float) -> None:
 
 
 def explanations() -> dict[tuple, str]:
-    """Why a survivor is not worth a test, by its `KEY`."""
+    """Read why each explained survivor is not worth a test, by its `KEY`."""
     with EXPLAINED.open(encoding="utf8", newline="") as stream:
         return {tuple(row[name] for name in KEY): row["why"] for row in csv.DictReader(stream)}
 
 
 def children_seconds() -> float:
-    """The processor time of all child processes that have ended."""
+    """Return the processor seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def survivors_of(file: str, samples: int) -> tuple[list[Mutant], int]:
-    """The mutants of a sample that no test kills, and the size of the sample."""
+    """Return the mutants of a sample that no test kills, and the size of the sample."""
     before = children_seconds()
     if not passes(file, None, 600):
         raise SystemExit(f"the tests of {file} fail without any mutant")
@@ -254,7 +261,10 @@ def survivors_of(file: str, samples: int) -> tuple[list[Mutant], int]:
 
 
 def chosen_samples() -> int:
-    """How many mutants of each file are tried: what the user says, 0 being all."""
+    """Return the number of mutants to try per file, from SAMPLES.
+
+    A SAMPLES of 0 stands for all mutants.
+    """
     given = os.environ.get("SAMPLES") or f"{SAMPLES}"
     if not given.isdecimal():
         sys.exit(f"SAMPLES is a whole number, 0 for all, not {given!r}")
@@ -262,7 +272,7 @@ def chosen_samples() -> int:
 
 
 def main(files: Sequence[str]) -> int:
-    """Try the mutants of some files; 1 where one survives without an explanation."""
+    """Try the mutants of some files, and return 1 for a survivor without an explanation."""
     samples = chosen_samples()
     for name in SLOW_IMPORTS:
         __import__(name)

@@ -17,7 +17,7 @@ N_KEYWORDS = 100_000
 
 
 def bench_paired_t() -> Iterator[dict]:
-    """Every cell of 22 x 22 pairs and 6,050 events against its two in-group cells."""
+    """Time the tests of every cell against its in-group cells, 22 x 22 pairs and 6,050 events."""
     rng = np.random.default_rng(2)
     of_events = 15 * rng.standard_normal(6050)
     noise = of_events + 8 * rng.standard_normal((22, 22, 6050))
@@ -43,7 +43,10 @@ def bench_paired_t() -> Iterator[dict]:
 
 
 def bench_keywords() -> Iterator[dict]:
-    """Tables 3 and 10 need 12 documents: all reasons of two models, and those of five clusters."""
+    """Time the keywords of 12 documents, as many as Tables 3 and 10 need.
+
+    A document has all reasons of one of two models, or the reasons of one of its five clusters.
+    """
     rng = np.random.default_rng(2)
     model = keywords.load_model()
     stock = pd.read_csv(paths.SAMPLE / "narratives.tsv", sep="\t").generated_text[:20]
@@ -95,7 +98,10 @@ def _key_phrases(bert: KeyBERT, text: str, setting: str) -> list[tuple[str, floa
 
 
 def bench_dictionary() -> Iterator[dict]:
-    """Keywords as models repeat them: words of the sample dictionary, inflected ones, others."""
+    """Time the look-up of keywords as models repeat them.
+
+    The keywords are words of the sample dictionary, and the same words with endings.
+    """
     lexicon = load_lexicon()
     mappings = load_mappings()
     lemmas = lemmatizer()

@@ -1,4 +1,4 @@
-"""Store, prompts, many engines on Ray, and what the pipeline adds to vLLM."""
+"""Speed of the store, of prompts, of many engines on Ray, and of the pipeline around vLLM."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ NUMBERS = tuple(map(str, range(101)))
 
 
 def bench_store() -> Iterator[dict]:
-    """49,152 replies with their seal, on disk, against prompts and replies in a TSV file."""
+    """Compare a checksummed store of 49,152 replies with prompts and replies in a TSV file."""
     design = trials(scale.corpus(0.03), [SETTING], ["Nationality"])
     n_trials = N_SHARDS * SHARD
     replies = list(islice(scale.made_up(design, 100), n_trials))
@@ -85,7 +85,7 @@ def bench_store() -> Iterator[dict]:
 
 
 class Sleeper(Engine):
-    """Sleeps a hundredth of a second for each token it may write, whatever it is asked."""
+    """Engine that sleeps a hundredth of a second per token that it may write."""
 
     # A sleeper fails at nothing, so no prompt is asked a second time.
     asks_again = False
@@ -102,7 +102,7 @@ class Sleeper(Engine):
 
 
 def bench_ray() -> Iterator[dict]:
-    """Four workers that sleep against one, which measures the transport to them and back."""
+    """Compare four workers that sleep with one, which measures the transport to them and back."""
     yield row(
         "ray_scaling",
         ours=_seconds_of_workers(4),
@@ -112,6 +112,7 @@ def bench_ray() -> Iterator[dict]:
 
 
 def _numbered_chat(condition: dict) -> list[dict]:
+    """Make a chat whose only turn is the number of a condition."""
     return [{"role": "user", "content": str(condition["number"])}]
 
 
@@ -131,17 +132,18 @@ def _seconds_of_workers(workers: int) -> float:
 
 
 def _fill(design: Design, cluster: Cluster, folder: Path, max_tokens: int) -> None:
+    """Ask a cluster all trials of a design, into a new store."""
     sampling = Sampling(max_tokens=max_tokens)
     store = open_store(folder, design, cluster, sampling, 256)
     fill(design, cluster, store, sampling)
 
 
 def bench_engine() -> Iterator[dict]:
-    """From design to shards with vLLM, against vLLM alone; by the Python that has it."""
+    """Compare the pipeline from design to shards with vLLM alone, in the Python that has vLLM."""
     run = subprocess.run(
         [sys.argv[1], HERE / "vllm_overhead.py"], stdout=subprocess.PIPE, check=True, text=True
     )
-    # What vLLM prints stands before the result.
+    # vLLM prints its messages before the result.
     measured = json.loads(run.stdout.splitlines()[-1])
     for name, kind in (("engine_overhead", "sample"), ("engine_overhead_full", "full")):
         result = measured[kind]
@@ -155,7 +157,10 @@ def bench_engine() -> Iterator[dict]:
 
 
 def bench_choices() -> Iterator[dict]:
-    """Study 1 over its 101 numbers, on a calibrant and on the real model where its weights are."""
+    """Time the scoring of study 1's 101 numbers.
+
+    The model is a calibrant, then the real model where its weights have been made.
+    """
     design = trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])
     yield from _rows_of_choices(design, models.calibrants()[0], "", len(design), n_slow=4)
     # The real model counts only on a machine where its weights have been made.
@@ -167,7 +172,7 @@ def bench_choices() -> Iterator[dict]:
 def _rows_of_choices(
     design: Design, model: str, suffix: str, n_prompts: int, n_slow: int
 ) -> Iterator[dict]:
-    """Time the first prompts of a design, the slow baseline on fewer of them."""
+    """Time the first prompts of a design, and the slow baseline on fewer prompts."""
     engine = make_engine("transformers", model)
     all_prompts = engine.prompter.batch([trial.messages for trial in design])
     prompts = all_prompts[:n_prompts]

@@ -1,10 +1,10 @@
 """The first study at its full size on one machine, without a model: ``make bench-scale``.
 
-A store of made-up answers (numbers in the ways models write them, long replies, refusals) is
-written for 1, 10 and 100 % of the 6,050 events, the last with 37,310,350 trials. From each store
-two processes read and parse every answer and compute Tables 2, 3, 6 and 7 with all masks and
-intervals, a block at a time. Seconds include imports; memory is the most that each process ever
-held, summed. Stores go to a temporary folder (``TMPDIR``).
+A store of made-up answers is written for 1, 10 and 100 % of the 6,050 events, the last with
+37,310,350 trials. The answers are numbers in the ways models write them, long replies and refusals.
+Two processes read and parse every answer of each store. They compute Tables 2, 3, 6 and 7 with all
+masks and intervals, a block at a time. Seconds include imports. Memory is the peak of each process,
+summed. Stores go to a temporary folder (``TMPDIR``).
 """
 
 import os
@@ -51,14 +51,16 @@ SHARE_LONG = 0.004
 
 
 class MadeUp(Engine):
-    """Stands where the engine stands in a store's manifest; it is asked nothing."""
+    """Engine that only names itself in a store's manifest."""
 
     def identity(self) -> dict[str, str]:
         return {"engine": "made up", "model": "none"}
 
 
 def corpus(share: float) -> pd.DataFrame:
-    """Make as many events as crowd-enVent has, or a share of them: the sample's, told again.
+    """Make as many events as crowd-enVent has, or a share of them, from the sample's events.
+
+    The sample's events come again and again, each time with another number.
 
     Parameters
     ----------
@@ -93,9 +95,9 @@ def store_of(folder: Path, setting: str, category: str, share: float) -> tuple[D
     folder : pathlib.Path
         Where all stores are.
     setting, category : str
-        Of the block.
+        The setting and the category of the block.
     share : float
-        Of the events.
+        The share of the events.
 
     Returns
     -------
@@ -171,7 +173,7 @@ def _cells(block: Block, rng: np.random.Generator) -> np.ndarray:
 
 
 def write(folder: Path, setting: str, category: str, share: float) -> None:
-    """Write the store of one block; parameters as of `store_of`."""
+    """Write the store of one block, whose parameters are those of `store_of`."""
     design, store = store_of(folder, setting, category, share)
     # This is a generator, so that only one shard of replies is held at a time.
     replies = made_up(design, stimuli.setting(setting).high)
@@ -182,12 +184,12 @@ def write(folder: Path, setting: str, category: str, share: float) -> None:
 
 
 def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str, float]:
-    """Compute what notebook 10 has of one block in Tables 2, 3, 6 and 7.
+    """Time the analysis of one block, as notebook 10 makes it for Tables 2, 3, 6 and 7.
 
     Parameters
     ----------
     folder, setting, category, share
-        As of `store_of`.
+        As in `store_of`.
 
     Returns
     -------
@@ -228,7 +230,7 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
 
 
 def memory_mb() -> float:
-    """Return the most that this process ever held (resident set), in MB."""
+    """Return the peak of this process's resident memory, in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # macOS gives bytes, Linux KiB.
     unit = 1 if sys.platform == "darwin" else 1024
@@ -236,7 +238,7 @@ def memory_mb() -> float:
 
 
 def in_two_processes(function: Callable, calls: list[tuple]) -> list:
-    """Call a function in two processes that start empty and end with it.
+    """Call a function in two new processes, which end after the calls.
 
     Parameters
     ----------
@@ -248,7 +250,7 @@ def in_two_processes(function: Callable, calls: list[tuple]) -> list:
     Returns
     -------
     list
-        Its results, in the order of the calls.
+        The results, in the order of the calls.
     """
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         return list(pool.map(function, *zip(*calls, strict=True)))
@@ -262,7 +264,7 @@ def measure(folder: Path, share: float) -> dict[str, float]:
     folder : pathlib.Path
         An empty folder.
     share : float
-        Of the events.
+        The share of the events.
 
     Returns
     -------
@@ -292,7 +294,7 @@ def measure(folder: Path, share: float) -> dict[str, float]:
 
 
 def main(shares: list[float]) -> int:
-    """Measure each share, write the table, tell which limit is exceeded."""
+    """Measure each share, write the table, and return 1 if a limit is exceeded."""
     # Each of the two processes gets one thread.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     rows = []

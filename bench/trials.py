@@ -1,18 +1,22 @@
 """Attacks and accidents, by kind: how many were tried, and how many ended badly.
 
-``python bench/trials.py`` writes the table into ``docs/trials.md``. A trial does one thing to one
-place and looks at what comes out. It ends ``well`` where the result is right, or one sentence says
-what is wrong. Otherwise it is
+``python bench/trials.py`` writes the table into ``docs/trials.md``. A trial makes one change in one
+place and checks the result. The trial ends ``well`` if the result is right, or if one sentence says
+what is wrong. There are four bad endings.
 
-- ``lost``: an answer that was whole is asked again, or gone;
-- ``wrong``: another result than the right one;
-- ``silent``: what was changed, or asked for, is passed over without a word;
-- ``traceback``: an error that is no sentence.
+``lost``
+    A whole answer is asked again, or is gone.
+``wrong``
+    The result is not the right one.
+``silent``
+    A change or a request is passed over without a word.
+``traceback``
+    The error is not a sentence.
 
-A kind's counts are kept in ``build/bench/trials/<kind>.json``, also while it runs, so a stop loses
-nothing. ``python bench/trials.py`` tries the kinds that have no whole result of this commit.
-``python bench/trials.py KIND ...`` tries these kinds alone and leaves the page. The draws are the
-same each time. Each bad ending is printed with what was done.
+The counts of a kind are kept in ``build/bench/trials/<kind>.json``, also while the kind is tried,
+so a stop loses nothing. ``python bench/trials.py`` tries the kinds without a whole result of this
+commit. ``python bench/trials.py KIND ...`` tries these kinds alone and leaves the page. The draws
+are the same each time. Each bad ending is printed with its trial.
 """
 
 import gzip
@@ -90,7 +94,7 @@ WELL = "well"
 SEED = 45
 SHARD = 4  # trials of a shard
 
-Trials = Iterator[tuple[str, str]]  # what was done, and how it ended
+Trials = Iterator[tuple[str, str]]  # the words for each trial, and its ending
 Result = dict[str, Any]  # of a kind: its commit, whether it is whole, and its counts
 
 
@@ -98,14 +102,14 @@ Result = dict[str, Any]  # of a kind: its commit, whether it is whole, and its c
 
 
 def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: True) -> str:
-    """Do something, and return how it ends.
+    """Call a function, and name how the call ends.
 
     Parameters
     ----------
     act : callable
-        What is tried.
+        The function to call, without arguments.
     is_right : callable
-        Whether its result is right.
+        Tells whether its result is right.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: T
 
 
 def is_sentence(text: str) -> bool:
-    """Tell whether a message is one line that a terminal shows as it is."""
+    """Tell whether a message is one printable line of fewer than 5,000 characters."""
     return bool(text) and text.isprintable() and len(text) < 5000
 
 
@@ -145,7 +149,7 @@ def write(path: Path, draw: random.Random, strangers: list[Path]) -> str:
     Returns
     -------
     str
-        What was done.
+        The change, in words.
     """
     content = path.read_bytes()
     position = draw.randrange(len(content))
@@ -189,7 +193,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 class Again(toy.Toy):
-    """Gives the right answers to a store whose files were changed, and counts what it is asked."""
+    """Engine that gives a changed store the right answers, and keeps the chats that were asked."""
 
     keeps_each = True
 
@@ -201,7 +205,7 @@ class Again(toy.Toy):
 
     @property
     def trials(self) -> set[int]:
-        """The trials that it was asked."""
+        """Trials whose prompts were asked."""
         return {int(chat[0]["content"]) for chat in self.chats}
 
     def answer(self, conversations, sampling):
@@ -210,7 +214,10 @@ class Again(toy.Toy):
 
 
 def store_of_24(folder: Path) -> tuple[Path, pd.DataFrame]:
-    """Write a store of 24 trials, three of which failed at first; return it and its table."""
+    """Write a store of 24 trials, three of which failed at first.
+
+    Return its folder and its table.
+    """
     store_folder = folder / "own"
     design = toy.numbers(24)
     engine = Again()
@@ -233,7 +240,10 @@ def store_of_24(folder: Path) -> tuple[Path, pd.DataFrame]:
 
 
 def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
-    """Change a file of a store, then run on: the answers are right, and whole ones stay."""
+    """Change a file of a store, then run on.
+
+    The answers have to be right, and whole answers have to stay.
+    """
     original, table = store_of_24(folder)
     design = toy.numbers(24)
     other = folder / "other"
@@ -260,7 +270,7 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
 
 
 def touched(path: Path) -> set[int]:
-    """Return the trials of the shard to which a file belongs, and those of shard 1."""
+    """Return the trials of the shard to which a file belongs, and the trials of shard 1."""
     # `write` may give a file the name of shard 1, in place of that shard's own file.
     shards = {1}
     if path.name.startswith("part-"):
@@ -281,12 +291,15 @@ def recorded_stores(engine: str) -> list[Path]:
 
 
 def read_store(folder: Path) -> pd.DataFrame:
-    """Read all answers of a store, as those do who have no engine."""
+    """Read all answers of a store without an engine."""
     return Store(folder, read_manifest(folder / "manifest.json")).read()
 
 
 def spoilt_readings(folder: Path, draw: random.Random, stores: list[Path], n: int) -> Trials:
-    """Change a file of a store, then read it: the right answers, or one sentence."""
+    """Change a file of a store, then read the store.
+
+    A reading has to give the right answers, or one sentence.
+    """
     tables = {store: read_store(store) for store in stores}
     strangers = [file for store in stores for file in files_of(store)]
     for number in range(n):
@@ -300,12 +313,12 @@ def spoilt_readings(folder: Path, draw: random.Random, stores: list[Path], n: in
 
 
 def vllm_stores(folder: Path, draw: random.Random, n: int = 700) -> Trials:
-    """Change a file of a recorded store that vLLM answered, then read it."""
+    """Change a file of a recorded store that vLLM answered, then read the store."""
     yield from spoilt_readings(folder, draw, recorded_stores("vllm"), n)
 
 
 def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
-    """Change a file of a store that two engines of a Ray wrote, then read it."""
+    """Change a file of a store that two engines of a Ray wrote, then read the store."""
     # Without Ray the kind has no trials.
     if not find_spec("ray"):
         return
@@ -366,7 +379,10 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
 
 
 def user_files(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
-    """Change a file that a user may give: it is read, or one sentence says what is wrong."""
+    """Change a file that a user may give, then read the file.
+
+    A reader has to succeed, or to say in one sentence what is wrong.
+    """
     readers = {
         paths.SAMPLE / "narratives.tsv": lambda file: load_events(str(file)),
         paths.SAMPLE / "giebench.json": load_questions,
@@ -395,10 +411,11 @@ def table_of_replies(folder: Path) -> Path:
 
 
 def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
-    """Change a log of inspect_ai, then read it: the right replies, or one sentence.
+    """Change a log of inspect_ai, then read the log.
 
-    First each of its bits is flipped, then further changes are drawn. inspect_ai writes times and
-    random names into a log, so its bytes and their number differ from run to run.
+    A reading has to give the right replies, or one sentence. Each bit of the log is flipped, then
+    further changes are drawn. `inspect_ai` writes times and random names into a log, so the bytes
+    and their number differ from run to run.
     """
     good = folder / "good.eval"
     inspect_logs.write(good, 3)
@@ -468,7 +485,7 @@ HOSTILE = [
 
 
 def parameters(folder: Path, draw: random.Random) -> Trials:
-    """Give each parameter each hostile value: taken as it is, or refused.
+    """Give each parameter each hostile value, which has to be taken as typed or refused.
 
     The notebooks of a study have the same checks, so each name is tried once in each study.
     """
@@ -490,7 +507,7 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
 
 
 def is_as_typed(taken: Any, text: str) -> bool:
-    """Tell whether the value that a parameter took is the one that was typed."""
+    """Tell whether a parameter took the value that was typed."""
     if isinstance(taken, bool):
         return taken == (text in ("1", "true"))
     if isinstance(taken, list):
@@ -530,7 +547,7 @@ FRAGMENTS = [
 
 
 def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
-    """Put commands into names: into LaTeX, a terminal, and the name of a run's folder."""
+    """Put commands into names: into LaTeX, into a terminal, and into the name of a run's folder."""
     for number in range(n):
         n_fragments = draw.randrange(1, 6)
         text = "".join(draw.choices(FRAGMENTS, k=n_fragments))
@@ -546,7 +563,7 @@ def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
 
 
 def is_harmless(printed: str) -> bool:
-    """Tell whether LaTeX reads no command in a text but those that print one sign."""
+    """Tell whether LaTeX reads no command in a text, except commands that print one sign."""
     # The commands that end in {} go first, because {} alone goes last.
     for sign in ("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater"):
         printed = printed.replace(f"\\{sign}{{}}", "")
@@ -557,7 +574,10 @@ def is_harmless(printed: str) -> bool:
 
 
 def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
-    """Start what make starts first, in an odd environment: it works, or says one sentence."""
+    """Start the program that make starts first, in an odd environment.
+
+    The program has to work, or to say one sentence.
+    """
     of_make = settings.OF_MAKE | settings.OF_COMMANDS | settings.OF_A_FIGURE
     names = [*sorted(of_make), "MODELS", "N_EVENTS"]
     for number in range(n):
@@ -599,7 +619,10 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 
 
 def stimuli(folder: Path, draw: random.Random, n: int = 560) -> Trials:
-    """Change one sign of one prompt: one sentence refuses the answers to the old prompt."""
+    """Change one sign of one prompt.
+
+    One sentence has to refuse the answers to the old prompt.
+    """
     design = toy.religion(1)
     engine = toy.Toy(lambda *_: "50", model="m")
     toy.run(design, folder / "store", engine)
@@ -616,7 +639,7 @@ def stimuli(folder: Path, draw: random.Random, n: int = 560) -> Trials:
 
 
 def with_other_prompt(design: Any, trial: int, draw: random.Random) -> Any:
-    """Return the same design, in which one sign of one prompt is another."""
+    """Return the same design with one sign of one prompt changed."""
     prompt = design[trial].messages[-1]["content"]
     position = draw.randrange(len(prompt))
     # The sign beside it in Unicode.
@@ -636,7 +659,10 @@ def with_other_prompt(design: Any, trial: int, draw: random.Random) -> Any:
 
 
 def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
-    """Kill a run five times, then let it end: the table is whole, nothing is asked needlessly."""
+    """Kill a run five times, then finish the run.
+
+    The table has to be whole, and nothing may be asked needlessly.
+    """
     whole = {fire.MANY: fire.run(folder / "whole", fire.Scribe(folder / "log"), fire.MANY)}
     for number in range(n):
         # In every second store some calls fail at first, and are asked again.
@@ -659,9 +685,9 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
 
 
 def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
-    """Kill `make record` three times at any moment, then let it end: all answers, one row of all.
+    """Kill `make record` three times at any moment, then finish the recording.
 
-    The row counts the prompts of the job in the model's ``asked.csv``.
+    All answers have to be stored, and counted in one row of the model's ``asked.csv``.
     """
     right = toy.run(toy.numbers(24), folder / "right", Again(), SHARD)
     for number in range(n):
@@ -680,14 +706,14 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
 
 
 def record_and_die(root: Path, seconds: float) -> None:
-    """Record a job, and die after some seconds, wherever it is then."""
+    """Record a job, and die after some seconds at any point."""
     # Nothing catches the signal, so the process dies where it is.
     signal.setitimer(signal.ITIMER_REAL, seconds)
     record_slowly(root)
 
 
 def record_slowly(root: Path) -> Job:
-    """Record a job of 24 prompts below a folder, and return it."""
+    """Record a job of 24 prompts below a folder, and return the job."""
     record.ask = answer_slowly
     design = toy.numbers(24)
     job = Job("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=root)
@@ -696,7 +722,7 @@ def record_slowly(root: Path) -> Job:
 
 
 def answer_slowly(jobs: list[Job], parameters: dict[str, Any]) -> None:
-    """Answer one job, a hundredth of a second to a shard."""
+    """Answer one job, in a hundredth of a second per shard."""
     engine = Again()
     say = engine.say
 
@@ -711,9 +737,10 @@ def answer_slowly(jobs: list[Job], parameters: dict[str, Any]) -> None:
 
 
 def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
-    """Kill `make all`, whose notebooks are stubs, then let it end: all tables, nothing to do.
+    """Kill `make all`, whose notebooks are stubs, then run the command to its end.
 
-    Either make alone is killed, or all that it started.
+    Either make alone is killed, or make with all processes that it started. All tables have to be
+    there, and the next `make all` has to find nothing to do.
     """
     root = clone.with_stubs(folder / "clone")
     folder_of_tables = root / "build" / "tables" / "some"
@@ -758,7 +785,10 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
 
 
 def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
-    """Load a model whose files are changed, or hold code: one sentence, and no code runs."""
+    """Load a model whose files are changed, or hold code.
+
+    The model has to answer, or one sentence says what is wrong. No code of the folder may run.
+    """
     owned = folder / "owned"
     code = f"open({str(owned)!r}, 'w').write('x')\n"
     for number in range(n):
@@ -795,7 +825,10 @@ KEY = "sk-a-key-that-must-not-be-kept"
 
 
 def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], bytes]:
-    """Return what a hostile server says in place of an answer; one in six is the right answer."""
+    """Draw the reply of a hostile server.
+
+    One reply in six is the right answer.
+    """
     body = json.dumps(completion(text)).encode()
     odd = [None, 7, [], {}, "\x1b[2J", "\ud800", KEY, "x" * 10**5, "</script><script>"]
     attack = draw.randrange(6)
@@ -818,7 +851,10 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
 
 
 def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
-    """Ask a hostile server: an answer is what it said, a failure is named, the key stays out."""
+    """Ask a hostile server.
+
+    A failure must have a reason, and an answer must have no reason. No file may hold the key.
+    """
     # Most replies are bad on purpose, so waiting before the next attempt would take most of the
     # time.
     server_responses.FIRST_PAUSE = server_responses.LONGEST_PAUSE = 0.01
@@ -876,7 +912,7 @@ def tried(kind: str) -> Result:
     Returns
     -------
     Result
-        As it is kept.
+        The result, as `keep` writes it.
     """
     _, trials = KINDS[kind]
     # A process that is to be killed is a fork of one that imported this file, and begins at once.
@@ -887,7 +923,7 @@ def tried(kind: str) -> Result:
     # Files lie in memory where there is such a folder, because a disk would sync each of them.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     scratch = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
-    # What runs print to stderr is not part of a trial.
+    # The messages of runs on stderr are not part of a trial.
     with scratch as folder, redirect_stderr(io.StringIO()):
         for change, how in trials(Path(folder), random.Random(SEED)):
             counts.update(["trials", how])
@@ -913,7 +949,7 @@ def keep(kind: str, counts: Counter[str], whole: bool) -> Result:
     Returns
     -------
     Result
-        What was written.
+        The written result.
     """
     result = {"commit": commit(), "whole": whole, **counts}
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -933,7 +969,7 @@ def kept() -> dict[str, Result]:
 
 @cache
 def commit() -> str:
-    """Name the last commit of what is tried; "-dirty" behind it where a file is changed since."""
+    """Name the last commit of the tried files, followed by "-dirty" if a file has changed since."""
     command = ["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *TRIED]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *TRIED], cwd=ROOT)
@@ -957,19 +993,21 @@ def table(results: dict[str, Result]) -> str:
 
 
 def row(name: str, result: Result) -> str:
-    """One row of the table."""
+    """Write one row of the table."""
     cells = [f"{result.get(column, 0):,}" for column in ("trials", *ENDINGS)]
     return f"| {name} | {' | '.join(cells)} | {result['commit']} |"
 
 
 def write_page(results: dict[str, Result]) -> None:
-    """Write the table into the page, with the day."""
+    """Write the table into the page, with the date."""
     head, _, _ = PAGE.read_text("utf8").partition(BEGIN)
     PAGE.write_text(f"{head}{BEGIN}\nOn {datetime.now(UTC).date()}:\n\n{table(results)}", "utf8")
 
 
 def main(kinds: list[str]) -> int:
-    """Try the kinds that are named; without names those that lack a result, and write the page.
+    """Try the named kinds, or else the kinds that lack a result.
+
+    The page is written only if no kind is named.
 
     Returns
     -------
@@ -981,7 +1019,7 @@ def main(kinds: list[str]) -> int:
     before = kept()
     for kind in kinds or KINDS:
         result = before.get(kind)
-        # A kind that is named is tried again, whatever was kept.
+        # A kind that is named is tried again, even if its result was kept.
         if kinds or not is_of_now(result):
             result = tried(kind)
         name, _ = KINDS[kind]

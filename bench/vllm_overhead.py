@@ -1,24 +1,28 @@
-"""What the pipeline adds to vLLM, run by ``rows_inference.py`` with a Python that has vLLM.
+"""CPU time that the pipeline adds to vLLM, measured by a Python that has vLLM.
 
-Bare is one ``LLM.generate`` of ready token ids. Ours is all from the design to the shards on disk
-and back: chats, template, tokenizer, vLLM, replies, store. Two designs are asked:
+``rows_inference.py`` runs this file. Bare is one ``LLM.generate`` of ready token ids. Ours is the
+way from the design to the shards on disk and back: chats, template, tokenizer, vLLM, replies,
+store. Two designs are asked.
 
-- ``sample``: 12 events of the sample and all nationalities. Neighbours share their turns, which are
-  tokenized once. It shows the cost of a run of a sample.
-- ``full``: one persona and thousands of events, as in a shard of the full corpus. Each prompt has a
-  turn of its own to tokenize. It shows the most that the pipeline adds.
+``sample``
+    12 events of the sample and all nationalities. Neighbours share their turns, which are tokenized
+    once. This design shows the cost of a run of a sample.
+``full``
+    One persona and thousands of events, as in a shard of the full corpus. Each prompt has a turn of
+    its own to tokenize. This design shows the most that the pipeline adds.
 
-Seconds are those of the CPU, of all threads: prompts that are made on another core while vLLM
-computes count in full, a program that only waits does not count. CPU seconds still vary with what
-else the machine does, because caches and clocks are shared. So bare and ours take turns in short
-rounds, each goes first as often as the other, and each round of ours is compared with the bare
+The CPU seconds of all threads count. Prompts that are made on another core while vLLM computes
+count in full, and a program that only waits does not count. CPU seconds still vary with the other
+work of the machine, because caches and clocks are shared. So bare and ours take turns in short
+rounds, and each goes first as often as the other. Each round of ours is compared with the bare
 round beside it. The result is the median of these ratios, which one disturbed round does not move.
 The fastest rounds of both sides are not compared, as they may lie a minute apart.
 
-vLLM computes in one thread. With two, a small model spends up to half of the CPU's time where one
-waits for the other, and how much depends on what else runs: that moved bare vLLM alone by a third.
-Both start from an empty prefix cache. The cyclic garbage collector is off in both: it takes 1 to 2
-per cent of either side, in a few long collections that fall on either by chance.
+vLLM computes in one thread. If there are two, one thread of a small model waits for the other
+during up to half of the CPU's time. The share depends on the other programs, and moved bare vLLM
+alone by a third. Both sides start from an empty prefix cache. The cyclic garbage collector is off.
+It would take 1 to 2 per cent of either side, in a few long collections that fall on either by
+chance.
 """
 
 import os
@@ -51,12 +55,12 @@ PAIRS = {"sample": 10, "full": 3}  # of rounds
 
 
 def sample() -> Design:
-    """Return 22 x 22 nationalities and 12 events."""
+    """Make the design of 22 x 22 nationalities and 12 events."""
     return trials(load_events("sample", 12), [SETTING], ["Nationality"])
 
 
 def full() -> Design:
-    """Return one perceiver, one experiencer and as many events of a corpus as a shard holds."""
+    """Make the design of one perceiver, one experiencer and as many events as a shard holds."""
     events = scale.corpus(1.0)[:SHARD_SIZE]
     (block,) = trials(events, [SETTING], ["Nationality"]).blocks
     factors = dict(block.factors)
@@ -66,8 +70,8 @@ def full() -> Design:
 
 
 def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
-    """Return the CPU seconds of one round, which begins with an empty prefix cache."""
-    # vLLM refuses while a request runs, and a warm cache would favour whoever comes second.
+    """Time one round in CPU seconds, from an empty prefix cache on."""
+    # vLLM refuses while a request runs, and a warm cache would favour the second round.
     assert engine.llm.reset_prefix_cache()
     gc.collect()
     started = time.process_time()
@@ -76,14 +80,14 @@ def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
 
 
 def measure(design: Design, engine: VLLMEngine, pairs: int) -> dict:
-    """Time rounds of both sides.
+    """Time rounds of the pipeline and of bare vLLM.
 
     Parameters
     ----------
     design : Design
-        What is asked.
+        The design to ask.
     engine : VLLMEngine
-        Who is asked.
+        The engine to ask.
     pairs : int
         Rounds of each side.
 
@@ -146,7 +150,7 @@ def result(measured: dict) -> dict:
 
 
 def main() -> None:
-    """Measure both designs and print the results as JSON, on the last line."""
+    """Measure both designs, and print the results as JSON on the last line."""
     engine = VLLMEngine(str(paths.MODELS / "calibrant"))
     gc.disable()
     results = {}

@@ -1,4 +1,4 @@
-"""What study 2's intervals and tests claim, simulated: 103 scenarios in 4 wordings."""
+"""Simulations of the claims of study 2's intervals and tests: 103 scenarios in 4 wordings."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ def row_of_interval(
     claimed: float = 0.95,
     n: int = N_SCENARIOS,
 ) -> dict:
-    """Make the row of an interval: how often it holds the truth."""
+    """Make the row of an interval, with whether the interval holds the truth in each simulation."""
     return {
         "what": f"interval of {what}",
         "n": n,
@@ -97,7 +97,7 @@ def row_of_test(
     claimed: float = LEVEL,
     n: int = N_SCENARIOS,
 ) -> dict:
-    """Make the row of a test: how often it rejects."""
+    """Make the row of a test, with whether the test rejects in each simulation."""
     return {
         "what": f"test of {what}",
         "n": n,
@@ -107,7 +107,7 @@ def row_of_test(
 
 
 def of_a_group(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate a group as helpful as the control, and one more helpful by its brittleness."""
+    """Simulate a group as helpful as the control, and a group more helpful by its brittleness."""
     draws = []
     brittleness = []
     for _ in range(DRAWS):
@@ -135,7 +135,7 @@ def of_a_group(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def of_bias(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate bias by what is paired, and by few scenarios."""
+    """Simulate the bias of a group, paired by scenario or by prompt, also with few scenarios."""
     for unit, n_scenarios, claimed in (
         ("scenario", 103, 0.95),
         ("scenario", 12, 0.95),
@@ -154,7 +154,7 @@ def of_bias(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def of_answers_that_hardly_differ(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate a greedy model: most scenarios get one whole number, few a point more or less."""
+    """Simulate a greedy model: most scenarios get one whole number, a few a point more or less."""
     for share in (0.02, 0.05, 0.2):
         chances = [share / 2, 1 - share, share / 2]
         # A point more is as frequent as a point less, so the bias is 0 in truth.
@@ -167,7 +167,7 @@ def of_answers_that_hardly_differ(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def of_runs(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate two runs of a group, a control in two categories, and two equal brittlenesses."""
+    """Simulate two runs of a group, a control in two categories, and two groups as brittle."""
     runs = []
     controls = []
     brittleness = []
@@ -195,7 +195,7 @@ def of_runs(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def of_a_negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate null runs of the default design: how many have a finding, after Holm."""
+    """Simulate null runs of the default design, and tell which have a finding after Holm."""
     has_finding = defaultdict(list)
     for _ in range(RUNS):
         tables = defaultdict(list)

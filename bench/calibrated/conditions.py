@@ -1,16 +1,21 @@
-"""Where claims hold and where they break: conditions that the other modules do not simulate.
+"""Conditions under which claims hold or break, and which the other modules do not simulate.
 
-Each condition is simulated for the interval or test of the notebooks (scope "these") and, where
-there is one, for that of names, phrasings and groups like these (:mod:`ingroup.stats.crossed`).
+Each condition is simulated for the interval or test of the notebooks (scope "these"). Some are also
+simulated for names, phrasings and groups like these, with an interval or test of
+`ingroup.stats.crossed`.
 
 Four conditions were made stronger until they failed as badly as reported elsewhere. They show how
-badly a claim can fail, not how badly it fails for real answers. Weaker ones gave, first the weaker:
+badly a claim can fail, not how badly it fails for real answers. Each sentence below has a weaker
+condition first, then the condition of this file.
 
-- 3 % of scenarios shift by 30 points: ratings of SD 5 reject in .067 of cases, of SD 1 in .12.
-- Scenarios in families of ten: families of SD 2 reject in .26, of SD 4 in .41.
-- Clusters of unequal spread: twice the spread rejects in .16, three times in .46.
-- A clustered share with one large cluster: of 30 beside 30 items alone it covers .78, of 100 beside
-  10 it covers .16.
+Scenarios, 3 % of which shift by 30 points
+    Ratings of SD 5 reject in .067 of cases, ratings of SD 1 in .12.
+Scenarios in families of ten
+    Families of SD 2 reject in .26 of cases, families of SD 4 in .41.
+Clusters of unequal spread
+    Twice the spread rejects in .16 of cases, three times the spread in .46.
+A clustered share with one large cluster
+    A cluster of 30 beside 30 single items covers .78, a cluster of 100 beside 10 covers .16.
 """
 
 from collections import defaultdict
@@ -56,7 +61,7 @@ def rejects(effect: crossed.Effect) -> bool:
 
 
 def levels(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Draw what perceivers give and targets get, (n, n), with SD 1."""
+    """Draw sums of a perceiver's level and a target's level, (n, n), each level with SD 1."""
     given = rng.normal(0, 1, (n, 1))
     received = rng.normal(0, 1, (1, n))
     return given + received
@@ -76,12 +81,12 @@ def delta_and_own_group(
     own_group: Sequence[bool],
     claimed: tuple[float, float],
 ) -> Iterator[dict]:
-    """Yield a row on the interval of delta and one on that of the own-group effect.
+    """Yield a row on the interval of delta, and a row on the interval of the own-group effect.
 
     Parameters
     ----------
     condition : str
-        What is true in the simulated data.
+        The truth of the simulated data, in words.
     n_events : int
         Events of each simulation.
     deltas : sequence
@@ -113,7 +118,7 @@ def delta_and_own_group(
 
 
 def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate a gap of 10 points in one event of ten, none in the others."""
+    """Simulate a gap of 10 points in one event of ten, and no gap in the other events."""
     same = SAME["Religion"]
     n = len(same)
     # Cells are drawn once, as the interval of delta is about these groups.
@@ -141,7 +146,10 @@ def gap_in_few_events(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def heavy_tails(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate noise of events as Student's t with 3 degrees of freedom; pairs are normal."""
+    """Simulate noise of events as Student's t with 3 degrees of freedom.
+
+    Pairs of groups are normal.
+    """
     same = SAME["Religion"]
     n = len(same)
     cells = rng.normal(0, 1, same.shape)
@@ -159,7 +167,7 @@ def heavy_tails(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate own-group cells with three times the SD of others; no group favours itself."""
+    """Simulate own-group cells with three times the SD of other cells, and the same mean."""
     claims = {
         "Race or Ethnicity": {"delta": 0.15, "pooled": 0.25, "by group": 0.05},
         "Nationality": {"delta": 0.43, "pooled": 0.43, "by group": 0.05},
@@ -212,7 +220,7 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def similar_groups(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate groups that resemble similar groups, with no jump at their own beyond that."""
+    """Simulate groups that favour similar groups, without a further jump at the own group."""
     # The clusters are those of Table 4, so the sizes are the ones that the notebook meets.
     cluster = np.array(stimuli.clusters("Nationality"))
     n = len(cluster)
@@ -243,7 +251,7 @@ def _jump_beyond_similarity(
     clusters: np.ndarray,
     claims: dict[str, float],
 ) -> Iterator[dict]:
-    """Simulate ratings that follow one similarity; yield a row for each test that has a claim."""
+    """Simulate ratings that follow one similarity, and yield a row for each test with a claim."""
     n = len(similarity)
     rejected = defaultdict(list)
     for _ in range(FEW):
@@ -274,7 +282,7 @@ def _jump_beyond_similarity(
 
 
 class PairCondition(NamedTuple):
-    """How ratings of pairs of groups are drawn, and what the tests of them claim."""
+    """Correlation of a pair's sides, SD of the gap by event, and the claims of the tests."""
 
     text: str
     claimed_by_kind: dict[int, float]  # by the number of groups
@@ -303,7 +311,7 @@ PAIR_CONDITIONS = (
 
 
 def own_group_of_few(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate pairs of groups that differ; no group favours itself.
+    """Simulate pairs of groups that differ, where no group favours itself.
 
     One test is over events, the other over pairs of groups.
     """
@@ -380,7 +388,7 @@ def pairs_differ(
 
 
 class NameCondition(NamedTuple):
-    """SDs of what differs between names and groups, and what each test claims."""
+    """SDs of the differences between names and between groups, and the claim of each test."""
 
     text: str
     claimed_by_kind: float
@@ -430,7 +438,7 @@ NAME_CONDITIONS = (
 
 
 def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate names of race that have tastes of their own for groups; no group favours itself."""
+    """Simulate names of race with tastes of their own for groups, where no group favours itself."""
     same = SAME["Race or Ethnicity"]
     groups = PEOPLE["Race or Ethnicity"].group.to_list()
     # The kinds of own-group pairs are judged apart, as in the notebook.
@@ -521,7 +529,7 @@ def names_differ(
     groups : sequence of str
         The group of each name, four groups in all.
     condition : NameCondition
-        SDs of what differs.
+        SDs of the differences.
 
     Returns
     -------
@@ -554,7 +562,7 @@ def rated(
     noise: float = 5.0,
     counts: dict[str, int] = PHRASINGS,
 ) -> dict[str, np.ndarray]:
-    """Draw ratings less the control's, of groups that do not differ from it.
+    """Draw ratings minus the control's ratings, of groups that do not differ from the control.
 
     Parameters
     ----------
@@ -594,7 +602,7 @@ def bias(cells: dict[str, np.ndarray]) -> dict[str, helpfulness.Bias]:
 
 
 def phrasings(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate phrasings with effects of their own; no group differs from the control."""
+    """Simulate phrasings with effects of their own, where no group differs from the control."""
     # The claims by the SD of phrasings: these phrasings, phrasings like these.
     claims = {
         0.0: (0.95, 0.97),
@@ -633,7 +641,10 @@ def phrasings(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def _phrasings_of_one_group(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate groups of which one has phrasings that differ; all are assumed to have one SD."""
+    """Simulate five groups, of which one has phrasings that differ.
+
+    The test assumes one SD for the phrasings of all groups.
+    """
     # One group breaks the assumption of one SD. The others must not pay with too many findings.
     odd = []
     others = []
@@ -687,7 +698,7 @@ def few_phrasings(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def scenarios(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate scenarios that are no simple sample: rare large shifts, families, refusals."""
+    """Simulate scenarios that are not a simple sample: rare large shifts, families, refusals."""
     yield from _tests_of_bias(
         rng,
         "3 % of the scenarios shift by 30 points, 0 on average, ratings of SD 1",
@@ -727,7 +738,7 @@ def families_of_scenarios(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def low_ratings_refused(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draw ratings of which those below the control's are missing."""
+    """Draw ratings, of which the ratings below the control's are missing."""
     # Refusals that depend on the rating leave a mean of what was said, which no test can mend.
     cells = rated(rng, 0.0)
     return {group: np.where(ratings < 0, np.nan, ratings) for group, ratings in cells.items()}
@@ -740,7 +751,7 @@ def _tests_of_bias(
     claimed_these: float,
     claimed_like: float,
 ) -> Iterator[dict]:
-    """Yield how often groups that do not differ are found to, in either scope."""
+    """Yield how often groups are falsely found to differ, in either scope."""
     these = []
     like = []
     for _ in range(DRAWS // 2):
@@ -840,7 +851,7 @@ def skewed_gains(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def groups_in_families(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate scores of 98 groups: heavy-tailed, tied, and shared by ten families."""
+    """Simulate scores of 98 groups: heavy-tailed, tied, or shared within ten families."""
     for condition, draw, claimed in (
         ("unrelated groups, heavy tails", heavy_tailed_scores, LEVEL),
         ("unrelated groups, whole numbers", tied_scores, LEVEL),
@@ -885,7 +896,7 @@ def scores_of_families(rng: np.random.Generator) -> np.ndarray:
 
 
 def settings_like_these(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate settings that share their events; over all settings no group favours itself."""
+    """Simulate settings that share events, where no group favours itself over all settings."""
     n = len(SAME["Religion"])
     own_cells = np.eye(n)[..., None]
     for n_settings, sd, claimed in SETTING_CONDITIONS:
@@ -909,7 +920,7 @@ def settings_like_these(rng: np.random.Generator) -> Iterator[dict]:
 
 
 class Differences(NamedTuple):
-    """Draws of paired differences, with their true mean and what the documentation says."""
+    """Draws of paired differences, with their true mean and the documented coverage."""
 
     condition: str
     draws: np.ndarray  # draws by items
@@ -963,7 +974,7 @@ def differences_over_groups(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate groups with one mean of competence and warmth; one varies three times as much."""
+    """Simulate groups with equal means of both axes, where warmth varies three times as much."""
     inside = []
     for seed in range(MAPS):
         # Both axes have the mean 3, and the second has three times the SD.
@@ -986,7 +997,7 @@ def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:
 
 
 class QuestionCondition(NamedTuple):
-    """Whom questions are about, what they share, and what the test of either scope claims."""
+    """Identities of questions, SD of a shared gain, and the claim of the test in either scope."""
 
     text: str
     identities: list[str]
@@ -1055,7 +1066,7 @@ def questions_of_identities(rng: np.random.Generator) -> Iterator[dict]:
 
 
 class WordCondition(NamedTuple):
-    """Words of each axis, groups, SD of words, and what the interval of either scope claims."""
+    """Numbers of words and groups, SD of words, and the claim of the interval in either scope."""
 
     text: str
     n_words: tuple[int, int]
@@ -1102,7 +1113,7 @@ WORD_CONDITIONS = (
 
 
 def words_of_two_axes(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate words rated high or low whatever the group; the axes do not differ on average."""
+    """Simulate words rated high or low for all groups, where the axes do not differ on average."""
     for condition in WORD_CONDITIONS:
         n_groups = condition.n_groups
         by_groups = []
@@ -1163,7 +1174,7 @@ def few_shared_items(rng: np.random.Generator) -> Iterator[dict]:
 
 
 class PowerCondition(NamedTuple):
-    """Number of groups, effect in SD of pairs of groups, number of tests."""
+    """Number of groups, effect in SD of pairs of groups, and number of tests."""
 
     n: int
     effect: float
@@ -1180,7 +1191,7 @@ POWER_CONDITIONS = (
 
 
 def power_of_own_groups(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate the formula of power, and the floor of permutations."""
+    """Simulate the power of own-group tests beside its formula and the floor of permutations."""
     for n, effect, n_tests in POWER_CONDITIONS:
         level = LEVEL / n_tests
         condition = f"{n} groups, an effect of {effect:g} SD, {n_tests} tests"

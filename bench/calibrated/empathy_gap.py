@@ -1,4 +1,4 @@
-"""What study 1's intervals and tests claim, simulated."""
+"""Simulations of the claims of study 1's intervals and tests."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -86,7 +86,10 @@ def _row_of_delta(
 
 
 def test_of_delta(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate cells in which no group favours itself: nothing differs, or only whole groups do."""
+    """Simulate cells in which no group favours itself.
+
+    Cells differ by chance, or whole groups differ.
+    """
     for category, same in SAME.items():
         # For few identities the test goes through all their orders, which is fast.
         draws = 4 * DRAWS if len(same) < 6 else DRAWS
@@ -210,8 +213,8 @@ def _any_cell_of_nationality(
 ) -> Iterator[dict]:
     """Simulate a matrix in which each cell that counts is like at least one of its references.
 
-    All cells are alike, except for every second in-group cell. Cells differ from those in-group
-    cells for sure, and from the other half by chance alone.
+    All cells are alike, except for every second in-group cell. Other cells differ from these
+    in-group cells for sure, and from the remaining in-group cells by chance alone.
     """
     n = len(SAME["Nationality"]) + 1
     shifted = np.arange(0, n, 2)
@@ -241,7 +244,7 @@ def _any_cell_of_nationality(
 
 
 def table_2(ratings: dict[tuple, Ratings], n_resamples: int, seed: int) -> pd.DataFrame:
-    """Compute Table 2 by notebook 10's own cells.
+    """Compute Table 2 with the cells of notebook 10.
 
     Parameters
     ----------
@@ -250,7 +253,7 @@ def table_2(ratings: dict[tuple, Ratings], n_resamples: int, seed: int) -> pd.Da
     n_resamples : int
         Number of permutations and of bootstrap draws.
     seed : int
-        Of the permutations and draws.
+        Seed of the permutations and draws.
 
     Returns
     -------
@@ -294,12 +297,12 @@ def _cell_with(text: str, sources: Sequence[str]) -> str:
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate runs of the default design in which no group favours itself.
 
-    In one kind of run nothing differs, as in the calibrant's control, which answers in the first
-    setting alone. In the other, groups differ and their names are alike. That model answers as the
-    recorded one does: about religion in all settings, else in the first.
+    The first kind of run has no differences. The calibrant's control answers so, in the first
+    setting alone. The second kind has groups that differ and names of a group that are alike. Its
+    model answers as the recorded model does: about religion in all settings, else in the first.
 
-    Each setting is a family of its own (``data/families.yaml``). So a run of seven settings has
-    some finding more often than one of them.
+    Each setting is a family of its own (``data/families.yaml``). So a run of seven settings has a
+    finding more often than a single setting.
     """
     settings = list(stimuli.prompts()["settings"])
     yield _row_of_runs(rng, "nothing differs, 3 blocks", 0.0, settings[:1], LEVEL)
@@ -322,7 +325,7 @@ def _row_of_runs(
             group, _ = pd.factorize(GROUPS[category])
             # There is one more for "a person", who comes first and belongs to no group.
             n = len(group) + 1
-            # What groups differ in is the same in all settings, and half as much is new in each.
+            # Groups differ in the same way in all settings, and half as much anew in each setting.
             in_all_settings = factor * alike(group, rng)
             asked = settings if category == "Religion" else settings[:1]
             for setting in asked:

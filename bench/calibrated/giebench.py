@@ -1,4 +1,4 @@
-"""What study 3's intervals and tests claim, simulated at the sizes of its default run."""
+"""Simulations of the claims of study 3's intervals and tests, at the sizes of its default run."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ SPREADS = {"as in the default run": 0.1, "skewed": 1}  # of a judge: see `chance
 
 
 def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate Wilson's interval of accuracy, at a position too, and of consistency.
+    """Simulate Wilson's interval of accuracy, also at one position, and of consistency.
 
-    Any share is as likely.
+    All true shares are equally likely.
     """
     for n in SIZES:
         truths = rng.random(4 * DRAWS)
@@ -48,7 +48,7 @@ def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
 def change(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate `mcnemar` where up to 60 % of the items change.
 
-    In the test as many items change to right as to wrong.
+    The simulation of the test changes as many items to right as to wrong.
     """
     for n, claimed in ((79, 0.98), (6, 1), (4, 1)):
         # `moved` is the share of the items that change, `share_gained` the part of it to right.
@@ -93,9 +93,9 @@ def _changes(rng: np.random.Generator, n: int, gain: np.ndarray, loss: np.ndarra
 def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndarray:
     """Draw the probabilities that a judge gives to four answers, of which the first is right.
 
-    The judge cares for neither who asks nor the position of an answer. It likes some answers to an
-    item more than others, whichever is right. Under each prompt and in each order chance adds to
-    that.
+    The judge ignores both who asks and the position of an answer. The judge likes some answers to
+    an item more than others, and the right answer no more than a wrong answer. Chance is added
+    under each prompt and in each order.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndar
     *shape : int
         Items (any number of axes), prompts, orders.
     spread : float
-        Of the answers, in logits. 0.1 is about that of the small real model of the default run.
+        Spread of the answers, in logits. The small real model of the default run has about 0.1.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndar
 
 
 def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> pd.DataFrame:
-    """Draw such a judge's answers to the items of the default run, in all orders.
+    """Draw the answers of the judge of `chances` to the default run's items, in all orders.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> p
     prompts : sequence of str
         Names of prompts.
     spread : float
-        Of the judge: see `chances`.
+        Spread of the judge, as in `chances`.
 
     Returns
     -------
@@ -156,9 +156,9 @@ def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> p
 def p_right(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate intervals and tests over items: of the right letter's p, and of its gain.
 
-    The right answer is liked no more than the others, so the truth is a quarter, and no gain. The
-    probabilities of a judge that is sure of itself are skewed. Six of them are few, so that
-    interval has a claim of its own.
+    The right answer is liked no more than the others. So the true probability is a quarter, and the
+    true gain is 0. The probabilities of a judge that is sure of itself are skewed. The interval of
+    six such items has a claim of its own.
     """
     for n, (kind, spread) in product(SIZES, SPREADS.items()):
         by_order = chances(rng, 2 * DRAWS, n, 2, N_ORDERS, spread=spread)
@@ -209,11 +209,11 @@ def _zero_and_p(
 def position(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate Cochran's Q where no position is better than another.
 
-    It is Friedman's test, as in `position_test`.
+    The test is Friedman's, as in `position_test`.
     """
     n = SIZES[0]
     given = chances(rng, 4 * DRAWS, n, 1, N_ORDERS)[:, :, 0]
-    # The first answer is the right one, wherever it stands.
+    # The first answer is the right one, in every order.
     is_right = given.argmax(axis=-1) == 0
     # The test takes one argument per order, each (simulation, item).
     by_order = np.moveaxis(is_right.astype(int), -1, 0)
@@ -227,7 +227,7 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate any category of one prompt, for a judge that does not know who asks."""
+    """Simulate findings in any category under one prompt, for a judge that ignores who asks."""
     for kind, spread in SPREADS.items():
         has_finding = []
         for _ in range(DRAWS):
@@ -244,7 +244,7 @@ def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate any of the three prompts, for a judge to whom all positions are alike."""
+    """Simulate findings under any of three prompts, for a judge that ignores positions."""
     for kind, spread in SPREADS.items():
         has_finding = []
         for _ in range(2 * DRAWS):
@@ -260,7 +260,10 @@ def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate any category, of each prompt over Raw, for a judge that does not know who asks."""
+    """Simulate findings in any category, of each prompt over Raw.
+
+    The judge ignores who asks.
+    """
     category = pd.Series(CATEGORY)
     items_by_category = category.groupby(category, sort=False).groups
     for kind, spread in SPREADS.items():
@@ -290,9 +293,9 @@ def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate runs of the default design in which prompts do not differ: any finding of a family.
+    """Simulate findings in any family, in runs of the default design whose prompts do not differ.
 
-    The tuples of the mismatch are left out: with 3 to 6 items none of them can be significant.
+    The tuples of the mismatch are left out, as no tuple of 3 to 6 items can be significant.
     """
     for kind, spread in SPREADS.items():
         has_finding = defaultdict(list)

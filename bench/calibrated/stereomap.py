@@ -1,4 +1,4 @@
-"""What study 4's intervals and tests claim, simulated."""
+"""Simulations of the claims of study 4's intervals and tests."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -47,9 +47,9 @@ def groups_of(points: np.ndarray, columns: list[str] = AXES) -> pd.DataFrame:
 def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate competence rated as warmth is: groups without and with a position of their own.
 
-    The paper's test and interval choose and judge by the same answers. These are defects, so
-    ``claimed`` is what the notebook and the docstrings say that they do. Other rounds remove noise
-    alone.
+    The paper's test and interval choose and judge by the same answers. These are defects, and
+    ``claimed`` is the share that the notebook and the docstrings state for them. Other rounds
+    remove noise alone.
     """
     yield from _rows_of_maps(
         rng,
@@ -126,7 +126,7 @@ def _rows_of_maps(
 def _inside_of_a_map(
     rng: np.random.Generator, sd_positions: float, seed: int
 ) -> dict[str, list[bool]]:
-    """Draw the rounds of one map; tell which tests reject and which intervals hold the truth."""
+    """Draw the rounds of one map. Tell which tests reject and which intervals hold the truth."""
     # Both axes have one distribution, so no cluster is warmer than competent in truth.
     positions = rng.normal(3, sd_positions, (GROUPS, 2))
     # The shape is (group, round, axis).
@@ -161,7 +161,7 @@ def _inside_of_a_map(
 
 
 def correlation_over_groups(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate normal scores that are correlated (interval) and that are not (test)."""
+    """Simulate correlated normal scores for the interval, and unrelated scores for the test."""
     r = 0.6
     # This is Spearman's correlation of normal scores whose Pearson's is r.
     truth = 6 / np.pi * np.arcsin(r / 2)
@@ -193,11 +193,11 @@ def correlation_over_groups(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate a model's positions beside the people's, whose 24 groups share five.
+    """Simulate a model's positions beside people's positions, five for their 24 groups.
 
-    Each of the model's groups has a position of its own, or they share five. Where the contrast is
-    reversed, a group is as warm as people say it is competent, and the other way round: the test
-    finds agreement, which is one of valence alone.
+    Each of the model's groups has a position of its own, or the groups share five. If the contrast
+    is reversed, a group has people's competence as warmth, and people's warmth as competence. The
+    test then finds agreement, of valence alone.
     """
     printed = published.load("stereomap", 2).query("source.str.startswith('Fiske')")
     people = printed.set_index("group").rename(columns=str.capitalize)[AXES]
@@ -278,7 +278,7 @@ def interval_of_refusals(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate runs on a model that rates every group alike: any finding in a table."""
+    """Simulate findings in any table, in runs on a model that rates every group alike."""
     words = published.load("stereomap", 4)
     words_by_family = words.groupby("family", sort=False).dimension.unique()
     emotions = words_by_family["Emotion"]

@@ -1,4 +1,4 @@
-"""What the synthesis' intervals and tests claim, simulated at the sizes of the default run."""
+"""Simulations of the claims of the synthesis' intervals and tests, at the default run's sizes."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,7 +18,10 @@ VERDICTS = np.array([-1.0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 
 def interval_of_effect(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate group profiles: items of each study, a group per simulation; SD is held fixed."""
+    """Simulate effects of group profiles from the items of each study, one group per simulation.
+
+    The SD of the answers is held fixed.
+    """
     # The claims for few items are those of the docstring of `measure`.
     yield _row_of_effect(
         rng,
@@ -64,7 +67,7 @@ def _row_of_effect(
     claimed: float,
     draw: Callable[[int], np.ndarray],
 ) -> dict:
-    """Simulate the interval of an effect of items that `draw` draws, (n, draw)."""
+    """Simulate the interval of an effect, for items that `draw` makes, (item, simulation)."""
     # Each column is one simulation, so one call measures all of them.
     items = pd.DataFrame(draw(n_items))
     # The mean of 200 items in each of the simulations is close to the true mean.
@@ -79,7 +82,7 @@ def _row_of_effect(
 
 
 def whole_numbers(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw scores of a group in n rounds, (n, draw): means of four answers from 1 to 5."""
+    """Draw scores of a group, (round, simulation): each the mean of four answers from 1 to 5."""
     answers = np.round(rng.normal(3.2, 0.9, (4, n, DRAWS)))
     return np.clip(answers, 1, 5).mean(axis=0)
 
@@ -129,7 +132,10 @@ def instruments(
 
 
 def interval_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate twelve groups, twelve events and five rounds: these groups, other items."""
+    """Simulate twelve groups, twelve events and five rounds.
+
+    The interval is about these groups and other items.
+    """
     for noise, claimed in ((0.1, 0.92), (0.3, 0.89), (1.0, 0.72)):
         inside = []
         for _ in range(PAIRS):
@@ -173,7 +179,7 @@ def test_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def test_of_claims(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate the multiverse's gap on one path by each unit; no group favours itself."""
+    """Simulate the multiverse's gap on one path by each unit, where no group favours itself."""
     for category, unit, n_events in (
         ("Religion", "identities", 12),
         ("Religion", "events", 12),
@@ -208,7 +214,10 @@ def test_of_claims(rng: np.random.Generator) -> Iterator[dict]:
 def _ratings_without_gap(
     rng: np.random.Generator, same: np.ndarray, unit: str, n_events: int
 ) -> np.ndarray:
-    """Draw ratings in which no group favours itself, as the unit of a test needs it."""
+    """Draw ratings in which no group favours itself.
+
+    The unit of the test decides which cells are alike, and whether the gap varies by event.
+    """
     # There is one more for "a person", who comes first and belongs to no group.
     n = len(same) + 1
     ratings = rng.normal(0, 1, (n, n, n_events))

@@ -1,6 +1,6 @@
-"""Answers of GIEBench: a reply to a verdict, A to D, or to the reason why there is none.
+"""Answers of GIEBench: the verdict of each reply, A to D, or the reason for no verdict.
 
-As in `ingroup.parsing`: whatever a reply says, nothing raises, and only the text counts.
+No reply raises an error, and only the text counts, as in `ingroup.parsing`.
 """
 
 import re
@@ -36,7 +36,7 @@ COLUMNS = [
 
 
 class Verdict(NamedTuple):
-    """What a reply says."""
+    """Verdict of a reply, or the reason for no verdict."""
 
     letter: str  # "" where there is none
     status: str  # "ok", "refused", and two kinds of unparsable: "no verdict", "several verdicts"
@@ -81,7 +81,7 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     replies = stored(job).read()
     verdicts = _verdicts(job, replies, rule)
     # Several verdicts are an answer of a kind: at its limit such a reply is not "cut".
-    statuses = final_status(replies, [v.status for v in verdicts], unread=[NO_VERDICT])
+    statuses = final_status(replies, [verdict.status for verdict in verdicts], unread=[NO_VERDICT])
     if job.is_scored:
         chances = probabilities(replies, job.sampling.choices)[:, 0]
     else:
@@ -139,7 +139,10 @@ def load_all(jobs: Iterable[Job], rule: Rule = "sound") -> pd.DataFrame:
 
 
 def _verdicts(job: Job, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
-    """The verdict of each reply; none where the reply was cut in the sentence of its verdict."""
+    """Read the verdict of each reply.
+
+    A reply that was cut in the sentence of its verdict has no verdict.
+    """
     # A scored verdict is never cut, and the released code does not look at the ending.
     may_be_cut = rule == "sound" and not job.is_scored
     verdicts = []
@@ -233,7 +236,7 @@ _RUN = re.compile(r"\[\[[A-Z]\]\](?:[^\[]*+\[\[[A-Z]\]\])*")
 
 
 def _released(text: str) -> Verdict:
-    """The verdict by the rule "released"."""
+    """Read the verdict by the rule "released"."""
     run = _RUN.search(text)
     if not run:
         return NOTHING
@@ -295,13 +298,13 @@ _NO_CHOICE = re.compile(
 
 
 def _normal(text: str) -> str:
-    """A text with one kind of line end, and full-width letters and brackets as plain ones."""
+    """Normalise the line ends of a text, and make full-width letters and brackets plain."""
     lines = "\n".join(text.splitlines())
     return unicodedata.normalize("NFKC", lines)
 
 
 def _sound(text: str) -> Verdict:
-    """The verdict by the rule "sound"."""
+    """Read the verdict by the rule "sound"."""
     text = _normal(text)
     tags = _without_instruction(text)
     tags = _without_headings(text, tags)
@@ -321,13 +324,13 @@ def _sound(text: str) -> Verdict:
 
 
 def _declines(text: str) -> bool:
-    """Whether a text without a verdict has the words of a refusal."""
+    """Tell whether a text without a verdict has the words of a refusal."""
     text = text.translate(str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES)))
     return bool(REFUSAL.search(text) or _NO_CHOICE.search(text))
 
 
 def _without_instruction(text: str) -> list[re.Match[str]]:
-    """The tags of a text without those of the instruction line that it repeats."""
+    """Find the tags of a text, except in an instruction line that the text repeats."""
     tags = []
     end_of_clause = -1
     for tag in _TAG.finditer(text):
@@ -344,7 +347,7 @@ def _without_instruction(text: str) -> list[re.Match[str]]:
 
 
 def _without_headings(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The tags without those that begin lines, "[[A]]: ...", where these have several letters."""
+    """Leave out the tags that begin lines, "[[A]]: ...", if they have several letters."""
     # A heading ends where its tag begins.
     starts = {heading.end() for heading in _HEADING.finditer(text)}
     letters = {_letter(tag) for tag in tags if tag.start() in starts}
@@ -354,7 +357,10 @@ def _without_headings(text: str, tags: list[re.Match[str]]) -> list[re.Match[str
 
 
 def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The tags that the reply does not deny; one that "or" joins to a denied one is denied too."""
+    """Leave out the tags that the reply denies.
+
+    A tag that "or" joins to a denied tag is denied too.
+    """
     remaining = []
     is_denied = False
     for tag, gap in zip(tags, _gaps(text, tags), strict=True):
@@ -368,7 +374,7 @@ def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
 
 
 def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Where one letter is called the verdict, the tags without those that lost to it."""
+    """Leave out the tags that lost to the verdict, if one letter is called the verdict."""
     gaps = _gaps(text, tags)
     if len(_called_letters(tags, gaps)) != 1:
         return tags
@@ -382,7 +388,7 @@ def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
 
 
 def _gaps(text: str, tags: list[re.Match[str]]) -> list[str]:
-    """The text before each tag, from the end of the tag before it."""
+    """List the text before each tag, from the end of the previous tag."""
     gaps = []
     end = 0
     for tag in tags:
@@ -392,17 +398,17 @@ def _gaps(text: str, tags: list[re.Match[str]]) -> list[str]:
 
 
 def _letter(tag: re.Match[str]) -> str:
-    """The letter of a tag, A to D."""
+    """Return the letter of a tag, A to D."""
     return tag[1].upper()
 
 
 def _called_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
-    """The letters that the text before them calls the verdict."""
+    """Collect the letters that the text before them calls the verdict."""
     return {_letter(tag) for tag, gap in zip(tags, gaps, strict=True) if _calls_verdict(gap)}
 
 
 def _last_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
-    """Find the last letter and the earlier ones that could equally be the final answer."""
+    """Find the last letter and the earlier letters that could equally be the final answer."""
     letters = {_letter(tags[-1])}
     # The loop goes back from the last tag while the text leaves open which of two is meant.
     for index in range(len(tags) - 1, 0, -1):
@@ -413,18 +419,21 @@ def _last_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
 
 
 def _same_claim(before: str, between: str) -> bool:
-    """Whether the text before a tag and between it and the next leaves open which one is final."""
+    """Tell whether the text before two tags and between them leaves open which tag is final."""
     if not _SENTENCE_END.search(between):
         return not _calls_verdict(between)
     return not _WORD.search(between) and _has_claim(before)
 
 
 def _has_claim(before: str) -> bool:
-    """Whether a tag is called the verdict or begins its sentence; others are only mentioned."""
+    """Tell whether a tag is called the verdict or begins its sentence.
+
+    Other tags are only mentioned.
+    """
     sentence = _SENTENCE_END.split(before)[-1]
     return not _WORD.search(sentence) or _calls_verdict(before)
 
 
 def _calls_verdict(before: str) -> bool:
-    """Whether the text before a tag ends in words that call its letter the verdict."""
+    """Tell whether the text before a tag ends in words that call its letter the verdict."""
     return bool(_SIGN.search(before[-_SIGN_LENGTH:]))

@@ -13,11 +13,11 @@ from ingroup.studies.giebench.answers import NO_VERDICT, SEVERAL, load
 
 KEYS = ["model", "plan"]
 REASONS = [NO_VERDICT, SEVERAL, REFUSED, CUT, FAILED]
-_PROMPT = ["key", "shift", "told"]  # what tells the prompts of a plan apart
+_PROMPT = ["key", "shift", "told"]  # columns that tell prompts apart
 
 
 def mean_probabilities(jobs: Sequence[Job]) -> pd.DataFrame:
-    """Average the probability of each letter, whatever answer stands there.
+    """Average the probability of each letter over all prompts.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def free_beside_choices(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFra
 
 
 def _compared(in_text: Job, scored: Job, rule: Rule) -> dict[str, Any]:
-    """A row of `free_beside_choices`: a plan's job in free text beside the scored one."""
+    """Compare a plan's job in free text with its scored job: a row of `free_beside_choices`."""
     chosen = load(scored, rule)[[*_PROMPT, "letter"]]
     # A reply's mass is a list, of one number here.
     masses = stored(scored).read(columns=["mass"]).mass

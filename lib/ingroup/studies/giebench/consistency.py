@@ -1,4 +1,4 @@
-"""What the printed numbers of GIEBench's paper say about each other, for its audit."""
+"""Checks of the printed numbers of GIEBench's paper against each other, for its audit."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ TUPLE = ["identity_i", "identity_j", "condition"]
 
 
 def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
-    """Say which printed percentages are a whole number of n, for several n.
+    """Tell which printed percentages can be k / n of a whole number k, for several n.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
 
 
 def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
-    """Count the accuracies of each category that are a whole number of n.
+    """Count the accuracies of each category that can be k / n of a whole number k, for several n.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
 
 
 def accuracies(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Lay out the accuracies of several prompts side by side.
+    """Lay out the accuracies of several tables, one row per table and model.
 
     Parameters
     ----------
@@ -168,10 +168,10 @@ def common_n(table: pd.DataFrame, numbers: np.ndarray) -> pd.Series:
 def questions_of_tuples(
     tuples: pd.DataFrame, identities: pd.DataFrame, numbers: np.ndarray
 ) -> pd.DataFrame:
-    """Sum the n of a category's tuples to its number of questions.
+    """Compute the number of questions of a category from the n of its tuples.
 
-    A tuple has the questions of both its identities. Where all identities of a category are in
-    equally many tuples, the n add up to that many times the category's questions.
+    A tuple has the questions of both its identities. If all identities of a category are in equally
+    many tuples, the n add up to that many times the category's questions.
 
     Parameters
     ----------
@@ -224,13 +224,13 @@ def questions_of_tuples(
 
 
 def _plain(names: pd.Series) -> pd.Series:
-    """Names without what differs between tables 3, 7 and 8: case and apostrophes."""
+    """Write names in lower case without apostrophes, which differ between tables 3, 7 and 8."""
     lower = names.str.casefold()
     return lower.str.replace("'", "")
 
 
 def _possible_sums(tuples: pd.DataFrame, numbers: np.ndarray) -> np.ndarray:
-    """All sums of one n per tuple, out of the n that fit most of its accuracies."""
+    """List all sums of one n per tuple, out of the n that fit most of its accuracies."""
     sums = {0}
     for _, rows in tuples.groupby("identity_tuple"):
         is_whole = whole(rows.accuracy_pct_printed, numbers)

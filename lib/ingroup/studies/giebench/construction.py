@@ -1,8 +1,8 @@
 """New items for GIEBench: topics, annotators' stances, four answers (Wang et al. 2024, 3.1, 3.2).
 
-The paper does not say how the three wrong answers come about. Those of its appendix all oppose the
-identity's stance, so here they are three draws of the dialog prompt with the opposite attitude.
-Code cannot see whether a draw keeps its attitude: read new items first.
+The paper does not say how the three wrong answers come about. The wrong answers of its appendix all
+oppose the identity's stance. Here they are three draws of the dialog prompt with the opposite
+attitude. Code cannot see whether a draw keeps its attitude, so read new items first.
 """
 
 import json
@@ -38,7 +38,7 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     Parameters
     ----------
     parameters : mapping
-        Those of a run: ``MODELS`` and ``ENGINE``.
+        The parameters of a run: ``MODELS`` and ``ENGINE``.
 
     Returns
     -------
@@ -53,12 +53,12 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """Plan what notebook 31 asks of the :func:`writer`.
+    """Plan the jobs that notebook 31 asks of the `writer`.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run, ``TOPICS`` and ``SHEET`` among them.
+        The parameters of a run, ``TOPICS`` and ``SHEET`` among them.
 
     Returns
     -------
@@ -82,16 +82,16 @@ def prompt_jobs(
 ) -> list[Job]:
     """Plan the jobs of a prompt of appendix A, filled once per trial.
 
-    The :func:`writer` is asked, or the first of ``MODELS`` where there is none.
+    The `writer` is asked, or the first of ``MODELS`` if there is no writer.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     prompt : str
         The prompt's name in prompts.yaml.
     values : sequence of mapping
-        What fills the placeholders of the prompt, for each trial.
+        The texts that fill the placeholders of the prompt, for each trial.
     draws : int
         How often the prompt is asked.
 
@@ -151,7 +151,7 @@ def topic_jobs(parameters: Mapping[str, Any], examples: pd.DataFrame) -> list[Jo
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     examples : DataFrame
         ``identity``, and ``topic``, which the prompt shows as an example; a row for each prompt.
 
@@ -180,9 +180,9 @@ def dialog_jobs(
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     topics : Series of str
-        What the user asks in each dialog.
+        The question of the user in each dialog.
     attitudes : Series of str
         The attitude of the assistant towards each topic, one of `STANCES`.
     draws : int
@@ -203,12 +203,12 @@ def dialog_jobs(
 
 
 def item_jobs(parameters: Mapping[str, Any], topics: pd.DataFrame) -> list[Job]:
-    """Plan the dialogs from which items are made: one right answer per topic, three wrong ones.
+    """Plan the dialogs from which items are made: one right and three wrong answers per topic.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     topics : DataFrame
         From :func:`with_label`.
 
@@ -230,7 +230,9 @@ def item_jobs(parameters: Mapping[str, Any], topics: pd.DataFrame) -> list[Job]:
 
 
 def examples_of(file: str) -> pd.DataFrame:
-    """Read the topics that the topic prompts show: one per identity, as a model follows its style.
+    """Read the topics that the topic prompts show, one per identity.
+
+    A model follows the style of the topic that its prompt shows.
 
     Parameters
     ----------
@@ -269,7 +271,9 @@ def filled_sheet(file: str) -> pd.DataFrame:
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
-    """Read topics, or an annotated sheet, from CSV; capitals and spaces are forgiven.
+    """Read topics, or an annotated sheet, from CSV.
+
+    Capitals and spaces do not matter.
 
     Parameters
     ----------
@@ -318,7 +322,10 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
 
 
 def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.Series:
-    """A column's cells, spelt as `words` are; without words a cell may be any text."""
+    """Check the cells of a column, and spell them as `words` are.
+
+    Without words, a cell may be any text that is not blank.
+    """
     if words is None:
         check(file, column, column.ne(""), "text")
         return column
@@ -331,7 +338,7 @@ def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.S
 
 
 def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> None:
-    """Raise an InputError where a discussed stance differs from that of annotators who agree."""
+    """Raise an InputError where a discussed stance differs from the mark of agreeing annotators."""
     for line, row in table.iterrows():
         # All blank concur as well: a topic without marks cannot have been discussed.
         all_concur = row[marks].nunique() == 1
@@ -346,13 +353,18 @@ def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> N
 def labels(sheet: pd.DataFrame) -> pd.DataFrame:
     """Label topics by the rules of section 3.1.
 
-    A topic has the first of these states that applies; only the third and the fourth give a label:
+    A topic has the first of these states that applies. Only "agreed" and "discussed" give a label.
 
-    1. "removed": it offends an annotator, even if others have not marked it yet.
-    2. "unfinished": an annotator has not marked it.
-    3. "agreed": all annotators gave one stance, which is the label.
-    4. "discussed": they disagreed, met and settled on a stance, which is the label.
-    5. "to discuss": they disagree.
+    ``removed``
+        The topic offends an annotator, even if others have not marked the topic yet.
+    ``unfinished``
+        An annotator has not marked the topic.
+    ``agreed``
+        All annotators gave one stance, which is the label.
+    ``discussed``
+        The annotators disagreed, met and settled on a stance, which is the label.
+    ``to discuss``
+        The annotators disagree.
 
     Parameters
     ----------
@@ -398,7 +410,7 @@ def with_label(topics: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Their rows, numbered from 0.
+        The rows of these topics, numbered from 0.
     """
     has_label = topics.label != ""
     return topics[has_label].reset_index(drop=True)
@@ -412,8 +424,8 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     sheet : DataFrame
         An annotated sheet of :func:`read_topics`.
     marks : sequence of str
-        Topics with any other mark are left out. So topics that rule 3 removes are left out, unless
-        "offensive" is one of the marks, and so are topics with a blank.
+        Topics with any other mark are left out, for example topics with a blank. Topics that
+        `labels` removes are left out unless "offensive" is one of the marks.
 
     Returns
     -------
@@ -442,7 +454,7 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
 
 
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
-    """What the annotators wrote, shape (topic, annotator)."""
+    """Return the marks of the annotators, shape (topic, annotator)."""
     return sheet.filter(regex=_ANNOTATOR).to_numpy(dtype=str)
 
 
@@ -452,7 +464,7 @@ def topics(examples: pd.DataFrame, replies: pd.DataFrame) -> tuple[pd.DataFrame,
     Parameters
     ----------
     examples : DataFrame
-        What the prompts were filled with: the columns `TOPIC`.
+        The values that fill the prompts: the columns `TOPIC`.
     replies : DataFrame
         A reply for each row of `examples`.
 
@@ -519,7 +531,7 @@ def has_marks(file: Path) -> bool:
 def items(
     ready: pd.DataFrame, draws: Sequence[pd.DataFrame], rng: np.random.Generator
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Make items of topics and the replies to the dialog prompt.
+    """Make items from topics and the replies to the dialog prompt.
 
     Parameters
     ----------
@@ -527,7 +539,7 @@ def items(
         Labelled topics.
     draws : sequence of DataFrame
         Four tables of replies to the dialog prompt, with a row for each topic of `ready`: with the
-        label's attitude, then thrice with the opposite one.
+        label's attitude, then three times with the opposite attitude.
     rng : Generator
         Draws the letter of the fitting answer, each with probability 1/4.
 
@@ -560,7 +572,7 @@ def items(
     return made, problems
 
 
-# --- what a reply holds; whatever it says, nothing here raises
+# --- parsing of replies: no reply raises an error
 
 _NUMBER = re.compile(r"\s*(?:[-*•]\s+|\(?\d{1,3}[.):]\s*)")
 _QUESTION = re.compile(r'["“]([^"“”]*\?)\s*["”]')
@@ -574,7 +586,7 @@ _MARK = re.compile(r"\[\[\s*\w\s*\]\]|\[The (?:Start|End) of|\[User Question\]",
 
 
 class Parsed(NamedTuple):
-    """Texts of a reply, and in one sentence what is missing, empty where nothing is."""
+    """Texts of a reply, and a sentence about missing texts, "" if nothing is missing."""
 
     texts: list[str]
     missing: str
@@ -593,7 +605,7 @@ def parse_replies(replies: pd.DataFrame, parse: Callable[[str], Parsed]) -> list
     Returns
     -------
     list of Parsed
-        What each reply holds. A failed call, and a dialog that was cut off, is missing for that
+        The texts of each reply. A failed call, and a dialog that was cut off, is missing for that
         reason.
     """
     parsed_replies = []
@@ -611,7 +623,7 @@ def parse_replies(replies: pd.DataFrame, parse: Callable[[str], Parsed]) -> list
 
 
 def _four_answers(dialogs: Sequence[Parsed]) -> Parsed:
-    """The answers of a topic's four dialogs, or the first reason why they cannot be used."""
+    """Collect the answers of a topic's four dialogs, or the first reason why they are unusable."""
     answers = []
     contents = set()
     for dialog in dialogs:
@@ -632,8 +644,8 @@ def _four_answers(dialogs: Sequence[Parsed]) -> Parsed:
 def parse_topics(text: str) -> Parsed:
     """Read the questions from a reply to the topic prompt.
 
-    A topic is a numbered, bulleted or quoted line that ends in a question mark; in a reply without
-    such lines, any line that does.
+    A topic is a numbered, bulleted or quoted line that ends in a question mark. If a reply has no
+    such line, any line that ends in a question mark is a topic.
 
     Parameters
     ----------
@@ -663,7 +675,7 @@ def parse_topics(text: str) -> Parsed:
 
 
 def _topic(line: str) -> tuple[str, bool]:
-    """What a line without its number may ask, and whether that was quoted."""
+    """Read the possible topic of a line without its number, and whether the topic was quoted."""
     line = one_line(line).replace("**", "")
     quoted = _QUESTION.search(line)
     if quoted:
@@ -680,7 +692,7 @@ def _topic(line: str) -> tuple[str, bool]:
 def parse_dialog(text: str) -> Parsed:
     """Read the user's and the assistant's turn from a reply to the dialog prompt.
 
-    They stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
+    The turns stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
     lines, perhaps without quotation marks.
 
     Parameters
@@ -723,7 +735,7 @@ def parse_dialog(text: str) -> Parsed:
 
 
 def _turn(text: str) -> str:
-    """What a speaker says, without quotation marks and the lines behind the closing one."""
+    """Read the turn of a speaker, without quotation marks and the lines behind the closing mark."""
     # The braces, commas and fences are what is left of JSON and Markdown around a turn.
     turn = text.strip(" \t\r\n*`{},")
     closing = _CLOSING.get(turn[:1])

@@ -1,4 +1,4 @@
-"""The design of Wang et al.: item x order of the answers, under one prompt; its parameters."""
+"""Design and parameters of Wang et al.: item x order of the answers, under each prompt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
 
 
 class Parameters(shared.Parameters):
-    """Types, ranges and choices; that the questions, topics and sheets can be read."""
+    """Types, ranges and choices of the parameters, and checks of questions, topics and sheets."""
 
     QUESTIONS: Annotated[str, readable(stimuli.load_questions)]
     ORDER: Literal["given", "rotate"]
@@ -85,7 +85,7 @@ def trials(
 def mismatched(
     items: Sequence[Question], prompt: str, pairs: pd.DataFrame, wording: str = "straight"
 ) -> Design:
-    """Ask items of either identity of a pair with the other one in the prompt (section 4.2).
+    """Ask items of either identity of a pair with the other identity in the prompt (section 4.2).
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def mismatched(
 
 
 def _design(in_order: Sequence[ItemPrompt], labels: Mapping[str, str], wording: str) -> Design:
-    """A design of one block with these trials."""
+    """Make a design of one block with these trials."""
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         item_prompt = condition["asked"]
@@ -168,7 +168,7 @@ def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
 
 
 def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
-    """Lay out what a trial asks as a row of a table.
+    """Lay out the prompt and the item of a trial as a row of a table.
 
     Parameters
     ----------
@@ -241,12 +241,12 @@ def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     SEED=0,
 )
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """Plan what a run asks of each of ``MODELS``.
+    """Plan the jobs for each of ``MODELS``: three prompts and, with ``MISMATCH``, other identities.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run, see :class:`Parameters`.
+        The parameters of a run, see :class:`Parameters`.
 
     Returns
     -------
@@ -290,7 +290,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
 
 
 class _Plan(NamedTuple):
-    """One prompt, with the identity of each item or with another."""
+    """One prompt, with the identity of each item or with another identity."""
 
     name: str
     part: str  # of a job's address
@@ -298,7 +298,7 @@ class _Plan(NamedTuple):
 
 
 def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Plan]:
-    """The plans of a run, each with its design."""
+    """Make the plans of a run, each with its design."""
     order = parameters["ORDER"]
     wording = parameters["WORDING"]
 
@@ -320,12 +320,12 @@ def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Pl
 
 
 def _part(parameters: Mapping[str, Any], prompt: str, kind: str) -> str:
-    """The part of a job's address that tells prompt, order, wording and template."""
+    """Name the part of a job's address that tells prompt, order, wording and template."""
     part = f"{prompt}-{kind}"
     wording = parameters["WORDING"]
     changed = stimuli.templates()["wordings"][wording]
-    # A wording changes the layout of all prompts, or some of the prompts. A prompt that it leaves
-    # as it is keeps its address.
+    # A wording changes the layout of all prompts, or some of the prompts. A prompt that it does
+    # not change keeps its address.
     if "question" in changed or prompt in changed.get("prompts", ()):
         part = f"{part}+{wording}"
     if parameters["TEMPLATE"] == "none":

@@ -28,7 +28,7 @@ def shares_of_items(share: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        One column wide. A hollow dot is what the numbers of other categories leave.
+        One column wide. A hollow dot is the rest that the other categories leave.
     """
     y = figures.heights(len(share))
     is_listed = share["in Table 8"].to_numpy(bool)
@@ -80,7 +80,10 @@ def radars(accuracy: pd.DataFrame, categories: Sequence[str]) -> Figure:
 
 
 def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None:
-    """A closed line for each model, a broken one for its print, and a dotted one for guessing."""
+    """Draw the accuracy of each model as a closed line.
+
+    A broken line shows the print, and a dotted line shows guessing.
+    """
     # There is one angle more than spokes, as the line ends where it began.
     angles = np.linspace(0, 2 * np.pi, len(categories) + 1)
     closed = [*categories, categories[0]]
@@ -98,7 +101,7 @@ def _draw_radar(ax: Axes, rows: pd.DataFrame, categories: Sequence[str]) -> None
 
 
 def _format_radar(ax: Axes, angles: NDArray[np.float64], categories: Sequence[str]) -> None:
-    """The spokes of a radar with their names, its rings, and its legend."""
+    """Format the spokes of a radar with their names, its rings and its legend."""
     smallest = figures.points(5)
     # The spokes begin at the top and go clockwise.
     ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100), yticks=[50, 100])
@@ -223,7 +226,7 @@ def mismatch(table: pd.DataFrame) -> Figure:
 
 
 def mean_probabilities(letters: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """Draw how probable each letter is on average.
+    """Draw the mean probability of each letter.
 
     Parameters
     ----------
@@ -300,7 +303,7 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
 
 
 def ground_truth_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """Plot the accuracy of the calibrants here against their ground truth.
+    """Draw the accuracy of the calibrants here against their ground truth.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the calibrant was built to answer in GIEBench."""
+"""Ground truth of GIEBench: the verdicts that a calibrant was built to give."""
 
 from collections.abc import Iterable
 from pathlib import Path

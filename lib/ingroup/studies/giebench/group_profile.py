@@ -1,4 +1,4 @@
-"""Group profiles, third study: what naming an identity gains, and on which paths it does."""
+"""Group profiles of GIEBench: the gain from naming an identity, and claims tested on every path."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from ingroup.studies.giebench.statistics import OVERALL, changes, share_right
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("accuracy gained",)
-VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # what claims are made of
+VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # columns that claims need
 CHOICES = {
     # An answer without a verdict is wrong, or its item is left out of this pair of prompts (in this
     # order), or everywhere.
@@ -39,12 +39,14 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Make the view of `gained`, by item; see :mod:`ingroup.synthesis`.
+    """Make the view of `gained`, by item.
+
+    `ingroup.synthesis` explains views.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     model : str
         The model's name.
     groups : mapping of str to str
@@ -81,7 +83,7 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     Parameters
     ----------
     answers : DataFrame
-        Those of `load` under Raw and ID. No verdict is wrong.
+        Answers of `load` under Raw and ID. An answer without a verdict is wrong.
     groups : mapping of str to str
         The group of each identity; items of other identities are left out.
 
@@ -100,12 +102,12 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Compute the share right of each item under each prompt, and what ID and COT add.
+    """Compute the share right of each item under each prompt, and the gains of ID and COT.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     model : str
         The model's name.
 
@@ -122,7 +124,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
-    """Describe the test of what COT gains over Raw, by item, over the orders of its answers.
+    """Plan the test of COT's gain over Raw, by item, over the orders of its answers.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def claims(
     Parameters
     ----------
     answers : DataFrame
-        Those of `load` under all three prompts.
+        Answers of `load` under all three prompts.
     silence, order, unit, shares : str
         One of each of `CHOICES`.
 
@@ -200,18 +202,18 @@ def claims(
 
 
 def _ignores_the_question(answers: pd.DataFrame) -> bool:
-    """Whether all questions have one verdict, under each prompt and in each order of answers."""
+    """Tell whether all questions have the same verdict, or none, under each prompt and order."""
     n_letters = answers.groupby(["prompt", "shift"]).letter.nunique()
     return len(n_letters) > 0 and bool((n_letters == 1).all())
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Compute `claims` on every path, by `evaluate`; nothing is drawn.
+    """Test `claims` on every path, by `evaluate`.
 
     Parameters
     ----------
     parameters : mapping
-        Those of a run.
+        The parameters of a run.
     model : str
         The model's name.
     options : mapping
@@ -245,7 +247,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 def _read(
     parameters: Mapping[str, Any], model: str, rule: Rule, file: Path | None = None
 ) -> pd.DataFrame:
-    """Verdicts under the three prompts; with a file, those of its ground truth."""
+    """Read the verdicts under the three prompts, of the replies or of a ground-truth file."""
     tables = []
     for job in _jobs(parameters, model):
         table = load(job, rule)
@@ -256,7 +258,10 @@ def _read(
 
 
 def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
-    """The jobs that this model is rated by; StoreError where one of the three prompts has none."""
+    """Select the jobs that give a model's verdicts under the three prompts.
+
+    Raise a StoreError if a prompt has no stored answers.
+    """
     jobs = []
     missing = set(design.PROMPTS)
     for job in rated_by(model, design.jobs(parameters)):
@@ -272,13 +277,13 @@ def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
 
 
 def _without_silent(answers: pd.DataFrame) -> pd.DataFrame:
-    """Answers to the items that have a verdict in all of them."""
+    """Leave out the items that lack a verdict in any of their answers."""
     silent = answers.key[answers.letter.eq("")]
     return answers[~answers.key.isin(silent)]
 
 
 def _item_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
-    """The change in one order, by McNemar's test of the items."""
+    """Test the change in one order, by McNemar's test of the items."""
     # Only Overall is read, so the items are taken as one category.
     overall = _changes(pair.assign(category="all"), prompt, shares).loc[OVERALL]
     reason = ""
@@ -296,7 +301,7 @@ def _item_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
 
 
 def _category_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
-    """The change in one order, by a t-test of the categories' accuracies."""
+    """Test the change in one order, by a t-test of the categories' accuracies."""
     categories = _changes(pair, prompt, shares).drop(OVERALL)
     if len(categories) < 2:
         raise ValueError(f"found {len(categories)} categories to pair, expected at least 2")
@@ -304,7 +309,7 @@ def _category_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
 
 
 def _changes(pair: pd.DataFrame, prompt: str, shares: str) -> pd.DataFrame:
-    """By category, the `changes` from Raw to another prompt."""
+    """Compute the `changes` from Raw to another prompt, by category."""
     if pair.empty:
         raise ValueError("no item has a verdict under both prompts")
     # The released code rounds shares to three decimals.
@@ -313,7 +318,7 @@ def _changes(pair: pd.DataFrame, prompt: str, shares: str) -> pd.DataFrame:
 
 
 def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
-    """The change in the share of an item's orders that are right, over items or categories."""
+    """Test the change in an item's share of right orders, over items or categories."""
     right = 100 * share_right(pair)
     if unit == "category":
         category = pair.drop_duplicates("key").set_index("key").category
@@ -324,7 +329,7 @@ def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
 
 
 def _result(test: PairedTest) -> Result:
-    """A paired test as a claim's result."""
+    """Turn a paired test into the result of a claim."""
     return Result(
         estimate=float(test.difference),
         low=float(test.low),

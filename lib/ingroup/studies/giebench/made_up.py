@@ -1,6 +1,6 @@
 """Made-up replies to the prompts of `construction`, for a run without a writer.
 
-They are put together from the items of this project, and say nothing about any model.
+The replies are made of the items of this project, and say nothing about any model.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The printed tables of GIEBench: their layout, what they imply, and a run's numbers under them."""
+"""Printed tables of GIEBench: their layout, numbers that follow from them, and a run's numbers."""
 
 import re
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def _mismatch(
     swapped: pd.DataFrame,
     shares_under_cot: pd.Series,
 ) -> pd.Series:
-    """Accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
+    """Collect accuracies by tuple of identities and condition, as Tables 3 and 7 print them."""
     # A tuple is the same in either order, so both tables are matched by sets.
     by_identities = swapped.set_index(_identity_sets(swapped))
     printed_tuples = stimuli.tuples((table,)).set_index("identity_tuple")
@@ -84,7 +84,7 @@ def _mismatch(
 
 
 def _identity_sets(table: pd.DataFrame) -> pd.Series:
-    """The two identities of each row as a set."""
+    """Return the two identities of each row as a set."""
     return table[_SIDES].agg(frozenset, axis=1)
 
 
@@ -211,7 +211,7 @@ def questions_by_category() -> pd.Series:
 
 
 def beside_table_1(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Put the paper's accuracy under COT beside that of each model that it printed.
+    """Put the paper's accuracy under COT beside the accuracy of each printed model.
 
     Parameters
     ----------

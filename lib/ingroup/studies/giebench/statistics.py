@@ -1,10 +1,10 @@
 """Accuracy of verdicts, its change between prompts, position bias and identity mismatch.
 
-GIEBench (Wang et al. 2024), sections 4 and 5. Answers are those of `answers.load`. One without a
+GIEBench (Wang et al. 2024), sections 4 and 5. Answers come from `answers.load`. An answer without a
 verdict is wrong, as in the paper, and is also counted apart. Shares are in percent, of items unless
 said. Intervals, ``low`` to ``high``, are at 95 %: Wilson's for one share, and `mcnemar`'s for the
 difference of two shares of the same items. Tables keep the order in which prompts and categories
-come; "Overall" is last.
+come, and "Overall" is last.
 
 Tests of one family have ``p_least``, the smallest p that so many items can give, and the columns of
 :func:`ingroup.stats.corrections.in_family` at 0.05.
@@ -40,7 +40,7 @@ def by_model(
     statistic : callable
         A function of this module, of one model's answers.
     *options
-        Its further arguments.
+        Further arguments of the function.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def accuracy(
     DataFrame
         ``prompt``, ``category``, ``n``; ``right``; ``without``, the answers without a verdict, and
         how many of them are ``refused``, ``cut`` and ``failed``; ``accuracy``; ``low`` and
-        ``high``, which are of right / n whatever the options.
+        ``high``, which are of right / n under all options.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def accuracy(
 
 
 def favourite_letter(answers: pd.DataFrame) -> str:
-    """Say how many verdicts are the most frequent letter, and how often it is right.
+    """Describe the most frequent letter: its share under each prompt, and of the right answers.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def changes(
     denominator: str = "paper",
     decimals: int | None = None,
 ) -> pd.DataFrame:
-    """Count what one prompt gains and loses against another, item by item: Tables 4 and 5.
+    """Count the items that one prompt gains and loses against another: Tables 4 and 5.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def changes(
 def changes_over_raw(
     answers: pd.DataFrame, denominator: str = "paper", decimals: int | None = None
 ) -> pd.DataFrame:
-    """Count what COT and ID gain and lose against Raw: Tables 4 and 5.
+    """Count the items that COT and ID gain and lose against Raw: Tables 4 and 5.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def changes_over_raw(
 
 
 def counted(findings: pd.Series) -> str:
-    """Count the findings of tests.
+    """Count the findings of tests, in words.
 
     Parameters
     ----------
@@ -312,26 +312,26 @@ def share_right(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
-    """Test what a prompt gains over Raw, where an item counts once with the mean over its orders.
+    """Test the gain of each prompt over Raw, where an item counts once, with its mean over orders.
 
-    A judge that looks only at the position of an answer gains nothing over all four orders, and
-    something in one of them. The test for these identities is the paired t-test of `share_right`
-    over items. The test for identities like these takes the identities that the items are about as
-    a sample (:func:`ingroup.stats.crossed.over_clusters`).
+    A judge that looks only at the position of an answer gains nothing over all four orders, but may
+    gain in a single order. The test for these identities is the paired t-test of `share_right` over
+    items. The test for identities like these takes the identities of the items as a sample, by
+    `over_clusters`.
 
     Parameters
     ----------
     answers : DataFrame
-        One model's, of any number of orders, under Raw and other prompts.
+        One model's answers, in any number of orders, under Raw and other prompts.
 
     Returns
     -------
     DataFrame
         A row for each prompt other than Raw: ``n`` items; ``before`` and ``after``, percent right
         under Raw and this prompt; their difference ``change`` in points, with its 95 % interval
-        ``low`` to ``high``; ``p``, and ``p_least`` below which no answers bring it. For identities
-        like these: ``identities``, their number, ``low_like``, ``high_like`` and ``p_like``, NaN
-        where a ``reason`` says why they cannot be told.
+        ``low`` to ``high``; ``p``, and ``p_least``, the smallest p that any answers can give. For
+        identities like these: ``identities``, their number, ``low_like``, ``high_like`` and
+        ``p_like``. These are NaN where ``reason`` says why they cannot be computed.
     """
     right = 100 * share_right(answers)
     identities = answers.groupby("key").identity.first().reindex(right.index)
@@ -345,7 +345,7 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _change_over_items(before: pd.Series, after: pd.Series, identities: pd.Series) -> dict:
-    """A row of `over_orders`: percent right of each item, before and after."""
+    """Test the percent right of each item, before and after: a row of `over_orders`."""
     test = paired_test(after, before)
     identities_like_these = over_clusters(after - before, identities, "identity")
     return {
@@ -446,11 +446,12 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
-    """Test whether the right answers could be any of the four of each item.
+    """Test whether the right answers are as probable as answers drawn at random.
 
-    Each draw takes one answer to each item at random, and counts if the mean probability of these
-    answers is at least as far from `CHANCE` as that of the right answers. The test assumes nothing
-    about how the probabilities are spread. A t-test of six skewed ones rejects too often.
+    Each draw takes one answer to each item at random. A draw counts if the mean probability of
+    these answers is at least as far from `CHANCE` as the mean of the right answers. The test
+    assumes nothing about the distribution of the probabilities. A t-test of six skewed
+    probabilities rejects too often.
 
     Parameters
     ----------
@@ -677,7 +678,11 @@ def consistency(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_rotations(answers: pd.DataFrame) -> pd.DataFrame:
-    """One row for each prompt and item: whether it is ``consistent``, and its ``accuracy``."""
+    """Summarise the rotations of each prompt and item in a row.
+
+    The item is ``consistent`` if all four verdicts name the same answer, and ``accuracy`` is its
+    share of right verdicts.
+    """
     rotated = _rotated(answers)
     position_of = {letter: position for position, letter in enumerate(LETTERS)}
     position = rotated["letter"].map(position_of)
@@ -727,18 +732,18 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     printed shares of (Male, Female) are of the whole category.
     """
     pairs = list(tuples)
-    cot = _mismatch_changes(answers, pairs, "COT")
-    plain = _mismatch_changes(answers, pairs, "ID")
+    cot_changes = _mismatch_changes(answers, pairs, "COT")
+    id_changes = _mismatch_changes(answers, pairs, "ID")
 
     table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"])
-    table["n"] = cot["n"]
-    table["cot_prompt_mismatch"] = cot["after"]
-    table["id_prompt_mismatch"] = plain["after"]
-    table["no_mismatch"] = cot["before"]
-    table["no_mismatch_id"] = plain["before"]
+    table["n"] = cot_changes["n"]
+    table["cot_prompt_mismatch"] = cot_changes["after"]
+    table["id_prompt_mismatch"] = id_changes["after"]
+    table["no_mismatch"] = cot_changes["before"]
+    table["no_mismatch_id"] = id_changes["before"]
 
-    cot_tests = cot.loc[:, "change":].add_prefix("cot_")
-    id_tests = plain.loc[:, "change":].add_prefix("id_")
+    cot_tests = cot_changes.loc[:, "change":].add_prefix("cot_")
+    id_tests = id_changes.loc[:, "change":].add_prefix("id_")
     return pd.concat([table, cot_tests, id_tests], axis=1)
 
 
@@ -770,7 +775,7 @@ def mismatch_of_pairs(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFram
 def _mismatch_changes(
     answers: pd.DataFrame, pairs: Sequence[tuple[str, str]], prompt: str
 ) -> pd.DataFrame:
-    """`changes` overall from the own identity to the other one: a row for each pair."""
+    """Compute the overall `changes` from the own identity to the other, one row per pair."""
     # The columns of an empty table serve a run without pairs.
     columns = changes(answers[:0], "own", "other").columns
     of_prompt = answers[answers["prompt"] == prompt]
@@ -790,10 +795,10 @@ def _mismatch_changes(
 
 
 def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
-    """Test what another identity in the prompt changes, where an item counts once.
+    """Test the change of accuracy with another identity in the prompt, where an item counts once.
 
-    `mismatch` counts an item in each tuple of its identity. Here it has the mean over all other
-    identities that it was asked with, beside its own.
+    `mismatch` counts an item in each tuple of its identity. Here the mean over all other identities
+    of an item is compared with its verdict under its own identity.
 
     Parameters
     ----------
@@ -819,7 +824,7 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
-    """The answers and whether they are ``right``; ValueError where an item was asked twice."""
+    """Add whether each answer is ``right``. Raise a ValueError if an item was asked twice."""
     is_repeated = answers.duplicated(["prompt", "key"])
     for row in answers[is_repeated].itertuples():
         expected = "expected once: take the rows of one shift"
@@ -828,7 +833,7 @@ def _once(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
-    """The answers and whether they are ``right``; ValueError where a rotation is missing."""
+    """Add whether each answer is ``right``. Raise a ValueError if an item lacks a rotation."""
     by_item = answers.groupby(["prompt", "key"], sort=False)
     rotations = by_item[["shift", "correct"]].agg(sorted)
     for (prompt, key), shifts, positions in rotations.itertuples():
@@ -840,7 +845,7 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    """One row per item: its category, and whether it is right ``before`` and ``after``."""
+    """Pair two prompts by item: category, and whether right ``before`` and right ``after``."""
     first = answers[answers["prompt"] == before].set_index("key")
     second = answers[answers["prompt"] == after].set_index("key")
     _check_items(first, second, before)
@@ -849,13 +854,16 @@ def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
 
 
 def _check_items(asked: pd.DataFrame, other: pd.DataFrame, prompt: str) -> None:
-    """ValueError where a prompt did not ask an item of the other prompt."""
+    """Raise a ValueError unless a prompt asked all items of the other prompt."""
     for key in other.index.difference(asked.index, sort=False):
         raise ValueError(f"item {key} was not asked with {prompt!r}, expected both")
 
 
 def _parts(answers: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Prompt, category and its answers; last for each prompt, `OVERALL` and all its answers."""
+    """Yield each prompt and category with its answers.
+
+    The last category of a prompt is `OVERALL`, with all answers of the prompt.
+    """
     for prompt, asked in answers.groupby("prompt", sort=False):
         for category, part in asked.groupby("category", sort=False):
             yield prompt, category, part
@@ -863,7 +871,7 @@ def _parts(answers: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def _share(right: int, n: int, category: str, denominator: str, decimals: int | None) -> float:
-    """Percent right of n items, as `accuracy` describes it."""
+    """Compute the percent right of n items, as `accuracy` describes."""
     is_raised = denominator == "released" and category != OVERALL
     share = right / (n + 1) if is_raised else right / n
     if decimals is not None:
@@ -873,6 +881,6 @@ def _share(right: int, n: int, category: str, denominator: str, decimals: int | 
 
 
 def _interval(right: int, n: int) -> tuple[float, float]:
-    """Wilson's interval of a share, in percent."""
+    """Compute Wilson's interval of a share, in percent."""
     low, high = proportion_confint(right, n, method="wilson")
     return 100 * low, 100 * high

@@ -1,9 +1,10 @@
-"""Questions of GIEBench: the items, the prompts made of them, and what is varied in a prompt.
+"""Questions of GIEBench: the items, the prompts made of them, and the variations of a prompt.
 
 An item is a contested question, an identity, and four answers of which one takes that identity's
 side. The project's items hold these parts, and every prompt is made of them. The released files
 hold finished prompts: they are asked as they stand, and taken apart where their parts are needed.
-InputError names what cannot be used: file and key, or the key of an item that cannot be so asked.
+An InputError names the file and key that cannot be used, or the key of an item that cannot be asked
+in this form.
 """
 
 import re
@@ -47,7 +48,10 @@ _TAGS = re.compile(
 
 
 class Question(NamedTuple):
-    """One item; a part is None where the released prompts do not yield it."""
+    """One item of the benchmark.
+
+    A part is None where the released prompts do not yield the part.
+    """
 
     key: str
     category: str
@@ -131,7 +135,7 @@ def categories() -> list[str]:
 
 
 def identity_text(name: str) -> str:
-    """Write an identity as prompts have it.
+    """Return the text of an identity in prompts.
 
     Parameters
     ----------
@@ -141,7 +145,7 @@ def identity_text(name: str) -> str:
     Returns
     -------
     str
-        Its text in identities.csv; the name itself if it is not there.
+        Its text in identities.csv, or the name itself if the file lacks the identity.
     """
     return _identity(name).text
 
@@ -179,7 +183,7 @@ def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
 
 
 def rotate(question: Question, shift: int) -> Question:
-    """Move every answer down, the last ones to the top, and the right letter with its answer.
+    """Move every answer down, the last answers to the top, and the right letter with its answer.
 
     Parameters
     ----------
@@ -207,7 +211,7 @@ def rotate(question: Question, shift: int) -> Question:
     position = LETTERS.index(question.correct) + shift
     prompts = question.prompts
     if prompts:
-        # Only the answers move: a released prompt stays as it is in all else.
+        # Only the answers move, so the rest of a released prompt does not change.
         prompts = {name: _rotated(text, shift) for name, text in prompts.items()}
     return question._replace(
         answers=question.answers[-shift:] + question.answers[:-shift],
@@ -284,7 +288,7 @@ def messages(
 
 
 def _written(question: Question, prompt: str, wording: str, identity: str | None) -> str:
-    """A prompt made of the parts of an item."""
+    """Write a prompt from the parts of an item."""
     # Only items of released prompts lack a part.
     assert identity is not None
     assert question.question is not None
@@ -303,7 +307,10 @@ def _written(question: Question, prompt: str, wording: str, identity: str | None
 
 
 def _renamed(key: str, text: str, identity: str) -> str:
-    """A released prompt with another identity."""
+    """Replace the identity in a released prompt.
+
+    Raise an InputError if the prompt cannot be taken apart.
+    """
     group = _GROUP.search(text)
     if not group:
         found = "a prompt that cannot be taken apart, so its identity stays"
@@ -313,7 +320,7 @@ def _renamed(key: str, text: str, identity: str) -> str:
 
 
 def _rotated(text: str, shift: int) -> str:
-    """A released prompt with its answers moved, each with its quotation marks."""
+    """Move the answers of a released prompt, each with its quotation marks."""
     tags = _TAGS.search(text)
     assert tags is not None  # `rotate` refuses a prompt without them
 
@@ -357,7 +364,7 @@ def templates(wording: str = "straight") -> dict:
 
 @cache
 def _identities() -> dict[str, Identity]:
-    """The rows of identities.csv by the plain name of the identity."""
+    """Index the rows of identities.csv by the plain name of the identity."""
     table = pd.read_csv(_FOLDER / "identities.csv", dtype=str)
     identities = {}
     for row in table.itertuples():
@@ -366,18 +373,18 @@ def _identities() -> dict[str, Identity]:
 
 
 def _identity(name: str) -> Identity:
-    """An identity under any of its printed names; an unknown one keeps the name as its text."""
+    """Find an identity under any of its printed names. An unknown identity has its name as text."""
     return _identities().get(_plain(name), Identity("", name, name))
 
 
 def _plain(text: str) -> str:
-    """A text without apostrophes and capitals, its words parted by single spaces."""
+    """Remove apostrophes and capitals from a text, and part its words by single spaces."""
     text = re.sub("['’]", "", text.casefold())
     return " ".join(text.replace("_", " ").split())
 
 
 def _load(file: Path, prompt: str = "") -> dict[str, Question]:
-    """The items of a file: parts of all prompts, or one finished `prompt`."""
+    """Read the items of a file, with parts for all prompts or with one finished `prompt`."""
     try:
         records = read_json(file)
     except InputError as problem:
@@ -395,7 +402,7 @@ def _load(file: Path, prompt: str = "") -> dict[str, Question]:
 
 
 def _item(file: Path, key: str, record: Any, prompt: str) -> Question:
-    """An item of a file, with its parts or with one finished `prompt`."""
+    """Read an item of a file, with its parts or with one finished `prompt`."""
     where = f"{file}, key {key!r}"
     if not _is_whole(key):
         raise wrong(where, "half of a surrogate pair", "whole characters")
@@ -416,7 +423,7 @@ def _item(file: Path, key: str, record: Any, prompt: str) -> Question:
 
 
 def _check_fields(where: str, record: Any, fields: Sequence[str]) -> None:
-    """InputError for a record that lacks a field, or has no text in one."""
+    """Raise an InputError if a record lacks a field, or if a text field holds no text."""
     expected = f"the fields {', '.join(fields)}"
     if not isinstance(record, dict):
         raise wrong(where, repr(record), "an object with the fields of an item")
@@ -433,7 +440,7 @@ def _check_fields(where: str, record: Any, fields: Sequence[str]) -> None:
 
 
 def _correct(where: str, correct: object) -> str:
-    """The letter of the right answer."""
+    """Return the letter of the right answer. Raise an InputError if there is no single letter."""
     letters = tuple(LETTERS)
     if correct in letters:
         return correct
@@ -448,7 +455,10 @@ def _correct(where: str, correct: object) -> str:
 
 
 def _category(file: Path, where: str, text: str) -> str:
-    """A category as the paper spells it; standard error names one that is spelt as released."""
+    """Spell a category as the paper does.
+
+    A note on standard error names a category with the spelling of the released files.
+    """
     names = dict(zip(map(_plain, categories()), categories(), strict=True))
     plain = _plain(text)
     if plain in names:
@@ -464,12 +474,15 @@ def _category(file: Path, where: str, text: str) -> str:
 
 @cache
 def _note(sentence: str) -> None:
-    """Write a sentence to standard error, once however often its file is read."""
+    """Write a sentence to standard error, but no sentence twice."""
     print(sentence, file=sys.stderr)
 
 
 def _answers(where: str, answers: object) -> tuple[str, ...]:
-    """The four answers of an item."""
+    """Return the four answers of an item.
+
+    Raise an InputError unless they are four different texts.
+    """
     where = f"{where}, field 'answers'"
     if not isinstance(answers, list) or not all(map(_is_text, answers)):
         raise wrong(where, repr(answers), "a list of four texts")
@@ -485,17 +498,20 @@ def _answers(where: str, answers: object) -> tuple[str, ...]:
 
 
 def _is_text(value: object) -> bool:
-    """Whether a value is a text that is not blank and can be written to a file."""
+    """Tell whether a value is a text that is not blank and can be written to a file."""
     return isinstance(value, str) and bool(value.strip()) and _is_whole(value)
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair, which JSON can spell and no file can hold."""
+    """Tell whether a text is free of halves of surrogate pairs.
+
+    JSON can spell such a half, which no file can hold.
+    """
     return encodable(text) == text
 
 
 def _released(key: str, category: str, prompt: str, text: str, correct: str) -> Question:
-    """An item of a released file, with the parts that its prompt yields."""
+    """Read an item of a released file, with the parts that its prompt yields."""
     group = _GROUP.search(text)
     tags = _TAGS.search(text)
     question = None
@@ -532,7 +548,10 @@ def _check_agreement(file: Path, items: dict, other_file: Path, others: dict) ->
 
 
 def _merged(versions: Sequence[Question]) -> Question:
-    """One item out of its three prompts: answers of the first, if all of them yield theirs."""
+    """Merge an item's three prompts into one item.
+
+    The answers are those of the first prompt, or None unless all prompts yield answers.
+    """
     identity = None
     answers = versions[0].answers
     prompts: dict = {}

@@ -1,4 +1,4 @@
-"""Answers of StereoMap: responses to ratings, keywords and reasons, one row per reply."""
+"""Answers of StereoMap: the ratings, keywords and reasons of each reply, one row per reply."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     store = stored(job)
     table = store.read()
     is_filtered = table.finish_reason == FILTERED
-    # What a content filter cut off is half a reply, and no answer.
+    # A reply that a content filter cut off is no answer.
     texts = table.text.astype(object).mask(is_filtered, "")
 
     ablation = job.labels["ablation"]
@@ -80,7 +80,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
         rows.append(row)
     replies = pd.DataFrame(rows)
 
-    # Where no list is asked, the status stays "", whatever the ending.
+    # Where no list is asked, the status stays "" with any ending.
     has_list = replies.list != ""
     replies["status"] = final_status(table, replies.status)
     replies["list"] = np.where(has_list, final_status(table, replies.list), "")
@@ -120,7 +120,7 @@ def load_jobs(jobs: Sequence[Job], rule: Rule = "sound") -> pd.DataFrame:
 
 
 def _without_cut_word(texts: pd.Series, at_limit: pd.Series) -> pd.Series:
-    """Texts without the last word of a cut one: it may be half a number or half a keyword."""
+    """Remove the last word of each cut text, which may be half a number or half a keyword."""
     whole_words = texts.copy()
     whole_words[at_limit] = texts[at_limit].str.replace(r"\S+\Z", "", regex=True)
     return whole_words
@@ -129,7 +129,10 @@ def _without_cut_word(texts: pd.Series, at_limit: pd.Series) -> pd.Series:
 def _read_scores(
     scores: NDArray, group_prompts: Sequence[GroupPrompt], ablation: str
 ) -> list[tuple[Ratings, Keywords]]:
-    """Scored answers (reply, word) as ratings, without keywords."""
+    """Turn scored answers (reply, word) into ratings, without keywords.
+
+    A reply with a NaN is unparsable.
+    """
     parsed = []
     for group_prompt, score in zip(group_prompts, scores, strict=True):
         words = stimuli.expected(group_prompt.prompt, group_prompt.part, ablation).words
@@ -143,7 +146,7 @@ def _read_scores(
 def _read_texts(
     texts: pd.Series, group_prompts: Sequence[GroupPrompt], ablation: str, rule: Rule
 ) -> list[tuple[Ratings, Keywords]]:
-    """Texts as the ratings and keywords that they were asked for."""
+    """Read the ratings and keywords that each text was asked for."""
     parsed = []
     for group_prompt, text in zip(group_prompts, texts, strict=True):
         expected = stimuli.expected(group_prompt.prompt, group_prompt.part, ablation)
@@ -189,7 +192,7 @@ def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def rating_probabilities(job: Job) -> pd.DataFrame:
-    """Return how probable each admissible rating of each word is, for a scored job.
+    """Read how probable each admissible rating of each word is, for a scored job.
 
     Parameters
     ----------
@@ -329,7 +332,7 @@ def rating_tables(replies: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
 
 
 def first_rows(tables: Mapping[tuple[str, str], pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Select the first two rows and ten columns of tables, to show what they look like.
+    """Select the first two rows and ten columns of tables, to show their layout.
 
     Parameters
     ----------
@@ -355,7 +358,7 @@ def first_rows(tables: Mapping[tuple[str, str], pd.DataFrame]) -> dict[str, pd.D
 
 
 def remarks(replies: pd.DataFrame) -> pd.DataFrame:
-    """Extract what replies to the first prompt say besides their ratings.
+    """Extract the text of replies to the first prompt, without their ratings.
 
     Parameters
     ----------
@@ -381,7 +384,7 @@ def remarks(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(replies: pd.DataFrame) -> pd.DataFrame:
-    """Pick some replies of each model to read, those without an answer first.
+    """Pick some replies of each model to read, replies without an answer first.
 
     Parameters
     ----------

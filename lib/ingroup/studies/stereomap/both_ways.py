@@ -9,7 +9,7 @@ from ingroup.inference.choices import agreement
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.answers import rating_probabilities
 
-JOB = ["model", "version", "ablation"]  # what tells the jobs of one table apart
+JOB = ["model", "version", "ablation"]  # columns that tell jobs apart
 WORD = ["group", "prompt", "word"]
 CONSTRUCT = [*JOB, "construct"]
 
@@ -135,7 +135,7 @@ def agreement_by_construct(both: pd.DataFrame, free_text: pd.DataFrame) -> pd.Da
 
 
 def rating_distribution(both: pd.DataFrame) -> pd.DataFrame:
-    """Compute which share of its ratings a model gives to each number, scored and in free text.
+    """Compute the share of each number among a model's ratings, scored and in free text.
 
     Parameters
     ----------

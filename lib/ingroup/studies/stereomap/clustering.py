@@ -1,7 +1,7 @@
-"""Clusters of the groups on competence and warmth, how stable they are, and whether they differ.
+"""Clusters of the groups on competence and warmth, their stability, and tests of their axes.
 
-StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F and H, Figures 2, 3 and 6. The
-`scores`, `means` and axes are those of `statistics`; `labels` come from `clusters`. p-values are
+StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F and H, Figures 2, 3 and 6.
+`statistics` defines `scores`, `means` and axes, and `labels` come from `clusters`. p-values are
 two-sided, and ``p_holm`` takes a table as one family. Intervals (``low``, ``high``) are at 95 %.
 """
 
@@ -32,7 +32,7 @@ Labels = NDArray[np.intp]
 
 
 class Clusters(NamedTuple):
-    """What `clusters` returns, and explains."""
+    """Clusters of a map, with the fields that `clusters` explains."""
 
     labels: pd.Series
     centroids: pd.DataFrame
@@ -40,7 +40,7 @@ class Clusters(NamedTuple):
 
 
 def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split the rounds of every group at random: one half to cluster, one for `axis_tests`.
+    """Split the rounds of every group at random: one half to cluster, one half for `axis_tests`.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def clusters(
 ) -> Clusters | None:
     """Cluster the groups on competence and warmth by k-means: Figures 2 and 6.
 
-    It returns None where fewer positions than `n_clusters` are different.
+    The result is None where fewer positions than `n_clusters` are different.
 
     Parameters
     ----------
@@ -152,7 +152,10 @@ def clusters(
 
 
 def _anchored(partition: pd.Series, anchors: Sequence[str]) -> dict[int, str]:
-    """The anchor that gives its cluster a number, by this number; the first of two in a cluster."""
+    """Index the anchors by the number that they give their cluster.
+
+    The first of two anchors in a cluster counts.
+    """
     anchor_of = {}
     numbered = set()
     for number, anchor in enumerate(anchors):
@@ -171,7 +174,11 @@ def _numbers(
     partition: pd.Series,
     anchor_of: dict[int, str],
 ) -> dict[int, int]:
-    """The number of each cluster of a partition: its anchor's, or the next that is free."""
+    """Give each cluster of a partition a number.
+
+    An anchor numbers its cluster, and the other clusters get the free numbers by competence +
+    warmth, the lowest first.
+    """
     numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
     height = points.groupby(partition).mean().sum(axis=1)
     # Sums are rounded, as those that differ by the error of floats are ties.
@@ -189,7 +196,7 @@ def _numbers(
 
 
 def _centroids(points: pd.DataFrame, labels: pd.Series, anchor_of: dict[int, str]) -> pd.DataFrame:
-    """A row for each cluster: its size, its centroid, its anchor and its name."""
+    """Describe each cluster in a row: its size, its centroid, its anchor and its name."""
     by_cluster = points.groupby(labels)
     centroids = by_cluster.mean()
     centroids.insert(0, "n", labels.value_counts())
@@ -211,7 +218,7 @@ def _centroids(points: pd.DataFrame, labels: pd.Series, anchor_of: dict[int, str
 
 
 def placed(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame:
-    """Add to a table of several models the cluster of each row's group.
+    """Add the cluster of each row's group to a table of several models.
 
     Parameters
     ----------
@@ -303,7 +310,10 @@ def _resampled_maps(
     rng: np.random.Generator,
     n_resamples: int,
 ) -> Numbers:
-    """Means (draw, group, axis) of the rounds of each group, drawn with replacement."""
+    """Draw the rounds of each group with replacement, and average them: means (draw, group, axis).
+
+    Raise a ValueError if every group has a single round.
+    """
     complete = scores.dropna(subset=AXES)
     rounds = {group: rows[AXES] for group, rows in complete.groupby("group")}
     # A group with a single round never varies, which is no fault while others do.
@@ -320,7 +330,7 @@ def _resampled_maps(
 
 
 def _largest_jaccard(labels: pd.Series, partition: Labels) -> Numbers:
-    """The Jaccard index of each cluster with the most similar one of a partition."""
+    """Compute the Jaccard index of each cluster with the most similar cluster of a partition."""
     # How many groups a cluster (row) and a cluster of the partition (column) have in common.
     shared = contingency_matrix(labels, partition)
     sizes = shared.sum(axis=1, keepdims=True)
@@ -365,8 +375,9 @@ def exchange_null(
 
         z = abs(sum(d)) / sqrt(sum(d**2))
 
-    from 0 to sqrt(n): few groups, however alike, reach little. With one cluster it is the test of
-    random signs of the whole map (checked against scipy.stats.permutation_test).
+    from 0 to sqrt(n): few groups cannot reach a large z, even if they are alike. With one cluster
+    this is the test of random signs of the whole map (checked against
+    scipy.stats.permutation_test).
 
     Exchanging the axes assumes that both vary alike. Where warmth varies three times as much as
     competence and no mean differs, some cluster has a p below 0.05 in 0.45 of the cases (``make
@@ -391,14 +402,14 @@ def exchange_null(
 
 
 def _z(sums: ArrayLike, squares: ArrayLike) -> Numbers:
-    """The z of `exchange_null`, from the sums of d and of d**2 over the groups of a cluster."""
+    """Compute the z of `exchange_null` from the sums of d and of d**2 over a cluster's groups."""
     # A cluster whose groups all lie on the diagonal has z = 0, and not 0 / 0.
     lengths = np.maximum(np.sqrt(squares), TINY)
     return np.abs(sums) / lengths
 
 
 def _exchange_p(null: Draws, z: ArrayLike) -> Numbers:
-    """p of each z: the share of the draws, the observed map among them, that are as large."""
+    """Compute p of each z: the share of draws, the observed map among them, that are as large."""
     # The observed map is one of the draws, and as large as itself: infinity stands for it.
     draws = np.append(null, np.inf)
     lowest = np.expand_dims(z, -1) - TINY
@@ -409,7 +420,8 @@ def _exchange_p(null: Draws, z: ArrayLike) -> Numbers:
 def exchange_floor(null: Draws, n: int) -> float:
     """Compute the smallest p that exchanging the axes can give a cluster of `n` groups.
 
-    It is the p of z = sqrt(n), the largest of so many groups: larger clusters of a draw reach more.
+    This p belongs to z = sqrt(n), the largest z of n groups. Larger clusters of a draw can reach
+    more.
 
     Parameters
     ----------
@@ -428,7 +440,7 @@ def exchange_floor(null: Draws, n: int) -> float:
 
 
 def groups_for_exchange(null: Draws, level: float = 0.05) -> int:
-    """Count the groups of a cluster from which exchanging the axes can find a difference.
+    """Find the smallest cluster for which exchanging the axes can detect a difference.
 
     Parameters
     ----------
@@ -466,8 +478,8 @@ def smallest_difference(
     """Find the smallest difference between the axes that the exchange test detects.
 
     The cluster has `n` groups. Their differences d are drawn from a normal distribution, for 2,000
-    clusters per mean. The z of `exchange_null` has to be above all but the share `level` of the
-    null. Checked by simulation.
+    clusters per mean. The z of `exchange_null` has to be above all draws of the null except the
+    share `level`. Checked by simulation.
 
     Parameters
     ----------
@@ -557,9 +569,9 @@ def axis_tests(
     -----
     The paired test takes clusters as given, but k-means makes them of groups that differ alike.
     With `means` and `labels` of the same rounds, noise is significant. With `labels` of other
-    rounds (`halves`), any position that a group keeps from round to round is. Where a model rates
-    all groups alike, 0.70 of the clusters of the same rounds have p < 0.001, and the interval of
-    95 % holds the difference in 0.14 of them (``make calibration``).
+    rounds (`halves`), any position that a group keeps from round to round is significant. Where a
+    model rates all groups alike, 0.70 of the clusters of the same rounds have p < 0.001, and the
+    interval of 95 % holds the difference in 0.14 of them (``make calibration``).
 
     ``p_exchanged`` is corrected for the number of clusters (Westfall and Young 1993).
 
@@ -602,7 +614,7 @@ def axis_tests(
 
 
 def _signs(p: pd.Series, difference: pd.Series, alpha: float) -> NDArray[np.str_]:
-    """The signs between competence and warmth; "" where nothing was tested."""
+    """Choose the signs between competence and warmth. The sign is "" where nothing was tested."""
     conditions = [p.isna(), p >= alpha, difference > 0]
     return np.select(conditions, ["", "=", ">"], default="<")
 
@@ -610,10 +622,9 @@ def _signs(p: pd.Series, difference: pd.Series, alpha: float) -> NDArray[np.str_
 def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
     """Test competence against warmth over a whole map, for words like these.
 
-    `axis_tests` takes the words as all that there are, and the groups as a sample. Here the words
-    of both axes are samples too, crossed with the groups
-    (:func:`ingroup.stats.crossed.difference_of_levels`). Each word counts alike, as in Table 4,
-    where all dimensions of an axis have as many words.
+    `axis_tests` takes the words as fixed, and the groups as a sample. Here the words of both axes
+    are samples too, crossed with the groups, as in `difference_of_levels`. Each word counts alike,
+    as in Table 4, where all dimensions of an axis have as many words.
 
     Parameters
     ----------
@@ -643,9 +654,9 @@ def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
 
 
 def _released_partition(points: pd.DataFrame, n_clusters: int, seed: int) -> pd.Series:
-    """Labels of `points` as ``calc_kmeans`` of the authors' code makes them.
+    """Label `points` as ``calc_kmeans`` of the authors' code does.
 
-    Its rows are sorted and warmth comes first: both decide what a random state draws.
+    The rows are sorted and warmth comes first, because both decide the draws of a random state.
     """
     ordered = points.sort_values(AXES, kind="stable")
     warmth_first = ordered[AXES[::-1]].to_numpy()
@@ -655,12 +666,12 @@ def _released_partition(points: pd.DataFrame, n_clusters: int, seed: int) -> pd.
 
 
 def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Generator) -> Labels:
-    """k-means labels (map, point) of maps (map, point, 2); fewer clusters where fewer are distinct.
+    """Label the points of maps (map, point, 2) by k-means, and return labels (map, point).
 
-    Keeps the best of `n_init` starts at random points, which has the smallest inertia. Ties, up to
-    the error of floats (`TINY`), go to the first. All maps and starts are computed at once:
-    scikit-learn takes as long to check its input as for a hundred starts, and the null has
-    thousands of maps.
+    A map with fewer distinct points has fewer clusters. The start with the smallest inertia counts,
+    out of `n_init` starts at random points. Ties, up to the error of floats (`TINY`), go to the
+    first start. All maps and starts are computed at once, because the null has thousands of maps.
+    The check of its input alone takes scikit-learn as long as a hundred starts.
     """
     n_maps, n_points, _ = maps.shape
     # Sorted points make the result independent of the order of the groups.
@@ -691,10 +702,11 @@ def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Gene
 
 
 def _lloyd(points: Numbers, centres: Numbers, n_clusters: int) -> tuple[Labels, Numbers]:
-    """Lloyd's algorithm from one start per row: labels (start, point) and inertia (start,).
+    """Run Lloyd's algorithm from one start per row.
 
-    The inertia is the sum of squared distances to the centres, less a number that all starts of a
-    map share. A centre without points stays where it is.
+    The results are labels (start, point) and inertia (start,). The inertia is the sum of squared
+    distances to the centres, less a number that all starts of a map share. A centre without points
+    does not move.
     """
     numbers = np.arange(n_clusters)[:, np.newaxis]
     labels = np.full(points.shape[:2], -1)

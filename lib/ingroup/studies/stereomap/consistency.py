@@ -1,4 +1,4 @@
-"""What the printed numbers of StereoMap's paper say about each other, for its audit."""
+"""Checks of the printed numbers of StereoMap's paper against each other, for its audit."""
 
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +29,7 @@ def one_spelling(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cluster_means(table: pd.DataFrame) -> pd.DataFrame:
-    """Take the printed means and sign of each cluster once.
+    """Reduce a table to one row per cluster, with the printed means and sign.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def clusters_with(table: pd.DataFrame, group: str) -> pd.DataFrame:
 def share_cluster(
     table: pd.DataFrame, sources: Sequence[str], groups: Sequence[str], sign: str = ""
 ) -> bool:
-    """Say whether each source has some groups in one cluster.
+    """Tell whether each source has some groups in one cluster.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def share_cluster(
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """Read the stars of printed correlations, and how large each can have been before rounding.
+    """Count the stars of printed correlations, and bound each correlation before rounding.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def with_best_n(fits: pd.DataFrame, source: pd.Series) -> pd.DataFrame:
 def marks_against(table: pd.DataFrame) -> pd.Series:
     """Count the correlations of the same source that contradict a correlation's stars.
 
-    With one n, a larger correlation cannot have fewer stars than a smaller one.
+    A larger correlation cannot have fewer stars than a smaller correlation of the same n.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def marks_against(table: pd.DataFrame) -> pd.Series:
 
 
 def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
-    """Find the mean and variance nearest to printed ones that n whole numbers can have.
+    """Find the mean and variance of n whole numbers that are nearest to printed values.
 
     A whole number and its square are both even or both odd. So are the sum of n whole numbers and
     the sum of their squares.
@@ -269,7 +269,7 @@ def nearest_whole(mean: pd.Series, variance: pd.Series, n: int) -> pd.DataFrame:
 
 
 def possible_n(table: pd.DataFrame, numbers: Iterable[int]) -> pd.DataFrame:
-    """Say with which n a printed mean and variance can be those of n whole numbers.
+    """Tell for which n a printed mean and variance can come from n whole numbers.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def order_of_lists(table: pd.DataFrame) -> pd.Series:
 
 
 def models_with(table: pd.DataFrame, phrases: Iterable[str], length: int = 9) -> dict[str, int]:
-    """Count the models that have a phrase among their keywords.
+    """Count the models that have each phrase among their keywords.
 
     Parameters
     ----------

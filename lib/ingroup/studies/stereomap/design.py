@@ -1,4 +1,4 @@
-"""The design of Jeoung et al.: prompt x group, for one round; its parameters."""
+"""Design and parameters of Jeoung et al.: every prompt for every group, in rounds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def _check_sheets(files: list[str]) -> None:
 
 
 class Parameters(shared.Parameters):
-    """Types, ranges and choices; that groups are known, and dictionary and sheets can be read."""
+    """Types, ranges and choices of the parameters, and checks of groups, dictionary and sheets."""
 
     GROUPS: Annotated[Texts, readable(lambda groups: list(map(stimuli.text, groups)))]
     ORIGINAL_GROUPS: Literal["paper", "released"]
@@ -70,7 +70,10 @@ class Parameters(shared.Parameters):
 
 
 class GroupPrompt(NamedTuple):
-    """One prompt about one group; ``part`` is the part of it that is asked, "" for all parts."""
+    """One prompt about one group.
+
+    ``part`` names the part of the prompt that is asked, "" for all parts.
+    """
 
     group: str
     prompt: str
@@ -134,12 +137,12 @@ def trials(
     SEED=0,
 )
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """Return what a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
+    """Plan the jobs for each of ``MODELS``: both versions and the ablations, in rounds.
 
     Parameters
     ----------
     parameters : mapping
-        The notebook's.
+        The notebook's parameters.
 
     Returns
     -------
@@ -191,7 +194,10 @@ class _Section(NamedTuple):
 
 
 def _sections(parameters: Mapping[str, Any]) -> list[_Section]:
-    """Both versions in the paper's form, then the ablations of the first prompt."""
+    """List both versions in the paper's form, then the ablations of the prompt `FIRST`.
+
+    A version without a chosen group is left out.
+    """
     chosen = set(parameters["GROUPS"] or stimuli.groups().group)
     extended = [group for group in stimuli.names("EXTENDED") if group in chosen]
     original = [group for group in stimuli.names(parameters["ORIGINAL_GROUPS"]) if group in chosen]
@@ -210,7 +216,7 @@ def _sections(parameters: Mapping[str, Any]) -> list[_Section]:
 
 
 def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
-    """Sampling of free text; a TEMPERATURE of -1 stands for the paper's (appendix A)."""
+    """Return the sampling of free text. A TEMPERATURE of -1 stands for the paper's temperature."""
     if parameters["TEMPERATURE"] != -1:
         return free_sampling(parameters, model)
     printed = published.sampling("stereomap", model)
@@ -218,7 +224,7 @@ def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
 
 
 def _part_name(section: _Section, parameters: Mapping[str, Any]) -> str:
-    """The name of the stores of a section, without their round or prompt."""
+    """Name the stores of a section, without their round or prompt."""
     # The name of a folder has no slashes and no blanks.
     ablation = section.ablation.replace("/", "").split()
     name = [section.version, *ablation, parameters["FORM"], parameters["CALLS"]]
@@ -233,7 +239,7 @@ def _scored_jobs(
     sampling: Sampling,
     make_job: Callable[..., Job],
 ) -> list[Job]:
-    """The scored jobs of a section, one for all prompts in a row with the same words."""
+    """Plan the scored jobs of a section. Neighbouring prompts with the same words share a job."""
     section_name = _part_name(section, parameters)
     jobs = []
     for words, group in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
@@ -265,7 +271,7 @@ def _text_jobs(
     sampling: Sampling,
     make_job: Callable[..., Job],
 ) -> list[Job]:
-    """The jobs for free text of a section, one for each round."""
+    """Plan the jobs for free text of a section, one per round."""
     section_name = _part_name(section, parameters)
     design = trials(
         section.groups,
@@ -289,10 +295,10 @@ def _text_jobs(
 
 
 def scored_sampling(words: Sequence[str], free: Sampling) -> Sampling:
-    """Score each word's rating in turn, as the lines of a list, given those before it.
+    """Make the sampling that scores each word's rating in turn, given the ratings before it.
 
-    The prompts ask for keywords and reasons first, the paper's chain of thought. These answers
-    leave them out.
+    The prompts ask for keywords and reasons first, the paper's chain of thought. Scored answers
+    leave out both.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Dimensions of stereotypes that the keywords of groups and clusters belong to: Figures 4, 7 and 8.
 
-The tables of keywords come from `list_keywords`. They have the ``word`` that
-:func:`ingroup.dictionary.find` gives each keyword, missing where the dictionary has none.
+The tables of keywords come from `list_keywords`. Their ``word`` is the dictionary's word for the
+keyword, from :func:`ingroup.dictionary.find`. A keyword outside the dictionary has no word.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def list_keywords(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
-    """Score what the keywords of each cluster say of each dimension, in both ways.
+    """Score each dimension by the keywords of each cluster, in the sound and the released way.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def cluster_names(clusters: Mapping[str, Clusters]) -> pd.DataFrame:
 
 
 def by_group(traits: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
-    """Score what the keywords of each group say of each dimension.
+    """Score each dimension by the keywords of each group.
 
     Parameters
     ----------

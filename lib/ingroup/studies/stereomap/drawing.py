@@ -27,7 +27,7 @@ class Map(NamedTuple):
     Attributes
     ----------
     model, version : str
-        Whose map it is.
+        The model and the version of the prompts.
     positions : DataFrame
         One row per group: ``group``, both axes, ``cluster``, and all other scores.
     centroids : DataFrame
@@ -41,12 +41,12 @@ class Map(NamedTuple):
 
 
 def maps(positions: pd.DataFrame, centroids: pd.DataFrame) -> dict[tuple[str, str], Map]:
-    """Split the tables of all maps.
+    """Split the tables of all maps into one `Map` per model and version.
 
     Parameters
     ----------
     positions, centroids : DataFrame
-        Those of `Map`, with ``model`` and ``version``. A group without a cluster is left out.
+        The tables of `Map`, with ``model`` and ``version``. A group without a cluster is left out.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def of_version(drawn: Mapping[tuple[str, str], Map], version: str) -> list[Map]:
 
 
 def has_scores(group_map: Map, scores: Sequence[str]) -> bool:
-    """Tell whether any group of a map has any of some scores.
+    """Tell whether any group of a map has a value of any of these scores.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def draw_map(ax: Axes, group_map: Map, name: str = "") -> None:
     group_map : Map
         The map.
     name : str
-        What the title calls the map; by default its model and version.
+        The name of the map in the title, by default its model and version.
     """
     clusters = group_map.centroids.cluster
     palette = dict(zip(clusters, colours_of(clusters), strict=True))
@@ -158,9 +158,9 @@ def draw_map(ax: Axes, group_map: Map, name: str = "") -> None:
 
 
 def name_groups(ax: Axes, group_map: Map, size: float, some: Collection[str] | None = None) -> None:
-    """Write the name of every group, or of some, beside its point.
+    """Write the name of every group, or of some groups, beside its point.
 
-    Call it when all else is drawn, as the names keep clear of what is there.
+    Call this function last, as the names keep clear of everything that is drawn before.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def map_with_list(group_map: Map) -> Figure:
 
 
 def _list_groups(ax: Axes, group_map: Map) -> None:
-    """The groups of each cluster, the most competent first, below its name and in its colour."""
+    """List the groups of each cluster below its coloured name, the most competent first."""
     by_competence = group_map.positions.sort_values("Competence", ascending=False, kind="stable")
     large = figures.points(6.5)
     small = figures.points(5)
@@ -317,7 +317,7 @@ def scores_by_cluster(group_map: Map, scores: Sequence[str], seed: int) -> Figur
 def _draw_boxes(
     ax: Axes, positions: pd.DataFrame, score: str, clusters: Sequence[int], seed: int
 ) -> None:
-    """A score of the groups of each cluster: a box, and a point for each group."""
+    """Draw a score of the groups of each cluster as a box, and as a point for each group."""
     palette = dict(zip(clusters, colours_of(clusters), strict=True))
     line = {"color": "black", "linewidth": 0.6}
     sns.boxplot(
@@ -488,7 +488,7 @@ def maps_on_one_scale(group_maps: Sequence[Map]) -> Figure:
 
 
 def rating_distribution(shares: pd.DataFrame) -> Figure:
-    """Draw which share of its ratings a model gives to each number, as scored answers and as text.
+    """Draw the share of each number among a model's ratings, scored and in free text.
 
     Parameters
     ----------

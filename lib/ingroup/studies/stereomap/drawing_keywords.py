@@ -17,7 +17,7 @@ N_LETTERS = 12  # longer keywords are written smaller
 
 
 def dimension_name(dimension: str) -> str:
-    """Name a dimension as a figure does: the dictionary writes one of them in lower case.
+    """Write the name of a dimension with a capital, which the dictionary lacks in one name.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def dimensions_by_cluster(
     table : DataFrame
         ``model``, then the columns of :func:`ingroup.keywords.scores` by cluster.
     xlabel : str
-        What a score is.
+        The label of the axis of the scores.
     names : mapping
         The name of each model's cluster.
 
@@ -137,7 +137,7 @@ def pairs_with_keywords(
 
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
-    """A bar for each dimension of a cluster, the strongest on top."""
+    """Draw a bar for each dimension of a cluster, the strongest on top."""
     heights = figures.heights(len(rows))
     n_colours = len(figures.COLOURS)
     colour = figures.COLOURS[cluster % n_colours]
@@ -152,7 +152,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
 
 
 def _short_number(x: float, _: int) -> str:
-    """A number without the zero before its point: five panels have little room."""
+    """Write a number without the zero before its point, because five panels have little room."""
     number = f"{x:g}".replace("0.", ".")
     # A minus sign is as wide as a plus; a hyphen is not.
     return number.replace("-", "−")
@@ -167,7 +167,7 @@ def keyword_pairs(
 ) -> Figure:
     """Draw the keywords of pairs of groups, and the dimensions that they belong to: Figure 7.
 
-    The keywords of a pair stand in two overlapping circles, and shared ones in the overlap.
+    The keywords of a pair stand in two overlapping circles, and shared keywords in the overlap.
 
     Parameters
     ----------
@@ -178,9 +178,9 @@ def keyword_pairs(
     dimensions : DataFrame
         ``model`` (one), and the columns of :func:`ingroup.keywords.scores` by group.
     value : str
-        The column of `dimensions` that the bars have.
+        The column of `dimensions` that gives the length of the bars.
     xlabel : str
-        What the bars show.
+        The label of the axis below the bars.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def keyword_pairs(
 
 
 def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None:
-    """Two overlapping circles with the most frequent keywords of each part."""
+    """Draw two overlapping circles with the first keywords of each part."""
     by_group = counts.set_index("keyword").groupby("group")["count"]
     left_group, right_group = pair
     left = by_group.get_group(left_group)
@@ -235,12 +235,12 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None
 
 
 def _write_keywords(ax: Axes, x: float, counts: pd.Series) -> None:
-    """The first keywords of one part of the circles below each other, frequent ones larger."""
+    """Write the first keywords of one part of the circles in a column, frequent keywords larger."""
     first = counts.head(N_KEYWORDS)
     for line, (keyword, count) in enumerate(first.items()):
         size = 4.5 + min(count, 5) * 0.25
         if len(keyword) > N_LETTERS:
-            # Long ones are smaller whatever the font, to fit into the circle.
+            # Long keywords are smaller in every font size, to fit into the circle.
             size -= 0.6
         else:
             size = figures.points(size)
@@ -254,7 +254,7 @@ def _write_keywords(ax: Axes, x: float, counts: pd.Series) -> None:
 def _draw_pair_of_bars(
     ax: Axes, pair: tuple[str, str], dimensions: pd.DataFrame, value: str
 ) -> None:
-    """The strongest dimensions of two groups, a bar for each group."""
+    """Draw the strongest dimensions of two groups, with a bar for each group."""
     is_of_pair = dimensions.group.isin(pair)
     # `top` goes by the first column, which is the group without the model.
     both = dimensions[is_of_pair].drop(columns="model")
@@ -278,7 +278,10 @@ def _draw_pair_of_bars(
 
 
 def _draw_bars_of_group(ax: Axes, rows: pd.DataFrame, value: str, group: str, colour: str) -> None:
-    """A bar at each ``height`` as long as its `value`; NaN where the group has no such keywords."""
+    """Draw a bar at each ``height``, as long as its `value`.
+
+    A bar of no length has the text "0", or "none" if the group has no such keywords.
+    """
     lengths = rows[value].fillna(0)
     ax.barh(rows.height, lengths, height=0.34, color=colour, label=group)
 

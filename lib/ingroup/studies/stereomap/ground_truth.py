@@ -1,4 +1,4 @@
-"""The ground truth in StereoMap: where a calibrant puts each group, and how it rates it."""
+"""Ground truth of StereoMap: the position and the ratings that a calibrant gives each group."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from ingroup.studies.stereomap.statistics import AXES
 
 
 class Position(NamedTuple):
-    """Where a group lies: its ground-truth cluster, warmth and competence from 1 to 5."""
+    """Position of a group: its ground-truth cluster, and warmth and competence from 1 to 5."""
 
     cluster: int
     warmth: float
@@ -97,7 +97,7 @@ class GroundTruth:
         return min(high, max(low, value))
 
     def _rule(self, prompt: str, word: str) -> dict[str, float]:
-        """How a rating depends on the position: a rule of the word, the prompt or its construct."""
+        """Find the rule of a rating: of the word, else of the prompt, else of its construct."""
         rules = self.table["ratings"]
         if word in rules:
             return rules[word]
@@ -135,7 +135,7 @@ def sides(ground_truth: GroundTruth, means: pd.DataFrame) -> pd.DataFrame:
 def ground_truth_map(
     ground_truth: GroundTruth, ratings: pd.DataFrame, version: str, incomplete: str
 ) -> pd.DataFrame:
-    """Compute the map of the ground-truth ratings, of the words that the model rated.
+    """Compute the map of the ground-truth ratings, over the words that the model rated.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def recovery(
     both : DataFrame
         From `sides`.
     through : DataFrame
-        From `ground_truth_map`: what the pipeline makes of the ground-truth ratings.
+        From `ground_truth_map`: the map that the pipeline makes of the ground-truth ratings.
     labels : Series
         The cluster of each group here.
     tests : DataFrame
@@ -224,13 +224,16 @@ def recovery(
 
 
 def _axes(both: pd.DataFrame, side: str) -> pd.DataFrame:
-    """One side of the table of `sides`, under the names of the axes: pandas subtracts by name."""
+    """Select one side of the table of `sides`, under the names of the axes.
+
+    Both sides then have the same names, so that pandas can subtract one from the other.
+    """
     columns = [f"{axis} {side}" for axis in AXES]
     return both[columns].set_axis(AXES, axis=1)
 
 
 def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
-    """Say of each map whether the ground truth is found.
+    """Put into words whether the ground truth of each map is recovered.
 
     Parameters
     ----------

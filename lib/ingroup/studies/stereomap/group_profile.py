@@ -1,4 +1,4 @@
-"""Group profiles, fourth study: how warm and able groups are, and clusters on every path."""
+"""Group profiles of StereoMap: warmth and competence of groups, and claims tested on every path."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -36,12 +36,14 @@ def views(
     groups: Mapping[str, str],
     file: Path | None = None,
 ) -> list[View]:
-    """Return `position` by round on each axis; see :mod:`ingroup.synthesis`.
+    """Compute the warmth and competence of each shared group in each round.
+
+    `ingroup.synthesis` explains views.
 
     Parameters
     ----------
     parameters : mapping
-        The notebook's.
+        The notebook's parameters.
     model : str
         Name of the model.
     groups : mapping
@@ -168,7 +170,10 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
 
 
 def _spread_within(means: pd.DataFrame, n_clusters: int) -> float:
-    """Standard deviation of competence minus warmth within the clusters of a map, pooled."""
+    """Pool the standard deviation of competence minus warmth within the clusters of a map.
+
+    The result is NaN if the map has too few positions for the clusters.
+    """
     partition = clustering.clusters(means, n_clusters)
     if partition is None:
         return float("nan")
@@ -187,7 +192,7 @@ def _spread_within(means: pd.DataFrame, n_clusters: int) -> float:
 def clustered(
     scores: pd.DataFrame, rounds: str, seed: int, starts: int, n_clusters: int
 ) -> tuple[pd.DataFrame, pd.Series | str]:
-    """Cluster the groups, and return what `claims` tests.
+    """Cluster the groups, and select the scores that `claims` tests.
 
     Parameters
     ----------
@@ -253,8 +258,8 @@ def claims(
     -------
     dict
         The result of each anchor: warmth minus competence in points, its interval, p and the least
-        p. It is a reason instead where the anchor has no position, or where its cluster has one
-        group or round.
+        p. The result has a reason instead if the anchor has no position, or if its cluster has a
+        single group or round.
     """
     scores, labels = answers
     # A sentence in place of labels is the reason of every claim.
@@ -275,7 +280,10 @@ def claims(
 
 
 def _tests(means: pd.DataFrame, test: str, n_clusters: int, seed: int) -> pd.DataFrame:
-    """The fields of a `Result` by cluster; `means` have the cluster, then a group or round."""
+    """Test each cluster, and return the numbers of its `Result`, one row per cluster.
+
+    The index of `means` has the cluster first, then the group or the round.
+    """
     clusters = pd.Series(means.index.get_level_values(0), index=means.index)
     if test == EXCHANGED:
         # Without labels and in one order, equal maps find their null in the cache.
@@ -303,7 +311,10 @@ def _tests(means: pd.DataFrame, test: str, n_clusters: int, seed: int) -> pd.Dat
 
 
 def _warmer(group: str, labels: pd.Series, tests: pd.DataFrame, unit: str) -> Result:
-    """How much warmer than competent a group's cluster is; ValueError where it has no test."""
+    """Return the result of the cluster of a group: warmth minus competence.
+
+    Raise a ValueError if the group has no cluster, or if the cluster has no test.
+    """
     if group not in labels:
         raise ValueError(f"{group} has no position, so no cluster")
 
@@ -315,7 +326,7 @@ def _warmer(group: str, labels: pd.Series, tests: pd.DataFrame, unit: str) -> Re
 
 @lru_cache(maxsize=64)
 def _null(points: bytes, n: int, n_clusters: int, seed: int) -> NDArray:
-    """`exchange_null` of n points, drawn once for all paths on the same map."""
+    """Draw `exchange_null` for n points, once for all paths on the same map."""
     # The cache needs arguments that can be hashed: bytes can, an array cannot.
     positions = np.frombuffer(points).reshape(n, len(AXES))
     means = pd.DataFrame(positions, columns=AXES)
@@ -329,7 +340,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Parameters
     ----------
     parameters : mapping
-        The notebook's.
+        The notebook's parameters.
     model : str
         Name of the model.
     options : mapping
@@ -403,7 +414,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _group_means(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Mean scores of each group, as :func:`~.statistics.group_means` has them."""
+    """Compute the mean scores of each group from a model's EXTENDED ratings."""
     words = published.load("stereomap", 4)
     ratings = _ratings(parameters, model)
     scores = statistics.round_scores(ratings, words, parameters["INCOMPLETE"])
@@ -411,7 +422,7 @@ def _group_means(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
 
 
 def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
-    """The jobs that rate this model, under the EXTENDED prompts as the paper has them."""
+    """Select the jobs that rate this model by the paper's form of the EXTENDED prompts."""
     paper = stimuli.ablations()[0]
     jobs = []
     for job in design.jobs(parameters):
@@ -423,7 +434,7 @@ def _jobs(parameters: Mapping[str, Any], model: str) -> list[Job]:
 def _ratings(
     parameters: Mapping[str, Any], model: str, reading: Reading | None = None
 ) -> pd.DataFrame:
-    """Ratings of the EXTENDED prompts: ``group``, ``round``, the words."""
+    """Load the ratings of the EXTENDED prompts: ``group``, ``round`` and a column per word."""
     jobs = _jobs(parameters, model)
     tables = [load(job, parameters["PARSING"], reading) for job in jobs]
     return rating_table(pd.concat(tables))

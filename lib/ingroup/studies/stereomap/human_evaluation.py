@@ -1,8 +1,9 @@
-"""People judge replies of StereoMap: the sheet that they fill, and Table 12 out of filled sheets.
+"""Judgements of StereoMap's replies by people: the sheet to fill, and Table 12 from filled sheets.
 
-Jeoung et al. 2023, appendix K: three people judge five replies of each group by three criteria,
-from 0 (not) to 1 (is so). Relevance: do a reply's ratings go with its reasons? Soundness: do its
-keywords? Coherence, "across multiple instances", is asked once a group, in its last row.
+Jeoung et al. 2023, appendix K. Three people judge five replies of each group by three criteria,
+from 0 (no) to 1 (yes). Relevance: do a reply's ratings go with its reasons? Soundness: do its
+keywords go with its reasons? Coherence, "across multiple instances", is asked once per group, in
+the last row of the group.
 """
 
 import hashlib
@@ -35,7 +36,8 @@ _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 def harmless(text: str) -> str:
     """Make a text one line that no spreadsheet takes for a formula, and that fits a cell.
 
-    Puts ' before = + - @ where a cell may begin, and cuts the text after `CELL` characters.
+    The function puts ' before = + - @ where a cell may begin, and cuts the text after `CELL`
+    characters.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def harmless(text: str) -> str:
 
 
 def model_to_judge(models: Sequence[str]) -> str:
-    """Choose the model whose replies people judge: the first real one, else the first.
+    """Choose the model whose replies people judge: the first real model, else the first model.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def model_to_judge(models: Sequence[str]) -> str:
 
 
 def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
-    """Put the parts of each reply together, which CALLS=separate asks in chats of their own.
+    """Join the parts of each reply, which CALLS=separate asks in chats of their own.
 
     Parameters
     ----------
@@ -81,8 +83,8 @@ def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `SHOWN`, all as text, and ``status``: that of the first part that holds anything, or else of
-        the first part.
+        `SHOWN`, all as text, and ``status``: the first that is not refused, cut or failed, or else
+        the first.
     """
     texts = replies.assign(
         ratings=replies["values"].map(_listed),
@@ -102,7 +104,7 @@ def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def _listed(values: Mapping[str, float]) -> str:
-    """Ratings as a text, without words that have none."""
+    """Write ratings as a text, without words that have no rating."""
     texts = []
     for word, rating in values.items():
         if not np.isnan(rating):
@@ -111,12 +113,12 @@ def _listed(values: Mapping[str, float]) -> str:
 
 
 def _joined(parts: pd.Series) -> str:
-    """The texts of the parts of one reply that have one."""
+    """Join the texts of the parts of one reply. Parts without a text are left out."""
     return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
 def _first_usable(statuses: pd.Series) -> str:
-    """The status of the first part that holds anything, or else of the first part."""
+    """Return the first status that is not refused, cut or failed, or else the first status."""
     usable = statuses[~statuses.isin([REFUSED, CUT, FAILED])]
     return usable.iloc[0] if len(usable) else statuses.iloc[0]
 
@@ -129,8 +131,8 @@ def sheet(
     """Draw some replies of each group for people to judge.
 
     A group's replies are of one prompt, as coherence is about iterations. The prompt is drawn among
-    those with at least `per_group` usable replies. Where none has as many, those with the most are
-    put together.
+    the prompts with at least `per_group` usable replies. If no prompt has as many, replies of
+    several prompts are put together, the most frequent prompts first.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ def sheet(
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
 
     drawn = []
-    # Replies are sorted, so that a seed draws the same ones in whatever order they come.
+    # Replies are sorted, so that a seed draws the same replies for any order of the rows.
     ordered = usable.sort_values(["group", "prompt", "round"])
     for _, group_replies in ordered.groupby("group"):
         drawn.append(_draw(group_replies, rng, per_group))
@@ -184,7 +186,10 @@ def _draw(
     rng: np.random.Generator,
     n: int,
 ) -> pd.DataFrame:
-    """Up to `n` replies of one group, those of a prompt with `n` or the most first."""
+    """Draw up to `n` replies of one group.
+
+    A prompt with `n` replies comes first, or else the prompts with the most replies.
+    """
     shuffled = replies.iloc[rng.permutation(len(replies))]
     counts = shuffled.prompt.value_counts().sort_index()
     # Beyond n, no prompt is better than another.
@@ -200,7 +205,7 @@ def _draw(
 
 
 def _row_id(cells: Iterable[str]) -> str:
-    """A hash of a row behind an r, without which a spreadsheet reads 12e45678 as a number."""
+    """Hash a row. The hash begins with r, because a spreadsheet reads 12e45678 as a number."""
     text = "\n".join(cells)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"r{digest[:12]}"
@@ -283,7 +288,10 @@ def score(files: Iterable[str | Path]) -> pd.DataFrame:
 
 
 def _read_sheets(files: list[Path]) -> dict[str, pd.DataFrame]:
-    """Filled copies of one sheet by the name of the person; InputError as in `score`."""
+    """Read filled copies of one sheet, by the name of the person.
+
+    Raise an InputError as `score` does.
+    """
     sheets = {}
     for file in files:
         if file.stem in sheets:
@@ -301,7 +309,7 @@ def _check_rows(
     first_file: Path,
     first: pd.DataFrame,
 ) -> None:
-    """Raise an InputError unless a sheet has the rows of the first one, in any order."""
+    """Raise an InputError unless a sheet has the rows of the first sheet, in any order."""
     missing = dict(zip(first.id, first.group, strict=True))
     for row in table.itertuples():
         if missing.pop(row.id, None) != row.group:
@@ -316,7 +324,7 @@ def _check_rows(
 
 
 def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
-    """Summarise what several people judge by one criterion."""
+    """Summarise the judgements of several people by one criterion."""
     unit = "group" if criterion == "coherence" else "id"
     columns = {}
     for person, table in sheets.items():
@@ -386,7 +394,7 @@ def agreement(marks: ArrayLike) -> tuple[float, float]:
 
 
 def _read(file: Path) -> pd.DataFrame:
-    """A filled sheet by line: ``id``, ``group``, and the criteria as floats."""
+    """Read a filled sheet by line of the file: ``id``, ``group``, and the criteria as floats."""
     table = read_table(file, ["id", "group", *CRITERIA])
     table = table.apply(lambda cells: cells.str.strip())
     once(file, table[["id"]])
@@ -409,7 +417,7 @@ def _read(file: Path) -> pd.DataFrame:
 
 
 def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> None:
-    """Raise an InputError unless exactly one row of a group is the place for its coherence."""
+    """Raise an InputError unless exactly one row of a group has a place for its coherence."""
     count = is_judged_here.sum()
     if count == 1:
         return

@@ -1,4 +1,7 @@
-"""Replies that list keywords, each with its reason; as in `ingroup.parsing` no reply raises."""
+"""Keywords listed in replies, each with its reason.
+
+No reply raises an error.
+"""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +18,7 @@ TOO_MANY = "too many"
 
 
 class Keywords(NamedTuple):
-    """Different keywords in lower case, the reason of each ("" where none), and a status."""
+    """Different keywords in lower case, the reason of each ("" if none is given), and a status."""
 
     words: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -145,7 +148,7 @@ _COMMA = re.compile(r",|\sand\s(?=\S+\Z)")
 
 
 class _Item(NamedTuple):
-    """A keyword, "" where there is none, the sign behind it, and the reason that follows."""
+    """A keyword ("" if there is none), the sign behind it, and the reason that follows."""
 
     keyword: str
     sign: str
@@ -156,7 +159,7 @@ _NO_ITEM = _Item("", "", "")
 
 
 class _Line(NamedTuple):
-    """A line of a reply and all that can be read from it alone."""
+    """A line of a reply, with everything that can be read from the line alone."""
 
     marker: str  # "number", "bullet" or ""
     digits: str  # of the number, "" without
@@ -169,13 +172,13 @@ class _Line(NamedTuple):
 
     @property
     def loose(self) -> bool:
-        """Whether no mark shows that the line is an item."""
+        """True if no mark shows that the line is an item."""
         return not self.marker and not self.bold
 
 
 @dataclass
 class _List:
-    """A list of keywords; lines without a mark have the marker ""."""
+    """A list of keywords. Lines without a mark have the marker ""."""
 
     marker: str = ""  # "number", "bullet", "inline" or ""
     indent: int = 0
@@ -183,18 +186,18 @@ class _List:
 
 
 class _Kind(Enum):
-    """What a line is to the list before it."""
+    """Kind of a line, given the list that was read up to it."""
 
     ITEM = auto()
     REASON = auto()  # of the last item
-    HEADING = auto()  # what follows is another list
+    HEADING = auto()  # another list follows
     INLINE = auto()  # a whole list
     RATING = auto()
     OTHER = auto()
 
 
 def _lists(lines: Sequence[_Line]) -> list[list[_Item]]:
-    """The items of every list in some lines."""
+    """Group lines into lists, and return the items of each list."""
     lists: list[_List] = []
     current = _List()
     for line in lines:
@@ -220,10 +223,10 @@ def _lists(lines: Sequence[_Line]) -> list[list[_Item]]:
 
 
 def _classify(line: _Line, current: _List) -> _Kind:
-    """What a line is, given the list that was read up to it."""
+    """Decide the kind of a line, given the list that was read up to it."""
     if not line.text:
         return _Kind.OTHER
-    # What is bulleted behind a rating is another list.
+    # Bullets behind a rating are another list.
     if line.loose and current.marker == "bullet" and _is_rating(line.text):
         return _Kind.RATING
 
@@ -232,7 +235,7 @@ def _classify(line: _Line, current: _List) -> _Kind:
     if line.inline and not is_reason_of_item:
         return _Kind.INLINE
 
-    # A loose sentence or table cell is no item, whatever it begins with.
+    # A loose sentence or table cell is no item, even if it begins with a keyword.
     begins_item = bool(line.item.keyword) and not (line.loose and line.item.sign in (".", "|"))
     is_heading = _is_heading(line, current)
     if current.items and _is_reason(line, current, begins_item, is_heading):
@@ -245,7 +248,7 @@ def _classify(line: _Line, current: _List) -> _Kind:
 
 
 def _is_heading(line: _Line, current: _List) -> bool:
-    """Whether a line without a keyword may begin a list."""
+    """Tell whether a line may be the heading of a list."""
     # Below a marked list only a colon makes a heading: a plain word goes on with an item.
     if line.loose and current.marker:
         return line.text.endswith(":")
@@ -253,7 +256,7 @@ def _is_heading(line: _Line, current: _List) -> bool:
 
 
 def _is_reason(line: _Line, current: _List, begins_item: bool, is_heading: bool) -> bool:
-    """Whether a line belongs to the last item of a list."""
+    """Tell whether a line belongs to the last item of a list."""
     if line.labelled_reason or _is_below(line, current):
         return True
     # A loose line goes on with the last item, unless it may be the next one of a loose list.
@@ -261,27 +264,30 @@ def _is_reason(line: _Line, current: _List, begins_item: bool, is_heading: bool)
 
 
 def _is_below(line: _Line, current: _List) -> bool:
-    """Whether a marked line stands below an item with another mark: a bullet below a number."""
+    """Tell whether a marked line belongs to an item with another mark: a bullet below a number."""
     if not line.marker or current.marker in ("", line.marker):
         return False
     return line.indent > current.indent or not line.item.keyword
 
 
 def _is_rating(text: str) -> bool:
-    """Whether a line is a rating ("Friendly: 4")."""
+    """Tell whether a line is a rating ("Friendly: 4")."""
     head = _HEAD.match(text)
     return bool(head and _RATED.match(text[head.end() :]))
 
 
 def _begins_list(line: _Line, current: _List) -> bool:
-    """Whether an item is the first of another list."""
+    """Tell whether an item is the first of another list."""
     if not current.items or line.marker != current.marker:
         return True
     return line.indent < current.indent or line.digits == "1"
 
 
 def _is_list(candidate: _List) -> bool:
-    """Whether items are a list, not a single word alone on its line or nothing but headings."""
+    """Tell whether items are a list.
+
+    A single item without a mark is no list, nor are items that may all be headings.
+    """
     least = 1 if candidate.marker else 2
     if len(candidate.items) < least:
         return False
@@ -289,7 +295,7 @@ def _is_list(candidate: _List) -> bool:
 
 
 def _choose(lists: Sequence[list[_Item]], n: int) -> list[_Item]:
-    """The first list with n different keywords, else the first."""
+    """Choose the first list with n different keywords, or else the first list."""
     for items in lists:
         if len({item.keyword for item in items}) == n:
             return items
@@ -297,7 +303,7 @@ def _choose(lists: Sequence[list[_Item]], n: int) -> list[_Item]:
 
 
 def _lines(text: str) -> list[_Line]:
-    """The lines of a text, also broken before numbers that count on."""
+    """Read the lines of a text, which are also broken before consecutive numbers in a line."""
     lines = []
     for whole in text.splitlines():
         for part in _numbered_parts(whole):
@@ -306,7 +312,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _numbered_parts(line: str) -> list[str]:
-    """A line, broken before every number that counts on from 1 or from a number at its start."""
+    """Break a line before numbers that count on from 1, or from a number at its start."""
     parts = []
     start = 0
     expected = 1
@@ -326,7 +332,10 @@ def _numbered_parts(line: str) -> list[str]:
 
 
 def _read_line(line: str) -> _Line:
-    """A line with its marks taken off, read in every way."""
+    """Take the marks off a line.
+
+    The rest is read as an item, as a list and as a labelled reason.
+    """
     mark = _MARK.match(line)
     assert mark is not None  # each part of the pattern is optional
     text = _EMPHASIS.sub("", line[mark.end() :]).strip()
@@ -350,7 +359,10 @@ def _read_line(line: str) -> _Line:
 
 
 def _item(text: str) -> _Item:
-    """A text taken apart as an item; a heading or a rating has a sign, but no keyword."""
+    """Read a text as an item: keyword, sign and reason.
+
+    A heading or a rating has a sign but no keyword, and text that is not an item has neither.
+    """
     match = _HEAD.match(text)
     if not match:
         return _NO_ITEM
@@ -375,7 +387,10 @@ def _item(text: str) -> _Item:
 
 
 def _inline(text: str) -> list[_Item]:
-    """Keywords with commas or semicolons between them, up to the end of the sentence."""
+    """Read keywords with commas or semicolons between them, up to the end of the sentence.
+
+    Text with too few parts, or with a part that is not a keyword, gives an empty list.
+    """
     introduction = _INTRODUCED.match(text)
     listed = text[introduction.end() :] if introduction else text
     # `_SENTENCE_END` has the semicolon as well, which may separate keywords here.
@@ -395,7 +410,10 @@ def _inline(text: str) -> list[_Item]:
 
 
 def _between_commas(text: str) -> list[str]:
-    """Parts between commas; commas in brackets do not count."""
+    """Split a text at commas and before a last "and", except in brackets.
+
+    Blank parts are left out.
+    """
     parts = [""]
     for number, piece in enumerate(_BRACKET.split(text)):
         # re.split gives the brackets themselves as every second piece.
@@ -407,7 +425,10 @@ def _between_commas(text: str) -> list[str]:
 
 
 def _numbered(lines: Sequence[_Line], count: int) -> list[str]:
-    """The first sentences that are numbered from 1 to `count`; [] if there are none."""
+    """Find the first sentences in a row that are numbered from 1 to `count`.
+
+    Return an empty list if there are no such sentences.
+    """
     sentences: list[str] = []
     for line in lines:
         if len(sentences) == count:
@@ -424,7 +445,10 @@ def _numbered(lines: Sequence[_Line], count: int) -> list[str]:
 
 
 def _sentences_by_start(text: str) -> dict[str, str]:
-    """Sentences by the one, two and three words with which they begin, the first of each."""
+    """Find the first sentence that begins with each one, two or three words.
+
+    Sentences of fewer than five words are left out.
+    """
     sentences: dict[str, str] = {}
     for part in re.split(r"(?<=[.!?])\s|\n", _EMPHASIS.sub("", text)):
         mark = _MARK.match(part)

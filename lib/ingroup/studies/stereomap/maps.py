@@ -1,8 +1,8 @@
-"""What a run says of its maps, each of one model and one version of the prompts.
+"""Tables of the maps of a run, each map of one model and one version of the prompts.
 
-A map is named by its model and version, ``(model, "EXTENDED")``. The `means`, `ratings` and axes
-are those of `statistics`; `labels` come from `clustering.clusters`. p-values are two-sided,
-intervals (``low``, ``high``) are at 95 %.
+A map is named by its model and version, ``(model, "EXTENDED")``. `statistics` defines `means`,
+`ratings` and axes, and `labels` come from `clustering.clusters`. p-values are two-sided, intervals
+(``low``, ``high``) are at 95 %.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ from ingroup.studies.stereomap.clustering import (
 from ingroup.studies.stereomap.statistics import AXES
 
 MAP = ["model", "version"]
-STRUCTURE = ["Status", "Competition-others"]  # what the theory says that the axes follow from
+STRUCTURE = ["Status", "Competition-others"]  # causes of the axes in the theory
 
 Map = tuple[str, str]  # a model and a version of the prompts
 
@@ -74,7 +74,7 @@ def spread(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
 
 
 def averaged_models(means: Mapping[Map, pd.DataFrame]) -> list[str]:
-    """Choose the models of the map ALL: those that answered ORIGINAL, the real ones if any did.
+    """Choose the models of the map ALL: real models that answered ORIGINAL, else calibrants.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def clusters_of(
     means : mapping
         The `group_means` of each map.
     cluster : callable
-        Makes clusters of group means and a version, or None where it cannot.
+        Makes clusters of group means and a version, or None without enough positions.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def other_starts(
     labels: Mapping[Map, pd.Series],
     cluster: Callable[[pd.DataFrame, str], Clusters],
 ) -> pd.DataFrame:
-    """Compare the clusters of each map with those that other starts of k-means find.
+    """Compare the clusters of each map with the clusters from other starts of k-means.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def tests_in_other_rounds(
     scores : DataFrame
         From `round_scores`.
     cluster : callable
-        Makes clusters of group means, or None where it cannot.
+        Makes clusters of group means, or None without enough positions.
     rng : numpy.random.Generator
         Draws the halves.
     alpha : float
@@ -344,7 +344,7 @@ def tests_in_other_rounds(
 
 
 def _with_finding(tests: pd.DataFrame) -> pd.DataFrame:
-    """The tests of clusters, with what each exchange of the axes finds in words."""
+    """Add the ``finding`` of the exchanged axes to the tests of clusters, in words."""
     return tests.assign(finding=findings(tests.p_exchanged, tests.p_least))
 
 
@@ -461,7 +461,7 @@ def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[str, float]:
-    """Compare competence minus warmth of a list of words with that of words asked one by one.
+    """Compare competence minus warmth between words rated in a list and words rated one by one.
 
     Parameters
     ----------
@@ -492,7 +492,7 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
 
 
 def lists_against_words(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
-    """Compare the list with the words one by one, for each model that answered both versions.
+    """Apply `list_against_words` to each model that answered both versions.
 
     Parameters
     ----------
@@ -515,14 +515,17 @@ def lists_against_words(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _lean(means: pd.DataFrame) -> pd.Series:
-    """Competence minus warmth of each group, by its name in Table 2."""
+    """Compute competence minus warmth of each group, by its name in Table 2.
+
+    Groups with the same name are averaged.
+    """
     difference = means.Competence - means.Warmth
     named = difference.set_axis(_names_in_table2(means.index))
     return named.groupby(level=0).mean()
 
 
 def _names_in_table2(groups: Sequence[str]) -> list[str]:
-    """The names of groups in Table 2; a group that it does not have keeps its own."""
+    """Translate groups to their names in Table 2. A group without such a name keeps its own."""
     in_table2 = stimuli.groups().set_index("group").table2
     return [in_table2.get(group) or group for group in groups]
 
@@ -589,7 +592,7 @@ def beside_people(
 
 
 def with_structure(means: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
-    """Add the social structure to a map of the ORIGINAL prompts: status and competition.
+    """Add status and competition, the social structure, to a map of the ORIGINAL prompts.
 
     Parameters
     ----------
@@ -679,7 +682,7 @@ def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame])
 
 
 def coldest(positions: pd.DataFrame) -> tuple[str, str]:
-    """Find the group with the lowest warmth on an EXTENDED map, of a real model if there is one.
+    """Find the group with the lowest warmth on an EXTENDED map, of a real model if possible.
 
     Parameters
     ----------
@@ -724,7 +727,7 @@ def table8(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put the correlations of all models below one another, with what each corrected p says.
+    """Put the correlations of all models below one another, with the finding of each in words.
 
     Parameters
     ----------
@@ -742,7 +745,7 @@ def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def missing_correlations(table: pd.DataFrame) -> list[str]:
-    """Say why correlations of a table are missing.
+    """Explain why correlations of a table are missing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables of StereoMap in the paper's layout, and the numbers to set beside the printed ones.
+"""Tables of StereoMap in the paper's layout, and the numbers to set beside printed numbers.
 
 A map is named by its model and version, ``(model, "EXTENDED")``.
 """
@@ -58,7 +58,10 @@ def cluster_lists(
 
 
 def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
-    """The groups of one map by cluster; those of the paper's table come first in a cluster."""
+    """List the groups of one map by cluster.
+
+    Groups of the paper's table come first in a cluster.
+    """
     model, version = key
     cluster_of_group = labels.rename_axis("group")
     rows = cluster_of_group.reset_index(name="cluster")
@@ -85,10 +88,10 @@ def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFr
 
 
 def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
-    """The centroid of each cluster as the paper writes it, such as "(3.21>2.50)".
+    """Write the centroid of each cluster as the paper does, such as "(3.21>2.50)".
 
-    "=" stands where competence and warmth do not differ significantly, and "?" where the test had
-    too few groups to find a difference.
+    The sign "=" says that competence and warmth do not differ significantly. The sign "?" says that
+    the test had too few groups to find a difference.
     """
     is_significant = tests.finding == "significant"
     is_not_significant = tests.finding == "not significant"
@@ -103,7 +106,7 @@ def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
 
 
 def _people_list() -> pd.DataFrame:
-    """The groups as people placed them, the first columns of Table 2."""
+    """List the groups as people placed them, the first columns of Table 2."""
     table = published.load("stereomap", 2)
     is_of_people = table.source == FISKE
     rows = table[is_of_people].rename(columns={"cluster_order": "cluster"})
@@ -295,7 +298,10 @@ def table9(ends: pd.DataFrame) -> pd.DataFrame:
 
 
 def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -> pd.Index:
-    """Names as a source's rows of a printed table spell them, whatever their case and spaces."""
+    """Spell names as a source's rows of a printed table do.
+
+    Case and spaces do not matter, and a name that is not printed keeps its spelling.
+    """
     table = published.load("stereomap", number)
     column_of_source = "source" if "source" in table else "model"
     is_of_source = table[column_of_source] == source
@@ -315,12 +321,12 @@ def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -
 
 
 def _folded(name: str) -> str:
-    """A name in lower case without spaces."""
+    """Write a name in lower case without spaces."""
     return name.replace(" ", "").lower()
 
 
 def _equal_pairs(number: int, source: str | None) -> pd.Series:
-    """Groups of Table 2 or 5 whose printed competence is the warmth, to the last digit."""
+    """Select the groups of Table 2 or 5 with the same digits printed for competence and warmth."""
     table = published.load("stereomap", number)
     rows = table[table.source == source]
     rows = rows[rows.competence.notna()]
@@ -329,7 +335,10 @@ def _equal_pairs(number: int, source: str | None) -> pd.Series:
 
 
 def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -> pd.DataFrame:
-    """Centroids by group, as Tables 2 and 5 spell groups, with the slip of the released code."""
+    """Give each group the centroid of its cluster, under its printed name.
+
+    The slip of the released code is repeated: competence is the warmth where the print has C = W.
+    """
     # Each group gets the centroid of its cluster.
     labels = clusters.labels
     centroids = clusters.centroids[AXES].reindex(labels)
@@ -359,7 +368,7 @@ def numbers_of(
     correlations: Mapping[str, pd.DataFrame],
     ratings: Mapping[str, pd.DataFrame],
 ) -> list[tuple]:
-    """Collect the numbers of one model that the paper has in its Tables 2, 5, 8 and 9.
+    """Collect the numbers of one model that the paper prints in Tables 2, 5, 8 and 9.
 
     Parameters
     ----------
@@ -444,7 +453,7 @@ def numbers_of_words(
     between_prompts: pd.DataFrame,
     ablated: str,
 ) -> list[tuple]:
-    """Collect the numbers of one model that the paper has in its Tables 13 to 15 and appendix L.
+    """Collect the numbers of one model that the paper prints in Tables 13 to 15 and appendix L.
 
     Parameters
     ----------
@@ -494,7 +503,10 @@ def numbers_of_words(
 
 
 def _variation_over_rounds(of_prompt: pd.Series, end: str) -> pd.Series:
-    """The mean or max variation of each axis under one prompt, as Table 13 names the axes."""
+    """Select the mean or max variation of each axis under one prompt, as Table 13 names the axes.
+
+    A model without rounds to compare has NaN.
+    """
     variation = {}
     for axis in AXES:
         name = f"{axis} CV {end}, all rounds"
@@ -504,7 +516,7 @@ def _variation_over_rounds(of_prompt: pd.Series, end: str) -> pd.Series:
 
 
 def _table14_as_printed(by_prompt: pd.DataFrame) -> pd.Series:
-    """The numbers of one model by prompt and metric, under the names of Table 14."""
+    """List the numbers of one model by prompt and metric, under the names of Table 14."""
     # The variation over all rounds is in Table 13 instead.
     is_over_all_rounds = by_prompt.columns.str.endswith("all rounds")
     table = by_prompt.loc[:, ~is_over_all_rounds]
@@ -518,7 +530,7 @@ def _table14_as_printed(by_prompt: pd.DataFrame) -> pd.Series:
 def _coverage_as_printed(
     keywords: pd.Series, lexicon: dictionary.Lexicon, mappings: dict[str, str]
 ) -> pd.Series:
-    """Percentage of keywords that each of the paper's three stages covers."""
+    """Compute the percentage of keywords that each of the paper's three stages covers."""
     lemmas = dictionary.lemmatizer("paper")
     matches = dictionary.find(keywords, lexicon, lemmas=lemmas, mappings=mappings, way="paper")
     # All keywords are of one model, whose name does not matter here.

@@ -1,4 +1,7 @@
-"""Replies that rate words: a number for each, or a reason why there is none; no reply raises."""
+"""Ratings of words in replies: a number, or the reason why a word has no number.
+
+No reply raises an error.
+"""
 
 import math
 import re
@@ -24,7 +27,7 @@ OTHER_SCALE = "another scale"
 
 
 class Ratings(NamedTuple):
-    """``values`` by word (NaN where there is none), ``status``, and why a word has no rating."""
+    """``values`` by word (NaN if missing), ``status``, and the reason for each missing value."""
 
     values: dict[str, float]
     status: str
@@ -43,7 +46,7 @@ def parse_ratings(
     text : str or None
         The reply. It may have other parts anywhere.
     words : sequence of str
-        What was to be rated. The word "Rating" is that of a rating without a word.
+        The words to rate. "Rating" stands for a rating without a word.
     rule : {"sound", "released"}
         The rules below, or those of the authors' code.
 
@@ -69,7 +72,7 @@ def parse_ratings(
        of anything but 5.
 
     Rule "released" is that of the authors' code (their reader of gpt-3.5-turbo; each model has
-    one). It reads "word: 4" in the lines from the first word to an overall rating, whatever stands
+    one). It reads "word: 4" in the lines from the first word to an overall rating, with any text
     before the word. It reads a rating alone from the first line with a number, by a list of
     patterns. "3-4" is read as 3, "4 = often" as 4 and "Overall: 4/5" as 5. "3 or 4 out of 5" is no
     rating, and 85 stays. A reply without any rating is "refused".
@@ -104,7 +107,7 @@ def parse_ratings(
 
 
 def _decide(word: str, tiers: Sequence[int], ratings: Mapping) -> float | str:
-    """The rating of a word in the first tier that has one, or why there is none."""
+    """Return a word's rating in the first tier with a reading, or the reason for no rating."""
     for tier in tiers:
         different = ratings[word, tier]
         if len(different) > 1:
@@ -124,7 +127,7 @@ _OVERALL = "Overall [rR]ating"
 
 
 def _released(text: str, words: Sequence[str]) -> Ratings:
-    """Ratings as the authors' code reads them."""
+    """Read ratings as the authors' code does."""
     lines = list(filter(None, text.split("\n")))
     read = _released_alone if len(words) == 1 else _released_list
     ratings = read(lines, words)
@@ -143,7 +146,10 @@ def _released(text: str, words: Sequence[str]) -> Ratings:
 
 
 def _released_alone(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
-    """The rating of the only word, from the first line that fits a pattern."""
+    """Read the rating of the only word from the first line that fits a pattern.
+
+    A pattern with two numbers gives no rating.
+    """
     for line in lines:
         match = _first_match(_CODE["alone"], line)
         if match:
@@ -153,7 +159,7 @@ def _released_alone(lines: Sequence[str], words: Sequence[str]) -> dict[str, str
 
 
 def _released_list(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
-    """Ratings by word, from the lines between the first word and an overall rating."""
+    """Read ratings by word, from the lines between the first word and an overall rating."""
     first = _position(_CODE["begins"].get(words[0], words[0]), lines)
     overall = _position(_OVERALL, lines)
     if first is None:
@@ -182,7 +188,7 @@ def _released_list(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]
 
 
 def _first_match(patterns: Sequence[str], line: str) -> re.Match[str] | None:
-    """The match of the first pattern that fits somewhere in a line."""
+    """Return the match of the first pattern that fits somewhere in a line, or None."""
     for pattern in patterns:
         match = re.search(pattern, line)
         if match:
@@ -191,7 +197,7 @@ def _first_match(patterns: Sequence[str], line: str) -> re.Match[str] | None:
 
 
 def _position(pattern: str, lines: Sequence[str]) -> int | None:
-    """Index of the first line in which a pattern fits."""
+    """Return the index of the first line in which a pattern fits, or None."""
     for index, line in enumerate(lines):
         if re.search(pattern, line):
             return index
@@ -202,7 +208,7 @@ def _position(pattern: str, lines: Sequence[str]) -> int | None:
 
 
 class _Label(NamedTuple):
-    """A word in a line: where it begins and ends."""
+    """A word in a line, with its start and end."""
 
     start: int
     end: int
@@ -210,7 +216,7 @@ class _Label(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """A number in a line: a rating, or the reason why it is not one."""
+    """A number in a line, with its rating or the reason why the number is not a rating."""
 
     start: int
     end: int
@@ -218,7 +224,7 @@ class _Number(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line, or the part of its spans that belongs to a sentence."""
+    """A line with its labels and numbers, or with the labels and numbers of one sentence."""
 
     text: str
     labels: list[_Label]
@@ -226,7 +232,7 @@ class _Line(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """A rating that a reply gives to a word, or the reason why it is not one."""
+    """A rating that a reply gives to a word, or the reason why the number is not a rating."""
 
     word: str
     tier: int
@@ -241,7 +247,7 @@ _NUMBER_FIRST = -1  # before its word in a sentence: becomes _SENTENCE unless it
 
 
 class _Waiting(NamedTuple):
-    """Labels without a number that may have it in a line below."""
+    """Labels without a number, which may have their number in a line below."""
 
     header: Sequence[_Label] = ()  # of a table: a row with as many numbers is expected
     label: _Label | None = None  # of the next line
@@ -251,7 +257,10 @@ _MARKS = str.maketrans("—：｜│（）", "-:||()", '*`_#"“”\\')
 
 
 def _plain(text: str | None) -> str:
-    """A text without marks of emphasis and quotation, in ASCII where it has an ASCII form."""
+    """Remove marks of emphasis and quotation, and write the text in ASCII where possible.
+
+    A text that is not a string becomes "".
+    """
     if not isinstance(text, str):
         return ""
     unmarked = text.translate(_MARKS)
@@ -299,7 +308,7 @@ _MINUS = re.compile(r"[:=|]\s?-\Z")
 
 
 def _readings(text: str, words: Sequence[str]) -> list[_Reading]:
-    """All that a text says of the words, line by line."""
+    """Read all ratings of the words in a text, line by line."""
     readings = []
     waiting = _Waiting()
     for decorated in text.splitlines():
@@ -325,7 +334,7 @@ def _readings(text: str, words: Sequence[str]) -> list[_Reading]:
 
 
 def _read_line(decorated: str, words: tuple[str, ...]) -> _Line:
-    """A line without the marks and numbers of list items, its labels and its numbers."""
+    """Take the marks and numbers of list items off a line, and find its labels and numbers."""
     decoration = _DECORATION.match(decorated)
     assert decoration is not None  # it may be empty
     text = decorated[decoration.end() :].rstrip()
@@ -334,7 +343,7 @@ def _read_line(decorated: str, words: tuple[str, ...]) -> _Line:
 
 
 def _number_a_list(readings: Sequence[_Reading]) -> bool:
-    """Whether numbers before words number a list: "1 - Friendly, 2 - Sociable"."""
+    """Tell whether numbers before words number a list: "1 - Friendly, 2 - Sociable"."""
     for number, reading in enumerate(readings, start=1):
         if reading.rating != number:
             return False
@@ -342,7 +351,7 @@ def _number_a_list(readings: Sequence[_Reading]) -> bool:
 
 
 def _wait(line: _Line) -> _Waiting:
-    """The labels of a line without a number that lines below may rate."""
+    """Select the labels of a line without a number that lines below may rate."""
     # In a table, the numbers stand in a row below their labels.
     header = line.labels if "|" in line.text else ()
     first = line.labels[0]
@@ -357,7 +366,10 @@ def _without_label(
     waiting: _Waiting,
     words: Sequence[str],
 ) -> list[_Reading]:
-    """Readings of a line with numbers and no label."""
+    """Read the ratings of a line with numbers and no label.
+
+    Labels of a line above may wait for these numbers.
+    """
     readings = []
     if len(waiting.header) == len(line.numbers):
         for label, number in zip(waiting.header, line.numbers, strict=True):
@@ -385,7 +397,7 @@ def _without_label(
 
 @lru_cache(maxsize=64)
 def _label_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern with the group w<k> for the k-th word."""
+    """Compile a pattern of words, with the group w<k> for the k-th word."""
     spellings = {}
     for index, word in enumerate(words):
         spellings[f"w{index}"] = _spelling(word)
@@ -402,7 +414,10 @@ def _label_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _spelling(word: str) -> str:
-    """A pattern of a word, with hyphens, spaces or nothing between its parts."""
+    """Write a pattern of a word, with hyphens, spaces or nothing between its parts.
+
+    "Rating" has a pattern of its own.
+    """
     unmarked = _plain(word)
     if unmarked.casefold() == "rating":
         return _RATING
@@ -411,7 +426,7 @@ def _spelling(word: str) -> str:
 
 
 def _labels(line: str, words: tuple[str, ...]) -> list[_Label]:
-    """The words that a line names; "Rating" counts only where it is the only one."""
+    """Find the words that a line names. "Rating" counts only where no other word is named."""
     labels = []
     for match in _label_pattern(words).finditer(line):
         group = match.lastgroup or ""  # each word is a group, so that one of them matched
@@ -424,12 +439,12 @@ def _labels(line: str, words: tuple[str, ...]) -> list[_Label]:
 
 
 def _count_words(labels: Sequence[_Label]) -> int:
-    """How many different words some labels have."""
+    """Count the different words of labels."""
     return len({label.word for label in labels})
 
 
 def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
-    """The numbers of a line that may be ratings, without counts of something."""
+    """Find the numbers of a line that may be ratings, without counts such as "3 million"."""
     label_starts = {label.start for label in labels}
     numbers = []
     for match in _NUMBER.finditer(line):
@@ -447,7 +462,7 @@ def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
 
 
 def _rating(match: re.Match[str]) -> float | str:
-    """A number as a rating, or the reason why it is not one."""
+    """Read a number as a rating, or give the reason why the number is not a rating."""
     value = match["value"]
     if match["range"]:
         return RANGE
@@ -461,7 +476,7 @@ def _rating(match: re.Match[str]) -> float | str:
 
 
 def _labelled(line: _Line) -> list[_Reading]:
-    """Readings of a line that begins with a label."""
+    """Read the ratings of a line that begins with a label."""
     pairs = _labels_with_numbers(line)
     claims = _claims(line.numbers)
     # A label with a number has the line up to the next such label.
@@ -487,12 +502,18 @@ def _labelled(line: _Line) -> list[_Reading]:
 
 
 def _claims(numbers: Sequence[_Number]) -> list[_Number]:
-    """Numbers on the scale; others in the same line are about something else."""
+    """Leave out numbers outside the scale or of another scale.
+
+    Such numbers are about something else in the same line.
+    """
     return [number for number in numbers if number.rating not in (OUTSIDE, OTHER_SCALE)]
 
 
 def _labels_with_numbers(line: _Line) -> list[tuple]:
-    """Labels of a line with the number that stands directly behind them, or behind a colon."""
+    """Pair each label of a line with the number directly behind the label, or behind its colon.
+
+    Other labels are left out.
+    """
     pairs = []
     for label, number in _neighbours(line.labels, line.numbers):
         gap = line.text[label.end : number.start]
@@ -510,7 +531,7 @@ def _labels_with_numbers(line: _Line) -> list[tuple]:
 
 
 def _in_sentences(line: _Line) -> list[_Reading]:
-    """Readings of a line that does not begin with a label, sentence by sentence."""
+    """Read the ratings of a line that does not begin with a label, sentence by sentence."""
     claims = _claims(line.numbers)
     ends = [match.end() for match in _SENTENCE_END.finditer(line.text)]
 
@@ -527,12 +548,12 @@ def _in_sentences(line: _Line) -> list[_Reading]:
 
 
 def _within(spans: Sequence, start: int, end: int) -> list:
-    """Labels or numbers that begin within a sentence."""
+    """Select the labels or numbers that begin within a sentence."""
     return [span for span in spans if start <= span.start < end]
 
 
 def _in_sentence(sentence: _Line) -> list[_Reading]:
-    """Readings of one sentence of a line."""
+    """Read the ratings of one sentence of a line."""
     text, labels, numbers = sentence
     readings = []
     begins_with_number = numbers[0].start < labels[0].start
@@ -558,7 +579,7 @@ def _in_sentence(sentence: _Line) -> list[_Reading]:
 
 
 def _neighbours(left: Sequence, right: Sequence) -> Iterator[tuple]:
-    """Spans of `left` that are followed by one of `right` without another of `left` between."""
+    """Yield each span of `left` with the next span, if the next span is of `right`."""
     # Labels and numbers are told apart by their types.
     kind = type(left[0])
     spans = sorted([*left, *right], key=attrgetter("start"))

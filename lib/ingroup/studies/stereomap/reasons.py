@@ -1,6 +1,7 @@
 """Reasons that models give: the documents for KeyBERT, and key phrases marked in them.
 
-A document is named by its model, by what it is ``of`` ("all", "cluster"), and by a ``name``.
+A document is named by its model, its kind ``of`` ("all" or "cluster") and its ``name`` within the
+kind.
 """
 
 import re
@@ -39,7 +40,7 @@ def list_reasons(replies: pd.DataFrame) -> pd.DataFrame:
 def documents(
     reasons: pd.DataFrame, placed: pd.DataFrame, way: str
 ) -> dict[tuple[str, str, str], str]:
-    """Join the reasons of each model to one document, and those of each cluster to one each.
+    """Join the reasons into documents, one per model and one per cluster of a model.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def documents(
 
 
 def with_document(table: pd.DataFrame) -> pd.DataFrame:
-    """Split the name of a document into its parts.
+    """Split the name of each document into its parts.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def marked(text: str, phrases: Sequence[str]) -> str:
 
 
 def marked_table(reasons: pd.DataFrame, phrases: Mapping[Hashable, Sequence[str]]) -> pd.DataFrame:
-    """Mark in each reason the phrases of its model.
+    """Mark the phrases of each model in its reasons.
 
     Parameters
     ----------

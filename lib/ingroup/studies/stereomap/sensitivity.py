@@ -1,7 +1,7 @@
-"""How much answers of StereoMap vary: over rounds, and between forms of a prompt.
+"""Variation of StereoMap's answers, over rounds and between forms of a prompt.
 
-Tables 13 and 14, and appendix L. `written` are replies in free text and `rated` those whose ratings
-count, as `answers.load` returns them, both to the first prompt of one model.
+Tables 13 and 14, and appendix L. `written` are replies in free text, and `rated` are the replies
+whose ratings count. Both are from `answers.load`, for the first prompt of one model.
 """
 
 from collections.abc import Mapping
@@ -157,7 +157,7 @@ def of_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Their rows.
+        The rows of these replies.
     """
     is_of_model = replies.model == model
     is_of_form = replies.ablation == ablation

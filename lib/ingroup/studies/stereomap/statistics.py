@@ -1,11 +1,11 @@
-"""Warmth and competence of groups, what goes with them, and how much repeated answers differ.
+"""Warmth and competence of groups, their correlates, and the variation of repeated answers.
 
-StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices E, G and L; `clustering` has the
-clusters. Ratings have a row for each ``group`` and ``round`` and a column for each rated word, in
-points, NaN where there is none; `words` is Table 4: ``family``, ``dimension``, ``word``. `scores`
-are from `round_scores`, `means` from `group_means`. p-values are two-sided, ``p_holm`` takes a
-table as one family, intervals (``low``, ``high``) are of 95 %. Texts, all of which have a word, are
-split as sacrebleu does by default (13a) and lower-cased.
+StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices E, G and L. Clusters are in
+`clustering`. Ratings have a row for each ``group`` and ``round`` and a column for each rated word,
+in points. A missing rating is NaN. `words` is Table 4: ``family``, ``dimension``, ``word``.
+`scores` are from `round_scores`, `means` from `group_means`. p-values are two-sided, ``p_holm``
+takes a table as one family, and intervals (``low``, ``high``) are of 95 %. Each text has at least
+one word. Texts are split as sacrebleu does by default (13a) and lower-cased.
 """
 
 from collections import Counter
@@ -164,7 +164,10 @@ def correlations(
 
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
-    """Interval (95 %) of Spearman's correlation of n pairs; NaN where it is 1, -1 or NaN."""
+    """Compute the interval (95 %) of Spearman's correlation of n pairs.
+
+    Both ends are NaN if the correlation is 1, -1 or NaN.
+    """
     # This is not written as >=, so that NaN ends here, too.
     if not abs(rho) < 1 - TINY:
         return np.nan, np.nan
@@ -323,7 +326,10 @@ def agreement(
 
 
 def _by_axis(points: NDArray) -> dict[str, NDArray]:
-    """Competence, warmth, their difference and valence of maps (..., group, axis)."""
+    """Return competence, warmth, their difference and their mean for maps (..., group, axis).
+
+    The mean is the valence.
+    """
     competence, warmth = np.moveaxis(points, -1, 0)
     return {
         "Competence": competence,
@@ -334,21 +340,30 @@ def _by_axis(points: NDArray) -> dict[str, NDArray]:
 
 
 def _rank_correlations(values: NDArray, others: NDArray) -> NDArray:
-    """Spearman's correlation of values (group) with others (order, group); NaN of a constant."""
+    """Compute Spearman's correlation of values (group) with others (order, group).
+
+    The correlation of a constant is NaN.
+    """
     ranks = _standardised(stats.rankdata(values))
     other_ranks = _standardised(stats.rankdata(others, axis=-1))
     return other_ranks @ ranks
 
 
 def _standardised(ranks: NDArray) -> NDArray:
-    """Ranks (..., group) with mean 0 and length 1; NaN where all are the same."""
+    """Centre ranks (..., group) and scale them to length 1.
+
+    Ranks that are all the same become NaN.
+    """
     centred = ranks - ranks.mean(axis=-1, keepdims=True)
     length = np.linalg.norm(centred, axis=-1, keepdims=True)
     return np.divide(centred, length, out=np.full_like(centred, np.nan), where=length > TINY)
 
 
 def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
-    """Orders of n things, (order, n): all or `n_permutations` random ones, the identity first."""
+    """Return orders of n things, (order, n), the identity first.
+
+    These are all orders, or `n_permutations` random orders if there are more orders than that.
+    """
     if factorial(n) <= n_permutations:
         # itertools gives the identity first.
         return np.array(list(permutations(range(n))))
@@ -361,7 +376,10 @@ def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
 
 
 def _distances(points: NDArray, others: NDArray) -> NDArray:
-    """Procrustes distance of a map (group, axis) from others (map, group, axis); NaN of a point."""
+    """Compute the Procrustes distance of a map (group, axis) from others (map, group, axis).
+
+    All distances are NaN if the groups of `points`, or of all `others`, share one point.
+    """
     for maps in (points, others):
         extent = np.ptp(maps, axis=-2)
         if extent.max() < TINY:
@@ -376,7 +394,7 @@ def _distances(points: NDArray, others: NDArray) -> NDArray:
 
 
 def _shape(points: NDArray) -> NDArray:
-    """Maps (..., group, axis) moved to the origin and scaled to size 1."""
+    """Move maps (..., group, axis) to the origin and scale them to size 1."""
     centred = points - points.mean(axis=-2, keepdims=True)
     size = np.linalg.norm(centred, axis=(-2, -1), keepdims=True)
     return centred / size
@@ -432,7 +450,7 @@ def variation(scores: pd.DataFrame, columns: Sequence[str], rounds: int) -> pd.D
 
 
 def self_bleu(texts: Sequence[str], order: int = 4) -> float:
-    """Compute the mean BLEU of each text against all the others.
+    """Compute the mean BLEU of each text against all other texts.
 
     Parameters
     ----------
@@ -496,7 +514,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
 
 
 def _two_largest_counts(counts: Iterable[Counter[tuple]]) -> dict[tuple, list[int]]:
-    """The second largest and the largest count that any text has of each n-gram."""
+    """Find the second largest and the largest count that any text has of each n-gram."""
     largest: dict[tuple, list[int]] = {}
     for ngrams in counts:
         for ngram, count in ngrams.items():
@@ -506,7 +524,7 @@ def _two_largest_counts(counts: Iterable[Counter[tuple]]) -> dict[tuple, list[in
 
 
 def _closest_length(length: int, lengths: Counter[int]) -> int:
-    """The length of another text that is closest to that of a text, the shorter of two as close."""
+    """Find the length of another text that is closest to `length`, the shorter of two as close."""
     # One text of this length is the text itself.
     others = lengths - Counter([length])
     return min(others, key=lambda other: (abs(other - length), other))
@@ -587,15 +605,15 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``group``; ``n`` replies, of which some ``refused``; ``cut`` and ``failed`` ones, which are
-        not among them; ``rate`` (0 to 1, NaN without a reply) with ``low`` to ``high`` (95 %). The
-        highest rate comes first.
+        ``group``; ``n``, the replies that were neither cut nor failed; the numbers of ``refused``,
+        ``cut`` and ``failed`` replies; ``rate`` (0 to 1, NaN if n is 0) with ``low`` to ``high``
+        (95 %). The highest rate comes first.
 
     Notes
     -----
-    As in the authors' code, a group's rate is the mean of its shares in each construct, however
-    many prompts and replies that has. A reply that failed or was cut is in no share, as nobody
-    knows whether it would have refused.
+    As in the authors' code, a group's rate is the mean of its shares in each construct. Constructs
+    count alike, also with different numbers of prompts and replies. A reply that failed or was cut
+    is in no share, as it may have been a refusal.
 
     The interval is Wilson's, for as many replies as the mean of shares is worth: C**2 / sum(1 / n)
     for the n replies of each of C constructs, divided by Kish's design effect. The design effect is
@@ -661,13 +679,19 @@ def refusals_by_model(replies: pd.DataFrame, models: Sequence[str]) -> pd.DataFr
 
 
 def _worth(sizes: pd.Series) -> pd.Series:
-    """How many replies of one construct are worth a mean of constructs with `sizes` replies."""
+    """Compute how many replies each group's mean of shares is worth.
+
+    A share of as many replies, all of one construct, would have the same variance.
+    """
     by_group = (1 / sizes).groupby("group")
     return by_group.size() ** 2 / by_group.sum()
 
 
 def _design_effect(answered: pd.DataFrame) -> float:
-    """How much more the refusal rates of a group's prompts vary than by chance, 1 at least."""
+    """Compute how much more the refusal rates of a group's prompts vary than by chance.
+
+    The factor is at least 1, and 1 if nothing varies by chance.
+    """
     by_prompt = answered.groupby(["group", "prompt"]).refused
     rates = by_prompt.mean()
     observed = rates.groupby("group").var()

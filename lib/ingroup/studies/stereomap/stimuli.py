@@ -1,8 +1,9 @@
 """Social groups of StereoMap, and the prompts that ask how society views them.
 
-Both stand in ``data/stimuli/stereomap/``, the groups under the paper's names, some of which are
-dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion", an ablation its row
-in Table 14; `form` is "released" or "grammatical" (see `text`), `wording` "paper" or "released".
+Both stand in ``data/stimuli/stereomap/``. The groups have the paper's names, some of which are
+dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion", and an ablation has
+its row in Table 14. `form` is "released" or "grammatical" (see `text`), and `wording` is "paper" or
+"released".
 """
 
 from collections.abc import Mapping
@@ -27,10 +28,11 @@ HIGH = _TEXTS["high"]
 
 
 class Prompt(NamedTuple):
-    """One question, or the few that are asked in one turn, about one group.
+    """One or several questions about one group, asked in one turn.
 
-    ``construct`` is the type printed beside it, ``parts`` the texts in order, out of "keywords",
-    "ratings" and "overall". A reply should rate ``words`` ("Rating" is the one without a word).
+    ``construct`` is the type that the paper prints beside the prompt. ``parts`` are the texts in
+    order, out of "keywords", "ratings" and "overall". A reply should rate ``words``, where "Rating"
+    stands for a rating without a word.
     """
 
     construct: str
@@ -40,7 +42,7 @@ class Prompt(NamedTuple):
 
 
 def groups() -> pd.DataFrame:
-    """Read all groups, one row each, with how they stand in a sentence.
+    """Read all groups, one row per group, with the forms that stand in a sentence.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def groups() -> pd.DataFrame:
 
 
 def names(which: str = "EXTENDED") -> list[str]:
-    """Return the names of a set of groups.
+    """List the names of a set of groups.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def names(which: str = "EXTENDED") -> list[str]:
 
 
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
-    """Return how a group stands in a prompt.
+    """Return the words for a group in a prompt.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
 
 
 def words(version: str = "EXTENDED") -> pd.DataFrame:
-    """Return the words that scores consist of.
+    """List the words whose ratings make the scores.
 
     Parameters
     ----------
@@ -188,7 +190,7 @@ def words(version: str = "EXTENDED") -> pd.DataFrame:
 
 
 def dimensions_of(family: str) -> list[str]:
-    """Return the dimensions of a family of Table 4.
+    """List the dimensions of a family of Table 4.
 
     Parameters
     ----------
@@ -226,7 +228,7 @@ def constructs(version: str = "EXTENDED") -> dict[str, str]:
 
 
 def ablations() -> list[str]:
-    """Return the names of the four forms of a prompt.
+    """List the names of the four forms of a prompt.
 
     Returns
     -------
@@ -244,12 +246,12 @@ def chats(
     wording: str = "paper",
     calls: str = "together",
 ) -> dict[str, list[Message]]:
-    """Write what is asked of a prompt about a group.
+    """Write the chats of a prompt about a group.
 
     Parameters
     ----------
     group, prompt : str
-        Their names.
+        The names of the group and of the prompt.
     ablation : str
         One of `ablations`. ``prompts.yaml`` says what the three reduced texts, not printed, leave
         out; in ORIGINAL there is no chain of thought.
@@ -294,7 +296,10 @@ def chats(
 
 
 def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, str]:
-    """The parts of a prompt without what an ablation leaves out, still to be filled."""
+    """Return the parts of a prompt without the texts that an ablation leaves out.
+
+    The group is still to be filled in.
+    """
     version = prompt.split("/")[0]
     parts = dict(prompts(version)[prompt].parts)
     left_out = _TEXTS["ablations"][ablation]
@@ -357,7 +362,7 @@ def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> P
 
 
 def _replaced(template: str, replacements: Mapping[str, str]) -> str:
-    """A text with all replacements made, in order."""
+    """Make all replacements in a text, in order."""
     for old, new in replacements.items():
         template = template.replace(old, new)
     return template
@@ -365,5 +370,5 @@ def _replaced(template: str, replacements: Mapping[str, str]) -> str:
 
 @cache
 def _groups() -> dict:
-    """Rows of `groups` by name."""
+    """Index the rows of `groups` by name."""
     return {row.group: row for row in groups().itertuples()}
