@@ -77,3 +77,11 @@ def test_a_pair_needs_keywords_of_both_groups():
     pairs = [("Women", "Men"), ("Nurses", "Doctors")]
     selected = drawing_keywords.pairs_with_keywords(counts, ["a", "b"], pairs)
     assert selected == {"a": [("Women", "Men")]}
+
+
+def test_a_tick_has_no_zero_before_its_point_and_keeps_every_other_zero():
+    ticks = [-10.5, -0.25, 0.0, 0.5, 1.05, 10.5, 20.0]
+
+    labels = [drawing_keywords._short_number(tick, 0) for tick in ticks]
+
+    assert labels == ["−10.5", "−.25", "0", ".5", "1.05", "10.5", "20"]

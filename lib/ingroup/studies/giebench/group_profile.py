@@ -324,7 +324,7 @@ def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
         category = pair.drop_duplicates("key").set_index("key").category
         right = right.groupby(category, sort=False).mean()
     if len(right) < 2:
-        raise ValueError(f"found {len(right)} of what is paired ({unit}), expected at least 2")
+        raise ValueError(f"found {len(right)} pairs, one per {unit}, expected at least 2")
     return _result(paired_test(right[prompt], right.Raw))
 
 

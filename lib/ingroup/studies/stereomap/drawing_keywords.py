@@ -153,9 +153,11 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, cluster: int) -> None:
 
 def _short_number(x: float, _: int) -> str:
     """Write a number without the zero before its point, because five panels have little room."""
-    number = f"{x:g}".replace("0.", ".")
+    digits = f"{abs(x):g}"
+    if digits.startswith("0."):
+        digits = digits.removeprefix("0")
     # A minus sign is as wide as a plus; a hyphen is not.
-    return number.replace("-", "−")
+    return f"−{digits}" if x < 0 else digits
 
 
 def keyword_pairs(
