@@ -1,7 +1,7 @@
-"""What is set on make's command line, read and checked with the standard library alone.
+"""The variables of make's command line, read and checked with the standard library alone.
 
-make exports the names in MAKEFLAGS and the values as environment variables, so no shell reads a
-value. ``python settings.py`` refuses what cannot work before there is an environment.
+The names come in MAKEFLAGS and the values as environment variables, so no shell reads a value.
+``python settings.py`` refuses invalid values before an environment exists.
 """
 
 import difflib
@@ -37,9 +37,10 @@ LONGEST_MESSAGE = 2000  # characters
 
 
 class Refused(Exception):
-    """A sentence for the user: what cannot work, and what would.
+    """A sentence for the user that names an invalid value and its remedy.
 
-    It is safe for a terminal, as those of `ingroup.tables.shown`, which needs pandas.
+    The sentence is safe for a terminal, like the texts of `ingroup.tables.shown`, which needs
+    pandas.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Replace former names and values of parameters by those of today.
+    """Replace former names and values of parameters by their present names and values.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     now : dict of str to str
         The same parameters under their names and values of today.
     sentences : list of str
-        For each former name, a sentence that says the new one.
+        For each former name, a sentence with the new name.
     """
     now = {}
     sentences = []
@@ -152,7 +153,7 @@ def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 
 def command_options(values: Mapping[str, str]) -> list[str]:
-    """Write what is set as the options of a command.
+    """Write the profile and the parameters as the options of a command.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def is_folder_name(name: str) -> bool:
 
 
 def _folder_fault(name: str) -> str:
-    """Say why a name is no folder's, and which would be; "" for a good name."""
+    """Say why a name cannot be a folder's, and how to mend the name. Return "" for a valid name."""
     other_sign = re.search(r"[^A-Za-z0-9_.,+=-]", name)
     if other_sign:
         return f"holds {other_sign[0]!r}; use only the letters a to z, digits and _.,+=-"
@@ -201,7 +202,7 @@ def _folder_fault(name: str) -> str:
 
 
 def run_name(environment: Mapping[str, str] = os.environ) -> str:
-    """Name the run: ``RUN``, or what it changes, or "default".
+    """Name the run by ``RUN``, by its profile and changed parameters, or as "default".
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def name_of(profile: str, changed: Mapping[str, str]) -> str:
-    """Name a run by what it changes.
+    """Name a run by its profile and its changed parameters.
 
     Parameters
     ----------
@@ -266,7 +267,7 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
 
 
 def _without_folders(value: str) -> str:
-    """The last part of each path in a value, whose paths stand between semicolons."""
+    """Keep only the last part of each path in a value that separates paths by semicolons."""
     names = []
     for path in value.split(";"):
         _, _, name = path.rstrip("/").rpartition("/")
@@ -328,7 +329,7 @@ def runs() -> list[str]:
 
 
 def started_in_lab(run: str) -> dict[str, dict[str, Any]]:
-    """Read with which parameters copies of JupyterLab started that write into a run.
+    """Read the parameters with which copies in JupyterLab started to write into a run.
 
     Parameters
     ----------
@@ -339,7 +340,7 @@ def started_in_lab(run: str) -> dict[str, dict[str, Any]]:
     -------
     dict
         By the name of the notebook: ``changed``, the parameters that its copy changed, as they are
-        shown; ``parameters``, all of them.
+        shown, and ``parameters``, all parameters.
     """
     starts = {}
     for file in sorted(run_folder(run).glob("lab/*.json")):
@@ -389,7 +390,7 @@ def study_names() -> list[str]:
 
 
 def first_notebooks() -> list[str]:
-    """List the notebooks that ask, one per study.
+    """List the first notebook of each study, which asks the study's prompts.
 
     Returns
     -------
@@ -406,12 +407,12 @@ def first_notebooks() -> list[str]:
 
 
 def chosen_studies(study: str) -> list[str]:
-    """List the first notebooks that ``STUDY`` means.
+    """List the first notebooks of the studies that ``STUDY`` names.
 
     Parameters
     ----------
     study : str
-        The number or name of a study, or of its first notebook; "" means all studies.
+        The number or name of a study, or of its first notebook. "" means all studies.
 
     Returns
     -------
@@ -421,7 +422,7 @@ def chosen_studies(study: str) -> list[str]:
     Raises
     ------
     Refused
-        If there is no such study; the sentence lists all.
+        If there is no such study. The sentence lists all studies.
     """
     first = first_notebooks()
     if not study:
@@ -438,7 +439,7 @@ def chosen_studies(study: str) -> list[str]:
 
 
 def known_parameters(names: Collection[str]) -> set[str]:
-    """Collect the names in the parameters cells of some notebooks.
+    """Collect the parameters in the parameters cells of some notebooks.
 
     Parameters
     ----------
@@ -448,7 +449,7 @@ def known_parameters(names: Collection[str]) -> set[str]:
     Returns
     -------
     set of str
-        The parameters that can be set; ``RUN``, which make sets, is left out.
+        The parameters that can be set. ``RUN``, which make sets, is left out.
     """
     known = set()
     for name in names:
@@ -463,7 +464,7 @@ def known_parameters(names: Collection[str]) -> set[str]:
 
 
 def named_by(goals: Collection[str]) -> list[str]:
-    """List the notebooks that goals name.
+    """List the notebooks that goals of make name.
 
     Parameters
     ----------
@@ -494,7 +495,7 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
     Returns
     -------
     list of str
-        Names of notebooks; none for targets that take no parameters.
+        Names of notebooks. Targets that take no parameters have none.
 
     Raises
     ------
@@ -509,12 +510,12 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
 
 
 def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a parameter that none of the notebooks of these goals has.
+    """Refuse a parameter that no notebook of these goals has.
 
     Parameters
     ----------
     goals : collection of str
-        Targets of make; those without a notebook take any parameter.
+        Targets of make. Targets without a notebook take any parameter.
     environment : mapping
         ``MAKEFLAGS`` and the values.
 
@@ -558,14 +559,14 @@ def unknown(name: str, known: Collection[str]) -> str:
     Returns
     -------
     str
-        One sentence; where no name is near, it lists all.
+        One sentence. If no name is near, the sentence lists all names.
     """
     # All parameters are in capitals, which a user may forget.
     return f"{name} is not a parameter here; {nearest(name.upper(), known)}"
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Ask whether the known name that is nearest was meant.
+    """Ask whether the user meant the nearest known name.
 
     Parameters
     ----------
@@ -577,14 +578,14 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     Returns
     -------
     str
-        The end of a sentence; "" where no name is near.
+        The end of a sentence, or "" where no name is near.
     """
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def nearest(name: str, known: Collection[str], between: str = " ") -> str:
-    """Ask whether the known name that is nearest was meant, or list all.
+    """Ask whether the user meant the nearest known name, or list all known names.
 
     Parameters
     ----------
@@ -593,18 +594,18 @@ def nearest(name: str, known: Collection[str], between: str = " ") -> str:
     known : collection of str
         The known names.
     between : str
-        What stands between the names of a list.
+        The separator of the names in a list.
 
     Returns
     -------
     str
-        The end of a sentence; where no name is near, it lists all.
+        The end of a sentence. If no name is near, it lists all names.
     """
     return did_you_mean(name, known) or f"there are {between.join(sorted(known))}"
 
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a run whose name is no folder's or is taken, or that is missing and to be read."""
+    """Refuse a run with an invalid name, changes to the default run, and a missing run to read."""
     values = given(environment)
     goal = " ".join(goals)
     for name in ("PROFILE", "RUN"):
@@ -639,7 +640,7 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
 
 
 def _missing_run(goal: str, run: str) -> str:
-    """Say that a run is not there, and which are."""
+    """Say that a run to read is missing, and name the runs that exist."""
     available = runs()
     if not available:
         return f"make {goal} reads a finished run, and there is none yet: make all first"
@@ -652,7 +653,7 @@ def _missing_run(goal: str, run: str) -> str:
 
 
 def _check_executed(goals: Collection[str], run: str) -> None:
-    """Refuse a document about a run of JupyterLab, which keeps no executed notebook."""
+    """Refuse a document about a run from JupyterLab, which keeps no executed notebooks."""
     documents = sorted(DOCUMENTS.intersection(goals))
     starts = started_in_lab(run)
     executed = {file.stem for file in run_folder(run).glob("notebooks/*.txt")}
@@ -684,7 +685,7 @@ def _check_comparison(environment: Mapping[str, str]) -> None:
 
 
 def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a figure that does not exist, and a figure's options for anything else."""
+    """Refuse a figure that does not exist, and a figure's options for other targets."""
     values = given(environment)
     options = sorted(OF_A_FIGURE.intersection(values))
     only = values.get("ONLY", "")
@@ -714,7 +715,7 @@ def _figures(run: str) -> list[str]:
 
 
 def _nearest_figures(figure: str, known: Collection[str]) -> list[str]:
-    """List the figures whose name is nearest, of the study that is meant or of all studies."""
+    """List the figures with the nearest name, within the nearest study or within all studies."""
     typed_study, _, typed_name = figure.rpartition("/")
     studies = {one.partition("/")[0] for one in known}
     near_studies = difflib.get_close_matches(typed_study, studies, 1) or studies
@@ -744,7 +745,7 @@ def _is_figure(figure: str, run: str) -> bool:
 
 
 def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -> None:
-    """Refuse what is set on the command line and cannot work, in one sentence.
+    """Refuse the first invalid value on the command line, in one sentence.
 
     Parameters
     ----------
@@ -788,7 +789,7 @@ def unknown_target(goals: Collection[str]) -> str:
     Parameters
     ----------
     goals : collection of str
-        What make was asked for; one of it, or a file that a target needs, has no rule.
+        The goals of make. Either one goal has no rule, or a file that a target needs is missing.
 
     Returns
     -------
@@ -809,7 +810,7 @@ def unknown_target(goals: Collection[str]) -> str:
 
 
 def _help_text() -> str:
-    """List the targets of the Makefile, the notebooks, and what can be set."""
+    """Write the help: targets of the Makefile, notebooks, parameters and variables."""
     lines = []
     for line in (ROOT / "Makefile").read_text("utf8").splitlines():
         target = re.match(r"([a-z-]+):.*?  ## (.*)", line)
@@ -843,7 +844,7 @@ def main(arguments: list[str]) -> int:
     Returns
     -------
     int
-        The exit status: 2 where the Python is too old or too new, or a value cannot work; else 0.
+        The exit status: 2 for an invalid value or a Python that is too old or too new, else 0.
     """
     python = sys.version_info[:2]
     if not (3, 11) <= python < (3, 14):
