@@ -99,7 +99,7 @@ def environment(**more):
 
 
 def make(root, *arguments, check=True, **more):
-    """Call make with this Python as its environment, so that make builds none."""
+    """Call make with this Python as its environment, so that make builds no environment."""
     command = [
         "make",
         "--no-print-directory",

@@ -64,7 +64,7 @@ class FakeBatches:
         self.batches: dict[str, dict] = {}
         self._before: Counter[str] = Counter()
 
-    # A batch, whoever's API it is of
+    # Batches, for both APIs
 
     def create(self, requests, **about):
         self.at("creating")

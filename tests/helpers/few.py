@@ -4,7 +4,7 @@ from ingroup.design import Design
 
 
 class Few(Design):
-    """Trials ``start`` to ``stop`` of a design, with its fingerprint and its trial numbers."""
+    """Trials ``start`` to ``stop`` of a design, with the design's fingerprint and trial numbers."""
 
     def __init__(self, whole, start, stop):
         super().__init__(whole.blocks)

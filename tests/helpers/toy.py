@@ -9,7 +9,7 @@ from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
 SAMPLING = Sampling()
-# Of the first study: two events, each about all pairs of religions.
+# Parameters of the first study: two events, each about all pairs of religions.
 ABOUT_RELIGION = {
     "MODELS": ["org/one"],
     "ENGINE": "vllm",

@@ -403,6 +403,7 @@ def to_html(document: Document) -> str:
 
 def _markdown_to_html(source: str) -> Markup:
     """Write markdown as clean HTML in which each link becomes its text."""
+    # The links lead into the repository, which does not come with the page.
     return Markup(report_html.without_links(report_html.prose(source)))
 
 
@@ -438,7 +439,7 @@ def layouts_to_html(text: str) -> Markup:
 
 
 def _rows_html(tabular: str) -> list[str]:
-    """Write the rows of a tabular as HTML. Rows above the first rule below the head are heads."""
+    """Write the rows of a tabular as HTML. Rows above the first midrule are heads."""
     head, _, body = tabular.partition("\\midrule\n")
     return [*_tagged_rows(head, "th"), *_tagged_rows(body, "td")]
 
@@ -473,7 +474,7 @@ def _tagged(cell: str, tag: str) -> str:
     return f"<{tag}{attributes}>{_cell_html(cell)}</{tag}>"
 
 
-# What ingroup.latex writes, and what each of its commands and escapes prints.
+# The commands and escapes that ingroup.latex writes, and the text that each prints.
 PRINTED = {written: chr(code) for code, written in latex.ESCAPES.items()}
 PRINTED |= {latex.MISSING: "–", "{}": "", r"\newline": "\n"}
 COMMAND = re.compile(

@@ -376,7 +376,7 @@ def _recorded_card(model: str) -> list[Block]:
 
 
 def citing(run: Run) -> list[Block]:
-    """Name the works that a user of this run cites.
+    """Name the works that a user of this run should cite.
 
     Parameters
     ----------

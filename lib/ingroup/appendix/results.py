@@ -769,7 +769,7 @@ def default_findings(run: Run) -> list[Block]:
 
 
 def _verdict(run: Run, claim: claims.Claim) -> str:
-    """Say whether the rule of a claim is true of the run's table, or that rows are missing."""
+    """Say whether a claim's rule is true of the run's table, or that the rows are missing."""
     study, _, name = claim.table.partition("/")
     table = run.table(study, name)
     if table is None:

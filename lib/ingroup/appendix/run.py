@@ -24,7 +24,7 @@ from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
 from ingroup.tables import InputError
 
-# What reading a run of another version, or one whose files were moved, may raise.
+# Errors that may arise from a run of another version, or from a run whose files were moved.
 UNREADABLE = (
     InputError,
     StoreError,
@@ -76,8 +76,8 @@ class Stored:
             Its last four parts: study, source, model with engine, part.
         """
         address = "/".join(self.folder.parts[-4:])
-        # Earlier versions put the whole path of a user's own model into the address, which is
-        # nobody else's business.
+        # Earlier versions put the whole path of a user's own model into the address. A path on a
+        # machine is private.
         return address.replace(folder_name(self.job.loaded), folder_name(self.job.model))
 
     @property
@@ -575,7 +575,7 @@ def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _caption(source: str) -> str:
-    """Find the caption in a markdown cell: the last paragraph that begins in bold, or a heading."""
+    """Find the caption in a markdown cell: the last paragraph in bold, or else the last heading."""
     for paragraph in reversed(re.split(r"\n\s*\n", source)):
         if paragraph.startswith("**"):
             return paragraph
@@ -595,7 +595,7 @@ def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
 
 
 def _exactly(figure: str, code: str) -> bool:
-    """Tell whether code has the name of a figure, and not only to read a table of that name."""
+    """Tell whether code has a figure's name in quotes, apart from reading a table of that name."""
     texts = re.sub(r'read\("\w+"\)', "", code)
     return f'"{figure}"' in texts
 
@@ -612,6 +612,6 @@ def _by_pattern(figure: str, code: str) -> bool:
 
 
 def _before_a_model(figure: str, code: str) -> bool:
-    """Tell whether code has the beginning of a figure's name, which the name of a model follows."""
+    """Tell whether code has the beginning of a figure's name in quotes, up to an underscore."""
     texts = re.findall(r'"(\w+)"', code)
     return any(figure.startswith(f"{text}_") for text in texts)

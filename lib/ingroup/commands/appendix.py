@@ -19,7 +19,7 @@ from ingroup.appendix.run import UNREADABLE, Run, short
 from ingroup.commands import settings
 from ingroup.tables import InputError
 
-# What stands in an appendix, in its order.
+# The sections of an appendix, in their order.
 SECTIONS = {
     "About this appendix": asked.overview,
     "What was asked": asked.asked,

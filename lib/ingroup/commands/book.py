@@ -96,7 +96,7 @@ WORDS_ON_CONTROLS = ("calibrant (positive control)", "calibrant-null (negative c
 CHANGES = "CHANGELOG.md"
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", CHANGES]
 
-# What a page may load: its own folder, as files or from a server, and scripts by their hashes.
+# A page may load its own folder, as files or from a server, and scripts with these hashes.
 POLICY = (
     "default-src 'none'; img-src 'self' file: data:; font-src 'self' file:; "
     "style-src 'self' file: 'unsafe-inline'; script-src 'self' file: {hashes}; "
@@ -267,7 +267,7 @@ def _write_guides(sources: dict[Path, str], contents: Contents, folder: Path) ->
         text = link_tables(text, name, contents.pages, contents.files)
         lost += [f"{name}: {link} leads nowhere" for link in missed]
         if name == CHANGES:
-            # Whoever searches for a word wants what is, not what was.
+            # A search for a word should find the present state, not its history.
             text = f"---\nnosearch: true\n---\n{text}"
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf8")

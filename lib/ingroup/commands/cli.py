@@ -268,7 +268,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
         lines = record.read_text(encoding="utf8").splitlines()
 
     entries = [json.loads(line) for line in lines]
-    _say_what_was_written(entries)
+    _print_sizes(entries)
     problems = [entry["problem"] for entry in entries if "problem" in entry]
     reason = "this run has no such figure" if all(ended_well) else "a notebook failed, see above"
     recorded = {entry["figure"] for entry in entries}
@@ -331,7 +331,7 @@ def _models_in_tables(folder: Path) -> set[str]:
     return names
 
 
-def _say_what_was_written(entries: list[dict[str, Any]]) -> None:
+def _print_sizes(entries: list[dict[str, Any]]) -> None:
     """Print the path and the size in inches of each figure file that was written.
 
     A path below the project's root is printed from the root.

@@ -11,7 +11,7 @@ from ingroup.commands import settings
 
 # Providers whose clients are not in every environment.
 WITH_OWN_CLIENT = ("anthropic", "google", "mistral")
-# The answers of a server can fail, and recorded ones are in files that nobody lists here.
+# The answers of a server can fail, and recorded answers are in files that are not listed here.
 ASKED_AGAIN = {"inspect", "replay"}
 
 
@@ -141,7 +141,7 @@ def prepare(values: Mapping[str, str]) -> None:
     if not files:
         return
 
-    # What this make has set would change what the other one does.
+    # Variables of this make would change the behaviour of the other make.
     variables = {}
     for name, value in os.environ.items():
         if not name.startswith(("MAKE", "MFLAGS", "GOALS")):

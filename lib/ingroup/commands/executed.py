@@ -21,7 +21,7 @@ ABOUT_MODELS = (
 )
 # The last state of the bar of `ingroup.inference.generate.fill`.
 SPEED = re.compile(r"^.* left, .* prompts/s\n", re.MULTILINE)
-PARAMETERS = "injected-parameters"  # papermill's tag of the cell with those of the run
+PARAMETERS = "injected-parameters"  # papermill's tag of the cell with the run's parameters
 CALIBRANTS = "about-calibrants"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
@@ -64,7 +64,7 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
     -------
     dict of str to str
         A model's folder by its label (:func:`folders`). Any other absolute path of a file or folder
-        by its last part: where it stands on a machine is nobody else's business.
+        by its last part, because its place on a machine is private.
     """
     names = folders(parameters.get("MODELS") or [])
     for parameter, value in parameters.items():
@@ -139,7 +139,7 @@ def _is_about_calibrants(line: str) -> bool:
 
 
 def as_typed(name: str, value: Any) -> str:
-    """Write a parameter as on make's command line, without the places of folders and files.
+    """Write a parameter as on make's command line, with labels for the user's folders and files.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def _with_label(text: str, folder: str, label: str) -> str:
 
 
 def _without_empty_tables(content: str, kind: str) -> str:
-    """Write "none" into each table without rows that an output of a media type shows."""
+    """Write "none" into the empty tables of an output, which is HTML or plain text."""
     if kind != "text/html":
         return EMPTY_TEXT.sub("none", content)
     return EMPTY_BODY.sub(_with_none, content)

@@ -79,7 +79,7 @@ def _take_notes(notes: str) -> None:
             name = os.path.abspath(path)
             os.write(stream, f"{name}\n".encode("utf8", "surrogateescape"))
 
-    # The hook sees every file that Python opens, whichever function does.
+    # The hook sees every file that Python opens, by any function.
     sys.addaudithook(note)
 
 

@@ -56,7 +56,7 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
         content = _as_copied(notebook)
         before = original.read_bytes() if original.exists() else None
         has_changed = before != content
-        # Without its original nobody can tell whether a copy was edited, so it stays.
+        # Without its original, a copy may or may not be edited, so it stays.
         is_edited = not is_new and copy.read_bytes() != before
         if is_edited and has_changed:
             shown = copy.relative_to(lab.parent)

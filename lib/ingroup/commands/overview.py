@@ -233,8 +233,8 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
 def _prompts_of(
     name: str, values: Mapping[str, Any], printed: Mapping[str, str]
 ) -> dict[str, str | int]:
-    """Make one row of `prompts`."""
-    # The paper's prompts are counted with our whole design, whatever this run asks. A calibrant
+    """Make the row of `prompts` for a notebook."""
+    # The paper's prompts are counted with our whole design, also if this run asks less. A calibrant
     # answers each prompt once, while a scored model writes free text about some items, too.
     usual = parameters.merged(name, "demo", {})
     one_model = models.calibrants()[:1]
@@ -283,7 +283,7 @@ def status(run: str) -> pd.DataFrame:
 
 
 def _status_of(name: str, run: str) -> dict[str, str]:
-    """Make one row of `status`."""
+    """Make the row of `status` for a notebook."""
     executed = paths.executed(name, run)
     if not executed.exists():
         is_default = run == paths.DEFAULT_RUN

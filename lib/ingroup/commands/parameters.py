@@ -77,7 +77,7 @@ def merged(
         values[name] = text
 
     for name, value in values.items():
-        # A plan puts stand-ins in the place of corpora that nobody has fetched.
+        # A plan puts stand-ins in the place of corpora that are not fetched.
         values[name] = instead.get(str(value), value)
     values["RUN"] = run
     return parameters.checked(_base(notebook), values, usual)
@@ -142,7 +142,7 @@ def own(notebook: str) -> dict[str, Any]:
         Where the notebook does not exist.
     """
     source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
-    return _cell(source)
+    return _read_cell(source)
 
 
 def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,8 +262,9 @@ def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
     return files[name]
 
 
-def _cell(source: Path) -> dict[str, Any]:
+def _read_cell(source: Path) -> dict[str, Any]:
     """Read the values that a notebook's parameters cell sets."""
+    # papermill, which reads this cell too, would take seconds to import.
     notebook = json.loads(source.read_text("utf8"))
     tagged = []
     for cell in notebook["cells"]:

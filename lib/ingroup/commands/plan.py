@@ -304,7 +304,7 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
     file = job.folder / "manifest.json"
     try:
         manifest = read_manifest(file) if file.exists() else {}
-        # What is not known without the engine is taken from the manifest, and so never differs.
+        # Entries that only the engine knows are taken from the manifest, and so never differ.
         store = Store(job.folder, manifest | expected)
     except StoreError as error:
         return [], f"{error}."
@@ -679,7 +679,7 @@ def _asking_notebooks() -> list[str]:
 
 
 def _print_power(notebooks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the effects that the tests of each study can find.
+    """Print the smallest effects that the tests of each study can find.
 
     The tests of a study are the tests of its first notebook.
     """
@@ -689,7 +689,7 @@ def _print_power(notebooks: Mapping[str, Mapping[str, Any]]) -> None:
         try:
             sentences = power(name, parameters)
         except Unfinished as error:
-            # What the study asks is counted all the same.
+            # The study's prompts are counted even so.
             sentences = [f"{name[:2]} cannot say what its tests find: {error}."]
         print(*sentences, sep="\n")
 

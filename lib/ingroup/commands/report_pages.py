@@ -283,7 +283,7 @@ def _clean_html(source: str) -> Markup:
     """Clean the HTML that a cell displayed, or show its source as text where cleaning fails."""
     try:
         cleaned = report_html.output_html(source)
-    except Exception:  # a page must not be lost for a table that nobody thought of
+    except Exception:  # an unforeseen table must not cost the page
         return parts().text("text", report_html.visible(source))
     return Markup(f'<div class="out">{cleaned}</div>')
 

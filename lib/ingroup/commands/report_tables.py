@@ -13,7 +13,7 @@ from bs4 import Tag
 ROOM = 36
 EDGES = 2
 SORT = 2
-MOST_COLUMNS = 1000  # more has no cell in a browser, whatever its attribute says
+MOST_COLUMNS = 1000  # no cell covers more in a browser
 ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup"}
 
 # The cells of some rows, each by the number of its column.
@@ -66,7 +66,7 @@ def _rows(table: Tag, group: str) -> list[Tag]:
     """List the rows of a table's groups of one kind, without the rows of tables inside cells."""
     groups = table.find_all(group, recursive=False)
     if group == "tbody":
-        # Whoever writes no tbody has rows in the table itself.
+        # A table without a tbody has its rows as children of its own.
         groups.append(table)
     return [row for rows in groups for row in rows.find_all("tr", recursive=False)]
 

@@ -265,7 +265,7 @@ def execute(
         digests.record(target).unlink(missing_ok=True)
     introduce(book, parameters, defaults(notebook))
     if notebook == "00_map":
-        # The map takes no MODELS: it is about those of its run.
+        # The map takes no MODELS, because it is about the models of its run.
         from ingroup.commands.overview import has_calibrant
 
         if not has_calibrant(run):
@@ -464,7 +464,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether a notebook shows the models of a named run, because `--set` chose no others."""
+    """Tell whether a notebook that asks nothing reads a named run, without MODELS from `--set`."""
     asks_nothing = study_of(options.notebook) is None
     shows_models = "MODELS" in parameters
     names_set = [assignment.partition("=")[0] for assignment in options.set]

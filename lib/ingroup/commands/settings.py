@@ -90,7 +90,7 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     values = {}
     for word in words:
         left_side, _, _ = word.partition("=")
-        # Of :=, +=, ?= and != a sign is left behind the name.
+        # The operators :=, +=, ?= and != leave a sign behind the name.
         name = left_side.rstrip(":+?!")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise Refused(f"a parameter's name has letters, digits and _: {name}")
@@ -174,7 +174,7 @@ def command_options(values: Mapping[str, str]) -> list[str]:
 
 
 def is_folder_name(name: str) -> bool:
-    """Tell whether a name can be that of a folder below build/runs.
+    """Tell whether a name can be the name of a folder below build/runs.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def is_folder_name(name: str) -> bool:
 
 
 def _folder_fault(name: str) -> str:
-    """Say why a name cannot be a folder's, and how to mend the name. Return "" for a valid name."""
+    """Say why a name cannot name a folder, and how to mend the name. Return "" for a valid name."""
     other_sign = re.search(r"[^A-Za-z0-9_.,+=-]", name)
     if other_sign:
         return f"holds {other_sign[0]!r}; use only the letters a to z, digits and _.,+=-"

@@ -33,14 +33,14 @@ extensions = [
     "numpydoc",
     "sphinx_codeautolink",  # a name in the code of a notebook leads to its function
 ]
-# Of a function among these values; of a name that several studies give a function.
+# The warnings that a value here is a function, and that several studies share a function's name.
 suppress_warnings = ["config.cache", "ref.python"]
 
 codeautolink_concat_default = True  # a cell knows the imports of the cells above it
 # sphinx-codeautolink would import what only type checkers need, torch among it, for four seconds.
 resolve.populate_type_checking = lambda module: None
 
-# Executed notebooks, which nobody runs again.
+# Notebooks are executed already.
 nb_execution_mode = "off"
 nb_code_prompt_show = "Code"
 nb_code_prompt_hide = "Hide code"
