@@ -46,8 +46,8 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
         name, _ = models.split(entry)
         labels[name] = models.label(name)
 
-    has_equal_labels = len(set(labels.values())) < len(labels)
-    if has_equal_labels:
+    different_labels = set(labels.values())
+    if len(different_labels) < len(labels):
         return {}
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
 
@@ -79,7 +79,9 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 def _is_own_file(value: Any) -> bool:
     """Tell whether a value is the absolute path of a file or folder that exists."""
-    return isinstance(value, str) and os.path.isabs(value) and os.path.exists(value)
+    if not isinstance(value, str):
+        return False
+    return os.path.isabs(value) and os.path.exists(value)
 
 
 def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
@@ -99,15 +101,22 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
     if not entries or entries == committed.get("MODELS"):
         return
 
-    names = [name for name, _ in map(models.split, entries)]
-    labels = [f"`{models.label(name)}`" for name in names]
-    introduction = f"This run shows {', '.join(labels)}. {ABOUT_MODELS}"
+    names = []
+    labels = []
+    for entry in entries:
+        name, _ = models.split(entry)
+        label = models.label(name)
+        names.append(name)
+        labels.append(f"`{label}`")
+
+    listed = ", ".join(labels)
+    introduction = f"This run shows {listed}. {ABOUT_MODELS}"
     for cell in book.cells:
         if cell.cell_type == "markdown":
             # A function gives the text, because `sub` would read a label's backslash as an escape.
             cell.source = DEFAULT_MODELS.sub(lambda _: introduction, cell.source)
 
-    has_calibrant = any(models.is_calibrant(name) for name in names)
+    has_calibrant = any(map(models.is_calibrant, names))
     if not has_calibrant:
         leave_calibrants_out(book)
 
@@ -135,7 +144,9 @@ def leave_calibrants_out(book: Any) -> None:
 
 def _is_about_calibrants(line: str) -> bool:
     """Tell whether a line of markdown is a list item that names a calibrant."""
-    return line.startswith("- ") and any(name in line for name in models.calibrants())
+    if not line.startswith("- "):
+        return False
+    return any(name in line for name in models.calibrants())
 
 
 def as_typed(name: str, value: Any) -> str:
@@ -153,7 +164,9 @@ def as_typed(name: str, value: Any) -> str:
     str
         The value as a user types it, with the names of :func:`places`.
     """
-    return _with_labels(settings.typed(value), places({name: value}))
+    labels = places({name: value})
+    text = settings.typed(value)
+    return _with_labels(text, labels)
 
 
 def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
@@ -187,12 +200,13 @@ def _tidy_output(output: Any, labels: Mapping[str, str]) -> None:
     """Tidy an output: labels for folders, the last state of a bar, "none" for an empty table."""
     # Each state of a bar begins with a carriage return; only the last one is worth reading.
     if output.get("name") == "stderr":
-        output.text = re.sub(r"[^\n]*\r", "", output.text)
-        output.text = SPEED.sub("", output.text)
+        last_states = re.sub(r"[^\n]*\r", "", output.text)
+        output.text = SPEED.sub("", last_states)
     if "text" in output:
         output.text = _with_labels(output.text, labels)
 
-    for kind, content in output.get("data", {}).items():
+    contents = output.get("data", {})
+    for kind, content in contents.items():
         if kind.startswith("text/"):
             labelled = _with_labels(content, labels)
             output.data[kind] = _without_empty_tables(labelled, kind)
@@ -203,7 +217,9 @@ def _with_labels(text: str, labels: Mapping[str, str]) -> str:
     for folder, label in labels.items():
         text = _with_label(text, folder, label)
         # HTML has the name in its escaped form.
-        text = _with_label(text, html.escape(folder), html.escape(label))
+        escaped_folder = html.escape(folder)
+        escaped_label = html.escape(label)
+        text = _with_label(text, escaped_folder, escaped_label)
     return text
 
 
@@ -224,8 +240,10 @@ def _without_empty_tables(content: str, kind: str) -> str:
 
 def _with_none(table: re.Match) -> str:
     """Return the head of an empty table, with one row "none" below."""
+    head = table[1]
     # Where a head has several rows, only the last has a cell for each column.
-    *_, last_row = table[1].split("<tr")
-    columns = max(last_row.count("<th"), 1)
+    *_, last_row = head.split("<tr")
+    n_cells = last_row.count("<th")
+    columns = max(n_cells, 1)
     row = f'<tr><td colspan="{columns}">none</td></tr>'
-    return f"{table[1]}<tbody>{row}</tbody>"
+    return f"{head}<tbody>{row}</tbody>"

@@ -4,6 +4,7 @@ A narrow screen has no room for most tables, so each row becomes a block. Its fi
 heading. Each other cell has a line with the name of its column (``data-label``).
 """
 
+from collections import defaultdict
 from copy import copy
 
 from bs4 import Tag
@@ -55,10 +56,10 @@ def set_roles(table: Tag) -> None:
     for name in ("thead", "tbody", "tfoot"):
         for group in table.find_all(name, recursive=False):
             group["role"] = ROLES[name]
+        head = "columnheader" if name == "thead" else "rowheader"
         for row in _rows(table, name):
             row["role"] = "row"
             for cell in _cells(row):
-                head = "columnheader" if name == "thead" else "rowheader"
                 cell["role"] = head if cell.name == "th" else "cell"
 
 
@@ -68,7 +69,11 @@ def _rows(table: Tag, group: str) -> list[Tag]:
     if group == "tbody":
         # A table without a tbody has its rows as children of its own.
         groups.append(table)
-    return [row for rows in groups for row in rows.find_all("tr", recursive=False)]
+
+    rows: list[Tag] = []
+    for parent in groups:
+        rows += parent.find_all("tr", recursive=False)
+    return rows
 
 
 def _cells(row: Tag) -> list[Tag]:
@@ -93,27 +98,44 @@ def _grid(rows: list[Tag]) -> Grid:
 
 def _span(cell: Tag, direction: str) -> int:
     """Count the columns or rows that a cell covers, from 1 to `MOST_COLUMNS`."""
-    number = str(cell.get(direction, "1"))
-    return min(int(number), MOST_COLUMNS) if number.isdecimal() and int(number) else 1
+    text = str(cell.get(direction, "1"))
+    if not text.isdecimal():
+        return 1
+    number = max(int(text), 1)
+    return min(number, MOST_COLUMNS)
 
 
 def _is_wide(heads: Grid, body: Grid) -> bool:
     """Tell whether the columns need more room than a phone has."""
-    lengths: dict[int, int] = {}
+    lengths: dict[int, int] = defaultdict(int)
     for cells in heads:
         for column, cell in cells.items():
-            # A head may break between words.
-            longest = max(map(len, _own_text(cell).split()), default=-SORT)
-            lengths[column] = max(lengths.get(column, 0), longest + SORT)
+            length = _head_length(cell)
+            lengths[column] = max(lengths[column], length)
     for cells in body:
         for column, cell in cells.items():
-            lengths[column] = max(lengths.get(column, 0), len(_own_text(cell)))
-    return sum(lengths.values()) + EDGES * len(lengths) > ROOM
+            length = len(_own_text(cell))
+            lengths[column] = max(lengths[column], length)
+
+    edges = EDGES * len(lengths)
+    return sum(lengths.values()) + edges > ROOM
+
+
+def _head_length(cell: Tag) -> int:
+    """Return the number of characters that a head needs, with its sign for sorting."""
+    words = _own_text(cell).split()
+    if not words:
+        return 0
+    # A head may break between words.
+    longest = max(map(len, words))
+    return longest + SORT
 
 
 def _own_text(cell: Tag) -> str:
     """Return the text for which a column needs room, or "" for a cell over several columns."""
-    return _text(cell) if _span(cell, "colspan") == 1 else ""
+    if _span(cell, "colspan") > 1:
+        return ""
+    return _text(cell)
 
 
 def _text(cell: Tag) -> str:
@@ -142,7 +164,8 @@ def _add_class(tag: Tag, name: str) -> None:
     classes = tag.get("class") or ""
     if not isinstance(classes, str):
         classes = " ".join(classes)
-    tag["class"] = f"{classes} {name}".strip()
+    longer = f"{classes} {name}"
+    tag["class"] = longer.strip()
 
 
 def _column_name(heads: Grid, column: int) -> str:
