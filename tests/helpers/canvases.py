@@ -34,7 +34,7 @@ def style(**options):
 
 
 def drawing_cells(notebook):
-    """Yield for each cell that `make figures` runs whether it sets parameters, and its code."""
+    """Yield for each cell that `make figures` runs if it sets parameters, and its code."""
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     for cell in book.cells:
         tags = set(cell.metadata.get("tags", []))

@@ -92,7 +92,7 @@ def with_stubs(root):
 
 
 def environment(**more):
-    """Return the environment of a shell, without the variables of pytest's make."""
+    """Return the shell's environment without the variables of pytest's make, and with ``more``."""
     ours = ("MAKE", "MFLAGS", "INGROUP_", "PYTHONPATH", "GOALS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "PYTHON": sys.executable, **more}

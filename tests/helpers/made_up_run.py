@@ -28,7 +28,7 @@ HOSTILE = [
 
 
 def place(monkeypatch, folder):
-    """Move runs, recordings and figures into new, empty folders below a folder."""
+    """Redirect the paths of runs, recordings and figures to new, empty folders below a folder."""
     for name, part in (("BUILD", "build"), ("FIGURES", "figures"), ("RECORDINGS", "recordings")):
         (folder / part).mkdir()
         monkeypatch.setattr(paths, name, folder / part)

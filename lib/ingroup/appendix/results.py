@@ -638,7 +638,7 @@ def _without_result(run: Run) -> list[str]:
 
 
 def _option_mass(run: Run) -> list[str]:
-    """List the models with scored answers whose option mass is below half."""
+    """List the models with some scored answers whose option mass is below half, and their share."""
     sentences = []
     for study, notebook in run.studies.items():
         table = run.table(study, "option_mass")

@@ -110,7 +110,7 @@ def compare() -> int:
     Returns
     -------
     int
-        The exit status: 1 where no study has answers of two models.
+        The exit status: 0, 1 where no study has answers of two models, or that of doit.
     """
     status = run_notebooks(settings.given())
     if status != 0:
@@ -300,9 +300,10 @@ def _check_style(values: dict[str, str]) -> None:
 
 
 def _unknown_model(run: str, studies: list[str], typed: str) -> str:
-    """Say which model of MODELS comes first among the models that no table of the studies names.
+    """Say that a model of MODELS is in no table of these studies, and name the nearest model.
 
-    Return "" if the tables name every model of MODELS, or if they name no model at all.
+    The sentence is about the first such model. Return "" if the tables have every model of MODELS,
+    or no model at all.
     """
     known = set()
     for study in studies:

@@ -14,7 +14,7 @@ LIBRARY = Path(__file__).resolve().parents[2]
 
 
 def manager(notes: Path) -> type:
-    """Return the class of kernel managers with which papermill starts this kernel.
+    """Return the class of kernel managers whose kernels note the files that they write.
 
     Parameters
     ----------

@@ -213,8 +213,8 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per notebook that ran, whose name is the index: "the paper's" prompts, those of each
-        model, "the paper's items" and the items "here". The numbers are texts.
+        One row per notebook that ran, whose name is the index: "the paper's" prompts, the prompts
+        of each model, "the paper's items" and the items "here". The numbers are texts.
     """
     rows = []
     for name in names:

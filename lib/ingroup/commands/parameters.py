@@ -139,7 +139,7 @@ def own(notebook: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        Where the notebook does not exist.
+        Where the notebook does not exist, or a line of the cell is not NAME = value.
     """
     source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
     return _read_cell(source)
@@ -245,7 +245,7 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
 
 
 def _design(notebook: str) -> ModuleType:
-    """Return the module ``design`` of a notebook's study."""
+    """Return the module ``design`` of a notebook's study. Raise a KeyError without a study."""
     study = study_of(notebook)
     if study is None:
         raise KeyError(f"{notebook} is not a study's")

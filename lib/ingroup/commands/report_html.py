@@ -222,7 +222,7 @@ def output_html(source: str) -> str:
 
 
 def _tidy(table: Tag) -> None:
-    """Remove pandas' row numbers from a table, and format its cells for readers."""
+    """Remove pandas' row numbers from a table, put a finding in its place, and format the cells."""
     head_rows = _cells(table, "thead tr")
     body_rows = _cells(table, "tbody tr")
     names = _names(head_rows)

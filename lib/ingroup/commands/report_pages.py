@@ -240,7 +240,10 @@ def clean(notebook: nbformat.NotebookNode) -> None:
 
 
 def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> dict[str, Any]:
-    """Make the metadata by which myst-nb folds a cell and describes its pictures."""
+    """Make the metadata by which myst-nb folds a cell and describes its pictures.
+
+    An empty cell also gets a source, because myst-nb would leave the cell out.
+    """
     shown: dict[str, Any] = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():

@@ -464,7 +464,10 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether a notebook that asks nothing reads a named run, without MODELS from `--set`."""
+    """Tell whether a notebook takes the models of a named run that it reads.
+
+    Such a notebook asks nothing but has a parameter MODELS, which `--set` did not give.
+    """
     asks_nothing = study_of(options.notebook) is None
     shows_models = "MODELS" in parameters
     names_set = [assignment.partition("=")[0] for assignment in options.set]

@@ -277,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 2 for a mistake.
+        The exit status: 0 when files for a web server are written, 2 for a mistake.
     """
     parser = command_line(__doc__)
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
