@@ -22,7 +22,7 @@ NOTEBOOKS = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 @contextmanager
 def style(**options):
-    """The style with options of `make figures`; afterwards the usual one."""
+    """Use the style with options of `make figures`, and then restore the usual style."""
     before = dict(figures.OWN)
     figures.OWN.update(options)
     try:
@@ -34,7 +34,7 @@ def style(**options):
 
 
 def drawing_cells(notebook):
-    """The code of the cells that `make figures` runs, without the parameters."""
+    """Yield for each cell that `make figures` runs if it sets parameters, and its code."""
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     for cell in book.cells:
         tags = set(cell.metadata.get("tags", []))
@@ -43,7 +43,7 @@ def drawing_cells(notebook):
 
 
 def small_texts(fig, figure, font):
-    """The texts of a figure with less than 6 points where plain text has 8."""
+    """List the texts of a figure with less than 6 points where plain text has 8."""
     if any(fnmatch(figure, pattern) for pattern in SMALL_TYPE):
         return []
 
@@ -56,7 +56,7 @@ def small_texts(fig, figure, font):
 
 
 def figures_of(notebook, width, font):
-    """A pair per figure of a notebook: its name, and what is wrong with its text at a size."""
+    """Draw a notebook's figures at a size, and list each name with the problems of its text."""
     misfits = []
 
     def note_misfits(fig, folder, name, note=""):

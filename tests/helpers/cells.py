@@ -1,4 +1,4 @@
-"""A notebook's functions, taken from the very cell that defines them."""
+"""Functions and other names of a notebook, taken from its own cells."""
 
 import nbformat
 
@@ -6,7 +6,7 @@ from ingroup import paths
 
 
 def defined(notebook, name, **known):
-    """What the one cell that begins to define `name` makes of it, given what it knows."""
+    """Run the only cell that defines the function `name`, with known names. Return the function."""
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     (source,) = [cell.source for cell in book.cells if f"def {name}(" in cell.source]
     exec(compile(source, f"{notebook}, {name}", "exec"), known)
@@ -14,7 +14,7 @@ def defined(notebook, name, **known):
 
 
 def run(notebook, **parameters):
-    """All names of a notebook whose code cells were run one after another, with `parameters`."""
+    """Run the code cells of a notebook with `parameters`, and return all names that they set."""
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     names = {}
     for cell in book.cells:

@@ -1,4 +1,4 @@
-"""A copy of the project in which a notebook runs in no time: a stub writes what a run leaves."""
+"""A copy of the project in which stubs replace notebooks, the report and the appendix."""
 
 import os
 import shutil
@@ -70,7 +70,7 @@ LARGE = ("*.parquet", "*.safetensors", "*.npz", "tokenizer.json")  # recordings 
 
 
 def copy(root, left_out=LARGE):
-    """Copy what make needs and notebooks read, files of some patterns left out."""
+    """Copy the files that make and notebooks need, without files of some patterns."""
     unneeded = shutil.ignore_patterns("raw", "__pycache__", *left_out)
     for name in ("lib", "notebooks", "data", "docs", "locks"):
         shutil.copytree(paths.ROOT / name, root / name, ignore=unneeded)
@@ -80,7 +80,7 @@ def copy(root, left_out=LARGE):
 
 
 def with_stubs(root):
-    """Put stubs in place of the programs that run a notebook, and write report and appendix."""
+    """Copy the project, with stubs for the programs of notebooks, report and appendix."""
     copy(root)
     # A folder without weights would be refused; no stub reads them.
     for config in (root / "data/models").glob("*/config.json"):
@@ -92,14 +92,14 @@ def with_stubs(root):
 
 
 def environment(**more):
-    """The environment of a shell, without what pytest's make has set."""
+    """Return the shell's environment without the variables of pytest's make, and with ``more``."""
     ours = ("MAKE", "MFLAGS", "INGROUP_", "PYTHONPATH", "GOALS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "PYTHON": sys.executable, **more}
 
 
 def make(root, *arguments, check=True, **more):
-    """Call make with this Python as the environment, which so is neither made nor changed."""
+    """Call make with this Python as its environment, so that make builds no environment."""
     command = [
         "make",
         "--no-print-directory",
@@ -116,7 +116,7 @@ def make(root, *arguments, check=True, **more):
 
 
 def ran(root):
-    """What ran since this was last asked, a line of the log each."""
+    """Read and remove the log, which has a line for each program that ran."""
     log = root / "log.txt"
     lines = log.read_text().splitlines() if log.exists() else []
     log.unlink(missing_ok=True)
@@ -124,5 +124,5 @@ def ran(root):
 
 
 def names(root):
-    """The notebooks that ran since this was last asked."""
+    """List the notebooks that ran since the log was last read."""
     return [line.split()[0] for line in ran(root)]

@@ -6,7 +6,7 @@ from ingroup.studies.empathy_gap.stimuli import EMOTIONS
 
 
 def paper_size_events() -> pd.DataFrame:
-    """As many events as crowd-enVent has, ordered by emotion; the texts do not matter here."""
+    """Make as many events as crowd-enVent has, ordered by emotion, with invented texts."""
     rows = []
     for emotion in EMOTIONS:
         size = 275 if emotion in ("guilt", "shame") else 550

@@ -20,7 +20,7 @@ LATE = "2030-01-01T00:00:00Z"
 
 
 def reply_to(request) -> str:
-    """What a model says to a request: a text that no other chat gets."""
+    """Answer a request with a text that depends on its whole chat."""
     chat = request.get("messages") or request.get("input")
     turns = [text_of(turn["content"]) for turn in chat]
     if request.get("system"):  # Anthropic's, which stands apart
@@ -35,17 +35,17 @@ def text_of(content) -> str:
 
 
 class Gone(Exception):
-    """Whoever asked was killed."""
+    """Signal that the client of a call was killed."""
 
 
 class FakeBatches:
-    """Answers single calls at once, and those of a batch when it was looked at ``looks`` times.
+    """Server that answers single calls at once, and batches after ``looks`` looks.
 
-    ``at`` is called with each event, before it is answered: "creating" (nothing is there yet),
-    "created", "looked", "ended" and "results". ``outcome`` says of a request's text and how often
-    it was asked before what becomes of it: "ok", "expired" or "errored". ``problem`` is what a
-    batch as a whole becomes and ``reason`` why, ``status`` that of OpenAI's "errored"; replies in
-    ``cut`` were cut. ``single`` and ``batched`` are the requests.
+    ``at`` is called with each event before its answer: "creating" (before the batch exists),
+    "created", "looked", "ended" and "results". ``outcome`` takes the text of a reply and the number
+    of its earlier requests. It returns "ok", "expired" or "errored". ``problem`` is the status of a
+    batch that fails as a whole, and ``reason`` its message. ``status`` is the status of OpenAI's
+    "errored". Replies in ``cut`` are cut. ``single`` and ``batched`` are the requests.
     """
 
     def __init__(self, looks=2, outcome=lambda text, before: "ok"):
@@ -64,7 +64,7 @@ class FakeBatches:
         self.batches: dict[str, dict] = {}
         self._before: Counter[str] = Counter()
 
-    # A batch, whoever's API it is of
+    # Batches, for both APIs
 
     def create(self, requests, **about):
         self.at("creating")
@@ -83,7 +83,7 @@ class FakeBatches:
         return name
 
     def look(self, name):
-        """Whether it has ended."""
+        """Count a look at a batch, and tell whether the batch has ended."""
         batch = self.batches[name]
         batch["looks"] += 1
         self.at("looked")
@@ -133,7 +133,7 @@ class FakeBatches:
         }
 
     def answer(self, request):
-        """The body of an answer; some replies are cut."""
+        """Make the body of an answer, which is cut for a reply in ``cut``."""
         body = single(request)
         if reply_to(request) in self.cut:
             body["choices"][0]["finish_reason"] = "length"
@@ -184,7 +184,7 @@ class FakeBatches:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        """Listen; yields the address, without /v1."""
+        """Listen on loopback, and yield the address, without /v1."""
         fake = self
 
         class Fake(Handler):
@@ -281,7 +281,7 @@ class FakeBatches:
 
 
 def single(request):
-    """The body of an answer to one request."""
+    """Make the body of an answer to one request."""
     text = reply_to(request)
     if "input" in request:  # OpenAI's responses
         part = {"type": "output_text", "text": text, "annotations": []}

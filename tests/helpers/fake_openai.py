@@ -1,4 +1,4 @@
-"""OpenAI's chat API on loopback, for as much of it as the engine uses."""
+"""OpenAI's chat API on loopback, in the parts that the engine uses."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Call(NamedTuple):
-    """One request: its JSON, its Authorization header, and when it came (seconds since 1970)."""
+    """One request: its JSON, its Authorization header and its arrival (seconds since 1970)."""
 
     request: dict[str, Any]
     authorization: str
@@ -27,12 +27,12 @@ class Call(NamedTuple):
 
 
 def text_of(messages: list[dict[str, str]]) -> str:
-    """What this server answers: a number from 0 to 100 that depends on the whole chat."""
+    """Answer a chat with a number from 0 to 100 that depends on the whole chat."""
     return str(int(hashlib.sha256(json.dumps(messages).encode()).hexdigest(), 16) % 101)
 
 
 def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any]:
-    """The body of an answer, without token counts."""
+    """Make the body of an answer, without token counts."""
     message = {"role": "assistant", "content": text} | message
     return {
         "id": "c",
@@ -44,23 +44,23 @@ def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any
 
 
 def ok(body: Any):
-    """An answer for a script: a body as JSON."""
+    """Make an answer for a script: a body as JSON."""
     return 200, JSON, json.dumps(body).encode()
 
 
 def fault(status: int, message: str = "no", code: str | None = None, **headers: str):
-    """An answer for a script: an error in OpenAI's form."""
+    """Make an answer for a script: an error in OpenAI's form."""
     body = {"error": {"message": message, "type": "t", "param": None, "code": code}}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return status, named | JSON, json.dumps(body).encode()
 
 
 class FakeOpenAI:
-    """Answers by :func:`text_of`, or as its script says.
+    """Server that answers by `text_of`, or as its script says.
 
-    That takes a :class:`Call` and how often its prompt was asked before; it returns status, headers
-    and body, or None for the usual answer. Nobody is answered before ``gather`` calls have stood
-    here at once, or for a minute.
+    The script takes a `Call` and the number of earlier calls with its prompt. It returns status,
+    headers and body, or None for the usual answer. A call is answered once ``gather`` calls have
+    been here together, or after a minute.
     """
 
     def __init__(self, script: Callable[[Call, int], Any] | None = None, gather: int = 1):
@@ -101,7 +101,7 @@ class FakeOpenAI:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        """Listen; yields the address."""
+        """Listen on loopback, and yield the address."""
         fake = self
 
         class Fake(Handler):

@@ -19,7 +19,7 @@ HOP = {"connection", "transfer-encoding", "content-length", "date", "server", "h
 
 
 class Server(ThreadingHTTPServer):
-    """Many at once, and silent about clients that leave."""
+    """Server of many calls at once that is silent about clients that leave."""
 
     request_queue_size = 256
 
@@ -28,7 +28,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Reads a whole request, writes a whole answer, keeps the connection."""
+    """Handler that reads a whole request, writes a whole answer and keeps the connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(handler: type[Handler]) -> Iterator[str]:
-    """Serve on a free port of 127.0.0.1; yields the address."""
+    """Serve on a free port of 127.0.0.1, and yield the address."""
     with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
@@ -68,11 +68,11 @@ def end_to_end(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 class FaultProxy:
-    """Forwards every call to ``upstream`` (scheme, host and port), save for a share with a fault.
+    """Proxy that forwards every call to ``upstream`` (scheme, host and port), and spoils a share.
 
-    These are answered late, cut amid the body, answered 429 (with a Retry-After) or 500, or with
-    JSON that stops halfway. Whether the n-th call with a body is spoilt depends on the seed, the
-    body and n, and not on the order in which calls arrive. ``drawn`` counts the faults.
+    A spoilt call is answered late, cut amid the body, answered 429 (with a Retry-After) or 500, or
+    with JSON that stops halfway. The seed, the body and n decide whether the n-th call with a body
+    is spoilt. The order in which calls arrive does not matter. ``drawn`` counts the calls by fault.
     """
 
     def __init__(self, upstream: str, seed: int = 0):
@@ -83,7 +83,7 @@ class FaultProxy:
         self._lock = threading.Lock()
 
     def draw(self, body: bytes) -> str:
-        """Name of the fault of this call, or ``"none"``."""
+        """Draw the fault of a call, or ``"none"``."""
         with self._lock:
             self.calls[body] += 1
             name = f"{self.seed} {self.calls[body]} {hashlib.sha256(body).hexdigest()}"
@@ -93,7 +93,7 @@ class FaultProxy:
         return fault
 
     def forward(self, path: str, headers: Mapping[str, str], body: bytes):
-        """Status, headers and body of upstream's answer."""
+        """Forward a call, and return status, headers and body of upstream's answer."""
         with closing(http.client.HTTPConnection(self.upstream, timeout=60)) as connection:
             connection.request("POST", path, body, end_to_end(headers))
             answer = connection.getresponse()
@@ -101,7 +101,7 @@ class FaultProxy:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        """Listen; yields the proxy's address."""
+        """Listen on loopback, and yield the proxy's address."""
         proxy = self
 
         class Proxy(Handler):

@@ -4,7 +4,7 @@ from ingroup.design import Design
 
 
 class Few(Design):
-    """Trials ``start`` to ``stop`` of a design, whose fingerprint and trial numbers they keep."""
+    """Trials ``start`` to ``stop`` of a design, with the design's fingerprint and trial numbers."""
 
     def __init__(self, whole, start, stop):
         super().__init__(whole.blocks)

@@ -4,7 +4,7 @@ from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 
 
 def sample(number):
-    """A prompt and its reply: ``50`` to the first, ``51`` to the second."""
+    """Make a sample of prompt ``number``, e.g. with the reply ``51`` for 1."""
     question = {"role": "user", "content": f"prompt {number}"}
     answer = {"role": "assistant", "content": f"5{number}"}
     choices = [{"message": answer, "stop_reason": "stop"}]
@@ -19,7 +19,7 @@ def sample(number):
 
 
 def write(file, n):
-    """Write a log of n samples."""
+    """Write a log of ``n`` samples."""
     spec = {
         "created": "2026-01-01T00:00:00+00:00",
         "task": "t",

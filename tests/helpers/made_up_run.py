@@ -1,6 +1,6 @@
-"""A small run of the first study that nobody ran, for tests of its appendix.
+"""A made-up run of the first study, for tests of its appendix.
 
-Its texts are hostile: they look like commands of LaTeX, like HTML, and like what turns a line.
+Its texts are hostile: they look like commands of LaTeX, like HTML, and like marks that turn text.
 """
 
 import json
@@ -28,7 +28,7 @@ HOSTILE = [
 
 
 def place(monkeypatch, folder):
-    """Let a run be written below a folder, which holds no other run, recording or figure."""
+    """Redirect the paths of runs, recordings and figures to new, empty folders below a folder."""
     for name, part in (("BUILD", "build"), ("FIGURES", "figures"), ("RECORDINGS", "recordings")):
         (folder / part).mkdir()
         monkeypatch.setattr(paths, name, folder / part)
@@ -38,13 +38,13 @@ def place(monkeypatch, folder):
 
 
 def parameters(run=NAME):
-    """The parameters of the run's one notebook."""
+    """Return the parameters of the run's only notebook."""
     given = {"MODELS": "calibrant", "SETTINGS": SETTING, "CATEGORIES": "Religion"}
     return merged(NOTEBOOK, "demo", given, run)
 
 
 def write(run=NAME):
-    """Write notebook, manifests, tables and a figure of the run; return its folder."""
+    """Write notebook, manifests, tables and a figure of the run, and return its folder."""
     folder = paths.run_folder(run)
     _notebook(folder / "notebooks", run)
     for job in jobs_of(NOTEBOOK, parameters(run)):

@@ -1,4 +1,4 @@
-"""How much a reader meets in a line of code: the figures that `test_house` keeps low."""
+"""Figures on the density of code, which `test_house` keeps low."""
 
 import ast
 import io
@@ -33,11 +33,11 @@ class Plainness:
     packed : int
         Assignments like ``a, b = x, y``.
     comprehensions : int
-        Those of lists, sets and dicts, and generator expressions.
+        Comprehensions of lists, sets and dicts, and generator expressions.
     comments : int
         Lines that hold a comment and no code.
     long, unbroken : int
-        Functions of `LONG` lines or more, and those of them without a blank line.
+        Functions of `LONG` lines or more, and the long functions without a blank line.
     """
 
     lines: int = 0
@@ -49,7 +49,7 @@ class Plainness:
     unbroken: int = 0
 
     def add(self, source: str) -> None:
-        """Count a file."""
+        """Add the counts of a file."""
         tree = ast.parse(source)
         code = _code_lines(source, tree)
         self.lines += len(code)
@@ -62,7 +62,7 @@ class Plainness:
                 self._add_function(node, code, source.splitlines())
 
     def _add_function(self, function: ast.FunctionDef, code: set[int], lines: list[str]) -> None:
-        """Count a function, if it is long."""
+        """Add a function to the counts, if it is long."""
         body = range(function.body[0].lineno, function.end_lineno + 1)
         code_inside = [number for number in body if number in code]
         if len(code_inside) < LONG:
@@ -83,7 +83,7 @@ class Plainness:
 
 
 def _code_lines(source: str, tree: ast.Module) -> set[int]:
-    """Number the lines that hold code."""
+    """Collect the numbers of the lines that hold code."""
     code = set()
     for token in _tokens(source):
         if token.type not in BLANK:
@@ -97,7 +97,7 @@ def _code_lines(source: str, tree: ast.Module) -> set[int]:
 
 
 def _comment_lines(source: str) -> set[int]:
-    """Number the lines that hold a comment."""
+    """Collect the numbers of the lines that hold a comment."""
     return {token.start[0] for token in _tokens(source) if token.type == tokenize.COMMENT}
 
 

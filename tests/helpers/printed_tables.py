@@ -10,7 +10,7 @@ SIDES = ["identity_i", "identity_j"]
 
 
 def by_category(first, **names):
-    """Three tables of the second study, one for each category, whose first has this number."""
+    """Join the tables of three categories in the second study, from table number ``first`` on."""
     categories = ["Race", "Gender", "Age"]
     if first in (1, 6):
         categories = ["Age", "Gender", "Race"]
@@ -48,7 +48,7 @@ def prompts(numbers, **names):
 
 
 def mismatches():
-    """Table 7, and the one tuple that only Table 3 has; names spelt as those of the questions."""
+    """Join Table 7 and the only tuple that Table 3 adds, with names spelt as in the questions."""
     tables = pd.concat([published.load("giebench", 7), published.load("giebench", 3)])
     tables[SIDES] = tables[SIDES].replace(" people$", " People", regex=True)
     tables = tables.drop_duplicates([*SIDES, "condition"])
@@ -105,7 +105,7 @@ def sensitivity():
 
 
 def of_the_papers():
-    """Each numbered table with numbers: study, name of the run's table, the printed numbers."""
+    """Yield each numbered table: its study, the name of the run's table and the printed numbers."""
     settings = {"prompt_setting": "setting"}
     ends = {"ci_lower": "null_low", "ci_upper": "null_high"}
     deltas = published.load("empathy_gap", 2).rename(columns=settings | ends)

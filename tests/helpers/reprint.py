@@ -1,4 +1,4 @@
-"""A copy of the printed tables in which one model's numbers are others, as if they were printed."""
+"""A copy of the printed tables with other numbers for one model."""
 
 import csv
 import shutil
@@ -8,10 +8,11 @@ from ingroup import paths, published
 
 
 def reprint(folder, monkeypatch, study, model, numbers):
-    """Write `numbers`, {(table, column): function of a row}, and let the project read the copy.
+    """Write `numbers` into a copy of the printed tables that the project then reads.
 
-    Only rows of the model (all, where a table names none) are changed; a function gives the text
-    to be printed. Returns how many cells were.
+    `numbers` maps (table, column) to a function that takes a row and returns the text of its cell.
+    Only rows of the model change, or all rows of a table without models. The number of changed
+    cells is returned.
     """
     shutil.copytree(paths.PUBLISHED, folder, dirs_exist_ok=True)
     cells = 0

@@ -6,9 +6,9 @@ from scipy.special import logsumexp, softmax
 
 
 def ways_on(logits, spelt, path, ends, newlines=(), ending="turn"):
-    """Logits of the tokens that may follow a beginning, and of its end.
+    """Return the logits of the tokens that may follow a beginning, and of its end.
 
-    ``logits`` are the model: for each beginning those of the whole vocabulary.
+    ``logits`` is the model: a function from a beginning to the logits of the whole vocabulary.
     """
     length = len(path)
     continuations = set()
@@ -29,7 +29,10 @@ def ways_on(logits, spelt, path, ends, newlines=(), ending="turn"):
 
 
 def defined(logits, spelt, ends, newlines=(), ending="turn"):
-    """At each token, and at the end, what may come is renormalised."""
+    """Compute the probability of each answer from the admissible tokens alone.
+
+    The probabilities of the tokens that may follow, and of the end, are renormalised at each step.
+    """
     probabilities = []
     for answer in spelt:
         total = 0.0
@@ -42,7 +45,7 @@ def defined(logits, spelt, ends, newlines=(), ending="turn"):
 
 
 def greedy(logits, spelt, ends, newlines=(), ending="turn"):
-    """The place of the answer that is written when the most probable way is taken each time."""
+    """Return the position of the answer that the most probable token at each step leads to."""
     path = ()
     while True:
         ways = ways_on(logits, spelt, path, ends, newlines, ending)
@@ -53,7 +56,7 @@ def greedy(logits, spelt, ends, newlines=(), ending="turn"):
 
 
 def known(model, ids, spelt):
-    """Logits behind each beginning of an answer, with a pass over the whole prompt for each."""
+    """Compute the logits behind each beginning of an answer, with a whole pass for each answer."""
     logits_of = {}
     for answer in spelt:
         tokens = torch.tensor([[*ids, *answer]])
@@ -65,7 +68,7 @@ def known(model, ids, spelt):
 
 
 def scored(model, ids, spelt, ends):
-    """Probabilities, mass and greedy answer."""
+    """Compute the probabilities of the answers, their mass and the greedy answer's position."""
     logits_of = known(model, ids, spelt)
     first_tokens = list({answer[0] for answer in spelt})
     mass = softmax(logits_of[()])[first_tokens].sum()
@@ -74,7 +77,7 @@ def scored(model, ids, spelt, ends):
 
 
 def replies(engine, model, chats, sampling):
-    """Texts, probabilities and mass of :class:`ingroup.inference.Reply`, lead by lead."""
+    """Yield the texts, probabilities and masses of `ingroup.inference.Reply`, by definition."""
 
     def spell(text):
         return engine.tokenizer.encode(text, add_special_tokens=False)

@@ -1,4 +1,4 @@
-"""Small designs, an engine that says what a function says, and a run of both."""
+"""Small designs, an engine that answers by a function, and a run of both."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,7 +9,7 @@ from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
 SAMPLING = Sampling()
-# Of the first study: two events, each about all pairs of religions.
+# Parameters of the first study: two events, each about all pairs of religions.
 ABOUT_RELIGION = {
     "MODELS": ["org/one"],
     "ENGINE": "vllm",
@@ -29,12 +29,12 @@ ABOUT_RELIGION = {
 
 
 def religion(events=12, setting="P0,S0,T0"):
-    """36 trials an event."""
+    """Make a design about religions with 36 trials per event."""
     return trials(load_events("sample", events), [setting], ["Religion"])
 
 
 def numbers(trials):
-    """Trials whose prompt is their number."""
+    """Make a design of trials whose prompt is their number."""
 
     def render(condition):
         return [{"role": "user", "content": str(condition["number"])}]
@@ -43,7 +43,7 @@ def numbers(trials):
 
 
 def rendered_otherwise(design):
-    """The same texts and levels, put into chats by other code."""
+    """Make a design with the same texts and levels, rendered into other chats."""
 
     def of(block):
         def render(condition):
@@ -56,10 +56,11 @@ def rendered_otherwise(design):
 
 
 class Toy(Engine):
-    """Answers what ``say`` makes of a chat, and of how often it and anything were asked before.
+    """Engine that answers by ``say``, a function of a chat and two numbers of earlier calls.
 
-    A text is a whole reply, None a failed call. ``batches`` are how many came together. Without an
-    ``identity``, its stores can stand for those of any model and engine.
+    The first number counts the calls with this chat, the second all calls. A text is a whole reply,
+    and None is a failed call. ``batches`` has the number of chats in each batch. Without an
+    ``identity``, the stores of a toy can stand for any model and engine.
     """
 
     def __init__(self, say, asks_again=False, **identity):
@@ -88,7 +89,7 @@ class Toy(Engine):
 
 
 class Server(Toy):
-    """A toy that gives each reply as it comes, as an engine does whose replies cost money."""
+    """Toy that gives each reply as it comes, like an engine whose replies cost money."""
 
     keeps_each = True
     costs = True

@@ -1,4 +1,4 @@
-"""The appendix of a run: what it holds, read from what the run stored, and how it is written.
+"""The appendix of a run: its content, read from the files of the run, and its writing.
 
 Its sections and their order are `ingroup.commands.appendix.SECTIONS`.
 """

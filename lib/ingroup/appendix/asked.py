@@ -1,4 +1,4 @@
-"""What was asked: models, prompts, stores of answers, sampling, dates, tokens and cost."""
+"""Sections on models, prompts, stores of answers, sampling, dates, tokens and cost."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -49,7 +49,7 @@ OUTCOMES = {
 
 
 def overview(run: Run) -> list[Block]:
-    """Say whose models the run shows, and list what ran and when.
+    """Name the models of the run, and list its notebooks with their start and duration.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def stored_answers(run: Run) -> list[Block]:
 
 
 def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
-    """How one study asked."""
+    """Describe the stores, cost, replies, parameters and prompts of one study."""
     title = run.title(notebook)
     stores, absent = run.stores[study]
     blocks: list[Block] = []
@@ -237,7 +237,7 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
 
 
 def _sampling(manifest: dict[str, Any]) -> str:
-    """How answers were sampled, in words."""
+    """Describe in words how the answers of a manifest were sampled."""
     choices = manifest.get("sampling_choices") or []
     if choices:
         # Nothing is drawn where answers are scored, so their number says enough.
@@ -254,7 +254,7 @@ def _sampling(manifest: dict[str, Any]) -> str:
 
 
 def _seeds(stores: Iterable[Stored]) -> str:
-    """The smallest and the largest seed; a dash where nothing was drawn."""
+    """Write the smallest and the largest seed, or a dash where nothing was drawn."""
     seeds = set()
     for stored in stores:
         if "sampling_seed" in stored.manifest:
@@ -264,7 +264,7 @@ def _seeds(stores: Iterable[Stored]) -> str:
 
 
 def _other_settings(stores: Iterable[Stored]) -> list[Block]:
-    """What else the manifests pin, and what a server did not take."""
+    """List further settings in manifests, and arguments that a server did not take."""
     values: dict[str, dict[str, None]] = {}
     for stored in stores:
         for name, value in stored.manifest.items():
@@ -282,7 +282,7 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
 
 
 def _usage(run: Run, study: str, title: str) -> list[Block]:
-    """Tokens and cost by model."""
+    """Tabulate the tokens and cost of a study by model."""
     table = run.table(study, "usage")
     if table is None:
         return [Missing("This run has no table of tokens and cost (usage.csv) for this study.")]
@@ -303,7 +303,7 @@ def _usage(run: Run, study: str, title: str) -> list[Block]:
 
 
 def _sums(rows: pd.DataFrame) -> dict[str, str]:
-    """Sums of some rows of usage.csv, as texts."""
+    """Write the sums of some rows of usage.csv as texts."""
     # An older table may lack a column of counts, which is then shown as a dash.
     sums = rows.sum(numeric_only=True)
     return {
@@ -317,7 +317,7 @@ def _sums(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _responses(run: Run, study: str, title: str) -> list[Block]:
-    """What became of the replies, by model."""
+    """Count the replies of a study by model and outcome."""
     table = run.table(study, "responses")
     if table is None:
         return [Missing("This run has no counts of replies (responses.csv) for this study.")]
@@ -339,7 +339,7 @@ def _responses(run: Run, study: str, title: str) -> list[Block]:
 
 
 def _parameters(run: Run, notebook: str) -> list[Block]:
-    """The parameters that differ from the committed ones, and those of the statistics."""
+    """List the parameters that differ from the committed values, and the statistics' parameters."""
     parameters = run.parameters(notebook)
     if not parameters:
         return [Missing(f"The parameters of {notebook} are not known: it has none, or is older.")]
@@ -370,7 +370,7 @@ def _parameters(run: Run, notebook: str) -> list[Block]:
 
 
 def prompts(stores: Iterable[Stored]) -> list[Block]:
-    """Show the first prompt of each wording, and one about a single group, word for word.
+    """Show the first prompt of each wording, and one prompt about an in-group pair, word for word.
 
     Parameters
     ----------
@@ -380,8 +380,8 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
     Returns
     -------
     list of Block
-        One `Prompt` for each set of templates, and for the first one with two roles that groups
-        take (perceiver and experiencer) a further one, in which both are of the same group.
+        One `Prompt` for each set of templates. The first design with two roles that groups take
+        (perceiver and experiencer) has a further `Prompt`, in which both are of the same group.
     """
     wordings = set()
     has_pair = False
@@ -407,7 +407,7 @@ def prompts(stores: Iterable[Stored]) -> list[Block]:
 
 
 def _turns(trial: Trial) -> list[tuple[str, str]]:
-    """The role and the text of each turn of a prompt."""
+    """List the role and the text of each turn of a prompt."""
     return [(turn["role"], turn["content"]) for turn in trial.messages]
 
 
@@ -422,8 +422,8 @@ def in_group_pair(block: Trials) -> int | None:
     Returns
     -------
     int or None
-        The number of a trial in which two factors with the same levels both have the second one, as
-        the first is the control. None where no two factors have the same levels.
+        The number of a trial in which two factors with the same levels both have the second level,
+        as the first level is the control. None where no two factors have the same levels.
     """
     all_levels = list(block.factors.values())
     for first, second in combinations(range(len(all_levels)), 2):
@@ -438,10 +438,10 @@ def in_group_pair(block: Trials) -> int | None:
 
 
 def _count(number: Any) -> str:
-    """A whole number as text; a dash where there is none."""
+    """Write a whole number as text, or a dash where the number is missing."""
     return DASH if number is None or pd.isna(number) else f"{number:,.0f}"
 
 
 def _digest(text: Any) -> str:
-    """The beginning of a digest, or a revision whole where it is short."""
+    """Shorten a digest to its first `DIGEST` signs. Return a dash without a digest."""
     return str(text)[:DIGEST] if text else DASH

@@ -1,7 +1,7 @@
-"""What an appendix holds, whatever it is written in: a list of blocks in their order.
+"""The content of an appendix: a list of blocks in their order.
 
-The templates in ``templates`` write each kind of block, once for LaTeX and once for HTML.
-Texts are plain, as they were read: a template escapes them.
+The templates in ``templates`` write each kind of block, once for LaTeX and once for HTML. Texts are
+plain, as they were read. A template escapes them.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ DASH = "–"  # in place of a value that is not there
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; level 1 is a section, 2 a subsection, 3 a paragraph's."""
+    """A heading of level 1 (a section), 2 (a subsection) or 3 (a paragraph)."""
 
     kind: ClassVar = "heading"
     text: str
@@ -48,7 +48,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Prose:
-    """Text of a notebook, as markdown: this repository's own, and never a model's."""
+    """Markdown of this repository's notebooks or cards, never of a model."""
 
     kind: ClassVar = "prose"
     markdown: str
@@ -61,7 +61,7 @@ class Prompt:
     Attributes
     ----------
     title : str
-        Which wording it is an example of.
+        The wording of which it is an example.
     turns : list of tuple
         The role of each turn ("system", "user") and its text.
     """
@@ -78,7 +78,7 @@ class Table:
     Attributes
     ----------
     caption : str
-        What the table shows.
+        The caption above the table.
     rows : DataFrame
         Texts, under the heads that the reader sees.
     """
@@ -90,7 +90,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Layout:
-    """Tables that :mod:`ingroup.latex` laid out as a paper prints them, as LaTeX floats."""
+    """LaTeX floats of tables in the layout of a paper, written by `ingroup.latex`."""
 
     kind: ClassVar = "layout"
     latex: str
@@ -109,9 +109,9 @@ class Figure:
     width : float
         Inches.
     caption : str
-        What it shows, as markdown of the notebook that drew it.
+        Its caption, as markdown of the notebook that drew it.
     models : str
-        The model that it shows, where its name says it; "" otherwise.
+        The model that its name says it shows, or "".
     """
 
     kind: ClassVar = "figure"
@@ -139,7 +139,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Answer:
-    """A question of a checklist or a card, what a run answers, and from where ("" for both)."""
+    """A question of a checklist or a card, with a run's answer and its source, or "" for both."""
 
     question: str
     text: str = ""

@@ -1,7 +1,7 @@
 """An appendix in LaTeX and in HTML: two templates over one list of blocks.
 
-Every text is escaped when it is written: :func:`ingroup.latex.escape` for LaTeX, Jinja for HTML.
-Only what this module makes itself passes unchanged, as `Latex` or ``Markup``.
+Every text is escaped when it is written, by `ingroup.latex.escape` for LaTeX and by Jinja for HTML.
+Only the output of this module passes unchanged, as `Latex` or ``Markup``.
 """
 
 import html
@@ -93,7 +93,7 @@ def to_latex(document: Document) -> str:
     Parameters
     ----------
     document : Document
-        The appendix; its figures are named by their addresses.
+        The appendix, whose figures are named by their addresses.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def escaped(value: Any) -> str:
     Parameters
     ----------
     value : object
-        What a template prints; `Latex` stays as it is.
+        A value that a template prints. `Latex` is unchanged.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def escaped(value: Any) -> str:
 
 
 def _with_blanks(text: str) -> str:
-    """Escape a part of a text; a blank at its ends stays."""
+    """Escape a part of a text for LaTeX, and keep a blank at its ends."""
     # `latex.escape` joins the words of a text, and so drops blanks at its ends.
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
@@ -208,7 +208,7 @@ def fitted(table: Table) -> Fitted:
 
 
 def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
-    """The signs that each column of longer texts may have on a line."""
+    """Share the room of a line between the columns of longer texts, as signs per column."""
     # Ever shorter columns have to share, until each that does has some room.
     for short in SHORT:
         longer = {name: length for name, length in lengths.items() if length > short}
@@ -228,7 +228,7 @@ def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
 
 
 def _fitting(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
-    """The columns whose longest text fits into their room."""
+    """List the columns whose longest text fits into their room."""
     return [name for name, length in lengths.items() if rooms[name] >= length]
 
 
@@ -240,7 +240,7 @@ def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
 
 
 def _breakable(text: str, room: int) -> str:
-    """A text in which a word that is longer than its column may be broken."""
+    """Mark the places where a text may break, also within a word longer than its column."""
     # A zero-width space lets a line break behind these signs, but not behind a number's comma.
     marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
 
@@ -259,7 +259,7 @@ def _breakable(text: str, room: int) -> str:
 
 
 def _width(letter: str) -> float:
-    """How wide a letter is printed, in letters of the usual width."""
+    """Estimate the printed width of a letter, in letters of the usual width."""
     if not letter.isascii() and letter not in latex.LETTERS + latex.SIGNS:
         # It is printed as its number, e.g. [U+4E2D].
         return 9.0
@@ -269,7 +269,7 @@ def _width(letter: str) -> float:
 
 
 def floats(text: str) -> Latex:
-    """Fit tables of :mod:`ingroup.latex` to a page of one column, each where it is named.
+    """Fit floats of `ingroup.latex` into a page of one column, in their places within the text.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def floats(text: str) -> Latex:
 
 
 class LatexRenderer(mistune.BaseRenderer):
-    """Markdown of this repository as LaTeX; a link is its text."""
+    """Renderer of this repository's markdown as LaTeX, in which a link becomes its text."""
 
     NAME = "latex"
 
@@ -304,7 +304,7 @@ class LatexRenderer(mistune.BaseRenderer):
         Returns
         -------
         str
-            The text in LaTeX; of a kind of token without a rule, what is inside.
+            The text in LaTeX. A kind of token without a rule gives the text inside.
         """
         kind = token["type"]
         raw = token.get("raw", "")
@@ -360,7 +360,7 @@ def markdown_to_latex(source: str) -> Latex:
 
 
 def _caption_to_latex(source: str) -> Latex:
-    """Write markdown as a caption: on one line, without a paragraph's end."""
+    """Write markdown as a caption in LaTeX, on one line."""
     # A blank line would end the argument of LaTeX's caption.
     written = markdown_to_latex(" ".join(source.split()))
     return Latex(" ".join(written.split()))
@@ -370,7 +370,9 @@ def _caption_to_latex(source: str) -> Latex:
 
 
 def to_html(document: Document) -> str:
-    """Write an appendix as a page that needs no net; its figures lie beside it.
+    """Write an appendix as an HTML page that needs no network.
+
+    The figures of the page lie beside it.
 
     Parameters
     ----------
@@ -400,12 +402,13 @@ def to_html(document: Document) -> str:
 
 
 def _markdown_to_html(source: str) -> Markup:
-    """Write markdown as clean HTML. A link leads into the repository: its text stays alone."""
+    """Write markdown as clean HTML in which each link becomes its text."""
+    # The links lead into the repository, which does not come with the page.
     return Markup(report_html.without_links(report_html.prose(source)))
 
 
 def layouts_to_html(text: str) -> Markup:
-    """Write the floats of :mod:`ingroup.latex` as tables of HTML.
+    """Write the floats of `ingroup.latex` as tables of HTML.
 
     Parameters
     ----------
@@ -436,13 +439,13 @@ def layouts_to_html(text: str) -> Markup:
 
 
 def _rows_html(tabular: str) -> list[str]:
-    """The rows between the rules of a tabular; what stands above the first rule is its head."""
+    """Write the rows of a tabular as HTML. Rows above the first midrule are heads."""
     head, _, body = tabular.partition("\\midrule\n")
     return [*_tagged_rows(head, "th"), *_tagged_rows(body, "td")]
 
 
 def _tagged_rows(lines: str, tag: str) -> list[str]:
-    """Rows of a tabular with a tag for their cells; rules are left out."""
+    """Write the rows of a tabular as HTML with a tag for their cells, and leave out rules."""
     rows = []
     for line in lines.splitlines():
         if not line.endswith(r" \\"):
@@ -457,7 +460,7 @@ def _tagged_rows(lines: str, tag: str) -> list[str]:
 
 
 def _tagged(cell: str, tag: str) -> str:
-    """A cell with its tag, its span and its colour."""
+    """Write a cell as HTML with its tag, its span and its colour."""
     attributes = ""
     spanned = re.fullmatch(r"\\multicolumn\{(\d+)\}\{[clr]\}\{(.*)\}", cell)
     if spanned:
@@ -471,7 +474,7 @@ def _tagged(cell: str, tag: str) -> str:
     return f"<{tag}{attributes}>{_cell_html(cell)}</{tag}>"
 
 
-# What ingroup.latex writes, and what each of its commands and escapes prints.
+# The commands and escapes that ingroup.latex writes, and the text that each prints.
 PRINTED = {written: chr(code) for code, written in latex.ESCAPES.items()}
 PRINTED |= {latex.MISSING: "–", "{}": "", r"\newline": "\n"}
 COMMAND = re.compile(
@@ -480,7 +483,7 @@ COMMAND = re.compile(
 
 
 def _cell_html(text: str) -> str:
-    """LaTeX of a cell or a caption as HTML; a formula is MathML."""
+    """Write the LaTeX of a cell or a caption as HTML, with formulas as MathML."""
     written = []
     end = 0
     for command in COMMAND.finditer(text):
@@ -493,7 +496,7 @@ def _cell_html(text: str) -> str:
 
 
 def _command_html(command: str) -> str:
-    """A formula, an escape or a command as HTML."""
+    """Write a formula, an escape or a command of LaTeX as HTML."""
     if len(command) > 2 and command.startswith("$"):
         formula = command.strip("$")
         is_number = re.fullmatch(r"[-+]?[\d.]+", formula)

@@ -1,7 +1,7 @@
-"""Checklists, model cards and references: questions, and what a run answers to them.
+"""Checklists, model cards and references, filled with the answers of a run.
 
-The questions stand in ``templates/checklists.yaml``. A question without an answer of the
-run is one for the authors.
+The questions stand in ``templates/checklists.yaml``. A question that the run does not answer is
+left to the authors.
 """
 
 import re
@@ -45,7 +45,7 @@ def forms() -> dict[str, Any]:
 
 
 def checklists(run: Run) -> list[Block]:
-    """Fill the checklists, item by item, with what the run answers.
+    """Fill the checklists, item by item, with the answers of a run.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def checklists(run: Run) -> list[Block]:
 
 
 def _answered(items: list[dict[str, Any]], facts: Mapping[str, tuple[str, str]]) -> Answers:
-    """The items of a form, each with what the run answers."""
+    """Fill the items of a form with the answers of a run."""
     rows = []
     for item in items:
         question = item["question"]
@@ -157,7 +157,7 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def _described(run: Run, stores: list[Stored]) -> tuple[str, str]:
-    """What of this run has a card in the repository, and where the cards are."""
+    """Name the parts of this run that have a card in the repository, and the files of the cards."""
     described = ["prompts", "corpora"]
     source = "data/README.md"
     if any(map(models.is_calibrant, run.models)):
@@ -169,7 +169,7 @@ def _described(run: Run, stores: list[Stored]) -> tuple[str, str]:
 
 
 def _all_stores(run: Run) -> list[Stored]:
-    """The stored answers of all studies."""
+    """List the stored answers of all studies."""
     stores = []
     for of_study, _ in run.stores.values():
         stores += of_study
@@ -177,12 +177,12 @@ def _all_stores(run: Run) -> list[Stored]:
 
 
 def _labels(run: Run) -> str:
-    """The labels of the run's models; "none" without a model."""
+    """Join the labels of the run's models. Return "none" without a model."""
     return ", ".join(map(models.label, run.models)) or "none"
 
 
 def _statistics(run: Run) -> str:
-    """How the tests of the studies that ran are corrected."""
+    """Say how the tests of the studies that ran are corrected. Return "" without a study."""
     parts = []
     for study, family in families().items():
         if study not in run.studies:
@@ -200,7 +200,7 @@ def _statistics(run: Run) -> str:
 
 
 def _compute(run: Run) -> str:
-    """Prompts, tokens, cost and seconds, over all studies."""
+    """Sum up the prompts, tokens, cost and seconds of all studies. Return "" without usage.csv."""
     jobs = []
     for study in run.studies:
         usage = run.table(study, "usage")
@@ -227,7 +227,7 @@ def _compute(run: Run) -> str:
 
 
 def _engines(stores: list[Stored]) -> str:
-    """The engines and their versions."""
+    """Name the engines with their versions. Return "" without an engine."""
     engines = dict.fromkeys(stored.engine for stored in stores)
     if not engines:
         return ""
@@ -235,7 +235,7 @@ def _engines(stores: list[Stored]) -> str:
 
 
 def _people(run: Run) -> tuple[str, str]:
-    """Whether sheets that people filled were given to the run."""
+    """Say whether the run was given sheets that people filled, and where this was read."""
     sheets = []
     for notebook in run.notebooks:
         parameters = run.parameters(notebook)
@@ -291,7 +291,7 @@ def cards(run: Run) -> list[Block]:
 
 
 def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, str]]:
-    """Fill in what registry, manifests and tables know of a model.
+    """Fill the fields of a model card from the registry, the manifests and the tables.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, 
 
 
 def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
-    """What the manifests of one model's answers say of it."""
+    """Fill the fields of a model card from the stores of the model's answers."""
     rows = []
     for stored in stores:
         rows.append(
@@ -360,7 +360,7 @@ def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
 
 
 def _recorded_card(model: str) -> list[Block]:
-    """The card that lies beside a model's recorded answers, as it is."""
+    """Quote the card that lies beside a model's recorded answers, if there is a card."""
     name = models.label(model)
     known = models.find(model)
     # Recordings lie under the registry's name of a model; its label may be another.
@@ -376,7 +376,7 @@ def _recorded_card(model: str) -> list[Block]:
 
 
 def citing(run: Run) -> list[Block]:
-    """Say what to cite.
+    """Name the works that a user of this run should cite.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def citing(run: Run) -> list[Block]:
 
 @cache
 def _citation() -> dict[str, Any]:
-    """The content of ``CITATION.cff``."""
+    """Read ``CITATION.cff``."""
     return yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf8"))
 
 
@@ -436,7 +436,7 @@ def references() -> list[Reference]:
 
 
 def _identifier(entry: Mapping[str, Any]) -> str:
-    """The DOI of an entry of CITATION.cff, or its first other identifier, or ""."""
+    """Return the DOI of an entry of CITATION.cff, its first other identifier, or ""."""
     if "doi" in entry:
         return f"doi:{entry['doi']}"
     for identifier in entry.get("identifiers", []):
@@ -445,7 +445,7 @@ def _identifier(entry: Mapping[str, Any]) -> str:
 
 
 def _author(author: Mapping[str, str]) -> str:
-    """An author's name, as CITATION.cff has its parts."""
+    """Join the parts of an author's name in CITATION.cff."""
     if "name" in author:
         return author["name"]
     parts = [author.get("given-names"), author["family-names"], author.get("name-suffix")]
@@ -453,6 +453,6 @@ def _author(author: Mapping[str, str]) -> str:
 
 
 def _joined(names: list[str]) -> str:
-    """Names with "and" before the last."""
+    """Join names with commas, and with "and" before the last name."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

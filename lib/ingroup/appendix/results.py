@@ -1,4 +1,4 @@
-"""What a run found: tables and figures, tests and their power, claims on every path, limits."""
+"""Sections on results: tables and figures, tests and their power, claims on every path, limits."""
 
 import re
 from pathlib import Path
@@ -77,7 +77,7 @@ def results(run: Run) -> list[Block]:
 
 
 def _differences(run: Run) -> list[Block]:
-    """Differences of two models, effect by effect."""
+    """Tabulate the differences of two models, effect by effect, with a table for each study."""
     table = run.table("comparison", "differences")
     if table is None:
         return [Missing("No two models were compared (differences.csv).")]
@@ -104,7 +104,7 @@ def _differences(run: Run) -> list[Block]:
 
 
 def _with_range(number: float, low: float, high: float) -> str:
-    """A number, and in brackets from where to where it ranges; a dash without a number."""
+    """Write a number with its range in brackets, or a dash where the number is missing."""
     if pd.isna(number):
         return DASH
     return f"{rounded(number)} ({rounded(low)} to {rounded(high)})"
@@ -180,7 +180,7 @@ def called(figure: str, model: str = "") -> str:
 
 
 def _tables(run: Run, study: str) -> list[Block]:
-    """The tables of a study in the papers' layout, and a sentence for each that is missing."""
+    """Show the tables of a study in the paper's layout, with a sentence for each missing table."""
     blocks: list[Block] = []
     for name, title in numbered_tables(study).items():
         text = run.laid_out(study, name)
@@ -194,7 +194,7 @@ def _tables(run: Run, study: str) -> list[Block]:
 
 
 def _figures(run: Run, study: str, title: str) -> list[Block]:
-    """The figures of a study below a title, and a sentence on those that are missing."""
+    """Show the figures of a study with captions, and a sentence on missing figures."""
     # Figures of printed numbers alone are in the papers, and show no model of a run.
     names = [name for name in run.figure_names(study) if "printed" not in name]
     captions = run.captions(study)
@@ -235,7 +235,7 @@ def _figures(run: Run, study: str, title: str) -> list[Block]:
 
 
 def _caption(text: str, title: str) -> str:
-    """A notebook's caption, or the heading in its place, as the appendix has it."""
+    """Adapt the caption of a notebook, or the heading in its place, to the appendix."""
     # The appendix numbers its own figures, so "Figure 2" of a notebook has to name the paper.
     caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", text)
     # A heading may stand in the notebooks of several studies.
@@ -243,7 +243,7 @@ def _caption(text: str, title: str) -> str:
 
 
 def _model_of(figure: str, names: list[str]) -> str:
-    """The model whose name ends that of a figure; "" without one."""
+    """Return the model whose name ends the name of a figure, or "" without such a model."""
     for name in names:
         if figure.endswith(f"_{Path(name).name}"):
             return name
@@ -251,7 +251,7 @@ def _model_of(figure: str, names: list[str]) -> str:
 
 
 def _width(files: list[Path]) -> float:
-    """The width of a figure on the page, in inches: as drawn, or less if the page is smaller."""
+    """Compute the width of a figure on the page in inches: as drawn, or less to fit the page."""
     inches = _drawn_size(files)
     if inches is None:
         return WIDEST
@@ -265,7 +265,7 @@ def _width(files: list[Path]) -> float:
 
 
 def _drawn_size(files: list[Path]) -> tuple[float, float] | None:
-    """Width and height of a figure in inches; None without a PNG that can be read."""
+    """Return the width and height of a figure in inches, or None without a readable PNG."""
     # The PNG is measured: Pillow reads no PDF, and both are drawn alike.
     for file in files:
         if file.suffix != ".png":
@@ -294,7 +294,7 @@ def tests(run: Run) -> list[Block]:
     Returns
     -------
     list of Block
-        Tables, and a sentence for what the run lacks.
+        Tables, and a sentence for each part that the run lacks.
     """
     blocks: list[Block] = []
     rows = []
@@ -362,7 +362,7 @@ def findings(run: Run) -> pd.DataFrame:
 
 
 def _by_model(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The label of each model and its rows; a dash and all rows where a table names no model."""
+    """List the label of each model with its rows. A table without models has a dash as label."""
     if "model" not in table:
         return [(DASH, table)]
     groups = table.groupby("model", sort=False)
@@ -370,7 +370,7 @@ def _by_model(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _counted(tests: pd.DataFrame) -> dict[str, str]:
-    """The number of tests by finding, their smallest p, and their median half-width, as texts."""
+    """Count tests by finding, and add the smallest p and the median half-width, as texts."""
     finding = tests["finding"].dropna()
     significant = (finding == "significant").sum()
     could_not = (finding == COULD_NOT).sum()
@@ -399,7 +399,7 @@ def _counted(tests: pd.DataFrame) -> dict[str, str]:
 
 
 def small(p: float) -> str:
-    """Write a p as text.
+    """Write a p-value as text.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def small(p: float) -> str:
 
 
 def _power(run: Run) -> list[Block]:
-    """The smallest effects that tests with these numbers of items find."""
+    """State the smallest effects that the tests of each study can find with the run's items."""
     sentences = []
     blocks: list[Block] = []
     for notebook in run.studies.values():
@@ -486,13 +486,13 @@ def multiverse(run: Run) -> list[Block]:
 
 
 def _title(run: Run, study: str) -> str:
-    """The title of a study, or its name as words where its notebook did not run."""
+    """Return the title of a study, or its name in words where its notebook did not run."""
     notebook = run.studies.get(study)
     return run.title(notebook) if notebook else words(study)
 
 
 def _claim_names(run: Run) -> dict[tuple[str, str], str]:
-    """The map's name of each claim for readers, by its study and key."""
+    """Return the names of claims for readers, from the map, by study and key."""
     table = run.table("map", "claims")
     if table is None:
         return {}
@@ -504,13 +504,13 @@ def _claim_names(run: Run) -> dict[tuple[str, str], str]:
 
 
 def _claim_name(row: dict[str, Any], names: dict[tuple[str, str], str]) -> str:
-    """The name of the claim in a row of multiverse_shares.csv; its key where it has no name."""
+    """Name the claim in a row of multiverse_shares.csv, by its key where the map has no name."""
     key = str(row["claim"])
     return names.get((row["study"], key), key).replace("_", " ")
 
 
 def _share(row: dict[str, Any], names: dict[tuple[str, str], str]) -> dict[str, str]:
-    """A row of multiverse_shares.csv as texts."""
+    """Write a row of multiverse_shares.csv as texts."""
     return {
         "Claim": _claim_name(row, names),
         "Model": models.label(row["model"]),
@@ -529,7 +529,7 @@ def percent(share: float) -> str:
     Parameters
     ----------
     share : float
-        Percent, from 0 to 100; NaN where no path gave one.
+        Percent, from 0 to 100, or NaN where no path gave a share.
 
     Returns
     -------
@@ -540,7 +540,7 @@ def percent(share: float) -> str:
 
 
 def _papers_claims(run: Run) -> list[Block]:
-    """The papers' sentences, each with what the run's models show."""
+    """Tabulate the papers' claims with the results of the run's models, and quote the papers."""
     table = run.table("map", "claims")
     if table is None:
         return []
@@ -565,7 +565,7 @@ def _papers_claims(run: Run) -> list[Block]:
 
 
 def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
-    """A row of the map's claims.csv as texts."""
+    """Write a row of the map's claims.csv as texts."""
     return {
         "Claim": str(row["name"]),
         "Printed": str(row["printed"]),
@@ -580,11 +580,11 @@ def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
 
 
 def untold(run: Run) -> list[Block]:
-    """List what the run cannot show, and why.
+    """List the results that the run cannot give, with the reasons.
 
-    These are tests and claims that could not be significant, claims without an estimate, scored
-    answers with a low option mass, failed calls, rows left out with a reason, and notebooks that
-    did not run.
+    The list has tests and claims that could not be significant, claims without an estimate, and
+    scored answers with a low option mass. Failed calls, rows left out with a reason, and notebooks
+    that did not run follow.
 
     Parameters
     ----------
@@ -608,7 +608,7 @@ def untold(run: Run) -> list[Block]:
 
 
 def _powerless(run: Run) -> list[str]:
-    """Tests that could not have been significant."""
+    """List the tests that could not have been significant, counted by table and model."""
     sentences = []
     for row in findings(run).to_dict("records"):
         if row["Could not be"] != "0":
@@ -620,7 +620,7 @@ def _powerless(run: Run) -> list[str]:
 
 
 def _without_result(run: Run) -> list[str]:
-    """Claims that no path could show, and claims for which some paths give no estimate."""
+    """List the claims that no path could show, and the claims without an estimate on some paths."""
     shares = run.table("synthesis", "multiverse_shares")
     if shares is None:
         return []
@@ -638,7 +638,7 @@ def _without_result(run: Run) -> list[str]:
 
 
 def _option_mass(run: Run) -> list[str]:
-    """Models with scored answers that hold less than half of the model's probability."""
+    """List the models with some scored answers whose option mass is below half, and their share."""
     sentences = []
     for study, notebook in run.studies.items():
         table = run.table(study, "option_mass")
@@ -658,7 +658,7 @@ def _option_mass(run: Run) -> list[str]:
 
 
 def _reasons(run: Run) -> list[str]:
-    """Failed calls, and comparisons and scopes that a table leaves out with a reason."""
+    """Count failed calls, and the comparisons and scopes that a table leaves out with a reason."""
     sentences = []
     for study, notebook in run.studies.items():
         failed = run.table(study, "failed")
@@ -673,7 +673,7 @@ def _reasons(run: Run) -> list[str]:
 
 
 def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
-    """A sentence for each reason in a table, with the number of its rows."""
+    """Write a sentence for each reason in a table, with the number of its rows."""
     table = run.table(study, name)
     if table is None or "reason" not in table:
         return []
@@ -718,7 +718,7 @@ def limits(run: Run) -> list[Block]:
 
 
 def _section_of(run: Run, notebook: str, title: str) -> str:
-    """The markdown below a heading of a notebook, up to the next heading; "" without it."""
+    """Return the markdown below a heading of a notebook, up to the next heading, or ""."""
     lines: list[str] = []
     is_inside = False
     for cell in run.books[notebook]["cells"]:
@@ -738,7 +738,7 @@ def _section_of(run: Run, notebook: str, title: str) -> str:
 
 
 def default_findings(run: Run) -> list[Block]:
-    """List the findings of the default run, each with what its rule says of the run's tables.
+    """List the findings of the default run, each with the verdict of its rule on the run's tables.
 
     Parameters
     ----------
@@ -748,7 +748,7 @@ def default_findings(run: Run) -> list[Block]:
     Returns
     -------
     list of Block
-        One table; nothing for any other run than the default run.
+        One table, or no block for any other run than the default run.
     """
     if not run.is_default:
         return []
@@ -769,7 +769,7 @@ def default_findings(run: Run) -> list[Block]:
 
 
 def _verdict(run: Run, claim: claims.Claim) -> str:
-    """Whether a claim's rule is true of the run's table."""
+    """Say whether a claim's rule is true of the run's table, or that the rows are missing."""
     study, _, name = claim.table.partition("/")
     table = run.table(study, name)
     if table is None:

@@ -1,7 +1,7 @@
-"""What a run left behind, read for its appendix: notebooks, tables, figures, stores of answers.
+"""The files of a run, read for its appendix: notebooks, tables, figures, stores of answers.
 
-Nothing here raises because a file is missing or cannot be read: the run then lacks it, and the
-appendix says so.
+A file that is missing or cannot be read raises no error. The appendix then says that the run lacks
+the file.
 """
 
 import json
@@ -24,7 +24,7 @@ from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
 from ingroup.tables import InputError
 
-# What reading a run of another version, or one whose files were moved, may raise.
+# Errors that may arise from a run of another version, or from a run whose files were moved.
 UNREADABLE = (
     InputError,
     StoreError,
@@ -48,15 +48,15 @@ class Stored:
     Attributes
     ----------
     job : Job
-        What was asked of whom.
+        The job.
     folder : Path
         Where the answers are.
     manifest : dict
-        What they answer, and how they were made.
+        The manifest of the store: the questions, the engine and the sampling.
     is_recorded : bool
         Whether the repository brought them.
     written : str
-        The days of the first and the last file, e.g. "2026-11-26"; "" for recorded answers, whose
+        The days of the first and the last file, e.g. "2026-11-26". "" for recorded answers, whose
         files have the time of their checkout.
     """
 
@@ -68,7 +68,7 @@ class Stored:
 
     @property
     def address(self) -> str:
-        """Name the folder, from the one that holds all responses or all recordings.
+        """Name the folder, starting below the folder of all responses or all recordings.
 
         Returns
         -------
@@ -76,13 +76,13 @@ class Stored:
             Its last four parts: study, source, model with engine, part.
         """
         address = "/".join(self.folder.parts[-4:])
-        # Earlier versions put the whole path of a user's own model into the address, which is
-        # nobody else's business.
+        # Earlier versions put the whole path of a user's own model into the address. A path on a
+        # machine is private.
         return address.replace(folder_name(self.job.loaded), folder_name(self.job.model))
 
     @property
     def root(self) -> str:
-        """Name the folder below which the address lies, from this project on.
+        """Name the folder that holds the address, starting at this project's root.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Stored:
 
     @property
     def chats(self) -> str:
-        """Give the digest of the rendered chats.
+        """Return the digest of the rendered chats.
 
         Returns
         -------
@@ -111,8 +111,8 @@ class Stored:
         Returns
         -------
         str
-            The revision that the manifest has. A server tells none, so there it is the names that
-            the replies give to the model; "" where they give none.
+            The revision that the manifest has. The manifest of a server has none, so the names
+            that the replies give to the model take its place. "" if they give no name.
         """
         if self.manifest.get("revision"):
             return str(self.manifest["revision"])
@@ -134,7 +134,7 @@ class Stored:
         Returns
         -------
         str
-            The names that the manifest has; a dash where it names no engine.
+            The names that the manifest has, with a dash in place of a missing engine.
         """
         name = str(self.manifest.get("engine", ""))
         version = str(self.manifest.get("engine_version", ""))
@@ -144,7 +144,7 @@ class Stored:
 
 
 class Run:
-    """A run that the appendix is written about.
+    """The files of a run, as its appendix needs them.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Run:
 
     @property
     def title_of_run(self) -> str:
-        """Name the run as in a sentence.
+        """Name the run within a sentence.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class Run:
         Returns
         -------
         dict of dict
-            By the notebook's name, its ``cells`` and ``metadata``; both are empty where the file is
+            By the notebook's name, its ``cells`` and ``metadata``. Both are empty where the file is
             damaged.
         """
         books = {}
@@ -244,7 +244,7 @@ class Run:
         return books
 
     def title(self, notebook: str) -> str:
-        """Give the first heading of a notebook.
+        """Return the first heading of a notebook.
 
         Parameters
         ----------
@@ -273,14 +273,14 @@ class Run:
         Returns
         -------
         dict
-            The parameters; empty where they cannot be read.
+            The parameters. Empty where they cannot be read.
         """
         if notebook not in self._parameters:
             self._parameters[notebook] = self._read_parameters(notebook)
         return self._parameters[notebook]
 
     def _read_parameters(self, notebook: str) -> dict[str, Any]:
-        """The parameters that an executed notebook has; none where they cannot be read."""
+        """Read the parameters of an executed notebook. Return no parameters from a damaged file."""
         try:
             return ran(notebook, self.name) or {}
         except UNREADABLE:
@@ -297,7 +297,7 @@ class Run:
         Returns
         -------
         list of str
-            The lines; none where there is no such file.
+            The lines, or no line where there is no such file.
         """
         file = paths.executed(notebook, self.name).with_suffix(".txt")
         if not file.is_file():
@@ -315,7 +315,7 @@ class Run:
         Returns
         -------
         str
-            Day and minute in UTC, e.g. "2026-11-26 07:24"; "" where they are not known.
+            Day and minute in UTC, e.g. "2026-11-26 07:24", or "" where they are not known.
         """
         papermill = self.books[notebook]["metadata"].get("papermill", {})
         start = papermill.get("start_time", "")
@@ -337,7 +337,7 @@ class Run:
         Returns
         -------
         DataFrame or None
-            The table; None where there is none, or one without rows.
+            The table, or None where it is missing or has no rows.
         """
         try:
             table = figures.read_table(self.folder / "tables" / study, name)
@@ -375,7 +375,7 @@ class Run:
         Returns
         -------
         str
-            The floats; "" where there are none.
+            The floats, or "" without such a file.
         """
         file = self.folder / "tables" / study / f"{name}.tex"
         return file.read_text("utf8") if file.is_file() else ""
@@ -435,17 +435,17 @@ class Run:
 
     @cached_property
     def stores(self) -> dict[str, tuple[list[Stored], list[str]]]:
-        """Find the stored answers to each study's jobs.
+        """Find the stored answers to the jobs of each study.
 
         Returns
         -------
         dict of tuple
-            By the study, a list of `Stored`, and sentences on what is not stored.
+            By the study, a list of `Stored`, and sentences on jobs without stored answers.
         """
         return {study: self._stores_of(study) for study in self.studies}
 
     def _stores_of(self, study: str) -> tuple[list[Stored], list[str]]:
-        """The stored answers to one study's jobs, and sentences on what is not stored."""
+        """Find the stored answers to one study's jobs, and say which jobs have no answers."""
         notebook = self.studies[study]
         try:
             jobs = jobs_of(notebook, self.parameters(notebook))
@@ -473,7 +473,7 @@ class Run:
         Returns
         -------
         dict of str
-            By the figure's name, markdown; "" where no cell is found.
+            By the figure's name, markdown, or "" where no cell is found.
         """
         drawn = []
         for notebook in self.notebooks:
@@ -487,7 +487,7 @@ class Run:
 
 
 def short(error: object) -> str:
-    """Cut a message to its first line, without the place of a clone on a machine.
+    """Cut a message to its first line, and its paths to the part within this project.
 
     Parameters
     ----------
@@ -504,7 +504,7 @@ def short(error: object) -> str:
 
 
 def _stored(job: Job) -> Stored:
-    """The stored answers to a job; StoreError or OSError where there are none."""
+    """Find the stored answers to a job. Raise a StoreError or an OSError if no answers exist."""
     folder = job.folder
     manifest = read_manifest(folder / "manifest.json")
     from_repository = is_recorded(folder)
@@ -513,7 +513,7 @@ def _stored(job: Job) -> Stored:
 
 
 def _days(folder: Path) -> str:
-    """The days on which the files of a store were written, the first and the last."""
+    """Name the first and the last day on which the files of a store were written."""
     days = set()
     # Supplements count as well: their answers came later.
     for file in folder.glob("part-*"):
@@ -533,7 +533,7 @@ def span(values: Collection[Any]) -> str:
     Returns
     -------
     str
-        E.g. "1 to 5"; the value alone where all are the same; "" without a value.
+        E.g. "1 to 5", the value alone where all are the same, or "" without a value.
     """
     if not values:
         return ""
@@ -543,7 +543,7 @@ def span(values: Collection[Any]) -> str:
 
 
 def _absent(jobs: list[Job]) -> list[str]:
-    """A sentence for each model on its jobs without stored answers, of which it names the first."""
+    """Count the jobs without stored answers in a sentence per model, which names the first job."""
     by_model: dict[str, list[Job]] = {}
     for job in jobs:
         by_model.setdefault(job.model, []).append(job)
@@ -561,7 +561,7 @@ def _absent(jobs: list[Job]) -> list[str]:
 
 
 def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The cells that save a figure: the caption before each, and its code."""
+    """List the cells that save a figure, each as the caption before it and its code."""
     caption = ""
     drawn = []
     for cell in cells:
@@ -575,7 +575,7 @@ def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _caption(source: str) -> str:
-    """The last paragraph of a markdown cell that begins with bold words, or its last heading."""
+    """Find the caption in a markdown cell: the last paragraph in bold, or else the last heading."""
     for paragraph in reversed(re.split(r"\n\s*\n", source)):
         if paragraph.startswith("**"):
             return paragraph
@@ -585,7 +585,7 @@ def _caption(source: str) -> str:
 
 
 def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
-    """The caption before the cell that saves a figure; "" where no cell names it."""
+    """Return the caption before the cell that saves a figure, or "" without such a cell."""
     # Each way is tried on all cells before the next, less sure one: a pattern may fit other names.
     for names_it in (_exactly, _by_pattern, _before_a_model):
         for caption, code in drawn:
@@ -595,13 +595,13 @@ def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
 
 
 def _exactly(figure: str, code: str) -> bool:
-    """Whether code has a figure's name as a text, and not only to read a table of that name."""
+    """Tell whether code has a figure's name in quotes, apart from reading a table of that name."""
     texts = re.sub(r'read\("\w+"\)', "", code)
     return f'"{figure}"' in texts
 
 
 def _by_pattern(figure: str, code: str) -> bool:
-    """Whether code has a text with fields, as f"figure{number}", that gives a figure's name."""
+    """Tell whether a text with fields in code, as f"figure{number}", can give a figure's name."""
     for text in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
         # Any text may stand in place of a field.
         parts = re.split(r"\{.*?\}", text)
@@ -612,6 +612,6 @@ def _by_pattern(figure: str, code: str) -> bool:
 
 
 def _before_a_model(figure: str, code: str) -> bool:
-    """Whether code has the text behind which a figure's name has a model's."""
+    """Tell whether code has the beginning of a figure's name in quotes, up to an underscore."""
     texts = re.findall(r'"(\w+)"', code)
     return any(figure.startswith(f"{text}_") for text in texts)

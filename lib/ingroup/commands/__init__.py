@@ -1,1 +1,1 @@
-"""What make calls."""
+"""The programs behind the targets of make."""

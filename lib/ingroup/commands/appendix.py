@@ -1,7 +1,7 @@
-"""The appendix of a run: one document that can go behind a paper, in LaTeX, HTML and for Word.
+"""The appendix of a run: one document to go behind a paper, in LaTeX, in HTML and for Word.
 
-It is written from what the run stored: tables, figures, manifests and notebooks. What a run lacks
-is named in the document. The file for Word needs pandoc.
+The document is written from the run's tables, figures, manifests and notebooks. It names the parts
+that the run lacks. The file for Word needs pandoc.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from ingroup.appendix.run import UNREADABLE, Run, short
 from ingroup.commands import settings
 from ingroup.tables import InputError
 
-# What stands in an appendix, in its order.
+# The sections of an appendix, in their order.
 SECTIONS = {
     "About this appendix": asked.overview,
     "What was asked": asked.asked,
@@ -40,7 +40,7 @@ MOST_IN_A_TITLE = 3  # models
 
 
 def contents(run: Run) -> Document:
-    """Collect what the appendix of a run holds.
+    """Collect the sections of a run's appendix.
 
     Parameters
     ----------
@@ -71,7 +71,9 @@ def contents(run: Run) -> Document:
 
 
 def build(name: str = paths.DEFAULT_RUN) -> Path:
-    """Write the appendix of a run; an older one is replaced when the new one is whole.
+    """Write the appendix of a run.
+
+    An older appendix is replaced when the new appendix is complete.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     Raises
     ------
     FileNotFoundError
-        Where no notebook of the run has run; the message names the folder and the command.
+        If no notebook of the run has run. The message names the folder and the command.
     """
     run = Run(name)
     if not run.notebooks:
@@ -116,7 +118,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
 
 
 def pandoc() -> str | None:
-    """Find pandoc: that of the package pypandoc-binary, or else the one on the path.
+    """Find pandoc in the package pypandoc-binary, or else on the path.
 
     Returns
     -------
@@ -133,7 +135,7 @@ def pandoc() -> str | None:
 
 
 def _write_word(folder: Path) -> Path | None:
-    """Write ``appendix.docx`` from ``appendix.html`` and the figures beside it."""
+    """Write ``appendix.docx`` from ``appendix.html``. Return its path, or None if that fails."""
     program = pandoc()
     if program is None:
         return None
@@ -147,7 +149,7 @@ def _write_word(folder: Path) -> Path | None:
 
 
 def _copy_figures(document: Document, folder: Path) -> None:
-    """Copy the figures beside the documents that show them."""
+    """Copy the figures of a document into the folder of the appendix."""
     for block in document.blocks:
         if isinstance(block, Figure):
             for file in block.files:
@@ -157,7 +159,7 @@ def _copy_figures(document: Document, folder: Path) -> None:
 
 
 def _command(name: str) -> str:
-    """The command that makes a run: as this one was called, or by the run's name."""
+    """Write the command that makes a run, as make was called or by the name of the run."""
     values = settings.given()
     if not values and name != paths.DEFAULT_RUN:
         values = {"RUN": name}

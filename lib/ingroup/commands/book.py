@@ -1,7 +1,7 @@
-"""The report as a book: its sources, Sphinx over them, and what may run on its pages.
+"""The report as a book: its sources, its making by Sphinx, and the scripts that its pages allow.
 
-The first page has the papers' claims; then come the executed notebooks, the guides of ``docs/``,
-and a page for each module that a reader may want.
+The first page has the papers' claims. The executed notebooks, the guides of ``docs/`` and the pages
+about modules follow.
 """
 
 import base64
@@ -96,7 +96,7 @@ WORDS_ON_CONTROLS = ("calibrant (positive control)", "calibrant-null (negative c
 CHANGES = "CHANGELOG.md"
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", CHANGES]
 
-# What a page may load: its own folder, as files or from a server, and scripts by their hashes.
+# A page may load its own folder, as files or from a server, and scripts with these hashes.
 POLICY = (
     "default-src 'none'; img-src 'self' file: data:; font-src 'self' file:; "
     "style-src 'self' file: 'unsafe-inline'; script-src 'self' file: {hashes}; "
@@ -111,7 +111,7 @@ IMAGE = re.compile(r'<img\b[^>]*\bsrc="(_images/[^"]+)"[^>]*>')
 
 
 class Contents(NamedTuple):
-    """What the book of a run is made of.
+    """The contents of a run's book.
 
     Attributes
     ----------
@@ -145,9 +145,9 @@ def read_pages(run: str) -> tuple[list[Page], list[str]]:
     Returns
     -------
     pages : list of Page
-        Those that can be read.
+        The notebooks that can be read.
     lost : list of str
-        The others, each with what is wrong with it.
+        A sentence for each notebook that cannot be read, with its error.
     """
     pages = []
     lost = []
@@ -160,7 +160,7 @@ def read_pages(run: str) -> tuple[list[Page], list[str]]:
 
 
 def _named_sources(pages: list[Page]) -> dict[Path, str]:
-    """Name the sources of the book by the files of the repository that they show."""
+    """Map files of the repository to the sources of the book that show them."""
     sources = {paths.NOTEBOOKS / f"{page.name}.ipynb": f"{page.name}.ipynb" for page in pages}
     if any(page.name == GLOSSARY_PAGE for page in pages):
         sources[paths.DATA / "glossary.csv"] = f"{GLOSSARY_PAGE}.ipynb#Words"
@@ -201,12 +201,12 @@ def modules() -> dict[str, list[str]]:
 
 
 def _api_page(title: str) -> str:
-    """Name the source of a page about modules."""
+    """Name the source file of a page about modules."""
     return f"api/{title.lower().replace(' ', '_')}.md"
 
 
 def _short(module: str) -> str:
-    """Name a module as the heading of its functions does."""
+    """Shorten the name of a module for the heading above its functions."""
     return module.removeprefix("ingroup.").removeprefix("studies.")
 
 
@@ -216,7 +216,7 @@ def write(contents: Contents, folder: Path) -> list[str]:
     Parameters
     ----------
     contents : Contents
-        What goes into it.
+        The contents of the book.
     folder : Path
         Where the sources go.
 
@@ -258,7 +258,7 @@ def write(contents: Contents, folder: Path) -> list[str]:
 
 
 def _write_guides(sources: dict[Path, str], contents: Contents, folder: Path) -> list[str]:
-    """Write the guides among the sources; return their links that lead nowhere."""
+    """Write the guides among the sources, and list their links that lead nowhere."""
     lost = []
     for file, name in sources.items():
         if file.suffix != ".md":
@@ -267,7 +267,7 @@ def _write_guides(sources: dict[Path, str], contents: Contents, folder: Path) ->
         text = link_tables(text, name, contents.pages, contents.files)
         lost += [f"{name}: {link} leads nowhere" for link in missed]
         if name == CHANGES:
-            # Whoever searches for a word wants what is, not what was.
+            # A search for a word should find the present state, not its history.
             text = f"---\nnosearch: true\n---\n{text}"
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf8")
@@ -275,7 +275,7 @@ def _write_guides(sources: dict[Path, str], contents: Contents, folder: Path) ->
 
 
 def _api(title: str, names: list[str]) -> str:
-    """Write the source of a page about modules: Sphinx reads their docstrings."""
+    """Write the source of a page about modules, which Sphinx fills with their docstrings."""
     text = f"# {title}\n"
     for module in names:
         text += f"\n## {_short(module)}\n\n"
@@ -284,7 +284,7 @@ def _api(title: str, names: list[str]) -> str:
 
 
 def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
-    """Make the first page: verdicts, claim by claim, then pages and files."""
+    """Make the first page of the book: verdicts, claims, pages, files and contents."""
     part = parts()
     pages = contents.pages
     claims = contents.claims
@@ -323,7 +323,7 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
 
 
 def _cards(pages: list[Page], banner: Banner, run: str) -> list[nbformat.NotebookNode]:
-    """Make the cells with a card for each page, and a sentence for each notebook without one."""
+    """Make the cells with a card for each page and a sentence for each notebook without a page."""
     cells = [new_markdown_cell("## Pages")]
     cells += [shown(parts().card(page, banner)) for page in pages]
     names = {page.name for page in pages}
@@ -335,7 +335,7 @@ def _cards(pages: list[Page], banner: Banner, run: str) -> list[nbformat.Noteboo
 def _what_was_found(
     claims: dict[str, Any], pages: list[Page], sources: dict[Path, str]
 ) -> list[nbformat.NotebookNode]:
-    """Make the cells with the sentences of 00_map, and the way to the findings."""
+    """Make the cells with the sentences of 00_map and a link to the findings."""
     cells = [new_markdown_cell("## What was found")]
     if paths.ROOT / "docs" / "findings.md" in sources:
         cells.append(new_markdown_cell("In words, with numbers: [findings](docs/findings.md)."))
@@ -345,7 +345,10 @@ def _what_was_found(
 
 
 def _words(claims: dict[str, Any]) -> list[dict[str, str]]:
-    """Words of the first page with their meaning; those on controls where the run has one."""
+    """Read the words of the first page and their meanings from the glossary.
+
+    Words on controls are included if the run has a control.
+    """
     wanted = list(WORDS)
     if claims["controls"]:
         wanted += WORDS_ON_CONTROLS
@@ -355,13 +358,13 @@ def _words(claims: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _choices(study: str) -> list[dict[str, str]]:
-    """The choices behind the paths of a study, with their options in words."""
+    """Read the choices behind the paths of a study, with their options in words."""
     choices = pd.read_csv(paths.DATA / "choices.csv", keep_default_na=False)
     return choices[choices.study == study].to_dict("records")
 
 
 def _numbers(claims: dict[str, Any], contents: Contents) -> nbformat.NotebookNode:
-    """Make the page of the numbers behind the verdicts, a table for each study."""
+    """Make the page of the numbers behind the verdicts, with a table for each study."""
     part = parts()
     cells = [new_markdown_cell(NUMBERS)]
     for study in claims["counts"]:
@@ -372,7 +375,7 @@ def _numbers(claims: dict[str, Any], contents: Contents) -> nbformat.NotebookNod
 
 
 def _title(study: str, pages: list[Page]) -> str:
-    """The title of the first page of a study, or its name as words where none has run."""
+    """Return the title of the first page of a study, or its name in words without such a page."""
     for page in pages:
         if page.study == study:
             return page.title
@@ -395,7 +398,7 @@ def _make(targets: str, run: str) -> str:
 
 
 def _figures_of_claims(contents: Contents) -> dict[str, str]:
-    """Name the figure on which the claims of each study rest; that of all models comes first."""
+    """Name the figure on which the claims of each study rest, preferably a figure of all models."""
     figures = {}
     for row in (contents.claims or {}).get("rows", ()):
         study = row["study"]
@@ -408,7 +411,10 @@ def _figures_of_claims(contents: Contents) -> dict[str, str]:
 def _behind(
     row: dict[str, Any], figure: str, contents: Contents, page: Page | None
 ) -> list[tuple[str, str]]:
-    """List what is behind a claim, each with its address: a figure, two tables and the code."""
+    """List the sources of a claim with their addresses: a figure, two tables and the code.
+
+    Sources that are missing are left out.
+    """
     study = row["study"]
     links = [
         ("figure", _file(contents, study, figure, "png")),
@@ -421,21 +427,21 @@ def _behind(
 
 
 def _table(contents: Contents, folder: str, name: str) -> str:
-    """The address where the book shows a table, or else of its file; "" where there is none."""
+    """Return the address where the book shows a table, else of its file, or "" without a file."""
     file = _file(contents, folder, name, "csv")
     of_folder = [page for page in contents.pages if page.folder == folder]
     return (section_of(name, of_folder) or file) if file else ""
 
 
 def _file(contents: Contents, folder: str, name: str, kind: str) -> str:
-    """The address of a file of the run; "" where there is none."""
+    """Return the address of a file of the run, or "" where the run lacks the file."""
     return dict(contents.files.get(folder, {}).get(name, ())).get(kind, "")
 
 
 def _claim_by_claim(
     claims: dict[str, Any], contents: Contents, page_by_study: dict[str, Page]
 ) -> list[nbformat.NotebookNode]:
-    """Return what a verdict means, then a heading and a table for each study."""
+    """Make the cells that explain the verdicts and show the claims of each study in a table."""
     part = parts()
     figures = _figures_of_claims(contents)
     cells = [shown(part.meaning(claims, contents.files))]
@@ -453,14 +459,14 @@ def _claim_by_claim(
 
 
 def _contents(caption: str, names: list[str]) -> list[nbformat.NotebookNode]:
-    """Return the cell of a part of the book's contents, which stand at its side."""
+    """Make the cell that lists pages in the book's contents. Return no cell if no page is given."""
     listed = "\n".join(names)
     source = f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```"
     return [new_markdown_cell(source)] if names else []
 
 
 def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | None) -> None:
-    """Add to a page what was real, how its paper's claims fare, its files and its replies."""
+    """Add to a page its banner, the verdicts on its paper's claims, its files and its replies."""
     part = parts()
     files = contents.files.get(page.folder, {})
     writers = {name: notebook_cells.cell_of(page.notebook, name) for name in files}
@@ -493,9 +499,9 @@ def _files_of(
     files: dict[str, list[tuple[str, str]]],
     own: list[str],
 ) -> list[tuple[str, str, str]]:
-    """List the files that a cell names, or writes as its own, each with its kind and address.
+    """List the files that a cell names or writes, each with its name, kind and address.
 
-    A figure of another model has its name behind that of the first one's.
+    A cell that names ``<name>`` also gets the files ``<name>_<model>`` of the page's models.
     """
     links = []
     if cell.cell_type == "code":
@@ -510,7 +516,7 @@ def _files_of(
 
 
 def make(sources: Path, site: Path) -> list[str]:
-    """Let Sphinx make the book, and say on each page what may run there.
+    """Make the book with Sphinx, and write on each page which scripts may run.
 
     Parameters
     ----------
@@ -522,12 +528,12 @@ def make(sources: Path, site: Path) -> list[str]:
     Returns
     -------
     list of str
-        What Sphinx warns of.
+        The warnings of Sphinx.
 
     Raises
     ------
     RuntimeError
-        Where Sphinx failed, with what it said.
+        If Sphinx failed, with its message.
     """
     warnings = sources.parent / "warnings.txt"
     # With -E and a fixed seed of hashes, the same sources give the same bytes.
@@ -549,7 +555,7 @@ def make(sources: Path, site: Path) -> list[str]:
 
 
 def finish(page: str) -> str:
-    """Let pictures enlarge and tables stack, and allow a page its own scripts alone.
+    """Finish a page: its content policy, tables for narrow screens and pictures that enlarge.
 
     Parameters
     ----------
@@ -575,7 +581,7 @@ def finish(page: str) -> str:
 
 
 def _for_phones(found: re.Match) -> str:
-    """A table of the first page or of prose, with what a narrow screen needs."""
+    """Prepare a table of the first page or of prose for a narrow screen."""
     soup = BeautifulSoup(found[0], "html.parser")
     for table in soup.find_all("table"):
         if found[1] == "table":

@@ -1,6 +1,6 @@
-"""What make calls: ``python -m ingroup.commands.cli <target>``.
+"""The targets that make calls, as ``python -m ingroup.commands.cli <target>``.
 
-The targets read what is set on the command line from :mod:`ingroup.commands.settings`.
+The values on make's command line are read by `ingroup.commands.settings`.
 """
 
 import csv
@@ -29,7 +29,7 @@ KEPT = {
 
 
 def become(module: str, *options: str) -> NoReturn:
-    """Run a module of the commands, with some options, in place of this program.
+    """Replace this program with a module of `ingroup.commands`.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def become(module: str, *options: str) -> NoReturn:
 def run_notebooks(values: dict[str, str]) -> int:
     """Run the notebooks that are out of date.
 
-    Two runs in one folder wait for each other. A notebook that fails stops only those that read
-    what it writes.
+    Two programs that run the notebooks of one run take turns. A notebook that fails stops only the
+    notebooks that read its files.
 
     Parameters
     ----------
     values : dict of str to str
-        What is set on the command line.
+        The variables that were set on make's command line.
 
     Returns
     -------
@@ -85,17 +85,17 @@ def run_notebooks(values: dict[str, str]) -> int:
 
 
 def summary(beginning: str) -> str:
-    """Join the summaries that notebooks of the run wrote at their end.
+    """Join the summaries that the run's notebooks wrote at their end.
 
     Parameters
     ----------
     beginning : str
-        The beginning of the notebooks' names; "" for all notebooks.
+        The beginning of the notebooks' names, or "" for all notebooks.
 
     Returns
     -------
     str
-        Their summaries in the order of their numbers.
+        The summaries in the order of the notebooks' numbers.
     """
     text = ""
     for file in _summary_files(settings.run_name()):
@@ -105,12 +105,12 @@ def summary(beginning: str) -> str:
 
 
 def compare() -> int:
-    """Run the notebook that compares models, and print where two of them differ.
+    """Run the notebook that compares models, and print how many effects differ significantly.
 
     Returns
     -------
     int
-        The exit status: 1 where no study has answers of two models.
+        The exit status: 0, 1 where no study has answers of two models, or that of doit.
     """
     status = run_notebooks(settings.given())
     if status != 0:
@@ -148,7 +148,7 @@ def rows_of(file: Path) -> list[dict[str, str]]:
     Returns
     -------
     list of dict of str
-        For each row its cells, by the names of the columns; no row where the file is missing.
+        The cells of each row by the names of the columns. A missing file has no row.
     """
     if not file.exists():
         return []
@@ -157,9 +157,9 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 
 
 def _run_target(target: str, values: dict[str, str]) -> int:
-    """Run all notebooks, or those of a number, say where the results are, and return doit's status.
+    """Run the notebooks of a target, print where the results are, and return doit's exit status.
 
-    A run in which a notebook failed still gets its report where all notebooks were to run.
+    If a notebook of the target "all" fails, a report on the notebooks that ran is written.
     """
     status = run_notebooks(values)
     run = settings.run_name()
@@ -186,7 +186,10 @@ def _run_target(target: str, values: dict[str, str]) -> int:
 
 
 def _report_what_ran(run: str) -> None:
-    """Write the report of a run in which a notebook failed, and its appendix if it is one's own."""
+    """Write the report of a run in which a notebook failed, if another notebook came to its end.
+
+    A run other than the default run also gets its appendix.
+    """
     if not _summary_files(run):
         return
     documents = ["report"]
@@ -198,7 +201,7 @@ def _report_what_ran(run: str) -> None:
 
 
 def _make_again(run: str) -> bool:
-    """Run notebooks whose tables or figures were changed by hand again; False if one failed."""
+    """Run notebooks again whose tables or figures were edited. Return whether all succeeded."""
     from ingroup.commands import digests
 
     for summary_file in _summary_files(run):
@@ -214,17 +217,17 @@ def _make_again(run: str) -> bool:
 
 
 def _summary_files(run: str) -> list[Path]:
-    """List the summaries of a run's notebooks, which each notebook gets at its end."""
+    """List the summary files of a run, which exist for notebooks that came to their end."""
     return sorted(settings.run_folder(run).glob("notebooks/[0-9]*.txt"))
 
 
 def _run_command(notebook: str, run: str) -> list[str]:
-    """Return the command line that runs a notebook of a run."""
+    """Return the command line that runs a notebook within a run."""
     return [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", run]
 
 
 def _draw_figures(run: str, values: dict[str, str]) -> int:
-    """Draw the figures of the notebooks that ran, or some of them for a paper."""
+    """Draw the figures of a run again, or only the figures in ONLY, and return the exit status."""
     _check_style(values)
     if not _make_again(run):
         return 1
@@ -265,7 +268,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
         lines = record.read_text(encoding="utf8").splitlines()
 
     entries = [json.loads(line) for line in lines]
-    _say_what_was_written(entries)
+    _print_sizes(entries)
     problems = [entry["problem"] for entry in entries if "problem" in entry]
     reason = "this run has no such figure" if all(ended_well) else "a notebook failed, see above"
     recorded = {entry["figure"] for entry in entries}
@@ -278,7 +281,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
 
 
 def _check_style(values: dict[str, str]) -> None:
-    """Refuse a width, font size, colour map or format before the notebooks start."""
+    """Refuse an invalid WIDTH, FONT, CMAP or FORMAT before the notebooks start."""
     options = {}
     for name in ("WIDTH", "FONT", "CMAP", "FORMAT"):
         if values.get(name):
@@ -297,7 +300,11 @@ def _check_style(values: dict[str, str]) -> None:
 
 
 def _unknown_model(run: str, studies: list[str], typed: str) -> str:
-    """Say which model of MODELS is in no table of these studies; "" if all are, or none has one."""
+    """Say that a model of MODELS is in no table of these studies, and name the nearest model.
+
+    The sentence is about the first such model. Return "" if the tables have every model of MODELS,
+    or no model at all.
+    """
     known = set()
     for study in studies:
         known |= _models_in_tables(settings.run_folder(run) / "tables" / study)
@@ -315,7 +322,7 @@ def _unknown_model(run: str, studies: list[str], typed: str) -> str:
 
 
 def _models_in_tables(folder: Path) -> set[str]:
-    """Collect the models that the tables of a study name."""
+    """Collect the names in the columns ``model`` of a study's tables."""
     names = set()
     for file in folder.glob("*.csv"):
         with file.open(encoding="utf8", newline="") as lines:
@@ -325,8 +332,11 @@ def _models_in_tables(folder: Path) -> set[str]:
     return names
 
 
-def _say_what_was_written(entries: list[dict[str, Any]]) -> None:
-    """Print a line per file: its path, from the project's root if it lies below, and its size."""
+def _print_sizes(entries: list[dict[str, Any]]) -> None:
+    """Print the path and the size in inches of each figure file that was written.
+
+    A path below the project's root is printed from the root.
+    """
     sizes = {}
     for entry in entries:
         if "file" in entry:
@@ -340,7 +350,7 @@ def _say_what_was_written(entries: list[dict[str, Any]]) -> None:
 
 
 def _show_runs() -> int:
-    """Print every run: what it changed, and how its numbers came out."""
+    """Print the runs with the summaries of their notebooks, and return the exit status 0."""
     names = settings.runs()
     if not names:
         print("no run is there yet: make all")
@@ -360,14 +370,14 @@ def _show_runs() -> int:
 
 
 def plan(values: dict[str, str]) -> NoReturn:
-    """Replace this program with the one that plans a run.
+    """Replace this program with the module that plans a run.
 
     STUDY and RATE come from the environment.
 
     Parameters
     ----------
     values : dict of str
-        What is set on the command line.
+        The variables that were set on make's command line.
     """
     study = os.environ.get("STUDY", "")
     options = settings.command_options(values)
@@ -389,7 +399,7 @@ def view(values: dict[str, str]) -> NoReturn:
     Parameters
     ----------
     values : dict of str
-        What is set on the command line.
+        The variables that were set on make's command line.
     """
     options = []
     if os.environ.get("STUDY"):
@@ -404,21 +414,21 @@ def view(values: dict[str, str]) -> NoReturn:
 
 
 def prepare(target: str, values: dict[str, str]) -> None:
-    """Check the values, then go on in the environment that the run needs.
+    """Check the parameters, then go on in the environment that the run needs.
 
-    The values are checked first because installing an environment can take long.
+    The parameters are checked first because installing an environment can take long.
 
     Parameters
     ----------
     target : str
         "all", "ask", "bench-gpu" or the number of a notebook.
     values : dict of str to str
-        What is set on the command line.
+        The variables that were set on make's command line.
 
     Raises
     ------
     Refused
-        For the first parameter that cannot work, in the words of the notebook that takes it.
+        For the first invalid parameter, in the words of the notebook that takes the parameter.
     """
     from ingroup.commands import environments
 
@@ -445,7 +455,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
 
 
 def call(target: str) -> int:
-    """Do what a target says.
+    """Run a target of the Makefile.
 
     Parameters
     ----------
@@ -455,12 +465,12 @@ def call(target: str) -> int:
     Returns
     -------
     int
-        The exit status; targets that another program answers do not return.
+        The exit status. Targets that become another program do not return.
 
     Raises
     ------
     Refused
-        For what cannot work, and for an unknown target.
+        For an invalid value, and for an unknown target.
     """
     values = settings.given()
     settings.check([target])
@@ -484,7 +494,7 @@ def call(target: str) -> int:
 
 
 def _go_on(target: str, values: dict[str, str]) -> NoReturn:
-    """Become the program that answers a target."""
+    """Replace this program with the program of a target. Raise Refused for an unknown target."""
     if target == "report":
         become("report", "--run", settings.run_name())
     # `make word` has added pandoc by now, and all else is the same.
@@ -505,12 +515,12 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
 
 
 def main() -> int:
-    """Do what the target on the command line says.
+    """Run the target that the command line names.
 
     Returns
     -------
     int
-        The exit status: 2 for what cannot work, 130 when it was stopped.
+        The exit status: that of the target, 2 for an invalid value, or 130 for a stopped target.
     """
 
     # A terminal signals all programs, a scheduler only this one. Only the scheduler's interrupt has

@@ -1,4 +1,4 @@
-"""How doit compares files, and how it keeps what it knows."""
+"""Comparison of files for doit, and the file of doit's state between runs."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from ingroup.commands import digests
 
 @cache
 def digest(name: str) -> str:
-    """Return the digest of a file, as it was when this program first needed it.
+    """Return the digest that a file had at the first call in this program.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def take(names: Iterable[str]) -> None:
 
 
 class Content(FileChangedChecker):
-    """Two files are the same where their contents are; times and sizes do not count."""
+    """Comparison of files by their contents, without their times and sizes."""
 
     def check_modified(self, file_path: str, file_stat: os.stat_result, state: str) -> bool:
-        """Compare a file with its state in the last run.
+        """Tell whether a file differs from its state in the last run.
 
         Parameters
         ----------
@@ -56,12 +56,12 @@ class Content(FileChangedChecker):
         file_stat : os.stat_result
             Its times and size, which are not used.
         state : str
-            What :meth:`get_state` returned in the last run.
+            The value of :meth:`get_state` in the last run.
 
         Returns
         -------
         bool
-            True where the content is another.
+            True where the content differs.
         """
         return digest(file_path) != state
 
@@ -73,7 +73,7 @@ class Content(FileChangedChecker):
         dep : str
             The file's path from the project's root.
         current_state : str or None
-            What doit knows of the last run, which is not used.
+            The state in the last run, which is not used.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Content(FileChangedChecker):
 
 
 class Kept(JsonDB):
-    """A file that is written whole after every task, so that a killed run goes on where it was.
+    """File of doit's state that is written after every task, so that a killed run can go on.
 
     Parameters
     ----------
@@ -107,22 +107,22 @@ class Kept(JsonDB):
             self._db = {}
 
     def dump(self) -> None:
-        """Replace the file."""
+        """Replace the file with the present state."""
         unfinished = f"{self.name}.unfinished"
         Path(unfinished).write_text(self.codec.encode(self._db), "utf8")
         os.replace(unfinished, self.name)
 
     def set(self, task_id: str, dependency: str, value: Any) -> None:
-        """Keep a value; with the last one of a task the file is written.
+        """Keep a value, and write the file after the last value of a task.
 
         Parameters
         ----------
         task_id : str
             The name of the task.
         dependency : str
-            The key of the value; "deps:" is a task's last one.
+            The key of the value. The last key of a task is "deps:".
         value : object
-            What doit keeps, as JSON can hold it.
+            A value that JSON can hold.
         """
         super().set(task_id, dependency, value)
         if dependency == "deps:":

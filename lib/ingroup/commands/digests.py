@@ -1,7 +1,8 @@
-"""What a notebook wrote, and what it read outside of git, by content: ``<notebook>.json``.
+"""Records of a notebook's files by content: its outputs, and its inputs outside of git.
 
-The file stands beside the executed copy. It has a digest of each table and figure that the notebook
-wrote, and of answers, weights and files of the user's own. Other notebooks depend on it.
+The record ``<notebook>.json`` stands beside the executed copy. It has a digest of each table and
+figure that the notebook wrote. It also has the states of the answers, weights and user's files that
+the notebook read. Other notebooks depend on the record.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ def digest(file: Path) -> str:
     Parameters
     ----------
     file : Path
-        Any file; it is read whole.
+        Any file.
 
     Returns
     -------
@@ -38,17 +39,17 @@ def digest(file: Path) -> str:
 
 
 def state(file: Path) -> State:
-    """Take the state of a file, by which a later change shows.
+    """Return the state of a file, with which `is_changed` compares the file later.
 
     Parameters
     ----------
     file : Path
-        A file, or the place of one that is missing.
+        A file, which may be missing.
 
     Returns
     -------
     list
-        Its `digest`; for a file larger than `LARGE` also its size in bytes and its time in ns.
+        Its `digest`. For a file larger than `LARGE`, its size in bytes and its time in ns follow.
     """
     if not file.is_file():
         return [""]
@@ -59,7 +60,7 @@ def state(file: Path) -> State:
 
 
 def is_changed(file: Path, before: State) -> bool:
-    """Tell whether a file has another content than it had.
+    """Tell whether the content of a file differs from an earlier state.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def is_changed(file: Path, before: State) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """Return a path as it stands in a record.
+    """Return a path in the form that records use.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def name_of(path: Path) -> str:
 
 
 def files_of(pattern: str) -> list[str]:
-    """List the files that a pattern names.
+    """List the files that match a pattern.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def files_of(pattern: str) -> list[str]:
 
 
 def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
-    """Take the states of the files that patterns name.
+    """Return the states of the files that match patterns.
 
     Parameters
     ----------
@@ -132,8 +133,8 @@ def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
     Returns
     -------
     dict of str to dict
-        For each pattern the :func:`state` of each file by its name; an empty one where no file
-        exists yet.
+        For each pattern the :func:`state` of each file by its name. The dict of a pattern that no
+        file matches is empty.
     """
     state_of_files = {}
     for pattern in sorted(set(patterns)):
@@ -142,7 +143,7 @@ def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
 
 
 def record(executed: Path) -> Path:
-    """Return the file that says what an executed notebook wrote and read.
+    """Return the path of an executed notebook's record.
 
     Parameters
     ----------
@@ -158,14 +159,14 @@ def record(executed: Path) -> Path:
 
 
 def write(executed: Path, written: Iterable[Path], watched: dict[str, dict]) -> None:
-    """Record what a notebook wrote and read.
+    """Write the record of the files that a notebook wrote and read.
 
     Parameters
     ----------
     executed : Path
         The executed copy, beside which the record goes.
     written : iterable of Path
-        Tables and figures that it wrote; those that are gone again are left out.
+        Tables and figures that it wrote. Files that no longer exist are left out.
     watched : dict
         The :func:`states` of answers, weights and files of the user's own that it read.
     """
@@ -191,8 +192,8 @@ def read(executed: Path) -> dict[str, dict]:
     Returns
     -------
     dict
-        ``wrote`` and ``read``, as in :func:`write`; both empty where there is no record or a
-        damaged one.
+        ``wrote`` and ``read``, as in :func:`write`. Both are empty if the record is missing or
+        damaged.
     """
     try:
         content = json.loads(record(executed).read_text("utf8"))
@@ -203,7 +204,7 @@ def read(executed: Path) -> dict[str, dict]:
 
 
 def edited(executed: Path) -> list[str]:
-    """List tables and figures that changed, or went, after the notebook had written them.
+    """List the tables and figures that were changed or deleted after the notebook wrote them.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def say_changed(notebook: str, names: list[str], when: str) -> None:
     names : list of str
         The files; the sentence names the first.
     when : str
-        What was done to them before they changed: "written" or "read".
+        How the notebook used the files before they changed: "written" or "read".
     """
     first, *others = names
     more = f" and {len(others)} more" if others else ""
@@ -240,7 +241,7 @@ def say_changed(notebook: str, names: list[str], when: str) -> None:
 
 
 def changed(executed: Path) -> list[str]:
-    """List answers, weights and files of the user's own that differ from what the notebook read.
+    """List the answers, weights and user's files that changed after the notebook read them.
 
     Parameters
     ----------

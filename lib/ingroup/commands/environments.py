@@ -1,4 +1,4 @@
-"""Which environment a run needs: make makes it, by the rules in the Makefile."""
+"""The environment that a run needs, which make builds by the rules in the Makefile."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from ingroup.commands import settings
 
 # Providers whose clients are not in every environment.
 WITH_OWN_CLIENT = ("anthropic", "google", "mistral")
-# The answers of a server can fail, and recorded ones are in files that nobody lists here.
+# The answers of a server can fail, and recorded answers are in files that are not listed here.
 ASKED_AGAIN = {"inspect", "replay"}
 
 
@@ -30,12 +30,12 @@ def engines(values: Mapping[str, str]) -> set[str]:
     Parameters
     ----------
     values : mapping of str to str
-        What is set on the command line.
+        The variables that were set on make's command line.
 
     Returns
     -------
     set of str
-        The value of ``ENGINE`` and the engine of each model; empty where neither is set.
+        The value of ``ENGINE`` and the engine of each model. Without ENGINE and MODELS it is empty.
 
     Raises
     ------
@@ -63,12 +63,13 @@ def providers(values: Mapping[str, str]) -> set[str]:
     Parameters
     ----------
     values : mapping of str
-        What is set on the command line.
+        The variables that were set on make's command line.
 
     Returns
     -------
     set of str
-        The names of the providers, with "" for models that have none; empty without MODELS.
+        The names of the providers, with "" for a model without a provider. Without MODELS it is
+        empty.
     """
     if "MODELS" not in values:
         return set()
@@ -84,12 +85,12 @@ def providers(values: Mapping[str, str]) -> set[str]:
 
 
 def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, list[str]]:
-    """Say which environment a run takes.
+    """Choose the environment of a run.
 
     Parameters
     ----------
     values : mapping
-        What is set on the command line.
+        The variables that were set on make's command line.
     folder : str
         The studies' environment, e.g. ".venv".
     has_gpu : bool
@@ -98,9 +99,9 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
     Returns
     -------
     folder : str
-        The environment's folder: with vllm and no GPU, one of its own.
+        The environment's folder. An environment with vllm and no GPU has a folder of its own.
     files : list of str
-        The files by which make knows its parts; none where the run needs no more than it has.
+        The targets of make for the parts to be added. No file if the run needs no further part.
     """
     parts = []
     if "vllm" in engines(values):
@@ -118,12 +119,12 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
 
 
 def prepare(values: Mapping[str, str]) -> None:
-    """Let make make what a run needs, and go on in that environment.
+    """Build the environment that a run needs with make, and restart this program in it.
 
     Parameters
     ----------
     values : mapping of str to str
-        What is set on the command line.
+        The variables that were set on make's command line.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def prepare(values: Mapping[str, str]) -> None:
     if not files:
         return
 
-    # What this make has set would change what the other one does.
+    # Variables of this make would change the behaviour of the other make.
     variables = {}
     for name, value in os.environ.items():
         if not name.startswith(("MAKE", "MFLAGS", "GOALS")):

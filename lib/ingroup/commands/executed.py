@@ -1,7 +1,7 @@
-"""What the executed copy of a notebook shows: the models of its run by their names, no empty table.
+"""Changes to the executed copy of a notebook, so that its text and outputs fit its run.
 
-A notebook describes the models of the default run; with others, its copy names those instead. Where
-no calibrant ran, the copy leaves out what the notebook says of calibrants alone.
+The text of a notebook describes the models of the default run. The copy of a run with other models
+names these instead. If no calibrant ran, the copy leaves out the text about calibrants.
 """
 
 import html
@@ -21,14 +21,14 @@ ABOUT_MODELS = (
 )
 # The last state of the bar of `ingroup.inference.generate.fill`.
 SPEED = re.compile(r"^.* left, .* prompts/s\n", re.MULTILINE)
-PARAMETERS = "injected-parameters"  # papermill's tag of the cell with those of the run
+PARAMETERS = "injected-parameters"  # papermill's tag of the cell with the run's parameters
 CALIBRANTS = "about-calibrants"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
 
 def folders(entries: Iterable[str]) -> dict[str, str]:
-    """Find the models that are folders, and what they are called.
+    """Find the models that are folders, each with its label.
 
     Parameters
     ----------
@@ -38,22 +38,22 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The label of each folder as it was typed; empty where two models have one label, as then
-        only the folders tell them apart.
+        The label of each folder as it was typed. The dict is empty where two models have one label,
+        because only the folders tell them apart.
     """
     labels = {}
     for entry in entries:
         name, _ = models.split(entry)
         labels[name] = models.label(name)
 
-    has_equal_labels = len(set(labels.values())) < len(labels)
-    if has_equal_labels:
+    different_labels = set(labels.values())
+    if len(different_labels) < len(labels):
         return {}
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
 
 
 def places(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Find the folders and files of the user's own that parameters name, and what they are called.
+    """Find the user's folders and files that parameters name, each with its label.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
     -------
     dict of str to str
         A model's folder by its label (:func:`folders`). Any other absolute path of a file or folder
-        by its last part: where it stands on a machine is nobody else's business.
+        by its last part, because its place on a machine is private.
     """
     names = folders(parameters.get("MODELS") or [])
     for parameter, value in parameters.items():
@@ -78,48 +78,57 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_own_file(value: Any) -> bool:
-    """Whether a value is the absolute path of a file or folder that exists."""
-    return isinstance(value, str) and os.path.isabs(value) and os.path.exists(value)
+    """Tell whether a value is the absolute path of a file or folder that exists."""
+    if not isinstance(value, str):
+        return False
+    return os.path.isabs(value) and os.path.exists(value)
 
 
 def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
-    """Name the models of the run where a notebook describes those of the default run.
+    """Describe the models of the run where a notebook describes the models of the default run.
 
-    In a run without a calibrant, cells with the tag `CALIBRANTS` and items of lists that name a
+    If the run has no calibrant, cells with the tag `CALIBRANTS` and list items that name a
     calibrant are left out.
 
     Parameters
     ----------
     book : NotebookNode
-        The notebook before it runs; its text is changed where ``MODELS`` is not as committed.
+        The notebook before it runs. Its text is changed where ``MODELS`` is not as committed.
     parameters, committed : mapping
-        The parameters of the run, and those in git.
+        The parameters of the run, and the parameters in git.
     """
     entries = parameters.get("MODELS")
     if not entries or entries == committed.get("MODELS"):
         return
 
-    names = [name for name, _ in map(models.split, entries)]
-    labels = [f"`{models.label(name)}`" for name in names]
-    introduction = f"This run shows {', '.join(labels)}. {ABOUT_MODELS}"
+    names = []
+    labels = []
+    for entry in entries:
+        name, _ = models.split(entry)
+        label = models.label(name)
+        names.append(name)
+        labels.append(f"`{label}`")
+
+    listed = ", ".join(labels)
+    introduction = f"This run shows {listed}. {ABOUT_MODELS}"
     for cell in book.cells:
         if cell.cell_type == "markdown":
             # A function gives the text, because `sub` would read a label's backslash as an escape.
             cell.source = DEFAULT_MODELS.sub(lambda _: introduction, cell.source)
 
-    has_calibrant = any(models.is_calibrant(name) for name in names)
+    has_calibrant = any(map(models.is_calibrant, names))
     if not has_calibrant:
         leave_calibrants_out(book)
 
 
 def leave_calibrants_out(book: Any) -> None:
-    """Remove what the text of a notebook says of calibrants alone.
+    """Remove the text that is about calibrants alone from a notebook.
 
     Parameters
     ----------
     book : NotebookNode
-        The notebook before it runs; cells with the tag `CALIBRANTS` and items of lists that name a
-        calibrant are taken out of it.
+        The notebook before it runs. Cells with the tag `CALIBRANTS` and list items that name a
+        calibrant are removed.
     """
     left = []
     for cell in book.cells:
@@ -134,12 +143,14 @@ def leave_calibrants_out(book: Any) -> None:
 
 
 def _is_about_calibrants(line: str) -> bool:
-    """Whether a line of markdown is the item of a list that names a calibrant."""
-    return line.startswith("- ") and any(name in line for name in models.calibrants())
+    """Tell whether a line of markdown is a list item that names a calibrant."""
+    if not line.startswith("- "):
+        return False
+    return any(name in line for name in models.calibrants())
 
 
 def as_typed(name: str, value: Any) -> str:
-    """Write a parameter as on make's command line, without the places of folders and files.
+    """Write a parameter as on make's command line, with labels for the user's folders and files.
 
     Parameters
     ----------
@@ -153,20 +164,22 @@ def as_typed(name: str, value: Any) -> str:
     str
         The value as a user types it, with the names of :func:`places`.
     """
-    return _with_labels(settings.typed(value), places({name: value}))
+    labels = places({name: value})
+    text = settings.typed(value)
+    return _with_labels(text, labels)
 
 
 def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     """Change an executed notebook so that a reader can use its outputs.
 
-    Folders and files of the user's own are shown by their names, among the parameters, too. An
-    empty table says "none". A progress bar keeps its last state alone, and the bar of prompts,
-    whose speed is the machine's, is left out.
+    The user's folders and files are shown by their labels, also among the parameters. An empty
+    table says "none". A progress bar keeps only its last state. The bar of prompts is left out,
+    because its speed depends on the machine.
 
     Parameters
     ----------
     book : NotebookNode
-        The notebook; it is changed.
+        The notebook, which is changed.
     parameters : mapping
         The parameters that it ran with.
     """
@@ -184,31 +197,34 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
 
 
 def _tidy_output(output: Any, labels: Mapping[str, str]) -> None:
-    """Change one output: labels in place of folders, the last state of a bar, "none"."""
+    """Tidy an output: labels for folders, the last state of a bar, "none" for an empty table."""
     # Each state of a bar begins with a carriage return; only the last one is worth reading.
     if output.get("name") == "stderr":
-        output.text = re.sub(r"[^\n]*\r", "", output.text)
-        output.text = SPEED.sub("", output.text)
+        last_states = re.sub(r"[^\n]*\r", "", output.text)
+        output.text = SPEED.sub("", last_states)
     if "text" in output:
         output.text = _with_labels(output.text, labels)
 
-    for kind, content in output.get("data", {}).items():
+    contents = output.get("data", {})
+    for kind, content in contents.items():
         if kind.startswith("text/"):
             labelled = _with_labels(content, labels)
             output.data[kind] = _without_empty_tables(labelled, kind)
 
 
 def _with_labels(text: str, labels: Mapping[str, str]) -> str:
-    """A text with labels in place of folders and files."""
+    """Replace folders and files in a text by their labels."""
     for folder, label in labels.items():
         text = _with_label(text, folder, label)
         # HTML has the name in its escaped form.
-        text = _with_label(text, html.escape(folder), html.escape(label))
+        escaped_folder = html.escape(folder)
+        escaped_label = html.escape(label)
+        text = _with_label(text, escaped_folder, escaped_label)
     return text
 
 
 def _with_label(text: str, folder: str, label: str) -> str:
-    """A text with a label in place of a folder, wherever that is no part of a longer path."""
+    """Replace a folder or file in a text by its label, except within a longer path."""
     path = re.escape(folder.rstrip("/"))
     pattern = rf"(?<![\w./-]){path}/?(?![\w-]|[./]\w)"
     # A function gives the label, because `sub` would read its backslash as an escape.
@@ -216,16 +232,18 @@ def _with_label(text: str, folder: str, label: str) -> str:
 
 
 def _without_empty_tables(content: str, kind: str) -> str:
-    """An output in which a table without a row says "none"."""
+    """Write "none" into the empty tables of an output, which is HTML or plain text."""
     if kind != "text/html":
         return EMPTY_TEXT.sub("none", content)
     return EMPTY_BODY.sub(_with_none, content)
 
 
 def _with_none(table: re.Match) -> str:
-    """The head of an empty table, and one row below it."""
+    """Return the head of an empty table, with one row "none" below."""
+    head = table[1]
     # Where a head has several rows, only the last has a cell for each column.
-    *_, last_row = table[1].split("<tr")
-    columns = max(last_row.count("<th"), 1)
+    *_, last_row = head.split("<tr")
+    n_cells = last_row.count("<th")
+    columns = max(n_cells, 1)
     row = f'<tr><td colspan="{columns}">none</td></tr>'
-    return f"{table[1]}<tbody>{row}</tbody>"
+    return f"{head}<tbody>{row}</tbody>"

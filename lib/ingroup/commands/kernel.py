@@ -1,7 +1,7 @@
-"""The kernel of a notebook: this Python, with this project's lib, and notes of what it writes.
+"""The kernel of a notebook: this Python, with this project's lib, and notes of written files.
 
-Jupyter would take the first kernelspec called python3, which may be another environment's. A run
-knows its own tables and figures by the notes, whichever function wrote them.
+Jupyter would take the first kernelspec called python3, which may belong to another environment. The
+notes tell a run its own tables and figures, for every function that writes files.
 """
 
 import os
@@ -14,12 +14,12 @@ LIBRARY = Path(__file__).resolve().parents[2]
 
 
 def manager(notes: Path) -> type:
-    """Return the class of kernel managers with which papermill starts such a kernel.
+    """Return the class of kernel managers whose kernels note the files that they write.
 
     Parameters
     ----------
     notes : Path
-        The file into which the kernel notes what it writes.
+        The file in which the kernel notes the files that it writes.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def manager(notes: Path) -> type:
 
 
 def written(notes: Path) -> set[Path]:
-    """Return the files that are noted and still exist.
+    """Return the files that the kernel noted and that still exist.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _take_notes(notes: str) -> None:
             name = os.path.abspath(path)
             os.write(stream, f"{name}\n".encode("utf8", "surrogateescape"))
 
-    # The hook sees every file that Python opens, whichever function does.
+    # The hook sees every file that Python opens, by any function.
     sys.addaudithook(note)
 
 

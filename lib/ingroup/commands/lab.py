@@ -1,10 +1,10 @@
 """``make lab``: the notebooks in JupyterLab, as copies that may be edited freely.
 
-JupyterLab saves on its own, and a notebook's parameters are those of the default run. So the copies
-in ``lab/``, which git ignores, are opened in the place of the notebooks. Their links work, as the
-folder stands beside ``notebooks/``. A copy names its run by the parameters that were changed in it.
-A notebook that reports on a run has the name of that run in ``RUN``. Its copy reads this run, too,
-and writes into a run of its own.
+JupyterLab saves on its own, and a notebook's parameters are those of the default run. So copies in
+``lab/``, which git ignores, are opened in place of the notebooks. Their links work, as the folder
+stands beside ``notebooks/``. A copy names its run by the parameters that the reader changed. A
+notebook that reports on a run has the name of that run in ``RUN``. Its copy reads the same run, but
+writes into a run of its own.
 """
 
 import ast
@@ -56,7 +56,7 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
         content = _as_copied(notebook)
         before = original.read_bytes() if original.exists() else None
         has_changed = before != content
-        # Without its original nobody can tell whether a copy was edited, so it stays.
+        # Without its original, a copy may or may not be edited, so it stays.
         is_edited = not is_new and copy.read_bytes() != before
         if is_edited and has_changed:
             shown = copy.relative_to(lab.parent)
@@ -72,7 +72,7 @@ def copy_notebooks(notebooks: Path = paths.NOTEBOOKS, lab: Path = LAB) -> list[s
 
 
 def _as_copied(notebook: Path) -> bytes:
-    """The file of a notebook whose run is named by what its reader changes."""
+    """Return the file of a notebook's copy, in which `run_of` names the run."""
     takes = r'"from ingroup.commands.lab import run_of\n"'
     call = rf"run_of(\"{notebook.stem}\", globals())"
     own = [takes, rf'"RUN = {call}  # build/runs/lab, or one named after your changes"']
@@ -87,12 +87,12 @@ def _as_copied(notebook: Path) -> bytes:
 
 
 def _lines(texts: list[str]) -> str:
-    """Lines of a cell as a notebook's file has them."""
+    """Join the lines of a cell as a notebook's file has them."""
     return ",\n    ".join(texts)
 
 
 def run_of(notebook: str, names: Mapping[str, Any]) -> str:
-    """Name the run that a copy writes by the parameters that it changes, and note them there.
+    """Name the run of a copy by its changed parameters, and note these parameters in the run.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        "lab" where no parameter was changed; else, for example, "lab+N_EVENTS-6". Copies with the
-        same changes have the same run, and no other copies do.
+        "lab" where no parameter was changed, or else, for example, "lab+N_EVENTS-6". Copies with
+        the same changes have the same run, and no other copies do.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
 
 
 def _check_names(names: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuse a name that the cell sets and no notebook takes, and a parameter that is not set."""
+    """Refuse a name in the running cell that is not a parameter, and a missing parameter."""
     *_, source = names["In"]  # IPython's list of the cells that ran: the last one runs now
     for statement in ast.parse(source).body:
         if not isinstance(statement, ast.Assign):
@@ -152,7 +152,7 @@ def _check_names(names: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _checked_run(names: Mapping[str, Any]) -> str:
-    """The run that a copy reads; InputError where there is none of that name."""
+    """Return the run that a copy reads. Raise an InputError if no run has this name."""
     run = names.get("RUN")
     runs = [paths.DEFAULT_RUN]
     for name in settings.runs():
@@ -166,7 +166,7 @@ def _checked_run(names: Mapping[str, Any]) -> str:
 
 
 def _note_start(file: Path, start: Mapping[str, Any]) -> None:
-    """Write which parameters a copy changed, and all of its parameters, into a file of its run."""
+    """Write the changed parameters and all parameters of a copy into a file of its run."""
     with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(start, indent=1)
@@ -174,7 +174,7 @@ def _note_start(file: Path, start: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Copy the notebooks and become JupyterLab, with the repository as its root."""
+    """Copy the notebooks, then replace this program with JupyterLab in the repository's root."""
     for sentence in copy_notebooks():
         print(sentence, file=sys.stderr)
     print("JupyterLab opens copies in lab/; edit them freely, the notebooks stay as they are")

@@ -1,6 +1,6 @@
-"""Overview of a run, as the map shows it: its models, prompts, notebooks, findings and figures.
+"""The overview of a run in the map: its models, prompts, notebooks, findings and figures.
 
-All functions read what the notebooks of a run left: their executed copies, tables and figures.
+All functions read the executed copies, tables and figures of the run's notebooks.
 """
 
 import html
@@ -42,17 +42,17 @@ REPLIES = [
 
 
 def linked(table: pd.DataFrame) -> HTML:
-    """Show a table in HTML, with links to the notebooks that it names.
+    """Write a table in HTML, with links to the notebooks that the table names.
 
     Parameters
     ----------
     table : DataFrame
-        Any table. The names of notebooks are those in its column ``notebook``.
+        Any table. Its column ``notebook``, if there is one, has the names of notebooks.
 
     Returns
     -------
     HTML
-        The table without its index; every text is escaped and shown whole.
+        The table without its index. Every text is escaped and shown whole.
     """
     cells = table.map(lambda cell: html.escape(str(cell)))
     if "notebook" in cells:
@@ -117,8 +117,9 @@ def models_of(run: str) -> pd.DataFrame:
     -------
     DataFrame
         One row per model and engine: ``model``, ``kind`` (:func:`ingroup.claim_verdicts.role`),
-        ``answers`` (the engine, "recorded", or both where the run asked what was not recorded) and
-        ``notebooks``, the numbers of those that asked.
+        ``answers`` and ``notebooks``, the numbers of the notebooks that asked. The column
+        ``answers`` has the engine or "recorded". It has both if the run asked an engine for the
+        answers that are not recorded.
     """
     sources = _sources_of_stored(run)
     numbers_by_model: dict[tuple[str, str], list[str]] = {}
@@ -142,7 +143,7 @@ def models_of(run: str) -> pd.DataFrame:
 
 
 def _sources_of_stored(run: str) -> dict[str, list[str]]:
-    """Of each model whose stored answers a run reads: "recorded", or the engine that was asked."""
+    """Find the sources of each model's stored answers: "recorded", or the engines asked."""
     sources: dict[str, list[str]] = {}
     for name in settings.first_notebooks():
         values = notebook.ran(name, run)
@@ -162,7 +163,7 @@ def _sources_of_stored(run: str) -> dict[str, list[str]]:
 
 
 def _asked_by(name: str, run: str) -> list[tuple[str, str]]:
-    """The models that a notebook of a run asked, each with its engine."""
+    """List the models that a notebook of a run asked, each with its engine."""
     values = notebook.ran(name, run) or {}
     # Notebooks without this parameter read what others asked.
     if "ENGINE" not in values:
@@ -171,7 +172,7 @@ def _asked_by(name: str, run: str) -> list[tuple[str, str]]:
 
 
 def _named_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The models that the parameters of a notebook name, each with its engine."""
+    """List the models that the parameters of a notebook name, each with its engine."""
     engine = values.get("ENGINE", "")
     named = []
     for entry in values.get("MODELS", []):
@@ -200,7 +201,7 @@ def has_calibrant(run: str) -> bool:
 
 
 def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
-    """Count the prompts and items of the studies, those of the papers beside those of a run.
+    """Count the prompts and items of the studies, in the papers and in a run.
 
     Parameters
     ----------
@@ -212,8 +213,8 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per notebook that ran, whose name is the index: "the paper's" prompts, those of each
-        model, "the paper's items" and the items "here". The numbers are texts.
+        One row per notebook that ran, whose name is the index: "the paper's" prompts, the prompts
+        of each model, "the paper's items" and the items "here". The numbers are texts.
     """
     rows = []
     for name in names:
@@ -232,8 +233,8 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
 def _prompts_of(
     name: str, values: Mapping[str, Any], printed: Mapping[str, str]
 ) -> dict[str, str | int]:
-    """One row of `prompts`."""
-    # The paper's prompts are counted with our whole design, whatever this run asks. A calibrant
+    """Make the row of `prompts` for a notebook."""
+    # The paper's prompts are counted with our whole design, also if this run asks less. A calibrant
     # answers each prompt once, while a scored model writes free text about some items, too.
     usual = parameters.merged(name, "demo", {})
     one_model = models.calibrants()[:1]
@@ -252,7 +253,7 @@ def _prompts_of(
 
 
 def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
-    """The jobs of a notebook; of a model that cannot be asked, only those with stored answers."""
+    """List the jobs of a notebook that have stored answers or that an engine can answer."""
     kept = []
     for job in parameters.jobs_of(name, values):
         if job.engine != models.STORED or answered_jobs([job]):
@@ -261,7 +262,7 @@ def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
 
 
 def status(run: str) -> pd.DataFrame:
-    """Say of each notebook but the map whether it ran, with which models, and what came out.
+    """List the notebooks except the map, each with its models, its verdicts and its duration.
 
     Parameters
     ----------
@@ -282,7 +283,7 @@ def status(run: str) -> pd.DataFrame:
 
 
 def _status_of(name: str, run: str) -> dict[str, str]:
-    """One row of `status`."""
+    """Make the row of `status` for a notebook."""
     executed = paths.executed(name, run)
     if not executed.exists():
         is_default = run == paths.DEFAULT_RUN
@@ -315,7 +316,7 @@ def _status_of(name: str, run: str) -> dict[str, str]:
 
 
 def _kind(names: Sequence[str]) -> str:
-    """Whether models are real or calibrants, in words."""
+    """Say in words whether models are real or calibrants."""
     if not names:
         return "no model asked"
 
@@ -326,7 +327,7 @@ def _kind(names: Sequence[str]) -> str:
 
 
 def _verdicts(folder: Path) -> str:
-    """How the tables of a study came out, in words."""
+    """Count the verdicts on the tables in a folder, in words."""
     parts = report.counted(folder)
     if (folder / "summary.csv").exists():
         checks = read_table(folder, "summary").drop(columns=["paper", "check"])
@@ -336,7 +337,7 @@ def _verdicts(folder: Path) -> str:
 
 
 def _n_prompts(folder: Path) -> int:
-    """The number of prompts that a study's table of usage counts; 0 where there is none."""
+    """Count the prompts in a study's table of usage. Return 0 where the table is missing."""
     file = folder / "usage.csv"
     if not file.exists():
         return 0
@@ -345,7 +346,7 @@ def _n_prompts(folder: Path) -> int:
 
 
 def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Write what was found: the papers' slips, the verdicts on each model, and the findings.
+    """Collect sentences on the papers' slips, the verdicts on each model, and the findings.
 
     Parameters
     ----------
@@ -357,9 +358,9 @@ def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per ``sentence``, with the ``notebook`` that it comes from. Those of
-        ``docs/findings.md`` are about the default run, so only the default run lists them; they
-        have a ``reading``, a ``scope`` and a ``table``, too.
+        One row per ``sentence``, with the ``notebook`` that it comes from. The findings
+        of ``docs/findings.md`` are about the default run, so only the default run lists them. These
+        rows also have a ``reading``, a ``scope`` and a ``table``.
     """
     rows = [{"sentence": _slips(run), "notebook": "50_audit"}]
     if len(claims):
@@ -372,7 +373,7 @@ def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
 
 
 def _slips(run: str) -> str:
-    """The slips of the audit that change a claim, in a sentence."""
+    """Say in one sentence which slips of the audit change a claim."""
     folder = _tables(run) / "audit"
     if not (folder / "slips.csv").exists():
         return "The audit has not run."
@@ -387,7 +388,7 @@ def _slips(run: str) -> str:
 
 
 def _findings(run: str) -> list[dict[str, str]]:
-    """The findings of ``docs/findings.md`` that follow from a run's tables, as whole sentences."""
+    """List the findings of ``docs/findings.md`` that follow from a run's tables."""
     sources = _sources()
     rows = []
     for claim in claims_file.supported(_tables(run), claims_file.load()):
@@ -408,7 +409,7 @@ def _findings(run: str) -> list[dict[str, str]]:
 
 
 def replies(names: Iterable[str], run: str) -> pd.DataFrame:
-    """Choose prompts and replies as examples of what the studies count.
+    """Choose prompts and replies of a run as examples.
 
     Parameters
     ----------
@@ -480,7 +481,7 @@ def glossary(run: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The rows of ``data/glossary.csv``; without those about calibrants where none ran.
+        The rows of ``data/glossary.csv``. If no calibrant ran, rows about calibrants are left out.
     """
     words = pd.read_csv(paths.DATA / "glossary.csv", keep_default_na=False)
     if has_calibrant(run):
@@ -492,12 +493,12 @@ def glossary(run: str) -> pd.DataFrame:
 
 
 def _tables(run: str) -> Path:
-    """The folder of a run's tables."""
+    """Return the folder of a run's tables."""
     return paths.run_folder(run) / "tables"
 
 
 def _sources() -> dict[str, nbformat.NotebookNode]:
-    """All notebooks as they are committed."""
+    """Read all notebooks of the repository, by name."""
     sources = {}
     for name in settings.notebooks():
         file = paths.NOTEBOOKS / f"{name}.ipynb"

@@ -31,7 +31,7 @@ def merged(
     shared: bool = False,
     instead: Mapping[str, str] = {},
 ) -> dict[str, Any]:
-    """Merge and check all parameters of a run: the notebook's defaults, the profile's, those given.
+    """Merge the defaults of a notebook and a profile with given values, and check all parameters.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def merged(
     Raises
     ------
     InputError
-        For a notebook or profile that does not exist; for the first unknown name, with the nearest
-        one; else for the first value that cannot work, with what is expected.
+        For a notebook or profile that does not exist. For the first unknown name, with the nearest
+        known name. Else for the first invalid value, with the expected value.
     """
     usual = defaults(notebook, profile)
     names = [name for name in usual if name != "RUN"]
@@ -77,7 +77,7 @@ def merged(
         values[name] = text
 
     for name, value in values.items():
-        # A plan puts stand-ins in the place of corpora that nobody has fetched.
+        # A plan puts stand-ins in the place of corpora that are not fetched.
         values[name] = instead.get(str(value), value)
     values["RUN"] = run
     return parameters.checked(_base(notebook), values, usual)
@@ -89,7 +89,7 @@ def _is_known_elsewhere(name: str) -> bool:
 
 
 def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
-    """Return a notebook's own parameters with the profile's in place of theirs.
+    """Return the default parameters of a notebook under a profile.
 
     Parameters
     ----------
@@ -101,13 +101,13 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     Returns
     -------
     dict
-        Default values by name, as the notebook and the profile have them.
+        Values by name: the profile's value where it sets the parameter, or else the notebook's.
 
     Raises
     ------
     InputError
-        Where either does not exist; the message lists those that do. Where the profile is not YAML
-        or sets a parameter that the notebook does not have.
+        If the notebook or profile does not exist, with a list of all. If the profile is not YAML or
+        sets a parameter that the notebook does not have.
     """
     profile_file = _file("PROFILE", paths.PROFILES, profile, ".yaml")
     profiled = read_yaml(profile_file)
@@ -124,7 +124,7 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
 
 
 def own(notebook: str) -> dict[str, Any]:
-    """Return a notebook's own parameters, as its cell has them.
+    """Read the parameters of a notebook from its parameters cell.
 
     Parameters
     ----------
@@ -139,16 +139,16 @@ def own(notebook: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        Where the notebook does not exist.
+        Where the notebook does not exist, or a line of the cell is not NAME = value.
     """
     source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
-    return _cell(source)
+    return _read_cell(source)
 
 
 def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Check the parameters that an edited cell of a notebook sets.
 
-    They have their types already: a text that could be read as a number or a list is refused.
+    The values have types already, so a text that reads as a number or a list is refused.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        For the first value that cannot work, with what is expected.
+        For the first invalid value, with the expected value.
     """
     usual = own(notebook)
     del usual["RUN"]
@@ -183,7 +183,7 @@ def study_of(notebook: str) -> str | None:
     Returns
     -------
     str or None
-        E.g. ``"stereomap"``; None where the name does not begin with a study's.
+        E.g. ``"stereomap"``. None where the name does not begin with a study's name.
     """
     _, _, name = notebook.partition("_")
     for study in study_names():
@@ -203,7 +203,7 @@ def folder_of(notebook: str) -> str:
     Returns
     -------
     str
-        The study; ``"audit"`` for all parts of the audit; else the name behind the number.
+        The study, ``"audit"`` for all parts of the audit, or else the name behind the number.
     """
     study = study_of(notebook)
     if study:
@@ -213,7 +213,7 @@ def folder_of(notebook: str) -> str:
 
 
 def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
-    """Return what a study's notebook asks with these parameters.
+    """Return the jobs of a study's notebook with these parameters.
 
     A notebook that asks more than the study's ``design`` is named after the module that plans it.
 
@@ -228,7 +228,7 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
     -------
     list of Job
         The ``jobs`` of the module that the notebook has behind its study, such as ``construction``
-        of ``31_giebench_construction``; else those of the study's design.
+        of ``31_giebench_construction``. Without such a module, the ``jobs`` of the study's design.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def jobs_of(notebook: str, parameters: Mapping[str, Any]) -> list[Job]:
 
 
 def _design(notebook: str) -> ModuleType:
-    """Return the module ``design`` of a notebook's study."""
+    """Return the module ``design`` of a notebook's study. Raise a KeyError without a study."""
     study = study_of(notebook)
     if study is None:
         raise KeyError(f"{notebook} is not a study's")
@@ -253,7 +253,7 @@ def _design(notebook: str) -> ModuleType:
 
 
 def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
-    """Return a file of a folder by its name; InputError with all names where there is none."""
+    """Return a file of a folder by its name. Raise an InputError with all names if none fits."""
     files = {}
     for file in sorted(folder.glob(f"*{suffix}")):
         files[file.stem] = file
@@ -262,8 +262,9 @@ def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
     return files[name]
 
 
-def _cell(source: Path) -> dict[str, Any]:
-    """Return what a notebook's parameters cell sets; papermill would take seconds to import."""
+def _read_cell(source: Path) -> dict[str, Any]:
+    """Read the values that a notebook's parameters cell sets."""
+    # papermill, which reads this cell too, would take seconds to import.
     notebook = json.loads(source.read_text("utf8"))
     tagged = []
     for cell in notebook["cells"]:
@@ -286,7 +287,7 @@ def _cell(source: Path) -> dict[str, Any]:
 
 
 def _base(notebook: str) -> type[parameters.Parameters]:
-    """Return the ``Parameters`` of a notebook's study, or those that all notebooks share."""
+    """Return the ``Parameters`` class of a notebook's study, or a shared class without a study."""
     if notebook == COMPARISON:
         return parameters.Compared
     if study_of(notebook) is None:
@@ -300,7 +301,7 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
     Parameters
     ----------
     description : str or None
-        A module's docstring, whose first line the help shows; None under PYTHONOPTIMIZE=2.
+        A module's docstring, whose first line the help shows. None under PYTHONOPTIMIZE=2.
 
     Returns
     -------
@@ -317,15 +318,15 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
 
 
 def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """Merge and check the parameters that a command line sets; see :func:`merged`.
+    """Merge and check the parameters that a command line sets, as `merged` does.
 
     Parameters
     ----------
     notebook : str
         The notebook's name.
     options : Namespace
-        What :func:`command_line` read. A name alone stands for its value in the environment, where
-        no shell has read it.
+        The arguments that :func:`command_line` read. A name alone stands for its value in the
+        environment, where no shell has read it.
     **more
         Further arguments of :func:`merged`.
 

@@ -1,7 +1,7 @@
-"""What a run would ask, before anything starts: prompts, tokens, shards, hours, price, power.
+"""The plan of a run before it starts: prompts, tokens, shards, hours, price and power.
 
-It loads a tokenizer and no model, and leaves every file as it is. A corpus that nobody has fetched
-is counted with the sample's texts, as many as the corpus has.
+A plan loads a tokenizer and no model, and leaves every file unchanged. If a corpus is not fetched,
+the sample's texts are repeated up to the size of the corpus.
 """
 
 import argparse
@@ -57,13 +57,13 @@ SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
 
 
 def _is_fetched(corpus: str) -> bool:
-    """Tell whether every file of a corpus is on this machine; their contents are not compared."""
+    """Tell whether every file of a corpus is on this machine, without a comparison of contents."""
     folder = paths.RAW / corpus
     return all((folder / name).is_file() for name in corpora.CORPORA[corpus].files)
 
 
 def stand_ins(folder: Path) -> dict[str, str]:
-    """Write a stand-in for each corpus that nobody fetched.
+    """Write a stand-in for each corpus that is not fetched.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
     -------
     dict of str to list of Job
         The jobs of each line by the line's name. They share model, mode and design.
-        Jobs that only read stored answers are left out; in place of those that are not recorded
-        stand their ``live`` jobs.
+        Jobs that only read stored answers are left out. If their answers are not recorded, their
+        ``live`` jobs take their place.
     """
     alike = defaultdict(list)
     for job in jobs:
@@ -141,7 +141,7 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
 
 
 def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
-    """Name the models of which a run would read answers that are not recorded.
+    """Name the models with missing recordings that a run would read.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def _line_name(notebook: str, jobs: list[Job]) -> str:
 
 @cache
 def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prompter | str:
-    """Load what renders and tokenizes the prompts of a model, without the model's weights.
+    """Load the renderer and tokenizer of a model's prompts, without the model's weights.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prom
     Returns
     -------
     Prompter or str
-        The prompts as the engine renders them; a clause that says why where that is impossible.
+        The prompts as the engine renders them, or a clause that says why this is impossible.
     """
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
@@ -232,7 +232,7 @@ def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prom
 
 
 def _tokenizer_folder(model: str) -> Path | None:
-    """Find a model's tokenizer on this machine: in its own folder, or in the hub's cache."""
+    """Find the folder of a model's tokenizer on this machine, or return None."""
     if folder := models.folder(model):
         return folder
 
@@ -246,7 +246,7 @@ def _tokenizer_folder(model: str) -> Path | None:
 
 @cache
 def load_counter(model: str) -> Prompter | Characters:
-    """Load what counts the prompt tokens of a model behind a server.
+    """Load the counter of prompt tokens for the model of a server.
 
     Parameters
     ----------
@@ -256,8 +256,7 @@ def load_counter(model: str) -> Prompter | Characters:
     Returns
     -------
     Prompter or Characters
-        The model's tokenizer; where that is not here or cannot be loaded, an estimate by
-        characters.
+        The model's tokenizer. If it is missing or cannot be loaded, an estimate by characters.
     """
     folder = _tokenizer_folder(model)
     if folder is None:
@@ -275,15 +274,15 @@ def load_counter(model: str) -> Prompter | Characters:
 
 
 def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], str]:
-    """Count the trials that a job has stored.
+    """Count the trials of each shard that a job has stored.
 
-    Only names and manifest.json are read: a damaged shard counts as done. What only a started
-    engine knows (versions, dtype, hash of weights) is not compared.
+    Only names and manifest.json are read, so a damaged shard counts as done. Versions, dtype and
+    the hash of weights, which only a started engine knows, are not compared.
 
     Parameters
     ----------
     job : Job
-        What is asked, and where its answers are.
+        The job, whose answers may be stored.
     prompter : Prompter, Characters or str
         From `load_prompter` or `load_counter`. The identity of a `Prompter` is compared with the
         manifest, except for a server's model.
@@ -291,9 +290,9 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
     Returns
     -------
     trials : list of int
-        The number of trials of each stored shard; empty where the answers are to something else.
+        The number of trials of each stored shard. Empty if the stored answers are to another job.
     refusal : str
-        A sentence that says why a run cannot go on with the stored answers; "" where it can.
+        A sentence that says why a run cannot go on with the stored answers, or "" where it can.
     """
     expected = {"engine": job.engine, **pinned(job.design, job.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and job.engine not in models.SERVERS:
@@ -305,7 +304,7 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
     file = job.folder / "manifest.json"
     try:
         manifest = read_manifest(file) if file.exists() else {}
-        # What is not known without the engine is taken from the manifest, and so never differs.
+        # Entries that only the engine knows are taken from the manifest, and so never differ.
         store = Store(job.folder, manifest | expected)
     except StoreError as error:
         return [], f"{error}."
@@ -320,7 +319,7 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
 def power(
     notebook: str, parameters: Mapping[str, Any], answered: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Say what the reported tests of a study can find.
+    """State the smallest effects that the reported tests of a study can find.
 
     Parameters
     ----------
@@ -329,8 +328,8 @@ def power(
     parameters : mapping
         The parameters of the planned run.
     answered : mapping, optional
-        The parameters of a run whose stored answers give the spread; by default those of the
-        default run.
+        The parameters of a run whose stored answers give the spread. By default the parameters of
+        the default run.
 
     Returns
     -------
@@ -354,7 +353,7 @@ def power(
 
 
 def _found_by(test: Tested, model: str) -> str:
-    """Say in a sentence what a test finds, given the spread of a model's recorded answers."""
+    """State the smallest effect that a test finds, given the spread of a model's stored answers."""
     # A single item has no spread.
     if test.n < 2:
         return f"finds nothing: {test.n} {test.items}, expected at least 2."
@@ -398,13 +397,13 @@ def table(lines: pd.DataFrame, rate: float | None) -> str:
         One row per line, with ``trials``, ``answered`` trials, ``shards``, ``done`` shards, prompt
         ``tokens`` and their standard ``error`` (NaN where they are not known).
     rate : float or None
-        Prompts per second, above 0; None where nobody gave it.
+        Prompts per second, above 0. None where the rate is unknown.
 
     Returns
     -------
     str
-        A header, the lines and their total. Tokens are unknown where those of any line are, and
-        times without a rate.
+        A header, the lines and their total. The total of tokens is unknown if the tokens of a line
+        are, and times are unknown without a rate.
     """
     total = lines.sum(skipna=False).rename("total")
     # Errors of independent samples add as squares.
@@ -428,13 +427,13 @@ def table(lines: pd.DataFrame, rate: float | None) -> str:
 
 
 def _aligned(text: pd.DataFrame) -> str:
-    """Write a table of texts, with one more blank before each name than pandas has."""
+    """Write a table as aligned text, with a wider gap before each name than pandas leaves."""
     widths = text.columns.str.len() + 1
     return text.to_string(col_space=widths.tolist())
 
 
 def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int) -> dict[str, Any]:
-    """Estimate what is left to ask of a server in one line of a plan, and the most it can cost.
+    """Estimate the prompts left to ask of a server in one line of a plan, and their highest cost.
 
     Parameters
     ----------
@@ -475,7 +474,7 @@ def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int
 
 
 def _bill_table(bills: list[dict[str, Any]]) -> str:
-    """Write tokens and price of what is left to ask of each server's model as aligned text."""
+    """Write tokens and price of the prompts that are left for each server model as aligned text."""
     # With min_count an unknown price stays unknown; a sum of NaN alone would be 0.
     by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
     if len(by_model) > 1:
@@ -574,9 +573,9 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
 def _jobs_left(
     notebook: str, parameters: Mapping[str, Any], counted: set[Path]
 ) -> tuple[list[Job], list[str]]:
-    """List a notebook's jobs but those that are ``counted``, to which it adds theirs.
+    """List a notebook's jobs whose addresses are not in ``counted``, and add the addresses there.
 
-    Where the notebook would stop, there is a sentence and no job.
+    If a study's further notebook would stop, return a sentence and no job.
     """
     try:
         jobs = jobs_of(notebook, parameters)
@@ -595,7 +594,7 @@ def _jobs_left(
 def _plan_line(
     jobs: list[Job], parameters: Mapping[str, Any], sample_size: int, rng: np.random.Generator
 ) -> _Line:
-    """Count what jobs that are alike would ask, and what of it is stored."""
+    """Plan the jobs of one line, which are alike, and count their stored answers."""
     first = jobs[0]
     prompter = _prompter(first, parameters)
     estimate, notes = _estimate(first, prompter, sample_size, rng)
@@ -624,7 +623,7 @@ def _plan_line(
 
 
 def _prompter(job: Job, parameters: Mapping[str, Any]) -> Prompter | Characters | str:
-    """Load what counts the prompt tokens of a job, by `load_counter` or `load_prompter`."""
+    """Load the counter of a job's prompt tokens, by `load_counter` or `load_prompter`."""
     if job.engine in models.SERVERS:
         return load_counter(job.loaded)
     # A study that fixes how a system turn is rendered overrides the run.
@@ -638,7 +637,7 @@ def _estimate(
     sample_size: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, float], list[str]]:
-    """Estimate the prompt tokens of one job and their standard error; add sentences on how."""
+    """Estimate the prompt tokens of one job and their standard error, with notes on the method."""
     if isinstance(prompter, str):
         unknown = {"tokens": math.nan, "error": math.nan}
         return unknown, [f"Prompt tokens are unknown: {prompter}."]
@@ -656,7 +655,7 @@ def _estimate(
 
 
 def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
-    """Say how many prompts are left, and how long they take."""
+    """State how many prompts are left and how long they take."""
     trials, answered, shards = numbers[["trials", "answered", "shards"]].sum()
     left = trials - answered
     if not left:
@@ -675,25 +674,28 @@ def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
 
 
 def _asking_notebooks() -> list[str]:
-    """List the notebooks that ask models: all that belong to a study."""
+    """List the notebooks of studies, which are the notebooks that ask models."""
     return [name for name in settings.notebooks() if study_of(name)]
 
 
 def _print_power(notebooks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print what the tests of each study would find; those are the tests of its first notebook."""
+    """Print the smallest effects that the tests of each study can find.
+
+    The tests of a study are the tests of its first notebook.
+    """
     for name, parameters in notebooks.items():
         if name not in settings.first_notebooks():
             continue
         try:
             sentences = power(name, parameters)
         except Unfinished as error:
-            # What the study asks is counted all the same.
+            # The study's prompts are counted even so.
             sentences = [f"{name[:2]} cannot say what its tests find: {error}."]
         print(*sentences, sep="\n")
 
 
 def _print_plan(names: list[str], options: argparse.Namespace) -> None:
-    """Print the plan, what its tests would find, and which corpora are not here."""
+    """Print the plan, the power of its tests, and the corpora that are not fetched."""
     planned = _asking_notebooks()
     for name in names:
         if name not in planned:

@@ -1,4 +1,4 @@
-"""Programs that a command starts and waits for; none is left behind when it is stopped."""
+"""Programs that a command starts, waits for, and ends when the command is stopped."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ def start(command: Sequence[str], variables: Mapping[str, str] | None = None) ->
     command : sequence of str
         The program and its arguments.
     variables : mapping of str to str, optional
-        What it finds in its environment beside what this program found.
+        Variables that are added to the environment of the program.
 
     Returns
     -------
@@ -34,12 +34,12 @@ def start(command: Sequence[str], variables: Mapping[str, str] | None = None) ->
 
 
 def stop(signalled: bool) -> None:
-    """Wait for all programs to end.
+    """End all started programs, and wait for each of them.
 
     Parameters
     ----------
     signalled : bool
-        Whether a terminal has sent them its signal already; otherwise they are asked to end.
+        Whether a terminal has signalled the programs already. Otherwise they are asked to end.
     """
     for program in list(RUNNING):
         if not signalled:

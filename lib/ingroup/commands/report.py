@@ -1,7 +1,7 @@
-"""The report of a run: a page per notebook and a first page, in one folder that can go anywhere.
+"""The report of a run: a first page and one page per notebook, in a folder that can be moved.
 
-It is written beside the executed notebooks and tables of the run. Its pages need no net and no
-server, and the same inputs give the same bytes.
+The folder lies beside the run's executed notebooks and tables. Its pages need no network and no
+server. The same inputs give the same bytes.
 """
 
 import argparse
@@ -32,14 +32,14 @@ FEW = 3  # a verdict of so many rows is reported with their lines
 
 
 def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None = None) -> Banner:
-    """Say what was real in a notebook.
+    """Say whether the models of a notebook were real or calibrants.
 
     Parameters
     ----------
     parameters : dict or None
-        The parameters with which it ran; None where they are not known.
+        The parameters with which it ran, or None where they are not known.
     answered : collection of str, optional
-        The models that answered; the others are left out. By default all models are shown.
+        The models that answered. Other models are left out. By default all models are shown.
 
     Returns
     -------
@@ -83,7 +83,10 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
 
 
 def _set_banners(pages: list[Page], tables: Path) -> None:
-    """Give each page its banner, which also says where a page without a model shows a calibrant."""
+    """Set the banner of each page.
+
+    A page that asked no model gets a further note if it names a calibrant and the run has one.
+    """
     run_models = set()
     for page in pages:
         run_models |= page.models
@@ -138,7 +141,7 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
 
 
 def counted(folder: Path, since: float = 0.0) -> list[str]:
-    """Count how the numbers of a study came out.
+    """Count the verdicts on the numbers of a study.
 
     Parameters
     ----------
@@ -171,7 +174,7 @@ def counted(folder: Path, since: float = 0.0) -> list[str]:
 
 
 def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
-    """Count the rows of each verdict; where they are few, name their lines in the file."""
+    """Count the rows of each verdict, in words, and name the lines of the file if rows are few."""
     total = len(verdict_of_row)
     given = verdict_of_row[verdict_of_row != ""]
     counts = []
@@ -186,7 +189,7 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
 
 
 def claims(tables: Path) -> dict[str, Any] | None:
-    """Read the papers' sentences with their verdicts, as 00_map wrote them.
+    """Read the papers' claims and their verdicts from the tables of 00_map.
 
     Parameters
     ----------
@@ -196,12 +199,12 @@ def claims(tables: Path) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        None where 00_map has not run. ``found`` are the sentences on all claims, each with its
-        ``notebook``; ``models`` has the label of each column by the name of its model, real models
-        first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
-        with its ``cells`` by model, which name their ``line`` of the file, and ``says``, what the
-        sentence says of the name, in words; ``counts`` has the number of each verdict by study and
-        model, ``claimed`` what each paper claims, and ``papers`` the word on the whole paper.
+        None where 00_map has not run. ``found`` has the sentences on all claims, each with its
+        ``notebook``. ``models`` has the label of each model by its name, real models first.
+        ``controls`` has the names of the calibrants. ``rows`` has the papers' claims. A row has its
+        ``cells`` by model, with the ``line`` of each in the file, and the direction of the claim in
+        words (``says``). ``counts`` has the number of each verdict by study and model. ``claimed``
+        has the claim of each paper, and ``papers`` the verdict on each whole paper by model.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -275,7 +278,7 @@ def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
 
 
 def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]]:
-    """Copy the tables and figures of a run.
+    """Copy the tables and figures of a run into its report, and return their addresses.
 
     Parameters
     ----------
@@ -309,7 +312,7 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
 
 
 def gather(run: str, site: Path) -> tuple[book.Contents, list[str]]:
-    """Read what the book of a run is made of, and copy its files.
+    """Read the contents of a run's book, and copy its files.
 
     Parameters
     ----------
@@ -349,7 +352,9 @@ def gather(run: str, site: Path) -> tuple[book.Contents, list[str]]:
 
 
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
-    """Write the report of a run; an older one is replaced when the new one is whole.
+    """Write the report of a run.
+
+    An older report is replaced when the new report is complete.
 
     Parameters
     ----------
@@ -359,9 +364,9 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     Returns
     -------
     folder : Path
-        The folder of the report; its first page is ``index.html``.
+        The folder of the report, whose first page is ``index.html``.
     lost : list of str
-        What is amiss in it, e.g. links that lead nowhere, each with its page.
+        The faults of the report, e.g. links that lead nowhere, each with its page.
 
     Raises
     ------
@@ -383,7 +388,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the report that the command line names.
+    """Write the report of the run that the command line names.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Prose and outputs of a notebook as HTML that is safe to show, whatever a model wrote.
+"""Prose and outputs of a notebook as HTML that is safe to show.
 
-All goes through bleach after it is rendered (nbconvert's SanitizeHTML would clean markdown before,
-and a link to a script pass); characters that hide or turn text become visible ones.
+Bleach cleans all HTML after rendering, because nbconvert's SanitizeHTML cleans markdown before, and
+a link to a script passes. Characters that hide or turn text become visible.
 """
 
 import html
@@ -29,7 +29,7 @@ _TAGS = {*_HEADS, *_BLOCKS, *_FOLDS, *_WORD_TAGS, *_TABLES, "a"}
 
 
 def _may_stay(tag: str, name: str, value: str) -> bool:
-    """Keep of an output's link only an address of a page, or of an anchor in one."""
+    """Tell whether an attribute of an output's link may stay: only a link within the book may."""
     address = re.fullmatch(r"[\w./%,-]{0,200}(#[^\s]{0,200})?", value)
     return name == "href" and address is not None
 
@@ -100,7 +100,7 @@ _LONG = 30  # a table of more rows is folded
 
 
 def visible(text: str) -> str:
-    """Make every character visible in what a cell printed.
+    """Make every character visible in the output of a cell.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def formula(latex: str, display: bool = False) -> str:
     Returns
     -------
     str
-        MathML; the escaped source with its dollars where the conversion fails.
+        MathML, or the escaped source with its dollars where the conversion fails.
     """
     dollars = "$$" if display else "$"
     source = html.escape(f"{dollars}{latex}{dollars}")
@@ -148,7 +148,7 @@ def formula(latex: str, display: bool = False) -> str:
 
 
 class _Renderer(IPythonRenderer):
-    """Markdown with marks where formulas will stand."""
+    """Renderer of markdown that writes marks in place of formulas."""
 
     def __init__(self):
         super().__init__(escape=False, exclude_anchor_links=True)
@@ -159,12 +159,12 @@ class _Renderer(IPythonRenderer):
         return f"<h{level}>{text}</h{level}>\n"
 
     def inline_math(self, body: str, display: bool = False) -> str:
-        """Keep a formula and render its mark."""
+        """Store a formula and return its mark."""
         self.formulas.append(formula(body, display))
         return f"\ue000{len(self.formulas) - 1}\ue001"
 
     def block_math(self, body: str) -> str:
-        """Keep a formula that stands on a line of its own and render its mark."""
+        """Store a formula that stands on a line of its own and return its mark."""
         return self.inline_math(body, display=True)
 
 
@@ -205,8 +205,8 @@ def output_html(source: str) -> str:
     Returns
     -------
     str
-        Tables and text; every other tag becomes text. Tables lose pandas' numbering of rows, and
-        their cells are written as people do (:func:`said`).
+        Tables and text. Every other tag becomes text. Tables lose pandas' numbering of rows, and
+        their cells are written for readers (:func:`formatted`).
     """
     # Cleaning would show a style block as text, so it goes first.
     unstyled = _PANDAS_STYLE.sub(r"\1", source)
@@ -222,7 +222,7 @@ def output_html(source: str) -> str:
 
 
 def _tidy(table: Tag) -> None:
-    """Remove the numbers that pandas gives to rows, and write the cells as people do."""
+    """Remove pandas' row numbers from a table, put a finding in its place, and format the cells."""
     head_rows = _cells(table, "thead tr")
     body_rows = _cells(table, "tbody tr")
     names = _names(head_rows)
@@ -251,12 +251,12 @@ def _tidy(table: Tag) -> None:
 
 
 def _names(head_rows: list[list[Tag]]) -> list[str]:
-    """The texts of the first row of heads."""
+    """List the texts in the first row of heads, or no text without heads."""
     return [cell.get_text(strip=True) for cell in head_rows[0]] if head_rows else []
 
 
 def _moves_finding(names: list[str], head_rows: list[list[Tag]]) -> bool:
-    """Tell whether a table has a finding far from the interval of its estimate."""
+    """Tell whether the finding in a table stands apart from the interval of its estimate."""
     if "finding" not in names or "high" not in names:
         return False
     if any(cell.has_attr("colspan") for row in head_rows for cell in row):
@@ -265,7 +265,7 @@ def _moves_finding(names: list[str], head_rows: list[list[Tag]]) -> bool:
 
 
 def _move_finding(row: list[Tag], names: list[str]) -> None:
-    """Put a row's finding next to the interval of its estimate."""
+    """Move the finding of a row next to the interval of its estimate."""
     # Columns are counted from the right: a cell at the left may span rows.
     finding_cell = row.pop(names.index("finding") - len(names))
     without_finding = [name for name in names if name != "finding"]
@@ -277,13 +277,13 @@ def _move_finding(row: list[Tag], names: list[str]) -> None:
 
 
 def _keep_in_view(cell: Tag, column: str) -> None:
-    """Mark a cell that stays in view where its table is wider than the page."""
+    """Mark a cell of a column that stays in view where its table is wider than the page."""
     if column in _KEPT_IN_VIEW:
         cell["class"] = "verdict"
 
 
 def _cells(table: Tag, rows: str) -> list[list[Tag]]:
-    """List the cells of the rows that a selector names, row by row."""
+    """List the cells of each row that a selector names."""
     return [row.find_all(["th", "td"]) for row in table.select(rows)]
 
 
@@ -298,7 +298,7 @@ def _are_numbered(rows: list[list[Tag]]) -> bool:
 
 
 def _write_cell(cell: Tag, column: str) -> None:
-    """Write the text of a cell as people do; one with tags inside stays as it is."""
+    """Format the text of a cell for readers, except in a cell with tags inside."""
     if cell.string is None or cell.contents[:1] != [cell.string]:
         return
 
@@ -324,8 +324,8 @@ def formatted(text: str) -> str:
     Returns
     -------
     str
-        A number with three significant digits; yes or no; the label of a model; a name with
-        blanks for underscores; any other text unchanged.
+        A number with three significant digits, yes or no, the label of a model, or a name with
+        blanks for underscores. Any other text is unchanged.
     """
     if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", text):
         # Zeros in front are no significant digits.
@@ -388,7 +388,7 @@ def plain(rendered: str) -> str:
 
 
 def describe(rendered: str) -> str:
-    """Say what a picture below some prose shows.
+    """Describe a picture by the prose above the picture.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ def describe(rendered: str) -> str:
 
 
 def without_links(rendered: str) -> str:
-    """Keep the text of links alone.
+    """Replace links by their texts.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""Executed notebooks and guides as sources of the book, harmless whatever a model wrote.
+"""Executed notebooks and guides as sources of the book, made harmless for browsers.
 
-Sphinx sees no output as a notebook has it: a picture stays, HTML comes clean, and all else is text.
+The replies of a model are hostile text. Sphinx gets pictures unchanged, HTML cleaned, and every
+other output as text.
 """
 
 import re
@@ -40,7 +41,7 @@ NOTEBOOK_LINK = re.compile(r'<a href="([\w%-]+)\.ipynb(#[^"]*)?">(.*?)</a>', re.
 
 
 class Banner(NamedTuple):
-    """What was real on a page, in words.
+    """Note on a page that says whether its models are real or calibrants.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class Banner(NamedTuple):
 
 
 class Page:
-    """An executed notebook on its way to a page of the book.
+    """An executed notebook as a page of the book.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class Page:
     notebook : NotebookNode
         The executed copy with clean cells.
     parameters : dict or None
-        Those with which it ran.
+        The parameters with which it ran, or None where they are not known.
     models : set of str
         The names of the models that its parameters name.
     prose : str
@@ -81,11 +82,11 @@ class Page:
     title : str
         The first heading of level 1.
     ran, judged : str
-        The first line of its summary, on the run; the lines below it, on its numbers.
+        The first line of its summary, on the run, and the lines below, on its numbers.
     seconds : str or None
         How long it ran, in whole seconds.
     banner : Banner
-        What was real on it; set by the report.
+        Its banner, set by the report.
     """
 
     banner: Banner
@@ -145,7 +146,7 @@ class Page:
         Returns
         -------
         Markup or None
-            Clean HTML without links; None where the page has no such heading.
+            Clean HTML without links, or None where the page has no such heading.
         """
         beginning = rf"^#+ +{re.escape(heading)}\n+(.+?)(?:\n\n|\Z)"
         paragraph = re.search(beginning, self.prose, re.MULTILINE | re.DOTALL)
@@ -178,8 +179,8 @@ class Page:
         Returns
         -------
         NotebookNode or None
-            The cell that shows this figure, here or on another page of the study; else the cell
-            with the first figure here; None where there is none.
+            The cell that shows this figure, here or on another page of the study. Else the cell
+            with the first figure here, or None if the page has no figure.
         """
         candidates = list(self.figures)
         for page in pages:
@@ -193,7 +194,7 @@ class Page:
         return self.figures[0] if self.figures else None
 
     def insert_below_title(self, *cells: nbformat.NotebookNode) -> None:
-        """Put cells between the title and what follows it.
+        """Insert cells between the title of the page and the text below.
 
         Parameters
         ----------
@@ -239,7 +240,10 @@ def clean(notebook: nbformat.NotebookNode) -> None:
 
 
 def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> dict[str, Any]:
-    """Say how myst-nb shows a cell: folded, and its pictures with a description."""
+    """Make the metadata by which myst-nb folds a cell and describes its pictures.
+
+    An empty cell also gets a source, because myst-nb would leave the cell out.
+    """
     shown: dict[str, Any] = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():
@@ -253,7 +257,7 @@ def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> d
 
 
 def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """Return what is shown of an output: at most one, a picture, clean HTML or text."""
+    """Return the harmless form of an output: one picture, clean HTML or text, or no output."""
     if output.output_type == "stream":
         text = report_html.visible(output.text)
         if not text:
@@ -279,16 +283,16 @@ def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 
 def _clean_html(source: str) -> Markup:
-    """Clean what a cell displayed; what cannot be cleaned is shown as text."""
+    """Clean the HTML that a cell displayed, or show its source as text where cleaning fails."""
     try:
         cleaned = report_html.output_html(source)
-    except Exception:  # a page must not be lost for a table that nobody thought of
+    except Exception:  # an unforeseen table must not cost the page
         return parts().text("text", report_html.visible(source))
     return Markup(f'<div class="out">{cleaned}</div>')
 
 
 def relink_outputs(page: Page, names: Collection[str]) -> None:
-    """Make the links of a page's outputs to notebooks lead to pages of the book.
+    """Change links to notebooks in the outputs of a page into links to pages of the book.
 
     A link to a notebook that has no page becomes its text.
 
@@ -318,7 +322,7 @@ def outputs_of(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.Notebook
     Parameters
     ----------
     cell : NotebookNode
-        A cell; one of text has no outputs.
+        A cell. A cell of text has no outputs.
     kind : str
         A media type, e.g. `PNG`.
 
@@ -331,7 +335,7 @@ def outputs_of(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.Notebook
 
 
 def html_output(html: Markup) -> nbformat.NotebookNode:
-    """Return an output that shows HTML.
+    """Make an output that shows HTML.
 
     Parameters
     ----------
@@ -347,7 +351,7 @@ def html_output(html: Markup) -> nbformat.NotebookNode:
 
 
 def shown(html: Markup) -> nbformat.NotebookNode:
-    """Return a cell that shows HTML, and no code.
+    """Make a cell that shows HTML and no code.
 
     Parameters
     ----------
@@ -363,7 +367,7 @@ def shown(html: Markup) -> nbformat.NotebookNode:
 
 
 def showing(outputs: list[nbformat.NotebookNode], **metadata: Any) -> nbformat.NotebookNode:
-    """Return a cell that shows outputs, and no code.
+    """Make a cell that shows outputs and no code.
 
     Parameters
     ----------
@@ -375,7 +379,7 @@ def showing(outputs: list[nbformat.NotebookNode], **metadata: Any) -> nbformat.N
     Returns
     -------
     NotebookNode
-        A code cell. myst-nb passes a cell without a source by, so it has one that is not shown.
+        A code cell with a hidden source, because myst-nb leaves out a cell without a source.
     """
     hidden = {"tags": ["remove-input"], **metadata}
     return new_code_cell("shown", metadata=hidden, outputs=outputs)
@@ -388,7 +392,7 @@ def parts() -> Any:
     Returns
     -------
     module
-        A function per macro. They escape what is not marked as clean.
+        A function per macro, which escapes all text that is not marked as clean.
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -416,7 +420,7 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
     Returns
     -------
     text : str
-        The text; a link to a file that is no part of the book is its text alone.
+        The text, in which a link to a file outside the book is its text alone.
     lost : list of str
         Addresses that lead to no file.
     """
@@ -447,7 +451,7 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
 
 
 def section_of(table: str, pages: Iterable[Page]) -> str | None:
-    """Find where the book shows a table.
+    """Return the address of the cell where the book shows a table.
 
     Parameters
     ----------
@@ -459,7 +463,7 @@ def section_of(table: str, pages: Iterable[Page]) -> str | None:
     Returns
     -------
     str or None
-        The address of the first cell that writes the table; None where no cell does.
+        The address of the first cell that writes the table, or None without such a cell.
     """
     for page in pages:
         if notebook_cells.cell_of(page.notebook, table) is not None:
@@ -470,7 +474,7 @@ def section_of(table: str, pages: Iterable[Page]) -> str | None:
 def link_tables(
     source: str, place: str, pages: Iterable[Page], files: Mapping[str, Mapping[str, Any]]
 ) -> str:
-    """Give the names of tables in a guide links to where the book shows them.
+    """Link the names of tables in a guide to the places where the book shows the tables.
 
     Parameters
     ----------

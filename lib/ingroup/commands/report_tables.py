@@ -1,9 +1,10 @@
-"""Tables for a phone: what the stylesheet needs to show each row as a record.
+"""Tables on a phone: attributes by which the stylesheet shows each row as a record.
 
-A narrow screen has no room for most tables. There each row is a block: its first cells are a
-heading, and each of the others has a line with the name of its column (``data-label``).
+A narrow screen has no room for most tables, so each row becomes a block. Its first cells are a
+heading. Each other cell has a line with the name of its column (``data-label``).
 """
 
+from collections import defaultdict
 from copy import copy
 
 from bs4 import Tag
@@ -13,7 +14,7 @@ from bs4 import Tag
 ROOM = 36
 EDGES = 2
 SORT = 2
-MOST_COLUMNS = 1000  # more has no cell in a browser, whatever its attribute says
+MOST_COLUMNS = 1000  # no cell covers more in a browser
 ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup"}
 
 # The cells of some rows, each by the number of its column.
@@ -21,14 +22,14 @@ Grid = list[dict[int, Tag]]
 
 
 def stack(table: Tag) -> None:
-    """Prepare a table for a narrow screen, unless it has room there as it is.
+    """Prepare a table for a narrow screen, unless the table fits there without a change.
 
     Parameters
     ----------
     table : Tag
         The table, with its final texts. If it needs more room, it gets the class ``wide``, and its
         cells get roles and the names of their columns. A cell that spans rows is repeated in each
-        of them; only a narrow screen shows these copies, which have the class ``again``.
+        of them. Only a narrow screen shows these copies, which have the class ``again``.
     """
     heads = _grid(_rows(table, "thead"))
     rows = _rows(table, "tbody")
@@ -44,7 +45,7 @@ def stack(table: Tag) -> None:
 
 
 def set_roles(table: Tag) -> None:
-    """Give a table and its parts their roles, which they lose where they are blocks.
+    """Set the roles of a table and its parts, which browsers drop where the parts become blocks.
 
     Parameters
     ----------
@@ -55,29 +56,33 @@ def set_roles(table: Tag) -> None:
     for name in ("thead", "tbody", "tfoot"):
         for group in table.find_all(name, recursive=False):
             group["role"] = ROLES[name]
+        head = "columnheader" if name == "thead" else "rowheader"
         for row in _rows(table, name):
             row["role"] = "row"
             for cell in _cells(row):
-                head = "columnheader" if name == "thead" else "rowheader"
                 cell["role"] = head if cell.name == "th" else "cell"
 
 
 def _rows(table: Tag, group: str) -> list[Tag]:
-    """The rows of the groups with a name; a table inside a cell keeps its own."""
+    """List the rows of a table's groups of one kind, without the rows of tables inside cells."""
     groups = table.find_all(group, recursive=False)
     if group == "tbody":
-        # Whoever writes no tbody has rows in the table itself.
+        # A table without a tbody has its rows as children of its own.
         groups.append(table)
-    return [row for rows in groups for row in rows.find_all("tr", recursive=False)]
+
+    rows: list[Tag] = []
+    for parent in groups:
+        rows += parent.find_all("tr", recursive=False)
+    return rows
 
 
 def _cells(row: Tag) -> list[Tag]:
-    """The cells of a row."""
+    """List the cells of a row."""
     return row.find_all(["th", "td"], recursive=False)
 
 
 def _grid(rows: list[Tag]) -> Grid:
-    """Rows with a cell in each column; a cell that spans stands in every place it covers."""
+    """Arrange the cells of rows by column. A cell that spans stands in each place it covers."""
     grid: Grid = [{} for _ in rows]
     for number, row in enumerate(rows):
         column = 0
@@ -92,37 +97,54 @@ def _grid(rows: list[Tag]) -> Grid:
 
 
 def _span(cell: Tag, direction: str) -> int:
-    """How many columns or rows a cell covers."""
-    number = str(cell.get(direction, "1"))
-    return min(int(number), MOST_COLUMNS) if number.isdecimal() and int(number) else 1
+    """Count the columns or rows that a cell covers, from 1 to `MOST_COLUMNS`."""
+    text = str(cell.get(direction, "1"))
+    if not text.isdecimal():
+        return 1
+    number = max(int(text), 1)
+    return min(number, MOST_COLUMNS)
 
 
 def _is_wide(heads: Grid, body: Grid) -> bool:
     """Tell whether the columns need more room than a phone has."""
-    lengths: dict[int, int] = {}
+    lengths: dict[int, int] = defaultdict(int)
     for cells in heads:
         for column, cell in cells.items():
-            # A head may break between words.
-            longest = max(map(len, _own_text(cell).split()), default=-SORT)
-            lengths[column] = max(lengths.get(column, 0), longest + SORT)
+            length = _head_length(cell)
+            lengths[column] = max(lengths[column], length)
     for cells in body:
         for column, cell in cells.items():
-            lengths[column] = max(lengths.get(column, 0), len(_own_text(cell)))
-    return sum(lengths.values()) + EDGES * len(lengths) > ROOM
+            length = len(_own_text(cell))
+            lengths[column] = max(lengths[column], length)
+
+    edges = EDGES * len(lengths)
+    return sum(lengths.values()) + edges > ROOM
+
+
+def _head_length(cell: Tag) -> int:
+    """Return the number of characters that a head needs, with its sign for sorting."""
+    words = _own_text(cell).split()
+    if not words:
+        return 0
+    # A head may break between words.
+    longest = max(map(len, words))
+    return longest + SORT
 
 
 def _own_text(cell: Tag) -> str:
-    """The text for which a column needs room; that of a cell over several columns has theirs."""
-    return _text(cell) if _span(cell, "colspan") == 1 else ""
+    """Return the text for which a column needs room, or "" for a cell over several columns."""
+    if _span(cell, "colspan") > 1:
+        return ""
+    return _text(cell)
 
 
 def _text(cell: Tag) -> str:
-    """The text of a cell."""
+    """Return the text of a cell without its tags."""
     return cell.get_text(" ", strip=True)
 
 
 def _name_columns(cells: dict[int, Tag], heads: Grid) -> None:
-    """Give the cells of a row the names of their columns."""
+    """Label the cells of a row with the names of their columns, and mark empty cells."""
     for column, cell in cells.items():
         if _span(cell, "colspan") > 1:
             continue
@@ -138,15 +160,16 @@ def _name_columns(cells: dict[int, Tag], heads: Grid) -> None:
 
 
 def _add_class(tag: Tag, name: str) -> None:
-    """Give a tag one more class."""
+    """Add a class to a tag."""
     classes = tag.get("class") or ""
     if not isinstance(classes, str):
         classes = " ".join(classes)
-    tag["class"] = f"{classes} {name}".strip()
+    longer = f"{classes} {name}"
+    tag["class"] = longer.strip()
 
 
 def _column_name(heads: Grid, column: int) -> str:
-    """The texts of all heads above a column, from the top."""
+    """Join the different texts of the heads above a column, from the top."""
     texts = []
     for row in heads:
         text = _text(row[column]) if column in row else ""
@@ -156,7 +179,7 @@ def _column_name(heads: Grid, column: int) -> str:
 
 
 def _repeat_spanning(rows: list[Tag], body: Grid) -> None:
-    """Put copies of cells that span rows into the rows below."""
+    """Insert copies of cells that span rows into the rows below."""
     for row, cells in zip(rows, body, strict=True):
         repeated = []
         # A cell over several columns stands in each, and in the row once.

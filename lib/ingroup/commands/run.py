@@ -1,8 +1,8 @@
-"""Run a notebook with papermill: check its parameters first, keep its result only if whole.
+"""Run a notebook with papermill, after a check of its parameters.
 
-With ``--redraw`` only its figures are drawn, from the tables of its last run, byte for byte. With
-``--again`` it runs with the parameters of its last run. With ``--ask`` its prompts are asked and
-stored without it.
+The executed copy is kept only if the notebook comes to its end. The option ``--redraw`` only draws
+the figures, byte for byte, from the tables of the last run. The option ``--again`` takes the
+parameters of the last run. The option ``--ask`` asks and stores the prompts, and runs no cell.
 """
 
 import argparse
@@ -58,10 +58,10 @@ class Progress(io.TextIOBase):
     Parameters
     ----------
     head : str
-        What each line begins with: the notebook's name.
+        The beginning of each line: the notebook's name.
     alone : bool
-        Whether no other notebook writes beside this one. Only then, and on a terminal, a bar moves;
-        elsewhere its state is a line now and then.
+        Whether no other notebook writes at the same time. Only then, and on a terminal, a bar
+        moves. Elsewhere its state is a line now and then.
     """
 
     def __init__(self, head: str, alone: bool):
@@ -78,12 +78,12 @@ class Progress(io.TextIOBase):
         Parameters
         ----------
         text : str
-            What stands behind the head of the line.
+            The text behind the head of the line.
         """
         print(f"{self.head}: {text}", file=sys.stderr, flush=True)
 
     def write(self, text: str) -> int:
-        """Pass on what the kernel wrote.
+        """Pass on the output of the kernel.
 
         Parameters
         ----------
@@ -121,12 +121,12 @@ class Progress(io.TextIOBase):
 
 
 def given_files(parameters: Mapping[str, Any]) -> set[str]:
-    """Return a pattern for each file or folder of the user's own that the parameters name.
+    """Return a pattern for each of the user's files and folders that the parameters name.
 
     Parameters
     ----------
     parameters : mapping
-        The parameters of a run; a model may be a folder, ``<folder>@<engine>``.
+        The parameters of a run. A model may be a folder, ``<folder>@<engine>``.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def given_files(parameters: Mapping[str, Any]) -> set[str]:
 
 
 def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
-    """Return patterns for the stored answers that a notebook reads, recorded ones left out.
+    """Return patterns for the stored answers that a notebook reads, without recorded answers.
 
     Parameters
     ----------
@@ -167,9 +167,10 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     Returns
     -------
     set of str
-        One pattern per job and address, also where nothing is stored yet; none for a notebook that
-        asks nothing. For the engine "stored" the pattern has the answers of any engine. Weights
-        that could answer what is not recorded have a pattern, too, also where they are not there.
+        One pattern per job and address, also where nothing is stored yet. No pattern for a notebook
+        that asks nothing. For the engine "stored" the pattern has the answers of any engine. There
+        is also a pattern for weights that could give the answers that are not recorded, even where
+        the weights are missing.
     """
     try:
         jobs = jobs_of(notebook, parameters)
@@ -193,7 +194,7 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
 
 
 def results(files: Iterable[Path], run: str) -> list[Path]:
-    """Keep the tables and figures of a run among some files.
+    """Select the tables and figures of a run among some files.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def results(files: Iterable[Path], run: str) -> list[Path]:
     Returns
     -------
     list of Path
-        Those of `files` that lie in the run's folders of tables and figures.
+        The `files` that lie in the run's folders of tables and figures.
     """
     tables = paths.run_folder(run) / "tables"
     figures = paths.figure_folder(run)
@@ -226,16 +227,16 @@ def execute(
     notebook : str
         The notebook's name.
     parameters : dict
-        Its checked parameters, ``RUN`` among them.
+        Its checked parameters, including ``RUN``.
     progress : Progress
-        Where its steps and a failure are said.
+        The output for its steps and a failure.
     redraw : bool
         Run only the cells with one of the tags `DRAWING`, and keep no copy.
 
     Returns
     -------
     Path or None
-        The executed copy, `ingroup.paths.executed`; None where a cell failed or the kernel died.
+        The executed copy, `ingroup.paths.executed`, or None if a cell failed or the kernel died.
 
     Notes
     -----
@@ -264,7 +265,7 @@ def execute(
         digests.record(target).unlink(missing_ok=True)
     introduce(book, parameters, defaults(notebook))
     if notebook == "00_map":
-        # The map takes no MODELS: it is about those of its run.
+        # The map takes no MODELS, because it is about the models of its run.
         from ingroup.commands.overview import has_calibrant
 
         if not has_calibrant(run):
@@ -302,7 +303,7 @@ def execute(
 
 
 def _failure(error: Any, notebook: str, run: str, redraw: bool) -> str:
-    """Say which cell of a notebook failed and why, below the traceback if that is needed."""
+    """Say which cell of a notebook failed and why, if needed below the traceback."""
     # Where only figures are drawn, a cell that was left out would have written a missing table.
     lacks_table = redraw and "File" in error.ename
     sentence = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
@@ -315,7 +316,7 @@ def _failure(error: Any, notebook: str, run: str, redraw: bool) -> str:
 
 
 def _who_writes_tables(notebook: str, run: str) -> str:
-    """Name the command that writes a notebook's tables."""
+    """Say how a notebook's tables are written: by make, or by the notebook's copy in JupyterLab."""
     if paths.started(notebook, run).exists():
         return "its copy in JupyterLab writes its tables: run it to its end"
     return f"make {notebook[:2]} writes its tables"
@@ -324,7 +325,7 @@ def _who_writes_tables(notebook: str, run: str) -> str:
 def _run_kernel(
     book: Any, unfinished: Path, parameters: dict[str, Any], progress: Progress, notes: Path
 ) -> Any:
-    """Execute a notebook in a kernel that notes the files it writes; return the executed copy."""
+    """Execute a notebook in a kernel that notes the files it writes. Return the executed copy."""
     import papermill
 
     options = {
@@ -344,7 +345,7 @@ def _run_kernel(
 
 
 def answer(notebook: str, parameters: dict[str, Any]) -> str:
-    """Ask and store what a study's notebook would ask.
+    """Ask the jobs of a study's notebook and store the answers.
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     Returns
     -------
     str
-        A line on the number of answers, and one on their cost.
+        A line on the number of answers, and a line on their cost.
     """
     jobs = jobs_of(notebook, parameters)
     settled = [job for job in jobs if job.settled]
@@ -378,7 +379,7 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _cost_line(jobs: list[Job], parameters: dict[str, Any]) -> str:
-    """Say how many tokens this run's prompts and replies took, and what servers charge for them."""
+    """State the tokens that this run's prompts and replies took, and their cost with a server."""
     budget = budget_of(parameters)
     took = (
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "
@@ -396,13 +397,13 @@ def _cost_line(jobs: list[Job], parameters: dict[str, Any]) -> str:
 
 
 def _stop(*_: Any) -> None:
-    """Interrupt the program without the tracebacks of what is torn down."""
+    """Interrupt the program, without the tracebacks that its shutdown would log."""
     logging.disable()
     raise KeyboardInterrupt
 
 
 def _take_signals() -> None:
-    """Stop the run at a scheduler's signal, and at Ctrl-C unless this program ignores that."""
+    """Stop the run at a scheduler's signal, and at Ctrl-C unless this program ignores Ctrl-C."""
     signal.signal(signal.SIGTERM, _stop)
     # A script's shell lets what it starts in the background ignore Ctrl-C, make included. A
     # notebook alone must not stop then, or make would go on with the next one.
@@ -412,9 +413,9 @@ def _take_signals() -> None:
 
 @contextmanager
 def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
-    """Wait until no other program executes this notebook of the run, and keep others waiting.
+    """Hold the lock of a run's notebook, so that only one program at a time executes the notebook.
 
-    Another program may still execute it: it goes on when the make that started it is killed.
+    Another program may still hold the lock, because it goes on when its make is killed.
     """
     from filelock import FileLock, Timeout
 
@@ -434,7 +435,7 @@ def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
 
 
 def _head(options: argparse.Namespace) -> str:
-    """Name a notebook; among others with its position, e.g. ``"[2/19] 10_empathy_gap"``."""
+    """Name a notebook as "10_empathy_gap", or "[2/19] 10_empathy_gap" where all notebooks run."""
     notebook = options.notebook
     if not options.shared:
         return notebook
@@ -444,7 +445,7 @@ def _head(options: argparse.Namespace) -> str:
 
 
 def _parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the checked parameters of the command line, or those of the last run."""
+    """Return the checked parameters of the command line, or the parameters of the last run."""
     if not (options.redraw or options.again):
         parameters = parameters_of(options.notebook, options)
         if _shows_a_named_run(options, parameters):
@@ -463,7 +464,10 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any]) -> bool:
-    """Whether a notebook that asks nothing reads a named run, and `--set` chose no models of it."""
+    """Tell whether a notebook takes the models of a named run that it reads.
+
+    Such a notebook asks nothing but has a parameter MODELS, which `--set` did not give.
+    """
     asks_nothing = study_of(options.notebook) is None
     shows_models = "MODELS" in parameters
     names_set = [assignment.partition("=")[0] for assignment in options.set]
@@ -472,7 +476,7 @@ def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any
 
 
 def _models_of(run: str) -> list[str]:
-    """List what the ``MODELS`` of a run's studies name, each entry once."""
+    """List the entries of ``MODELS`` in the study notebooks of a run, each once."""
     # This takes seconds to import, and only some commands need it.
     from ingroup.notebook import ran
 
@@ -495,7 +499,7 @@ def _check_servers(parameters: dict[str, Any]) -> None:
 
 
 def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
-    """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
+    """State how many answers a stopped run keeps. Return "" for a notebook that asks nothing."""
     # The jobs are unknown where the notebook is no study's, or before its parameters are known.
     with suppress(KeyError, InputError):
         return f"{count_stored(jobs_of(notebook, parameters)):,} answers kept; "
@@ -503,7 +507,7 @@ def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _model_sentences(tables: Path) -> list[str]:
-    """The map's sentence on each model: how many of the papers' claims have which verdict."""
+    """Read the map's sentence on each model, which counts the verdicts on the papers' claims."""
     if not (tables / "found.csv").exists():
         return []
     # This takes seconds to import, and only some commands need it.
@@ -514,7 +518,7 @@ def _model_sentences(tables: Path) -> list[str]:
 
 
 def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: float) -> str:
-    """Sum a run up: how long it took, which parameters it changed, how its numbers came out."""
+    """Summarise a run: its seconds, its changed parameters and the verdicts on its numbers."""
     notebook = options.notebook
     # Every run has a name of its own, which is no change of a parameter.
     usual = defaults(notebook) | {"RUN": options.run}

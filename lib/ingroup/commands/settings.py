@@ -1,7 +1,7 @@
-"""What is set on make's command line, read and checked with the standard library alone.
+"""The variables of make's command line, read and checked with the standard library alone.
 
-make exports the names in MAKEFLAGS and the values as environment variables, so no shell reads a
-value. ``python settings.py`` refuses what cannot work before there is an environment.
+The names come in MAKEFLAGS and the values as environment variables, so no shell reads a value.
+``python settings.py`` refuses invalid values before an environment exists.
 """
 
 import difflib
@@ -37,9 +37,10 @@ LONGEST_MESSAGE = 2000  # characters
 
 
 class Refused(Exception):
-    """A sentence for the user: what cannot work, and what would.
+    """A sentence for the user that names an invalid value and its remedy.
 
-    It is safe for a terminal, as those of `ingroup.tables.shown`, which needs pandas.
+    The sentence is safe for a terminal, like the texts of `ingroup.tables.shown`, which needs
+    pandas.
 
     Parameters
     ----------
@@ -53,10 +54,12 @@ class Refused(Exception):
         if len(message) > LONGEST_MESSAGE:
             message = f"{message[:half]} ... {message[-half:]}"
         if not message.isprintable():
-            letters = [
-                letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message
-            ]
-            message = "".join(letters)
+            signs = []
+            for sign in message:
+                # ascii() puts the escape between quotes.
+                escape = ascii(sign)[1:-1]
+                signs.append(sign if sign.isprintable() else escape)
+            message = "".join(signs)
         super().__init__(message)
 
 
@@ -79,7 +82,7 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         If a name has other characters than letters, digits and _, or is that of a key.
     """
     flags = environment.get("MAKEFLAGS", "")
-    # make puts what is set on its command line behind "-- " in MAKEFLAGS.
+    # make puts the variables of its command line behind "-- " in MAKEFLAGS.
     overrides = re.search(r"(?:^|\s)-- (.*)", flags, re.DOTALL)
     if overrides is None:
         return {}
@@ -89,7 +92,7 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     values = {}
     for word in words:
         left_side, _, _ = word.partition("=")
-        # Of :=, +=, ?= and != a sign is left behind the name.
+        # The operators :=, +=, ?= and != leave a sign behind the name.
         name = left_side.rstrip(":+?!")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise Refused(f"a parameter's name has letters, digits and _: {name}")
@@ -116,12 +119,12 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     if "ONLY" in values:
         # MODELS then says which models this one figure shows.
         others = others | {"MODELS"}
-    names = sorted(set(values) - others)
-    return {name: values[name] for name in names}
+    names = set(values) - others
+    return {name: values[name] for name in sorted(names)}
 
 
 def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Replace former names and values of parameters by those of today.
+    """Replace former names and values of parameters by their present names and values.
 
     Parameters
     ----------
@@ -133,7 +136,7 @@ def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     now : dict of str to str
         The same parameters under their names and values of today.
     sentences : list of str
-        For each former name, a sentence that says the new one.
+        For each former name, a sentence with the new name.
     """
     now = {}
     sentences = []
@@ -152,7 +155,7 @@ def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 
 def command_options(values: Mapping[str, str]) -> list[str]:
-    """Write what is set as the options of a command.
+    """Write the profile and the parameters as the options of a command.
 
     Parameters
     ----------
@@ -173,7 +176,7 @@ def command_options(values: Mapping[str, str]) -> list[str]:
 
 
 def is_folder_name(name: str) -> bool:
-    """Tell whether a name can be that of a folder below build/runs.
+    """Tell whether a name can be the name of a folder below build/runs.
 
     Parameters
     ----------
@@ -189,7 +192,7 @@ def is_folder_name(name: str) -> bool:
 
 
 def _folder_fault(name: str) -> str:
-    """Say why a name is no folder's, and which would be; "" for a good name."""
+    """Say why a name cannot name a folder, and how to mend the name. Return "" for a valid name."""
     other_sign = re.search(r"[^A-Za-z0-9_.,+=-]", name)
     if other_sign:
         return f"holds {other_sign[0]!r}; use only the letters a to z, digits and _.,+=-"
@@ -201,7 +204,7 @@ def _folder_fault(name: str) -> str:
 
 
 def run_name(environment: Mapping[str, str] = os.environ) -> str:
-    """Name the run: ``RUN``, or what it changes, or "default".
+    """Name the run by ``RUN``, by its profile and changed parameters, or as "default".
 
     Parameters
     ----------
@@ -223,7 +226,7 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def name_of(profile: str, changed: Mapping[str, str]) -> str:
-    """Name a run by what it changes.
+    """Name a run by its profile and its changed parameters.
 
     Parameters
     ----------
@@ -254,19 +257,24 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
         return DEFAULT_RUN
     # A profile that is called "default" must not take the default run's folder.
     is_short = len(whole) <= LONGEST_NAME
-    if is_short and is_folder_name(whole) and whole != DEFAULT_RUN:
+    is_valid = is_folder_name(whole)
+    if is_short and is_valid and whole != DEFAULT_RUN:
         return whole
 
     # A value may hold bytes that are not UTF-8, which Python keeps as halves of surrogates.
     content = whole.encode("utf8", "surrogatepass")
-    checksum = hashlib.sha256(content).hexdigest()[:10]
-    readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", "+".join(short_changes)).lstrip("-")
-    beginning = readable[: LONGEST_NAME - 1 - len(checksum)]
-    return f"{beginning}-{checksum}"
+    digest = hashlib.sha256(content).hexdigest()
+    checksum = digest[:10]
+    short = "+".join(short_changes)
+    readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", short)
+    # The name of a run may not begin with a dash.
+    readable = readable.lstrip("-")
+    room = LONGEST_NAME - len(checksum) - 1
+    return f"{readable[:room]}-{checksum}"
 
 
 def _without_folders(value: str) -> str:
-    """The last part of each path in a value, whose paths stand between semicolons."""
+    """Keep only the last part of each path in a value that separates paths by semicolons."""
     names = []
     for path in value.split(";"):
         _, _, name = path.rstrip("/").rpartition("/")
@@ -328,7 +336,7 @@ def runs() -> list[str]:
 
 
 def started_in_lab(run: str) -> dict[str, dict[str, Any]]:
-    """Read with which parameters copies of JupyterLab started that write into a run.
+    """Read the parameters with which copies in JupyterLab started to write into a run.
 
     Parameters
     ----------
@@ -339,11 +347,13 @@ def started_in_lab(run: str) -> dict[str, dict[str, Any]]:
     -------
     dict
         By the name of the notebook: ``changed``, the parameters that its copy changed, as they are
-        shown; ``parameters``, all of them.
+        shown, and ``parameters``, all parameters.
     """
     starts = {}
-    for file in sorted(run_folder(run).glob("lab/*.json")):
-        starts[file.stem] = json.loads(file.read_text("utf8"))
+    files = run_folder(run).glob("lab/*.json")
+    for file in sorted(files):
+        text = file.read_text("utf8")
+        starts[file.stem] = json.loads(text)
     return starts
 
 
@@ -389,7 +399,7 @@ def study_names() -> list[str]:
 
 
 def first_notebooks() -> list[str]:
-    """List the notebooks that ask, one per study.
+    """List the first notebook of each study, which asks the study's prompts.
 
     Returns
     -------
@@ -406,12 +416,12 @@ def first_notebooks() -> list[str]:
 
 
 def chosen_studies(study: str) -> list[str]:
-    """List the first notebooks that ``STUDY`` means.
+    """List the first notebooks of the studies that ``STUDY`` names.
 
     Parameters
     ----------
     study : str
-        The number or name of a study, or of its first notebook; "" means all studies.
+        The number or name of a study, or of its first notebook. "" means all studies.
 
     Returns
     -------
@@ -421,7 +431,7 @@ def chosen_studies(study: str) -> list[str]:
     Raises
     ------
     Refused
-        If there is no such study; the sentence lists all.
+        If there is no such study. The sentence lists all studies.
     """
     first = first_notebooks()
     if not study:
@@ -432,13 +442,14 @@ def chosen_studies(study: str) -> list[str]:
         if study in (number, name, notebook):
             return [notebook]
 
-    question = did_you_mean(study, [*first, *study_names()])
+    names = [*first, *study_names()]
+    question = did_you_mean(study, names)
     hint = f"; {question}" if question else ""
     raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number{hint}")
 
 
 def known_parameters(names: Collection[str]) -> set[str]:
-    """Collect the names in the parameters cells of some notebooks.
+    """Collect the parameters in the parameters cells of some notebooks.
 
     Parameters
     ----------
@@ -448,7 +459,7 @@ def known_parameters(names: Collection[str]) -> set[str]:
     Returns
     -------
     set of str
-        The parameters that can be set; ``RUN``, which make sets, is left out.
+        The parameters that can be set. ``RUN``, which make sets, is left out.
     """
     known = set()
     for name in names:
@@ -458,12 +469,13 @@ def known_parameters(names: Collection[str]) -> set[str]:
             tags = cell["metadata"].get("tags", [])
             if "parameters" in tags:
                 source = "".join(cell["source"])
-                known.update(re.findall(r"^([A-Z_0-9]+) = ", source, re.MULTILINE))
+                assigned = re.findall(r"^([A-Z_0-9]+) = ", source, re.MULTILINE)
+                known.update(assigned)
     return known - {"RUN"}
 
 
 def named_by(goals: Collection[str]) -> list[str]:
-    """List the notebooks that goals name.
+    """List the notebooks that goals of make name.
 
     Parameters
     ----------
@@ -494,7 +506,7 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
     Returns
     -------
     list of str
-        Names of notebooks; none for targets that take no parameters.
+        Names of notebooks. Targets that take no parameters have none.
 
     Raises
     ------
@@ -509,12 +521,12 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
 
 
 def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a parameter that none of the notebooks of these goals has.
+    """Refuse a parameter that no notebook of these goals has.
 
     Parameters
     ----------
     goals : collection of str
-        Targets of make; those without a notebook take any parameter.
+        Targets of make. Targets without a notebook take any parameter.
     environment : mapping
         ``MAKEFLAGS`` and the values.
 
@@ -541,8 +553,11 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
             continue
         takers = [notebook for notebook in notebooks() if name in known_parameters([notebook])]
         if takers:
-            raise Refused(f"{name} is not a parameter here; it is one of {', '.join(takers)}")
-        raise Refused(unknown(name, known | {"PROFILE", "RUN"}))
+            listed = ", ".join(takers)
+            raise Refused(f"{name} is not a parameter here; it is one of {listed}")
+
+        sentence = unknown(name, known | {"PROFILE", "RUN"})
+        raise Refused(sentence)
 
 
 def unknown(name: str, known: Collection[str]) -> str:
@@ -558,14 +573,15 @@ def unknown(name: str, known: Collection[str]) -> str:
     Returns
     -------
     str
-        One sentence; where no name is near, it lists all.
+        One sentence. If no name is near, the sentence lists all names.
     """
     # All parameters are in capitals, which a user may forget.
-    return f"{name} is not a parameter here; {nearest(name.upper(), known)}"
+    hint = nearest(name.upper(), known)
+    return f"{name} is not a parameter here; {hint}"
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Ask whether the known name that is nearest was meant.
+    """Ask whether the user meant the nearest known name.
 
     Parameters
     ----------
@@ -577,14 +593,16 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     Returns
     -------
     str
-        The end of a sentence; "" where no name is near.
+        The end of a sentence, or "" where no name is near.
     """
     near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else ""
+    if not near:
+        return ""
+    return f"did you mean {near[0]}?"
 
 
 def nearest(name: str, known: Collection[str], between: str = " ") -> str:
-    """Ask whether the known name that is nearest was meant, or list all.
+    """Ask whether the user meant the nearest known name, or list all known names.
 
     Parameters
     ----------
@@ -593,18 +611,22 @@ def nearest(name: str, known: Collection[str], between: str = " ") -> str:
     known : collection of str
         The known names.
     between : str
-        What stands between the names of a list.
+        The separator of the names in a list.
 
     Returns
     -------
     str
-        The end of a sentence; where no name is near, it lists all.
+        The end of a sentence. If no name is near, it lists all names.
     """
-    return did_you_mean(name, known) or f"there are {between.join(sorted(known))}"
+    question = did_you_mean(name, known)
+    if question:
+        return question
+    listed = between.join(sorted(known))
+    return f"there are {listed}"
 
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a run whose name is no folder's or is taken, or that is missing and to be read."""
+    """Refuse a run with an invalid name, changes to the default run, and a missing run to read."""
     values = given(environment)
     goal = " ".join(goals)
     for name in ("PROFILE", "RUN"):
@@ -630,7 +652,8 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
     if is_read and run not in runs():
         # A misspelt option of a figure would be taken for a parameter of the run.
         known = known_parameters(notebooks()) | OF_A_FIGURE | {"PROFILE", "RUN"}
-        for name in renamed(parameters(values))[0]:
+        now, _ = renamed(parameters(values))
+        for name in now:
             if name not in known:
                 raise Refused(unknown(name, known))
 
@@ -639,43 +662,53 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
 
 
 def _missing_run(goal: str, run: str) -> str:
-    """Say that a run is not there, and which are."""
+    """Say that a run to read is missing, and name the runs that exist."""
     available = runs()
     if not available:
         return f"make {goal} reads a finished run, and there is none yet: make all first"
 
-    there_are = f"there is no run {run} to read, there are {', '.join(available)}"
-    near = difflib.get_close_matches(run, set(available) - {DEFAULT_RUN}, 1)
+    listed = ", ".join(available)
+    there_are = f"there is no run {run} to read, there are {listed}"
+    others = set(available) - {DEFAULT_RUN}
+    near = difflib.get_close_matches(run, others, 1)
     if near:
         return f"{there_are}; did you mean RUN={near[0]}?"
     return f"{there_are}; write make {goal} RUN=<name>"
 
 
 def _check_executed(goals: Collection[str], run: str) -> None:
-    """Refuse a document about a run of JupyterLab, which keeps no executed notebook."""
+    """Refuse a document about a run from JupyterLab, which keeps no executed notebooks."""
     documents = sorted(DOCUMENTS.intersection(goals))
     starts = started_in_lab(run)
-    executed = {file.stem for file in run_folder(run).glob("notebooks/*.txt")}
+    summaries = run_folder(run).glob("notebooks/*.txt")
+    executed = {file.stem for file in summaries}
     if not documents or not starts or executed.intersection(starts):
         return
 
-    command = ["make", *(notebook[:2] for notebook in starts)]
+    numbers = [notebook[:2] for notebook in starts]
+    command = ["make", *numbers]
     for start in starts.values():
-        for name, shown in start["changed"].items():
-            # The copy changed the run that it reads; its parameters name the one that it writes.
-            value = shown if name == "RUN" else typed(start["parameters"][name])
+        for name, value in start["changed"].items():
+            # A changed RUN is the run that the copy reads. RUN among all parameters is the run
+            # that it writes.
+            if name != "RUN":
+                value = typed(start["parameters"][name])
             assignment = f"{name}={value}"
             if assignment not in command:
                 command.append(assignment)
+
+    goal = " ".join(documents)
+    line = shlex.join(command)
     raise Refused(
-        f"make {' '.join(documents)} needs executed notebooks, and JupyterLab keeps none: run "
-        f"{shlex.join(command)}, or read {run} with make runs, view, figures or compare"
+        f"make {goal} needs executed notebooks, and JupyterLab keeps none: run "
+        f"{line}, or read {run} with make runs, view, figures or compare"
     )
 
 
 def _check_comparison(environment: Mapping[str, str]) -> None:
     """Refuse a comparison that names fewer than two models, or a profile."""
-    entries = environment.get("MODELS", "").split(";")
+    typed_models = environment.get("MODELS", "")
+    entries = typed_models.split(";")
     models = set(map(str.strip, entries)) - {""}
     if len(models) < 2:
         raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
@@ -684,7 +717,7 @@ def _check_comparison(environment: Mapping[str, str]) -> None:
 
 
 def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a figure that does not exist, and a figure's options for anything else."""
+    """Refuse a figure that does not exist, and a figure's options for other targets."""
     values = given(environment)
     options = sorted(OF_A_FIGURE.intersection(values))
     only = values.get("ONLY", "")
@@ -697,7 +730,8 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
     for figure in only.split():
         if not _is_figure(figure, run):
             near = _nearest_figures(figure, _figures(run))
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            listed = " or ".join(near)
+            hint = f"; did you mean {listed}?" if near else ""
             raise Refused(
                 f"there is no figure {figure}: write ONLY=<study>/<name>, e.g. "
                 f"ONLY=empathy_gap/figure2{hint}"
@@ -707,27 +741,35 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
 def _figures(run: str) -> list[str]:
     """List the figures, ``<study>/<name>``, that are committed or were drawn by a run."""
     names = set()
-    for folder in (ROOT / "figures", run_folder(run) / "figures"):
+    drawn = run_folder(run) / "figures"
+    for folder in (ROOT / "figures", drawn):
         for file in folder.glob("*/*.pdf"):
-            names.add(f"{file.parent.name}/{file.stem}")
+            study = file.parent.name
+            names.add(f"{study}/{file.stem}")
     return sorted(names)
 
 
 def _nearest_figures(figure: str, known: Collection[str]) -> list[str]:
-    """List the figures whose name is nearest, of the study that is meant or of all studies."""
+    """List the figures with the nearest name, within the nearest study or within all studies."""
     typed_study, _, typed_name = figure.rpartition("/")
-    studies = {one.partition("/")[0] for one in known}
-    near_studies = difflib.get_close_matches(typed_study, studies, 1) or studies
+    studies = set()
+    for known_figure in known:
+        study, _, _ = known_figure.partition("/")
+        studies.add(study)
+    near_studies = difflib.get_close_matches(typed_study, studies, 1)
 
     by_name: dict[str, list[str]] = {}
-    for one in known:
-        study, _, name = one.partition("/")
-        if study in near_studies:
-            by_name.setdefault(name, []).append(one)
+    for known_figure in known:
+        study, _, name = known_figure.partition("/")
+        if study in near_studies or not near_studies:
+            of_name = by_name.setdefault(name, [])
+            of_name.append(known_figure)
 
-    # Names without their studies are compared: a study in common makes no two names similar.
+    # Names without their studies are compared, because a shared study makes no two names similar.
     near_names = difflib.get_close_matches(typed_name, by_name, 1)
-    return by_name[near_names[0]] if near_names else []
+    if not near_names:
+        return []
+    return by_name[near_names[0]]
 
 
 def _is_figure(figure: str, run: str) -> bool:
@@ -737,14 +779,14 @@ def _is_figure(figure: str, run: str) -> bool:
     if not is_folder_name(study) or not is_folder_name(name):
         return False
 
-    file = f"{figure}.pdf"
-    committed = ROOT / "figures" / file
-    drawn = run_folder(run) / "figures" / file
+    file = f"figures/{figure}.pdf"
+    committed = ROOT / file
+    drawn = run_folder(run) / file
     return committed.is_file() or drawn.is_file()
 
 
 def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -> None:
-    """Refuse what is set on the command line and cannot work, in one sentence.
+    """Refuse the first invalid value on the command line, in one sentence.
 
     Parameters
     ----------
@@ -758,13 +800,7 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     Refused
         For the first mistake.
     """
-    values = given(environment)
-    # The Makefile writes these into shell lines.
-    for name in ("PYTHON", "PY", "VENV", "READY"):
-        value = values.get(name, "")
-        if not re.fullmatch(r"[\w./~+@:-]*", value):
-            raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")
-
+    _check_paths(environment)
     _check_figure(goals, environment)
     _check_run(goals, environment)
 
@@ -777,9 +813,19 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         _check_comparison(environment)
 
     samples = environment.get("SAMPLES", "")
-    if "view" in goals and re.search(r"[^0-9]", samples):
+    has_other_sign = re.search(r"[^0-9]", samples)
+    if "view" in goals and has_other_sign:
         raise Refused(f"SAMPLES is a whole number, 0 for all, not {samples}")
     check_names(goals, environment)
+
+
+def _check_paths(environment: Mapping[str, str]) -> None:
+    """Refuse a path with signs of a shell, because the Makefile writes paths into shell lines."""
+    values = given(environment)
+    for name in ("PYTHON", "PY", "VENV", "READY"):
+        value = values.get(name, "")
+        if not re.fullmatch(r"[\w./~+@:-]*", value):
+            raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")
 
 
 def unknown_target(goals: Collection[str]) -> str:
@@ -788,7 +834,7 @@ def unknown_target(goals: Collection[str]) -> str:
     Parameters
     ----------
     goals : collection of str
-        What make was asked for; one of it, or a file that a target needs, has no rule.
+        The goals of make. Either one goal has no rule, or a file that a target needs is missing.
 
     Returns
     -------
@@ -802,14 +848,16 @@ def unknown_target(goals: Collection[str]) -> str:
         if goal in named or goal in numbers or "/" in goal:
             continue
         if goal.isdigit():
-            return f"there is no notebook {goal}; there are {' '.join(numbers)}"
+            listed = " ".join(numbers)
+            return f"there is no notebook {goal}; there are {listed}"
+
         question = did_you_mean(goal, named) or "make help lists all"
         return f"there is no target {goal}; {question}"
     return "a file that this target needs is missing: git status shows which"
 
 
 def _help_text() -> str:
-    """List the targets of the Makefile, the notebooks, and what can be set."""
+    """Write the help: targets of the Makefile, notebooks, parameters and variables."""
     lines = []
     for line in (ROOT / "Makefile").read_text("utf8").splitlines():
         target = re.match(r"([a-z-]+):.*?  ## (.*)", line)
@@ -843,7 +891,7 @@ def main(arguments: list[str]) -> int:
     Returns
     -------
     int
-        The exit status: 2 where the Python is too old or too new, or a value cannot work; else 0.
+        The exit status: 2 for an invalid value or a Python that is too old or too new, else 0.
     """
     python = sys.version_info[:2]
     if not (3, 11) <= python < (3, 14):

@@ -1,6 +1,6 @@
 """``make view``: the stored answers of a run as logs of inspect_ai, opened in its own viewer.
 
-What a model wrote is hostile text: the logs say so, and the viewer shows it as plain text.
+The replies of a model are hostile text. The logs say so, and the viewer shows plain text.
 """
 
 import argparse
@@ -45,17 +45,17 @@ def samples(
     rule : str
         The parsing rule, ``"sound"`` or ``"released"``.
     size : int
-        How many trials are drawn at random over the design; 0 for all.
+        The number of trials that are drawn at random from the design, or 0 for all.
     linked : collection of int
-        Trials to which pages of the report link; they are always among the samples.
+        Trials to which pages of the report link, which are always among the samples.
 
     Yields
     ------
     EvalSample
-        Its id is the trial's number, its epoch the repetition. Its scores are what the study's
-        ``load`` made of the reply by the rule. Its metadata are labels, factors, what else ``load``
-        says, and ``otherwise``: whether the released rule reads the reply differently. The reply to
-        a scored trial is the most probable answer to each answer prefix.
+        Its id is the trial's number, its epoch the repetition. Its scores are the values that the
+        study's ``load`` read in the reply by the rule. Its metadata are labels, factors, the other
+        columns of ``load``, and ``otherwise``: whether the released rule reads the reply
+        differently. The reply to a scored trial is the most probable answer to each answer prefix.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def samples(
 
 
 def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSample:
-    """Make a sample of a trial: its row of the store, its reply, and what the study read in it."""
+    """Make the sample of a trial from its row of the store, its reply and the parsed reading."""
     trial = job.design[row.trial]
     replies = []
     choices = []
@@ -128,7 +128,10 @@ def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSamp
 
 
 def _most_probable(job: Job, rows: pd.DataFrame) -> Iterator[str | None]:
-    """Yield for each row one line per answer prefix: the most probable answers, and their mass."""
+    """Yield per row the most probable answer and the option mass, in a line for each answer prefix.
+
+    A failed call yields None.
+    """
     prefixes = job.sampling.leads
     answers = job.sampling.choices
 
@@ -213,14 +216,14 @@ def linked(run: str) -> dict[tuple[str, str], list[int]]:
 
 
 def show(logs: Path, bundle: str | None) -> int:
-    """Become the viewer of a folder of logs, or write it as files for any web server.
+    """Replace this program with the viewer of a folder of logs, or write files for a web server.
 
     Parameters
     ----------
     logs : Path
         The folder of logs.
     bundle : str or None
-        A folder for the files of a web server; None for the viewer.
+        A folder for the files of a web server, or None for the viewer.
 
     Returns
     -------
@@ -238,7 +241,10 @@ def show(logs: Path, bundle: str | None) -> int:
 
 
 def _rules(names: list[str], options: argparse.Namespace) -> dict[Job, Rule]:
-    """Return the parsing rule of each job of some notebooks, as they ran; as set, with `--set`."""
+    """Return the parsing rule of each job of some notebooks.
+
+    The rule is taken from the last run, or from the command line with `--set` or without a run.
+    """
     rule_of = {}
     for name in names:
         last = None if options.set else notebook.ran(name, options.run)
@@ -249,7 +255,7 @@ def _rules(names: list[str], options: argparse.Namespace) -> dict[Job, Rule]:
 
 
 def _write_logs(jobs: list[Job], rule_of: dict[Job, Rule], options: argparse.Namespace) -> Path:
-    """Write the logs of some jobs; return their folder."""
+    """Write the logs of some jobs, and return their folder."""
     trials_of = linked(options.run)
     logs = paths.run_folder(options.run) / "view"
     shutil.rmtree(logs, ignore_errors=True)
@@ -271,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 2 for a mistake.
+        The exit status: 0 when files for a web server are written, 2 for a mistake.
     """
     parser = command_line(__doc__)
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")

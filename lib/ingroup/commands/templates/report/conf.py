@@ -1,4 +1,4 @@
-"""How Sphinx makes the report a book; ingroup.commands.report writes the sources around this."""
+"""Settings by which Sphinx makes the book from the sources of `ingroup.commands.report`."""
 
 import re
 from contextlib import suppress
@@ -33,14 +33,14 @@ extensions = [
     "numpydoc",
     "sphinx_codeautolink",  # a name in the code of a notebook leads to its function
 ]
-# Of a function among these values; of a name that several studies give a function.
+# The warnings that a value here is a function, and that several studies share a function's name.
 suppress_warnings = ["config.cache", "ref.python"]
 
 codeautolink_concat_default = True  # a cell knows the imports of the cells above it
 # sphinx-codeautolink would import what only type checkers need, torch among it, for four seconds.
 resolve.populate_type_checking = lambda module: None
 
-# Executed notebooks, which nobody runs again.
+# Notebooks are executed already.
 nb_execution_mode = "off"
 nb_code_prompt_show = "Code"
 nb_code_prompt_hide = "Hide code"
@@ -101,12 +101,12 @@ html_math_renderer = "mathml"
 
 
 def write_formula(translator: HTML5Translator, node: Element) -> None:
-    """Write a formula as MathML, for which a page needs no program.
+    """Write a formula as MathML, which a page shows without a script.
 
     Parameters
     ----------
     translator : HTML5Translator
-        What writes the page.
+        The writer of the page.
     node : Element
         The formula.
     """
@@ -118,18 +118,18 @@ def write_formula(translator: HTML5Translator, node: Element) -> None:
 def without_folders(
     app: Sphinx, what: str, name: str, thing: object, options: object, arguments: str, returns: str
 ) -> tuple[str, str]:
-    """Write a default that is a file by its place in the repository, not on this machine.
+    """Write a file in a signature's defaults by its path in the repository, not on this machine.
 
     Parameters
     ----------
     app : Sphinx
         The book that is made.
     what, name : str
-        The kind and name of what is documented.
+        The kind and name of the documented object.
     thing, options : object
-        What is documented, and how. Neither is used.
+        The documented object and its options. Neither is used.
     arguments, returns : str
-        Its signature; None where there is none.
+        The object's signature, or None without a signature.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def without_folders(
 
 
 def load_modules(app: Sphinx) -> None:
-    """Import the modules that the book documents, once for all processes that read its sources.
+    """Import the documented modules once, before Sphinx starts the processes that read sources.
 
     Parameters
     ----------
@@ -157,14 +157,14 @@ def load_modules(app: Sphinx) -> None:
 
 
 def keep_our_names(app: Sphinx, environment: BuildEnvironment) -> None:
-    """Let sphinx-codeautolink look up names of this project alone: no other has a page here.
+    """Restrict sphinx-codeautolink to names of this project, as no other name has a page here.
 
     Parameters
     ----------
     app : Sphinx
         The book that is made.
     environment : BuildEnvironment
-        What was read of the sources, the names in their code among it.
+        Sphinx's record of the sources, with the names in their code.
     """
     # The extension keeps what it read as an attribute that Sphinx's class does not declare.
     blocks_by_page = vars(environment)["sphinx_codeautolink_transforms"]
@@ -178,8 +178,8 @@ def keep_our_names(app: Sphinx, environment: BuildEnvironment) -> None:
 def keep_code(app: Sphinx, page: str, template: str, context: dict, source: document) -> None:
     """Leave only the code of a page to sphinx-codeautolink.
 
-    It would parse the whole page and write it anew, outputs included, which takes three times as
-    long as the rest of its work.
+    The extension would parse and rewrite the whole page with its outputs, which takes three times
+    as long as the rest of its work.
 
     Parameters
     ----------
@@ -188,9 +188,9 @@ def keep_code(app: Sphinx, page: str, template: str, context: dict, source: docu
     page, template : str
         The names of a page and of its template.
     context : dict
-        The ``body`` of the page, which changes; ``around_code`` keeps the rest.
+        The ``body`` of the page, which changes. ``around_code`` keeps the rest.
     source : document
-        Its nodes; None for a page without a source.
+        Its nodes, or None for a page without a source.
     """
     if source is not None:
         body = context["body"]
@@ -199,7 +199,7 @@ def keep_code(app: Sphinx, page: str, template: str, context: dict, source: docu
 
 
 def put_code_back(app: Sphinx, page: str, template: str, context: dict, source: document) -> None:
-    """Put the code of a page, with its links, back to its places.
+    """Put the code of a page, with its links, back into the page.
 
     Parameters
     ----------
@@ -208,9 +208,9 @@ def put_code_back(app: Sphinx, page: str, template: str, context: dict, source: 
     page, template : str
         The names of a page and of its template.
     context : dict
-        What :func:`keep_code` left of the page.
+        The ``body`` and ``around_code`` that :func:`keep_code` left.
     source : document
-        Its nodes; None for a page without a source.
+        Its nodes, or None for a page without a source.
     """
     if source is not None:
         blocks = context["body"].split(NEXT_BLOCK)  # the first is empty
@@ -221,10 +221,10 @@ def put_code_back(app: Sphinx, page: str, template: str, context: dict, source: 
 
 
 class ForgivingParser(Parser):
-    """A page that cannot be made says so: it must not cost the other pages."""
+    """Parser that writes a message in place of a broken page, which costs no other page."""
 
     def parse(self, inputstring: str, document: document) -> None:
-        """Read a source, or say why it cannot be read.
+        """Parse a source, or a message that says why the source cannot be parsed.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class ForgivingParser(Parser):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas, the parser of pages, and what changes their text.
+    """Register the renderer of formulas, the parser of pages, and the functions that change pages.
 
     Parameters
     ----------
