@@ -86,25 +86,36 @@ def test_a_table_that_is_wrong_is_one_sentence(file, content):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_lone_carriage_return_is_part_of_a_text(file, end):
-    """As pandas writes it, without quotes; between quotes; several; and one at the very end."""
-    lines = ["name\ttext", "a\tone\rtwo", 'b\t"three\r\rfour"', "c\r\tfive", "d\tsix\r"]
+def test_a_carriage_return_in_quotes_is_part_of_a_text(file, end):
+    lines = ["name\ttext", 'a\t"one\rtwo"', '"b\r"\t"three\r\rfour"', "c\tfive"]
     file.write_bytes(end.join(lines).encode())
 
     table = read_table(file, (), "\t")
 
-    assert table.index.tolist() == [2, 3, 4, 5]
-    assert table.text.tolist() == ["one\rtwo", "three\r\rfour", "five", "six\r"]
-    assert table.name.tolist() == ["a", "b", "c\r", "d"]
+    assert table.index.tolist() == [2, 3, 4]
+    assert table.name.tolist() == ["a", "b\r", "c"]
+    assert table.text.tolist() == ["one\rtwo", "three\r\rfour", "five"]
 
 
-def test_a_file_whose_lines_end_in_carriage_returns_is_a_table(file):
-    file.write_bytes(b'name,text\ra,"two\nlines"\rb,\r')
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"name,text\na,one\rtwo\n", 2),
+        (b"name,text\r\na,one\r\nb\r,two\r\n", 3),
+        (b'name,text\n"a\nb",one\rtwo\n', 3),  # the row begins in line 2
+        (b"name,text\ra,one\rb,two\r", 1),
+    ],
+)
+def test_a_carriage_return_alone_is_refused_with_its_line(file, content, line):
+    file.write_bytes(content)
 
-    table = read_table(file)
+    with pytest.raises(InputError) as caught:
+        read_table(file)
 
-    assert table.name.tolist() == ["a", "b"]
-    assert table.text.tolist() == ["two\nlines", ""]
+    assert str(caught.value) == (
+        f"{file}, line {line}: found a carriage return within a text, or in the place of a "
+        "newline, expected lines that end in newlines, and such a text in quotes."
+    )
 
 
 def test_a_number_of_5000_digits_in_json_is_a_number(file):

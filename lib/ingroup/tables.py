@@ -8,7 +8,6 @@ import difflib
 import io
 import json
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -20,8 +19,6 @@ import pandas as pd
 import yaml
 
 csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
-_LINE_END = re.compile(r"\r++\n?|\n")  # possessive: a million carriage returns take no longer
-_PRIVATE_USE = range(0xE000, 0xF900)  # characters that have no meaning in Unicode
 
 # What a table may have between two cells, in words.
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
@@ -225,19 +222,19 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
     -------
     DataFrame
         Cells as written (str, "" where empty). The index, ``line``, is the number of the line on
-        which the row begins, from 1. A carriage return alone is part of its cell, quoted or not,
-        unless the first line ends in one: then every line does.
+        which the row begins, from 1.
 
     Raises
     ------
     InputError
         As :func:`decoded`; for a file without columns or rows; for a column that is missing or
-        comes twice; for a row that is too long or too short; for an open quote.
+        comes twice; for a row that is too long or too short; for an open quote; for a carriage
+        return that neither ends a line, before a newline, nor stands in quotes.
     """
-    text, stand_in = _hide_returns(decoded(file))
+    # Only a newline ends a line, so that the reader meets, and refuses, a carriage return alone.
+    lines = io.StringIO(decoded(file), newline="\n")
     # The reader is strict, as an open quote would take the rest of the file into one cell.
-    # newline="" leaves all line ends to it.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
     rows: dict[int, list[str]] = {}
     line = 1
@@ -249,10 +246,14 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
                 header = _header(at(file, line), cells, columns, delimiter)
             elif cells:
                 _check_length(at(file, line), cells, header, delimiter)
-                rows[line] = [cell.replace(stand_in, "\r") for cell in cells]
+                rows[line] = cells
             # The next row begins here: a text in quotes may run over several lines.
             line = reader.line_num + 1
     except csv.Error as problem:
+        if str(problem).startswith("new-line character"):
+            found = "a carriage return within a text, or in the place of a newline"
+            expected = "lines that end in newlines, and such a text in quotes"
+            raise wrong(at(file, reader.line_num), found, expected) from problem
         found = "a quote that does not close at the end of its field"
         expected = "texts in quotes, their own quotes doubled"
         raise wrong(at(file, line), found, expected) from problem
@@ -268,26 +269,6 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
 
     index = pd.Index(rows, name="line")
     return pd.DataFrame([*rows.values()], index, header, dtype=object)
-
-
-def _hide_returns(text: str) -> tuple[str, str]:
-    """Replace carriage returns that end no line, which csv.reader would take for line ends.
-
-    Returns the text and the character that stands for them, one that the text does not have. If the
-    first line ends in a carriage return alone, all of them end a line, and the text stays.
-    """
-    first = _LINE_END.search(text)
-    if first is None or first[0].endswith("\r"):
-        return text, "\r"
-
-    stand_in = next(chr(code) for code in _PRIVATE_USE if chr(code) not in text)
-
-    def hide(end: re.Match[str]) -> str:
-        if end[0].endswith("\n"):
-            return end[0]
-        return stand_in * len(end[0])
-
-    return _LINE_END.sub(hide, text), stand_in
 
 
 def _header(where: str, cells: list[str], columns: Sequence[str], delimiter: str) -> list[str]:
