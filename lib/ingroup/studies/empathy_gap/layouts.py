@@ -1,4 +1,4 @@
-"""Tables of a run as its notebooks show them: which columns, in which format and colours."""
+"""Layouts of a run's tables in its notebooks: columns, formats and colours."""
 
 import pandas as pd
 from pandas.io.formats.style import Styler

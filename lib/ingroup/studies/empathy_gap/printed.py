@@ -1,4 +1,4 @@
-"""Table 2 of Hou et al. as they print it, with the gaps of a run above theirs."""
+"""Table 2 of Hou et al. as printed, with the gaps of a run above the paper's gaps."""
 
 import pandas as pd
 
@@ -60,7 +60,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 def numbers_of(
     gaps: pd.DataFrame, losses: pd.DataFrame, spreads: pd.DataFrame
 ) -> dict[str, list[tuple]]:
-    """Collect the numbers of a run that stand beside those of Tables 2, 3 and 6 to 13.
+    """Collect the numbers of a run that stand beside the printed Tables 2, 3 and 6 to 13.
 
     The paper's numbers come from the released code, so the columns ``_released`` are taken.
 
