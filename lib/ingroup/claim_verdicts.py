@@ -1,4 +1,4 @@
-"""What a run found about the papers' claims: verdicts by model, words by paper, and sentences."""
+"""Findings of a run on the papers' claims: verdicts by model, words by paper, and sentences."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,12 +21,12 @@ _IN_A_SENTENCE = {
 
 
 def role(model: str) -> str:
-    """Say whether a model is real, or which control it is.
+    """Tell whether a model is real, a positive control or a negative control.
 
     Parameters
     ----------
     model : str
-        Its name.
+        The name of the model.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     ----------
     options : DataFrame
         ``model``, ``study``, ``claim``, ``choice``, ``option`` and the columns of
-        :func:`ingroup.stats.multiverse.shares` under each option; ``way``, what the sentence says.
+        :func:`ingroup.stats.multiverse.shares` under each option; ``way``, its direction.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def decided_by(claims: pd.DataFrame) -> str:
 
 
 def on_paper(claims: pd.DataFrame) -> str:
-    """Say in a few words what one model shows of a paper.
+    """Sum up in a few words the verdicts of one model on a paper's claims.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def on_paper(claims: pd.DataFrame) -> str:
     Returns
     -------
     str
-        "depends on the <choice>" where a choice decides most claims (`decided_by`), however many
-        paths its options have. Otherwise the word of :func:`ingroup.stats.multiverse.of_paper`.
+        "depends on the <choice>" where a choice decides most claims (`decided_by`). Otherwise the
+        word of :func:`ingroup.stats.multiverse.of_paper`.
     """
     choice = decided_by(claims)
     if choice:
@@ -178,7 +178,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
     DataFrame
         One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
         ``low`` and ``high`` are the median and the ends over paths.
-        ``choice``, ``share_from`` and ``share_to`` are those of `deciding`. No rows where the
+        ``choice``, ``share_from`` and ``share_to`` come from `deciding`. No rows where the
         synthesis has not run.
     """
     if not (folder / "multiverse_shares.csv").exists():
@@ -203,7 +203,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
 
 
 def _shares_and_reasons(folder: Path) -> pd.DataFrame:
-    """The shares of paths by claim and model, with the estimates over paths and the `reasons`."""
+    """Read the shares and estimates over paths by claim and model, and join the `reasons`."""
     shares = read_table(folder, "multiverse_shares")
     shares = shares.rename(columns={"median": "estimate", "lowest": "low", "highest": "high"})
 
@@ -218,7 +218,7 @@ def _shares_and_reasons(folder: Path) -> pd.DataFrame:
 
 
 def _with_headlines(table: pd.DataFrame) -> pd.DataFrame:
-    """Claims with what headlines.csv says of them, and the numbers that their papers print."""
+    """Join to claims their entries of headlines.csv, and the numbers that their papers print."""
     headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv", dtype=str)
     headlines = headlines.rename(columns={"paper": "study"})
     table = table.merge(headlines, "left", on=["study", "claim"])
@@ -295,7 +295,7 @@ def of_model(model: str, verdicts: pd.Series) -> str:
     Parameters
     ----------
     model : str
-        Its name.
+        The name of the model.
     verdicts : Series
         The verdict of each sentence.
 
