@@ -52,7 +52,7 @@ class Ratings:
         Returns
         -------
         Series
-            A number for each of the six `STATUSES`; together they are ``values.size``.
+            A number for each of the six `STATUSES`. Their sum is ``values.size``.
         """
         trials = np.bincount(self.status.ravel(), minlength=len(STATUSES))
         return pd.Series(trials, STATUSES, name="trials")
@@ -80,7 +80,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
     rule : {"sound", "released"}
         How free text is parsed, see `from_parts`.
     reading : Reading, optional
-        How scored answers are read; the job's own reading unless given.
+        How scored answers are read, by default the job's own reading.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def share_tied(jobs: Iterable[Job], ending: Ending) -> float:
     Returns
     -------
     float
-        From 0 to 1; see :meth:`ingroup.inference.choices.Tree.is_tied`.
+        From 0 to 1, see :meth:`ingroup.inference.choices.Tree.is_tied`.
     """
     tied = []
     for job in jobs:
@@ -342,7 +342,7 @@ def from_parts(
     shape : tuple of int
         Perceivers, experiencers, events.
     low, high : float
-        Ends of the scale. Under "released" a value may be 0 to 100 whatever the scale.
+        Ends of the scale. Under "released" a value may be 0 to 100 on any scale.
     rule : {"sound", "released"}
         As in :func:`ingroup.parsing.parse_rating`.
 
@@ -473,7 +473,7 @@ def mean_distribution(job: Job) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``rating`` and ``probability``; the probabilities sum to 1.
+        ``rating`` and ``probability``. The probabilities sum to 1.
     """
     choices = job.sampling.choices
     total = np.zeros(len(choices))

@@ -34,8 +34,8 @@ def joined(tables: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns `KEY`, then those of the tables. Each row keeps its index; without a table there
-        are no rows.
+        The columns `KEY`, then the columns of the tables. Each row keeps its index. No rows
+        without a table.
     """
     if not tables:
         return pd.DataFrame(columns=KEY)
@@ -134,7 +134,7 @@ def gaps_by_round(
     jobs : iterable of Job
         Jobs with stored answers.
     keys : container
-        The blocks that are analysed; others are left out.
+        The blocks that are analysed. Other blocks are left out.
     rule : {"sound", "released"}
         How free text is parsed.
     exclusion : {"listwise", "pairwise"}

@@ -249,18 +249,18 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
             events = with_rewrites(events, replies)
 
     parts = _parts(parameters, events, settings, source, settled=not unwritten)
-    asked = []
+    of_models = []
     for model in models.entries(parameters):
         for part in parts:
             if not model.control or part.setting == parts[0].setting:
-                asked += _jobs_of(model, part, parameters)
-    return unwritten + asked
+                of_models += _jobs_of(model, part, parameters)
+    return unwritten + of_models
 
 
 def _needs_rewriting(
     parameters: Mapping[str, Any], events: pd.DataFrame, settings: list[Setting]
 ) -> bool:
-    """Tell whether a setting shows third-person texts that ``REWRITER`` has to write."""
+    """Tell whether the settings need third-person texts that ``REWRITER`` writes."""
     forms = [setting.narrative for setting in settings]
     if not parameters["REWRITER"] or _THIRD_PERSON not in forms:
         return False

@@ -56,7 +56,7 @@ class GroundTruth:
         emotion : str
             The emotion of the event, one that ``ground_truth.yaml`` lists.
         text : str
-            The narrative; some of its words add or take points.
+            The narrative. Some of its words add or take points.
 
         Returns
         -------

@@ -55,7 +55,7 @@ def views(
     groups : mapping of str to str
         The shared group of an identity. Other identities keep the study's own group.
     file : Path, optional
-        A ``ground_truth.yaml``, whose answers are taken in place of stored ones.
+        A ``ground_truth.yaml``, whose answers are taken in place of stored answers.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
     Parameters
     ----------
     values : ndarray, (n, n, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     groups : sequence of str
         The group of each of the n identities. Identities of the group "" are left out.
 
@@ -406,7 +406,7 @@ def _applies(unit: str, rounding: str, **others: str) -> bool:
 
 
 def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
-    """Group the jobs of the first setting by category, one job per round."""
+    """List the jobs of the first setting by category: a job per round."""
     by_setting = _jobs(parameters, model)
     first = next(iter(by_setting.values()))
     by_category = {}
@@ -417,7 +417,7 @@ def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[
 
 
 def _jobs(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
-    """Group the jobs that hold this model's ratings by setting, one per category and round."""
+    """List the jobs with this model's ratings by setting: a job per category and round."""
     # Replies of the rewriter are texts of the design, not ratings.
     with_ratings = [job for job in design.jobs(parameters) if job.labels["setting"] != "rewrite"]
     by_setting = defaultdict(list)

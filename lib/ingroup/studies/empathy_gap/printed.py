@@ -38,7 +38,7 @@ def gaps_of_the_paper() -> pd.DataFrame:
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Put the gaps of the paper's models below those of a run.
+    """Put the gaps of the paper's models below the gaps of a run.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Both tables; ``model`` is the label of a model of the run, or the paper's name and
+        Both tables. ``model`` is the label of a model of the run, or the paper's name and
         "(printed)".
     """
     here = gaps.assign(model=gaps.model.map(label))
@@ -69,7 +69,7 @@ def numbers_of(
     gaps : DataFrame
         Table 2 of a run, with ``model``, ``setting`` and ``category``.
     losses : DataFrame
-        Table 6 of the run; a block without free text is not in it.
+        Table 6 of the run, without the blocks that have no free text.
     spreads : DataFrame
         Tables 3 and 7 of the run, from `statistics.spread`.
 

@@ -65,7 +65,7 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     rule : {"listwise", "pairwise"}
         "listwise" is the paper's rule (footnote 5, appendix C.1). An event without a rating in any
         cell is left out of all cells, so that all rest on the same events. "pairwise" leaves out
@@ -116,7 +116,7 @@ def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     decimals : int, optional
         To how many decimals the means are rounded. The released code rounds to 2.
 
@@ -568,7 +568,7 @@ def pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     Parameters
     ----------
     values : ndarray, (n, n, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     groups : sequence of str
         The group of each of the n identities.
 
@@ -707,7 +707,7 @@ def lost_events(values: np.ndarray, exclusion: Exclusion = "listwise") -> dict[s
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings before exclusion, NaN where one is missing.
+        Ratings before exclusion, NaN where a rating is missing.
     exclusion : {"listwise", "pairwise"}
         See `exclude`.
 
@@ -732,7 +732,7 @@ def least_rated_pairs(values: np.ndarray, names: Sequence[str], n: int = 3) -> p
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings before exclusion, NaN where one is missing.
+        Ratings before exclusion, NaN where a rating is missing.
     names : sequence of str
         The identities.
     n : int
@@ -1170,7 +1170,7 @@ def difference_of_gaps(
     same : ndarray of bool, (n, n)
         From `same_group`, without "a person".
     exclusion : {"listwise", "pairwise"}
-        See `exclude`; an event is left out of both readings.
+        See `exclude`. An event is left out of both readings.
 
     Returns
     -------
@@ -1341,7 +1341,7 @@ def root_mean_square(errors: pd.Series) -> float:
     Parameters
     ----------
     errors : Series
-        Errors in any unit; NaN is left out.
+        Errors in any unit. NaN is left out.
 
     Returns
     -------

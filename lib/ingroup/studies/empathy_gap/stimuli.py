@@ -218,7 +218,7 @@ def prompts() -> dict:
     Returns
     -------
     dict
-        The content of the file; its texts hold slots in braces.
+        The content of the file. Its texts hold slots in braces.
     """
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
 
