@@ -42,7 +42,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     rule : {"sound", "released"}
         How free text is parsed, see :func:`ingroup.parsing.parse_rating`.
     reading : Reading, optional
-        How scored answers are read; as the job says unless given.
+        How scored answers are read, by default the job's own reading.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     Returns
     -------
     Figure
-        One panel per value of ``shown``; a single panel is one column wide.
+        One panel per value of ``shown``. A single panel is one column wide.
     """
     panels = [panel for _, panel in rows.groupby("shown", sort=False)]
     # The control's line is among the heights, so that it is always in view.

@@ -143,7 +143,7 @@ def recovered(
     groups : collection of str
         The groups that were tested, the control among them.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
     **spread
         Options of :func:`~.statistics.brittleness`.
 

@@ -48,7 +48,7 @@ def views(
     groups : mapping of str to str
         The shared group of a phrase.
     file : Path, optional
-        A ``ground_truth.yaml``, whose answers are taken in place of stored ones.
+        A ``ground_truth.yaml``, whose answers are taken in place of stored answers.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
     prompts : DataFrame
         From `load`.
     groups : mapping of str to str
-        The shared group of some phrases; prompts with other phrases are left out.
+        The shared group of some phrases. Prompts with other phrases are left out.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Returns
     -------
     DataFrame
-        As `evaluate`; the groups of a category are a family.
+        As `evaluate`. The groups of a category are a family.
     """
     jobs = _jobs(parameters, model)
     readings = ways_to_read(jobs)
@@ -296,7 +296,7 @@ def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
 
 
 def _jobs(parameters: Mapping[str, Any], model: str, number: int | None = None) -> list[Job]:
-    """List the jobs that hold this model's ratings, of one round or of all."""
+    """List the jobs with this model's ratings, of one round or of all rounds."""
     jobs = rated_by(model, design.jobs(parameters))
     if number is None:
         return jobs

@@ -104,13 +104,13 @@ def panels(table: pd.DataFrame) -> pd.Series:
     """
     is_control = table.model.map(is_calibrant)
     real_models = table[~is_control].groupby("category").model
-    shared_panel = real_models.agg(_listed)
+    shared_panel = real_models.agg(_joined_labels)
 
     own_panel = table.model.map(label)
     return own_panel.where(is_control, table.category.map(shared_panel))
 
 
-def _listed(models: pd.Series) -> str:
+def _joined_labels(models: pd.Series) -> str:
     """Join the labels of the different models, separated by commas."""
     labels = [label(model) for model in models.unique()]
     return ", ".join(labels)

@@ -1,4 +1,4 @@
-"""Helpfulness of a group, its bias against the control, brittleness, and how far to trust them.
+"""Helpfulness of a group, its bias against the control, and brittleness, with their tests.
 
 The Biased Samaritan, sections 4.4 to 5.3. Ratings of one group or of the control are an array of
 shape (scenario, wording) or (phrasing, scenario, wording). They are in points of the scale, NaN
@@ -79,7 +79,7 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     group, control : array_like, (scenario, wording) or (phrasing, scenario, wording)
         The ratings of the group and of the control.
     unit : {"scenario", "prompt"}
-        What is paired; the paper does not say which.
+        The unit that is paired. The paper does not say which.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     Returns
     -------
     dict of str to Effect
-        Points of the scale; see :func:`ingroup.stats.crossed.over_levels`.
+        Points of the scale, see :func:`ingroup.stats.crossed.over_levels`.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     Notes
     -----
     `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
-    is pooled over the groups of the category; "a person" stays the one control. A group with a
+    is pooled over the groups of the category. "a person" stays the one control. A group with a
     single phrasing ("middle-aged", "teenager") borrows this variance from the others. The estimate
     equals the `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
     averaged before phrasings here.
@@ -206,7 +206,7 @@ def bias_table(
     control : array_like
         The ratings of the control, as in `bias`.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
     alpha : float
         The level of the uncorrected tests, as in the paper.
     level : float
@@ -479,7 +479,7 @@ def spread_options(brittleness: str, pooling: str, crossing: str) -> dict[str, A
     brittleness : {"sample", "population"}
         The standard deviation.
     pooling : {"within", "averaged", ""}
-        How phrasings are pooled; "" lets `crossing` decide.
+        How phrasings are pooled. "" lets `crossing` decide.
     crossing : {"full", "totals"}
         "totals" asks a phrasing in one wording per scenario. The only spread over wordings is then
         that of the averaged phrasings, and a group with one phrasing has none.
@@ -580,7 +580,7 @@ def comparable(
     cells : mapping of str to array_like
         The ratings of each group and of the control.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
 
     Returns
     -------
@@ -606,7 +606,7 @@ def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd
     cells : mapping of str to array_like
         The ratings of each group and of the control.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
 
     Returns
     -------

@@ -131,9 +131,9 @@ def _check_titles(file: Path, table: pd.DataFrame) -> None:
 
 def _check_wordings(file: Path, table: pd.DataFrame) -> None:
     """Raise an InputError for the first scenario that lacks a wording of other scenarios."""
-    all_wordings = _listed(table.wording.unique())
+    all_wordings = _in_ascending_order(table.wording.unique())
     for scenario, rows in table.groupby("scenario", sort=False):
-        wordings = _listed(rows.wording)
+        wordings = _in_ascending_order(rows.wording)
         if wordings != all_wordings:
             where = at(file, rows.index[0])
             found = f"scenario {scenario} in wording {wordings} only"
@@ -141,7 +141,7 @@ def _check_wordings(file: Path, table: pd.DataFrame) -> None:
             raise wrong(where, found, expected, "wording")
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _in_ascending_order(numbers: Iterable[int]) -> str:
     """List numbers in ascending order, as text for a message."""
     return ", ".join(map(str, sorted(numbers)))
 
