@@ -103,7 +103,7 @@ def finding(pvalues: Numbers, least: Numbers, alpha: float) -> NDArray[np.str_]:
     -------
     ndarray of str
         "significant" (p < `alpha`), "not significant", "could not have been significant" (the least
-        is not below `alpha`, whatever the answers), and "not tested" where p is NaN.
+        is not below `alpha`), and "not tested" where p is NaN.
     """
     conditions = {
         "not tested": np.isnan(pvalues),

@@ -254,7 +254,7 @@ def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cl
     Parameters
     ----------
     numbers : array_like, (items,)
-        E.g. how much an item gained from one prompt to another; finite.
+        Finite numbers, e.g. how much an item gained from one prompt to another.
     clusters : sequence of str
         The cluster of each item.
     factor : str

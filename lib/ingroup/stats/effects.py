@@ -6,8 +6,9 @@ and a column for each group. It has NaN where an item says nothing of a group.
 The effect of a group is the mean of its numbers, divided by the standard deviation (SD) of the
 single answers behind the numbers. These are ratings in points, or verdicts as 1 and 0. The numbers
 themselves, or cells, hold noise alone where nothing differs, as in the negative control. Divided by
-their own SD they would be of size 1. Only the empathy gap, in `bootstrap_interval`, is relative to
-the SD of cells, as in its paper. Intervals are of 95 %, over items.
+their own SD, this noise would look like an effect of size 1. Only the empathy gap, in
+`bootstrap_interval`, is relative to the SD of cells, as in its paper. Intervals are of 95 %, over
+items.
 """
 
 import math

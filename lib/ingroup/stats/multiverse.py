@@ -149,7 +149,7 @@ def evaluate(
 
 
 def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[dict[str, Any]]:
-    """Make a row for each claim, with its corrected p and whether it could be below alpha."""
+    """Make a row for each claim, with its corrected p and whether a p below alpha was possible."""
     method = method.lower()
     pvalues = np.array([result.p for result in family.values()])
     least = np.array([result.least for result in family.values()])
@@ -183,10 +183,10 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index `by`. ``paths``, ``undefined`` and ``could`` are numbers of paths: of all, without a
-        result, and those that could have shown the claim. ``stands`` and ``reversed`` are percent
-        of the last two together, NaN where there are none. ``median``, ``lowest`` and ``highest``
-        are of the estimates on all paths.
+        Index `by`. ``paths`` is the number of paths, ``undefined`` the number without a result, and
+        ``could`` the number that could have shown the claim. ``stands`` and ``reversed`` are
+        percentages of the last two kinds together, NaN without such a path. ``median``, ``lowest``
+        and ``highest`` are of the estimates on all paths.
     """
     keys = list(by)
     undefined = table.p.isna()
@@ -217,7 +217,7 @@ def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
     table : DataFrame
         As `evaluate` makes it, of one model.
     choices : sequence of str
-        Names of choices; "correction" is added.
+        Names of choices, to which "correction" is added.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stats.corrections import Numbers, adjust
 
 TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
-# Gauss-Legendre points on (-1, 1), with which `_low` averages over T.
+# Gauss-Legendre points on (-1, 1), with which `_lower_end` averages over T.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
@@ -40,7 +40,7 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     Parameters
     ----------
     one, other : array_like, (..., pairs)
-        Points of the scale, NaN where one is missing.
+        Points of the scale, NaN where a number is missing.
 
     Returns
     -------
@@ -125,10 +125,10 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
     d = np.subtract(one, other, dtype=float)
     up = np.count_nonzero(d > TINY, axis=-1)
     down = np.count_nonzero(-d > TINY, axis=-1)
-    return _coin(up, down)
+    return _coin_pvalue(up, down)
 
 
-def _coin(up: ArrayLike, down: ArrayLike) -> Numbers:
+def _coin_pvalue(up: ArrayLike, down: ArrayLike) -> Numbers:
     """Compute the two-sided p of a fair coin that falls `up` and `down` times."""
     fewer = np.minimum(up, down)
     n = np.add(up, down)
@@ -142,7 +142,7 @@ def paired_cells(ratings: Numbers, test: str = "t") -> Numbers:
     Parameters
     ----------
     ratings : ndarray, (n, n, events)
-        Ratings by perceiver, experiencer and event, NaN where one is missing.
+        Ratings by perceiver, experiencer and event, NaN where a rating is missing.
     test : {"t", "sign"}
         The paper's test, whose p is 0 where all differences are the same, or the sign test.
 
@@ -243,13 +243,13 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
     independent: if they come in pairs that are answered alike, p is below 0.05 in 0.12 of the
     cases. Checked against random draws of B and T.
     """
-    low = _low(gained, lost, n)
-    high = -_low(lost, gained, n)
-    p = float(_coin(gained, lost))
+    low = _lower_end(gained, lost, n)
+    high = -_lower_end(lost, gained, n)
+    p = float(_coin_pvalue(gained, lost))
     return low, high, p
 
 
-def _low(gained: int, lost: int, n: int) -> float:
+def _lower_end(gained: int, lost: int, n: int) -> float:
     """Compute the lower end of the interval of `mcnemar`."""
     m = gained + lost
     # The chance that B is below 1/2 is the one-sided p. Where it is small, low is above 0.
@@ -352,7 +352,7 @@ def nan_mean(values: ArrayLike, axis: int | tuple[int, ...] = 0) -> Numbers:
     Parameters
     ----------
     values : array_like
-        Numbers, NaN where one is missing.
+        Numbers, NaN where a number is missing.
     axis : int or tuple of int
         The axis that is averaged over, or several.
 

@@ -47,9 +47,9 @@ class PermutationTest(NamedTuple):
 
     @property
     def null_interval(self) -> tuple[float, float]:
-        """Give the 2.5 and 97.5 percentiles of the null.
+        """Return the 2.5 and 97.5 percentiles of the null.
 
-        95 % of the null lies between them. They say nothing about where delta may lie.
+        They hold 95 % of the null between them. They say nothing about where delta may lie.
 
         Returns
         -------
@@ -112,7 +112,7 @@ def permutation_test(
     n_resamples : int
         The number of random arrangements. Up to this number of arrangements the test is exact.
     rng : Generator or int, optional
-        Draws the arrangements; without it they are not repeatable.
+        Draws the arrangements, which are not repeatable without it.
 
     Returns
     -------
@@ -171,9 +171,10 @@ def permutation_test(
     one_per_row = (same.sum(axis=1) == 1).all()
     one_per_column = (same.sum(axis=0) == 1).all()
     # Where both hold, permuting the columns alone gives the same null.
-    permuted = (unpermuted,) if one_per_row and one_per_column else (unpermuted, unpermuted)
+    needs_columns_alone = one_per_row and one_per_column
+    sides = (unpermuted,) if needs_columns_alone else (unpermuted, unpermuted)
     test = stats.permutation_test(
-        permuted,
+        sides,
         delta,
         permutation_type="pairings",
         vectorized=True,
@@ -190,7 +191,7 @@ def permutation_test(
     is_extreme = np.abs(null) >= abs(observed) - rounding
     n_extreme = np.count_nonzero(is_extreme)
     n_arrangements = len(null)
-    if math.factorial(n) ** len(permuted) > n_resamples:
+    if math.factorial(n) ** len(sides) > n_resamples:
         # Random arrangements lack the observed one.
         n_extreme += 1
         n_arrangements += 1

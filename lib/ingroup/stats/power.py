@@ -113,7 +113,7 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = P
 
 
 def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
-    """Compute the smallest p that permuting groups can give, whatever the answers.
+    """Compute the smallest p that permuting groups can give.
 
     Parameters
     ----------
