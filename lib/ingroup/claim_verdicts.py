@@ -12,7 +12,7 @@ from ingroup.stats import multiverse
 REAL = "real"
 POSITIVE = "positive control: biases were built in"
 NEGATIVE = "negative control: nothing was built in"
-_A_CLAIM = ["model", "study", "claim"]  # the columns that name a claim of a model
+_CLAIM_KEYS = ["model", "study", "claim"]  # the columns that name a claim of a model
 _IN_A_SENTENCE = {
     REAL: "a real model",
     POSITIVE: "built-in biases",
@@ -86,7 +86,7 @@ def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
 
 
 def deciding(options: pd.DataFrame) -> pd.DataFrame:
-    """Find the choice that most changes the share of the paths on which a sentence is borne out.
+    """Find the choice that most changes the share of the paths that support a sentence.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     # Without a path that counts, an option has no share.
     with_shares = with_shares[with_shares.counted > 0]
 
-    by_choice = with_shares.groupby([*_A_CLAIM, "choice"], sort=False)
+    by_choice = with_shares.groupby([*_CLAIM_KEYS, "choice"], sort=False)
     table = by_choice.share.agg(share_from="min", share_to="max")
     table = table.reset_index()
     table["apart"] = table.share_to - table.share_from
@@ -114,7 +114,7 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     changing = table[table.apart > 0]
     largest_first = changing.sort_values("apart", ascending=False, kind="stable")
     # The rows are sorted, so the first of each claim has the choice that changes most.
-    of_claims = largest_first.drop_duplicates(_A_CLAIM)
+    of_claims = largest_first.drop_duplicates(_CLAIM_KEYS)
     return of_claims.drop(columns="apart")
 
 
@@ -177,7 +177,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
     -------
     DataFrame
         One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
-        ``low`` and ``high`` are the median and the ends over paths.
+        ``low`` and ``high`` are the median, the smallest and the largest estimate over paths.
         ``choice``, ``share_from`` and ``share_to`` come from `deciding`. No rows where the
         synthesis has not run.
     """
@@ -196,10 +196,10 @@ def by_claim(folder: Path) -> pd.DataFrame:
     table = table.drop(columns=["table", "number", "rows"])
 
     options = read_table(folder, "multiverse_options")
-    ways = table[[*_A_CLAIM, "way"]]
-    options = options.merge(ways, on=_A_CLAIM)
+    ways = table[[*_CLAIM_KEYS, "way"]]
+    options = options.merge(ways, on=_CLAIM_KEYS)
     choices = deciding(options)
-    return table.merge(choices, "left", on=_A_CLAIM)
+    return table.merge(choices, "left", on=_CLAIM_KEYS)
 
 
 def _shares_and_reasons(folder: Path) -> pd.DataFrame:
@@ -214,7 +214,7 @@ def _shares_and_reasons(folder: Path) -> pd.DataFrame:
         reasons_of_studies.append(of_study.assign(study=study))
 
     all_reasons = pd.concat(reasons_of_studies)
-    return shares.merge(all_reasons, on=_A_CLAIM)
+    return shares.merge(all_reasons, on=_CLAIM_KEYS)
 
 
 def _with_headlines(table: pd.DataFrame) -> pd.DataFrame:
@@ -302,7 +302,7 @@ def of_model(model: str, verdicts: pd.Series) -> str:
     Returns
     -------
     str
-        A sentence; the most frequent verdict comes first.
+        A sentence, with the most frequent verdict first.
     """
     kind = _IN_A_SENTENCE[role(model)]
     parts = []

@@ -67,7 +67,7 @@ def load(file: Path = FILE) -> list[Claim]:
     Parameters
     ----------
     file : Path
-        A YAML list with the entries of `Claim`, in their order; ``alone`` may be left out.
+        A YAML list with the entries of `Claim`, in their order. ``alone`` may be left out.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def span(values: pd.Series, decimals: int) -> tuple[float, float]:
     Parameters
     ----------
     values : Series
-        Numbers; NaN is left out.
+        Numbers. NaN is left out.
     decimals : int
         The number of decimals.
 

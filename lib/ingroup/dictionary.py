@@ -424,7 +424,7 @@ def _find_joined(keyword: str, index: _Index) -> str | None:
 
 
 def _find_lemma(keyword: str, index: _Index) -> str | None:
-    """Find the keyword as in rule 2, with a lemma in place of its last part (rule 3)."""
+    """Find the keyword without hyphens and spaces, its last part as a lemma (rule 3)."""
     bare = keyword.strip(_OUTER)
     *first_parts, last_part = _SEPARATORS.split(bare)
     # A keyword of marks alone leaves no part.

@@ -42,7 +42,7 @@ def unusual_replies(job: Job) -> Iterator[tuple[Kind, int]]:
     Yields
     ------
     Kind, int
-        The kind and number of a trial; a trial may be of two kinds. A status is a kind, and
+        The kind and number of a trial. A trial may be of two kinds. A status is a kind, and
         "missing" trials, which were not asked, are left out.
     """
     answers = notebook.read(job)
@@ -65,7 +65,7 @@ def extreme_cells(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]
     matrix : DataFrame
         ``model``, labels of jobs, and ``z``, one row per cell.
     job : Job
-        The job, whose model and labels tell its cells.
+        The job, whose model and labels name its cells.
 
     Returns
     -------

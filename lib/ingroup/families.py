@@ -26,12 +26,12 @@ class Family(BaseModel):
         The claim in a few words about one group, category or cluster, by the direction of the
         paper's sentence: "above" 0, "below" 0 or "no difference".
     together : tuple of str
-        Columns; tests that share their values are one family.
+        Columns. Tests with equal values in these columns are one family.
     method : {"holm", "largest"}
         How p is corrected: by Holm's method (see `corrected`), or by the largest statistic of a
         draw, as in :func:`ingroup.studies.stereomap.clustering.axis_tests`.
     level : float
-        A claim is significant if its corrected p is below this; between 0 and 1.
+        A claim is significant if its corrected p is below this level, between 0 and 1.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -36,7 +36,7 @@ FORMATS = sorted(FigureCanvasBase.get_supported_filetypes())
 
 
 def _options() -> dict[str, Any]:
-    """Read the options of `make figures` from variables such as FIGURE_WIDTH, by name ("width")."""
+    """Read the options of `make figures`, e.g. ``width`` from the variable ``FIGURE_WIDTH``."""
     options = {}
     for variable, text in os.environ.items():
         # An option that was not given is an empty text.
@@ -71,7 +71,7 @@ READINGS = {"free": "*", "greedy": "o", "drawn": "^", "expected": "D"}  # marker
 ENDINGS = {"": "black", "turn": COLOURS[0], "newline": COLOURS[1], "any": COLOURS[2]}
 
 # Metadata that would change the bytes of a file.
-_UNSAID = {
+_VARYING_METADATA = {
     "pdf": ("CreationDate", "Producer", "Creator"),
     "png": ("Software",),
     "svg": ("Date",),
@@ -183,7 +183,7 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     Parameters
     ----------
     table : DataFrame
-        The table; its columns may hold texts.
+        The table, whose columns may hold texts.
     folder : Path
         The folder of the file, which exists.
     name : str
@@ -211,7 +211,7 @@ def _without_places(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_place(cell: Any) -> Any:
-    """Name a model without its place. Keep a cell that is not a text."""
+    """Name a model without its place on this machine. Keep a cell that is not a text."""
     return models.without_place(cell) if isinstance(cell, str) else cell
 
 
@@ -270,7 +270,7 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
 
 
 def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
-    """Change the names of a table's columns, and the cells of its columns of texts."""
+    """Apply a function to the names of a table's columns and to the cells of columns of texts."""
     changed = table.copy()
     for position, dtype in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
@@ -401,7 +401,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         # The figure is drawn in memory first, so that a stopped run leaves no half of a file.
         drawn = io.BytesIO()
         # None takes an entry out of the metadata.
-        without = dict.fromkeys(_UNSAID.get(kind, ()))
+        without = dict.fromkeys(_VARYING_METADATA.get(kind, ()))
         fig.savefig(drawn, format=kind, metadata=without)
         file.write_bytes(drawn.getvalue())
         _record(
@@ -421,7 +421,7 @@ def _formats() -> list[str]:
 
 
 def _size(name: str, usual: float, unit: str) -> float:
-    """Read a positive number from `OWN`, or take `usual`. Raise an InputError for other texts."""
+    """Read a positive number from `OWN`, by default `usual`, or raise an InputError."""
     if name not in OWN:
         return usual
     try:
@@ -454,7 +454,7 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     Parameters
     ----------
     fig : Figure
-        The figure; it is changed.
+        The figure, which is changed.
     name : str
         The name of the figure, for a message.
     note : str
@@ -595,8 +595,8 @@ def panels(
     n : int
         How many panels.
     height : float
-        The height of a panel, in inches; less if the rows of a figure for a paper would be higher
-        than a page.
+        The height of a panel in inches, or less if the rows of a figure for a paper would be
+        higher than a page.
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     least : float
@@ -828,7 +828,7 @@ def intervals(
     """Draw dots with intervals, one panel per model.
 
     All panels share one scale, so that equal effects look equal. Calibrants have a scale of their
-    own if `limits` are not given, because known biases are larger than those of real models.
+    own if `limits` are not given, because known biases are larger than biases of real models.
 
     Parameters
     ----------
@@ -844,15 +844,15 @@ def intervals(
     lines : sequence of str
         The order of the lines, by default as in the table.
     filled : str, optional
-        A column of truth values; a dot is hollow where it is False.
+        A column of truth values. A dot is hollow where the value is False.
     colours : mapping, optional
-        The colour of each value of `hue`, in the order of the legend; other values are left out.
+        The colour of each value of `hue`, in the order of the legend. Other values are left out.
     xlabel : str
         The label of the axis of the estimates.
     reference : float
         Where a vertical line stands, such as no effect or chance.
     reference_name : str
-        What the legend calls this line; "" leaves it out.
+        The name of this line in the legend; "" leaves it out.
     limits : tuple of float, optional
         The ends of the axis of the estimates.
     step : float
@@ -869,7 +869,7 @@ def intervals(
     Returns
     -------
     Figure
-        Two columns wide; a single panel is one column wide.
+        Two columns wide, or one column for a single panel.
     """
     if colours:
         table = table[table[hue].isin(list(colours))]
@@ -905,7 +905,7 @@ def intervals(
     for ax in fig.axes:
         ax.axvline(reference, zorder=0, **_REFERENCE)
     label_below(fig.axes, xlabel)
-    _explain(fig, colours or {}, reference_name, further or {})
+    _add_legend(fig, colours or {}, reference_name, further or {})
     return fig
 
 
@@ -939,7 +939,7 @@ def _dots_and_ranges(
     return plot.add(dot, *aside, fill=filled, legend=False)
 
 
-def _explain(
+def _add_legend(
     fig: Figure, colours: Mapping[str, Any], reference_name: str, further: Mapping[str, Any]
 ) -> None:
     """Add the legend of `intervals`, if it has an entry."""
@@ -1120,7 +1120,7 @@ def label_points(
     labels : sequence of str
         Their names.
     size : float, optional
-        The size of the font, in points; by default 6 where plain text has `USUAL_FONT`.
+        The size of the font, in points. The default is 6 where plain text has `USUAL_FONT`.
     keep_free : sequence of tuple
         Further positions (x, y) to keep free.
 

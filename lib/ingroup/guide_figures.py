@@ -533,7 +533,7 @@ def gallery(files: Sequence[Path]) -> Figure:
     Returns
     -------
     Figure
-        Two rows of three panels; panels without an image stay empty.
+        Two rows of three panels. Panels without an image stay empty.
     """
     fig, axes = plt.subplots(2, 3, figsize=(9, 6))
     for ax in axes.flat:
@@ -553,7 +553,7 @@ def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
     Parameters
     ----------
     pixels : array, (row, column, colour)
-        An image; transparency is left out.
+        An image. Transparency is left out.
     factor : int
         How many pixels of each side become one.
 

@@ -298,7 +298,7 @@ def _nearest(
 def scores(
     lookups: pd.DataFrame, lexicon: Lexicon, by: str = "group", within: str | None = None
 ) -> pd.DataFrame:
-    r"""Score each dimension by the keywords of a group, where repeated keywords count again.
+    r"""Score each dimension by the keywords of a group, counting repeated keywords again.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def _table(
     share: pd.DataFrame,
     score: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Make one row per group and dimension. `rows` are the keywords of a group with a word."""
+    """Tabulate share, direction and score by group and dimension. `rows` have the found words."""
     # A group without any word keeps its rows, which are missing throughout; the new stack keeps
     # missing cells.
     groups = pd.Index(lookups[by].dropna().unique(), name=by)

@@ -114,7 +114,7 @@ class Layout:
 
 
 def tables(table: pd.DataFrame, study: str, name: str) -> str:
-    """Lay out a table of a run as the paper prints it.
+    """Write a table of a run as LaTeX, laid out as the paper prints it.
 
     Parameters
     ----------
@@ -193,12 +193,12 @@ def _file() -> dict[str, Any]:
 
 @cache
 def _schema() -> pd.DataFrame:
-    """Read the columns of the printed tables."""
+    """Read the schema of the printed tables, one row per column."""
     return pd.read_csv(paths.PUBLISHED / "columns.csv", dtype=str)
 
 
 def escape(text: object) -> str:
-    """Write a text so that LaTeX prints it, on one line, and reads no command in it.
+    """Escape a text so that LaTeX prints it on one line and reads no command in it.
 
     A character that LaTeX's default fonts lack becomes its number, e.g. [U+4E2D].
 
@@ -352,7 +352,7 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
 
 
 def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Fill the text of each cell, one per row, and number the keys of each column."""
+    """Fill the text of each cell, one per row, and rank the keys of each column."""
     texts = _texts(rows, layout)
     positions = _positions(rows, layout.labels)
     cells = []

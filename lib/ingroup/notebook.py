@@ -43,12 +43,12 @@ def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -
     names : mapping
         The names of a notebook and their values, ``globals()``.
     base : type of Parameters, optional
-        The ``Parameters`` of the study's design; without it nothing is checked.
+        The ``Parameters`` of the study's design. Without it no value is checked.
 
     Returns
     -------
     dict
-        The names without a lower-case letter, with their values; no classes and functions.
+        The names without a lower-case letter, with their values, except classes and functions.
 
     Raises
     ------
@@ -110,12 +110,12 @@ class Output:
     study : str
         The name of the study's folders.
     run : str
-        The name of the run; :func:`ingroup.paths.written_run` may name another.
+        The name of the run. :func:`ingroup.paths.written_run` may name another run.
 
     Attributes
     ----------
     figures, tables : Path
-        The two folders; they are made.
+        The two folders, which are made.
 
     Raises
     ------
@@ -172,7 +172,7 @@ class Output:
         Parameters
         ----------
         table : DataFrame
-            The table; its index is not written.
+            The table. Its index is not written.
         name : str
             The name of the table, without a suffix.
 
@@ -574,7 +574,7 @@ def reply_beginning(reply: Any) -> str:
     Parameters
     ----------
     reply : object
-        The text of a reply; anything else is a failed call.
+        The text of a reply. Any other value is a failed call.
 
     Returns
     -------

@@ -39,7 +39,7 @@ def heading_of(notebook: NotebookNode, figure: str) -> str:
 def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
     """List the heading above each cell that saves a figure, and the cell's code.
 
-    A table may have the name of a figure, so the names of tables that the code reads are taken out.
+    A table may have the name of a figure, so calls that read a table are taken out of the code.
     """
     saving = []
     heading = ""
@@ -54,7 +54,7 @@ def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
 
 
 def _without_reads(code: str) -> str:
-    """Remove the names of tables that code reads."""
+    """Remove the calls that read a table from code."""
     return re.sub(r'\bread\("\w+"\)', "", code)
 
 

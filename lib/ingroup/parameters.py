@@ -117,7 +117,7 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
     Returns
     -------
     BeforeValidator
-        Replaces former names; any other value passes unchanged.
+        Replaces former names. Any other value passes unchanged.
     """
 
     def renamed(value: Any) -> Any:
@@ -236,7 +236,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     def _models_and_engines_fit(self) -> Self:
         """Raise an InputError unless models, engines and options fit together.
 
-        A notebook without MODELS reads the answers to other notebooks, so nothing has to fit.
+        A notebook without MODELS asks no model, so nothing has to fit.
         """
         if self.MODELS is None:
             return self
@@ -469,7 +469,7 @@ def checked(
     Raises
     ------
     InputError
-        For the first value that cannot work, with what is expected.
+        For the first value that cannot work. The message says which values are expected.
     """
     kind = _fitted(base, usual)
     try:
@@ -490,7 +490,7 @@ def checked(
 
 
 def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:
-    """Fit a study's ``Parameters`` to the parameters that one of its notebooks takes."""
+    """Make a subclass of a study's ``Parameters`` for the parameters of one of its notebooks."""
     fields: dict = {}
     for name in base.model_fields:
         # Only other notebooks of the study take it, so here it may be missing.

@@ -369,7 +369,7 @@ def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     versus : DataFrame
-        The comparison; it names the ``model`` of a row in a column or a level of its index.
+        The comparison, with the ``model`` of a row in a column or a level of its index.
 
     Returns
     -------

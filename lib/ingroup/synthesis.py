@@ -500,7 +500,7 @@ def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFr
     Returns
     -------
     DataFrame
-        `COLUMNS`; identities are named as in the study's own files.
+        `COLUMNS`. Identities are named as in the study's own files.
 
     Raises
     ------

@@ -549,7 +549,7 @@ def _details(summary: str, content: str) -> str:
 
 
 def _every_value(rows: pd.DataFrame) -> str:
-    """Write the values of all rows with their trials, store by store, to open on a click."""
+    """Write the values and trials of all rows by store, as HTML that opens on a click."""
     lines = []
     for store, rows_of_store in rows.groupby("store", sort=False):
         values = rows_of_store.value.map("{:.4g}".format)
