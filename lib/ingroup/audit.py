@@ -1,8 +1,8 @@
-"""Findings of the audit: a paper's printed numbers against what its other numbers give.
+"""Findings of the audit: a paper's printed numbers, checked against its other numbers.
 
 The checks stand in notebooks 51 to 54. This module has the arithmetic behind a verdict, and the
-book in which each check is entered with the printed cells that took part. The verdicts, from the
-mildest to the worst:
+`Findings`, in which each check is entered with its printed cells. The verdicts, from the mildest to
+the worst:
 
 ``cannot be checked``
     The paper does not say enough.
@@ -10,7 +10,7 @@ mildest to the worst:
     The numbers agree within half a unit of the last printed digit.
 ``rounding``
     They agree within what the rounding of all operands can do, or the number was cut instead of
-    rounded. In prose the number may also be one off ("over sixty" for 60).
+    rounded. A number in prose may also be one off ("over sixty" for 60).
 ``contradicts``
     No rounding explains the difference.
 """
@@ -58,7 +58,7 @@ def judge(
     printed : Series
         The n printed texts.
     recomputed : array_like
-        What the other numbers give, n values or one.
+        The values that the other numbers give, n values or one.
     operand_tolerance : array_like
         How far rounding can move `recomputed`, n values or one. This is the sum of the operands'
         half units, each times the size of its coefficient.
@@ -70,8 +70,8 @@ def judge(
     DataFrame
         ``printed``, ``recomputed``, ``tolerance`` and ``verdict``, with the index of `printed`. The
         tolerance is `operand_tolerance` and half a unit of the printed number together. A number
-        "cannot be checked" if one of the two is missing. It "holds" within half a unit of its last
-        digit, is "rounding" within the tolerance, and else "contradicts".
+        "cannot be checked" if the printed or the recomputed number is missing. It "holds" within
+        half a unit of its last digit, is "rounding" within the tolerance, and else "contradicts".
     """
     table = published.compare(printed, recomputed)
     table = table.rename(columns={"here": "recomputed"})
@@ -98,17 +98,17 @@ def judge(
 
 
 def notes(name: str, paper: str, folder: Path = paths.JUDGEMENTS) -> pd.DataFrame:
-    """Read what this repository notes about a paper: its claims or its slips.
+    """Read this repository's notes about a paper: its claims or its slips.
 
     Parameters
     ----------
     name : {"claims", "slips"}
-        The checked sentences, or what some contradictions change.
+        The checked sentences, or the consequences of some contradictions.
     paper : str
         The name of the paper's study, e.g. ``"stereomap"``.
     folder : Path
         A folder that may hold ``<name>.csv``: another transcription may bring claims of its own.
-        Where it has none, the file is that of ``data/judgements``.
+        Without this file, the file of ``data/judgements`` is read.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def notes(name: str, paper: str, folder: Path = paths.JUDGEMENTS) -> pd.DataFram
 
 
 def counted(holds: ArrayLike) -> str:
-    """Count in how many cells something holds.
+    """Count the cells in which a check holds.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def counted(holds: ArrayLike) -> str:
 
 
 def as_shown(value: Any) -> str:
-    """Write a cell of the findings as people do: 18.0 as 18, "{'Men': 1.5}" as Men: 1.5.
+    """Write a cell of the findings for readers, for example 18.0 as 18.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class Findings:
     sentences : DataFrame
         The paper's rows of ``claims.csv``.
     said : Series
-        What these sentences print, by short name.
+        The printed text of each of these sentences, by short name.
     """
 
     def __init__(self, paper: str, names: Sequence[str], folder: Path = paths.PUBLISHED):
@@ -237,13 +237,13 @@ class Findings:
         columns : sequence of str
             The columns whose printed numbers take part.
         holds : array_like
-            Whether the check holds in each row, or else ``contradicts``; or the verdicts. One value
+            Whether the check holds (``holds``) or not (``contradicts``), or the verdicts. One value
             or one for each row.
         check : str
             The name of the check.
         because : str, mapping or sequence
             A sentence for all rows, one for each verdict, or one for each row. A verdict without a
-            sentence has that of ``holds``.
+            sentence takes the sentence of ``holds``.
         recomputed, tolerance : array_like
             Shown as they are, one value or one for each row.
         printed : array_like, optional
@@ -293,7 +293,7 @@ class Findings:
         because: Reasons,
         operand_tolerance: ArrayLike = 0.0,
     ) -> None:
-        """Enter a column of printed numbers, with the verdicts of :func:`judge`.
+        """Enter a column of printed numbers, with the verdicts of `judge`.
 
         Parameters
         ----------
@@ -340,10 +340,10 @@ class Findings:
         Parameters
         ----------
         name : str
-            Its short name in ``claims.csv``.
+            The short name of the sentence in ``claims.csv``.
         recomputed : float, str, list or Series, optional
-            What the tables give, in the unit of the printed number or in words. A list or a Series
-            is shown with its items. None takes the column ``against``.
+            The result of the tables, in the unit of the printed number or in words. A list or a
+            Series is shown with its items. None takes the column ``against``.
         verdict : bool or str, optional
             As `holds` of `facts`. None compares the printed number with `recomputed`, where digits
             may be rounded or cut, or the printed phrase with the beginning of `recomputed`.
@@ -395,16 +395,16 @@ class Findings:
         needed: str = "all",
         because: str | None = None,
     ) -> None:
-        """Enter a sentence that says something of all, or of most, cells of a table.
+        """Enter a sentence about all cells, or about most cells, of a table.
 
         Parameters
         ----------
         name : str
-            Its short name in ``claims.csv``.
+            The short name of the sentence in ``claims.csv``.
         holds : Series or DataFrame
-            Whether it is true of each cell. The finding shows the count, e.g. "7 of 10".
+            Whether the sentence is true of each cell. The finding shows the count, e.g. "7 of 10".
         needed : {"all", "most"}
-            How many cells the sentence speaks of; most are more than half.
+            How many cells the sentence is about. Most cells are more than half.
         because : str, optional
             As in `claim`.
         """
@@ -414,12 +414,12 @@ class Findings:
         self.claim(name, counted(values), bool(is_right), because)
 
     def left_open(self, name: str, because: str | None = None) -> None:
-        """Enter a sentence that nothing in the paper's tables can check.
+        """Enter a sentence that the paper's tables cannot check.
 
         Parameters
         ----------
         name : str
-            Its short name in ``claims.csv``.
+            The short name of the sentence in ``claims.csv``.
         because : str, optional
             As in `claim`.
         """
@@ -431,16 +431,16 @@ class Findings:
         Parameters
         ----------
         name : str
-            Their short names in ``claims.csv`` are "<name>: lowest" and "<name>: highest".
+            The sentences are "<name>: lowest" and "<name>: highest" in ``claims.csv``.
         numbers : Series or DataFrame
-            The numbers, in the unit of the printed ones.
+            The numbers, in the unit of the printed numbers.
         """
         values = numbers.to_numpy()
         self.claim(f"{name}: lowest", values.min())
         self.claim(f"{name}: highest", values.max())
 
     def references(self) -> None:
-        """Judge each sentence of the paper that refers to another place in it.
+        """Enter each sentence that refers to another place in the paper.
 
         The column ``because`` of ``claims.csv`` explains references that miss.
         """
@@ -469,7 +469,7 @@ class Findings:
         *columns : str
             The columns whose numbers take part.
         verdicts : array_like
-            The verdict of each row, or one for all. A cell keeps its worst.
+            The verdict of each row, or one for all. A cell keeps its worst verdict.
         """
         of_rows = np.broadcast_to(np.asarray(verdicts), len(frame))
         for column in columns:
@@ -480,7 +480,7 @@ class Findings:
                 self.cells[cell] = max(earlier, str(verdict), key=VERDICTS.index)
 
     def latest(self) -> pd.DataFrame:
-        """Show what was entered since the last call.
+        """Tabulate the findings that were entered since the last call.
 
         Returns
         -------
@@ -506,9 +506,9 @@ class Findings:
         Returns
         -------
         dict of DataFrame
-            ``findings``; ``slips``; and ``numbers``, the verdict on every printed number, first
-            those of the tables, then those of the sentences. A number that a table repeats down a
-            column, such as a cluster's mean, comes once.
+            ``findings``; ``slips``; and ``numbers``, the verdict on every printed number, first in
+            the tables, then in the sentences. A number that a table repeats down a column, such as
+            a cluster's mean, comes once.
         """
         numbers = []
         for number, table in self.tables.items():
@@ -527,7 +527,7 @@ class Findings:
         }
 
     def _number(self, shown: str, column: str, row: Any, place: str) -> dict[str, Any]:
-        """The worst verdict on one printed number, under the name that is shown of its place."""
+        """Make the row of one printed number, with its worst verdict or "no check"."""
         return {
             "paper": self.paper,
             "place": shown,
@@ -537,7 +537,7 @@ class Findings:
         }
 
     def table(self) -> pd.DataFrame:
-        """Give all findings so far.
+        """Tabulate all findings so far.
 
         Returns
         -------
@@ -547,7 +547,7 @@ class Findings:
         return pd.DataFrame(self.rows, columns=COLUMNS)
 
     def slips(self) -> pd.DataFrame:
-        """Gather contradictions by what caused them.
+        """Gather contradictions by their cause.
 
         Returns
         -------
@@ -585,17 +585,17 @@ class Findings:
 
 
 def _place(place: int | str) -> str:
-    """A place as ``claims.csv`` names it: the number of a table with the word before it."""
+    """Name a place as ``claims.csv`` does, e.g. "Table 3" for the number 3."""
     return f"Table {place}" if isinstance(place, int) else place
 
 
 def _joined(cells: pd.DataFrame, separator: str) -> list[str]:
-    """The cells of each row as one text."""
+    """Join the cells of each row to one text."""
     return [separator.join(map(str, row)) for row in cells.values]
 
 
 def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-    """The column and row of each printed number; one that is repeated down a column comes once."""
+    """Yield the column and row of each printed number. A number repeated below comes once."""
     # In Table 2 of StereoMap, for example, all groups of a cluster carry the cluster's mean.
     for keys in REPEATED:
         if keys[-1] in table:
@@ -613,7 +613,7 @@ def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
 
 
 def _first_few(names: pd.Series) -> str:
-    """The first different names, and how many more there are."""
+    """List the first `NAMED` different names, and count the others."""
     different = names.unique()
     text = "; ".join(different[:NAMED])
     more = len(different) - NAMED

@@ -31,9 +31,9 @@ _X_SLIPS = WIDTH + 38
 
 
 class _Line(NamedTuple):
-    """A line of ticks: its height in the figure, its name, its numbers and those of its place.
+    """A line of ticks: its height, its name, its numbers and all numbers of its place.
 
-    Only the first line of a place has the place's numbers, which are counted beside it.
+    Only the first line of a place has the numbers of the place, which are counted beside it.
     """
 
     y: float
@@ -43,14 +43,14 @@ class _Line(NamedTuple):
 
 
 def table_names(folder: Path, words: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Say what each printed table shows, by the name of its file.
+    """Name the content of each printed table, from the name of its file.
 
     Parameters
     ----------
     folder : Path
         The folder of the studies' printed tables.
     words : mapping
-        What is written instead of a part of a file's name. A part ends where a word ends.
+        The replacement of each part of a file's name. A part ends where a word ends.
 
     Returns
     -------
@@ -120,14 +120,14 @@ def printed_numbers(
 
 
 def _small() -> dict[str, Any]:
-    """How small type looks: in proportion to plain text, whose size readers choose."""
+    """Return the style of small text, in proportion to plain text, whose size readers choose."""
     return {"fontsize": figures.points(5.5), "va": "center"}
 
 
 def _lines(
     numbers: pd.DataFrame, names: Mapping[tuple[str, str], str]
 ) -> tuple[list[_Line], dict[str, float]]:
-    """The lines of the figure from top to bottom, and the height of each paper's title."""
+    """List the lines of the figure from top to bottom, and the height of each paper's title."""
     lines = []
     tops: dict[str, float] = {}
     y = -0.6
@@ -153,7 +153,7 @@ def _lines(
 
 
 def _draw_line(ax: Axes, line: _Line) -> None:
-    """The ticks of a line, its name on the left and its counts on the right."""
+    """Draw the ticks of a line, its name on the left and its counts on the right."""
     y = line.y
     for verdict, (colour, height) in STYLE.items():
         is_verdict = line.numbers.verdict == verdict

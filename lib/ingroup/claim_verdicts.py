@@ -1,4 +1,4 @@
-"""What a run found about the papers' claims: verdicts by model, words by paper, and sentences."""
+"""Findings of a run on the papers' claims: verdicts by model, words by paper, and sentences."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from ingroup.stats import multiverse
 REAL = "real"
 POSITIVE = "positive control: biases were built in"
 NEGATIVE = "negative control: nothing was built in"
-_A_CLAIM = ["model", "study", "claim"]  # the columns that name a claim of a model
+_CLAIM_KEYS = ["model", "study", "claim"]  # the columns that name a claim of a model
 _IN_A_SENTENCE = {
     REAL: "a real model",
     POSITIVE: "built-in biases",
@@ -21,12 +21,12 @@ _IN_A_SENTENCE = {
 
 
 def role(model: str) -> str:
-    """Say whether a model is real, or which control it is.
+    """Tell whether a model is real, a positive control or a negative control.
 
     Parameters
     ----------
     model : str
-        Its name.
+        The name of the model.
 
     Returns
     -------
@@ -86,13 +86,13 @@ def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
 
 
 def deciding(options: pd.DataFrame) -> pd.DataFrame:
-    """Find the choice that most changes the share of the paths on which a sentence is borne out.
+    """Find the choice that most changes the share of the paths that support a sentence.
 
     Parameters
     ----------
     options : DataFrame
         ``model``, ``study``, ``claim``, ``choice``, ``option`` and the columns of
-        :func:`ingroup.stats.multiverse.shares` under each option; ``way``, what the sentence says.
+        :func:`ingroup.stats.multiverse.shares` under each option; ``way``, its direction.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     # Without a path that counts, an option has no share.
     with_shares = with_shares[with_shares.counted > 0]
 
-    by_choice = with_shares.groupby([*_A_CLAIM, "choice"], sort=False)
+    by_choice = with_shares.groupby([*_CLAIM_KEYS, "choice"], sort=False)
     table = by_choice.share.agg(share_from="min", share_to="max")
     table = table.reset_index()
     table["apart"] = table.share_to - table.share_from
@@ -114,7 +114,7 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     changing = table[table.apart > 0]
     largest_first = changing.sort_values("apart", ascending=False, kind="stable")
     # The rows are sorted, so the first of each claim has the choice that changes most.
-    of_claims = largest_first.drop_duplicates(_A_CLAIM)
+    of_claims = largest_first.drop_duplicates(_CLAIM_KEYS)
     return of_claims.drop(columns="apart")
 
 
@@ -146,7 +146,7 @@ def decided_by(claims: pd.DataFrame) -> str:
 
 
 def on_paper(claims: pd.DataFrame) -> str:
-    """Say in a few words what one model shows of a paper.
+    """Sum up in a few words the verdicts of one model on a paper's claims.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def on_paper(claims: pd.DataFrame) -> str:
     Returns
     -------
     str
-        "depends on the <choice>" where a choice decides most claims (`decided_by`), however many
-        paths its options have. Otherwise the word of :func:`ingroup.stats.multiverse.of_paper`.
+        "depends on the <choice>" where a choice decides most claims (`decided_by`). Otherwise the
+        word of :func:`ingroup.stats.multiverse.of_paper`.
     """
     choice = decided_by(claims)
     if choice:
@@ -177,8 +177,8 @@ def by_claim(folder: Path) -> pd.DataFrame:
     -------
     DataFrame
         One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
-        ``low`` and ``high`` are the median and the ends over paths.
-        ``choice``, ``share_from`` and ``share_to`` are those of `deciding`. No rows where the
+        ``low`` and ``high`` are the median, the smallest and the largest estimate over paths.
+        ``choice``, ``share_from`` and ``share_to`` come from `deciding`. No rows where the
         synthesis has not run.
     """
     if not (folder / "multiverse_shares.csv").exists():
@@ -196,14 +196,14 @@ def by_claim(folder: Path) -> pd.DataFrame:
     table = table.drop(columns=["table", "number", "rows"])
 
     options = read_table(folder, "multiverse_options")
-    ways = table[[*_A_CLAIM, "way"]]
-    options = options.merge(ways, on=_A_CLAIM)
+    ways = table[[*_CLAIM_KEYS, "way"]]
+    options = options.merge(ways, on=_CLAIM_KEYS)
     choices = deciding(options)
-    return table.merge(choices, "left", on=_A_CLAIM)
+    return table.merge(choices, "left", on=_CLAIM_KEYS)
 
 
 def _shares_and_reasons(folder: Path) -> pd.DataFrame:
-    """The shares of paths by claim and model, with the estimates over paths and the `reasons`."""
+    """Read the shares and estimates over paths by claim and model, and join the `reasons`."""
     shares = read_table(folder, "multiverse_shares")
     shares = shares.rename(columns={"median": "estimate", "lowest": "low", "highest": "high"})
 
@@ -214,11 +214,11 @@ def _shares_and_reasons(folder: Path) -> pd.DataFrame:
         reasons_of_studies.append(of_study.assign(study=study))
 
     all_reasons = pd.concat(reasons_of_studies)
-    return shares.merge(all_reasons, on=_A_CLAIM)
+    return shares.merge(all_reasons, on=_CLAIM_KEYS)
 
 
 def _with_headlines(table: pd.DataFrame) -> pd.DataFrame:
-    """Claims with what headlines.csv says of them, and the numbers that their papers print."""
+    """Join to claims their entries of headlines.csv, and the numbers that their papers print."""
     headlines = pd.read_csv(paths.JUDGEMENTS / "headlines.csv", dtype=str)
     headlines = headlines.rename(columns={"paper": "study"})
     table = table.merge(headlines, "left", on=["study", "claim"])
@@ -295,14 +295,14 @@ def of_model(model: str, verdicts: pd.Series) -> str:
     Parameters
     ----------
     model : str
-        Its name.
+        The name of the model.
     verdicts : Series
         The verdict of each sentence.
 
     Returns
     -------
     str
-        A sentence; the most frequent verdict comes first.
+        A sentence, with the most frequent verdict first.
     """
     kind = _IN_A_SENTENCE[role(model)]
     parts = []

@@ -25,7 +25,7 @@ class Claim(NamedTuple):
     finding : int
         The number of its heading in ``docs/findings.md``.
     sentence : str
-        As it stands there, without links.
+        The text of the sentence there, without links.
     table : str
         ``<study>/<name>`` of a table of the default run.
     rows : str
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
     scope : str
         The scope of the sentence, e.g. these names and phrasings.
     alone : str
-        The sentence for a reader who has none of those around it; "" where it is the same.
+        The sentence for a reader without its context; "" where `sentence` serves.
     """
 
     finding: int
@@ -51,7 +51,7 @@ class Claim(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """Return the sentence as it can be read on its own.
+        """Return the sentence in the form that can be read without its context.
 
         Returns
         -------
@@ -67,7 +67,7 @@ def load(file: Path = FILE) -> list[Claim]:
     Parameters
     ----------
     file : Path
-        A YAML list with the entries of `Claim`, in their order; ``alone`` may be left out.
+        A YAML list with the entries of `Claim`, in their order. ``alone`` may be left out.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def load(file: Path = FILE) -> list[Claim]:
     Raises
     ------
     InputError
-        For a claim that lacks an entry, has an unknown one, or has them in another order.
+        For a claim that lacks an entry, has an unknown entry, or has another order of entries.
     """
     claims = []
     required = [name for name in Claim._fields if name not in Claim._field_defaults]
@@ -107,7 +107,7 @@ def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If there are none.
+        If the query selects no row.
     """
     rows = table.query(claim.rows)
     if rows.empty:
@@ -124,9 +124,9 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
     Parameters
     ----------
     claim : Claim
-        Its ``rows`` select what its ``rule`` is applied to.
+        Its ``rows`` select the rows to which its ``rule`` is applied.
     table : DataFrame
-        The table that it names, as the default run wrote it.
+        The table that the claim names, as the default run wrote it.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def supported(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
     Returns
     -------
     list of Claim
-        Those whose rule is true. A claim whose table or rows are not there is left out.
+        The claims whose rule is true. A claim without its table or its rows is left out.
     """
     following = []
     for claim in claims:
@@ -181,12 +181,12 @@ def supported(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def span(values: pd.Series, decimals: int) -> tuple[float, float]:
-    """Give the smallest and the largest value, rounded.
+    """Return the smallest and the largest value, rounded.
 
     Parameters
     ----------
     values : Series
-        Numbers; NaN is left out.
+        Numbers. NaN is left out.
     decimals : int
         The number of decimals.
 

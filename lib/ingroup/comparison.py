@@ -1,4 +1,4 @@
-"""Comparison of models: which effects they have, which of them are compared, and the figure."""
+"""Comparison of models: their effects, the pairs that are compared, and the figure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 
 class Read(NamedTuple):
-    """What the studies say of the models that are compared.
+    """The effects of the models that are compared, study by study.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ def pairs(keys: Sequence[Key], n_models: int) -> list[tuple[str, str, str]]:
     Returns
     -------
     list of tuple
-        Study, model and other model. Of more than two models, a control is compared only with other
-        controls: a built-in bias would differ from any real model's.
+        Study, model and other model. In a run of more than two models, a control is compared only
+        with other controls: a built-in bias would differ from any real model's.
     """
     compared = []
     for (study, model), (other_study, other_model) in combinations(keys, 2):
@@ -115,7 +115,7 @@ def pairs(keys: Sequence[Key], n_models: int) -> list[tuple[str, str, str]]:
 
 
 def _is_control(entry: str) -> bool:
-    """Whether a model is a calibrant, whatever its engine."""
+    """Tell whether an entry of ``MODELS`` names a calibrant."""
     model, _ = models.split(entry)
     return models.is_calibrant(model)
 
@@ -148,7 +148,7 @@ def counts(differences: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
     differences : DataFrame
         The table of `joined`.
     alpha : float
-        An effect differs if its ``p_holm`` is below.
+        An effect differs if its ``p_holm`` is below this level.
 
     Returns
     -------

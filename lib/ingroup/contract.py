@@ -1,4 +1,4 @@
-"""The modules that every study has, and a sentence where a new study still lacks one."""
+"""The modules that every study has, and the error of a study that still lacks one."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ DEFINED = {
 
 
 class Unfinished(InputError):
-    """A study that lacks a module, or something that the module must define."""
+    """Error of a study that lacks a module, or a name that the module must define."""
 
 
 def module_of(study: str, file: str, *names: str) -> ModuleType:
@@ -38,7 +38,7 @@ def module_of(study: str, file: str, *names: str) -> ModuleType:
     file : str
         The name of the module, one of `DEFINED`.
     *names : str
-        What the caller takes from the module.
+        The names that the caller takes from the module.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def module_of(study: str, file: str, *names: str) -> ModuleType:
     Raises
     ------
     Unfinished
-        If the file is missing, cannot be imported or lacks a name. The sentence says all that the
-        file must define.
+        If the file is missing, cannot be imported or lacks a name. The message lists all names that
+        the file must define.
     """
     module_name = f"ingroup.studies.{study}.{file}"
     place = f"the study {study} is unfinished: lib/ingroup/studies/{study}/{file}.py"

@@ -38,7 +38,7 @@ def fault(place: Path, expected: str) -> str:
     Returns
     -------
     str
-        What is wrong, as part of a sentence; "" if nothing is.
+        The fault, as part of a sentence; "" if the hash is right.
     """
     scheme, _, right = expected.partition(":")
     kind = "git blob id" if scheme == "git" else "SHA-256"
@@ -53,14 +53,14 @@ def fault(place: Path, expected: str) -> str:
 
 
 def _blob_id(path: Path) -> str:
-    """The id of a file's content as ``git hash-object`` prints it."""
+    """Compute the id of a file's content as ``git hash-object`` prints it."""
     content = path.read_bytes()
     header = b"blob %d\0" % len(content)
     return hashlib.sha1(header + content).hexdigest()
 
 
 def file(corpus: str, name: str) -> Path:
-    """Give one fetched file of a corpus.
+    """Return the path of one fetched file of a corpus, with its hash verified.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def file(corpus: str, name: str) -> Path:
 
 
 def instrument(model: str) -> Path:
-    """Give the folder of one of the `INSTRUMENTS` in its installed package, every file verified.
+    """Find the folder of one of the `INSTRUMENTS` in its package, and verify every file.
 
     None of the package's code is run.
 
@@ -145,8 +145,8 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The files, in the order of the registry. A file with the right hash is left alone; a new one
-        replaces the old only once its hash is right.
+        The files, in the order of the registry. A file with the right hash is left alone. A new
+        file replaces an old file only once the hash of the new file is right.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _replace(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
 
 
 def _drop_empty(folder: Path) -> None:
-    """Remove a folder and those around it, up to the raw data's own, as far as they are empty."""
+    """Remove a folder and its parents, up to ``paths.RAW``, as far as they are empty."""
     while folder.is_relative_to(paths.RAW):
         try:
             # rmdir refuses a folder that holds anything, which ends the way up.
@@ -198,7 +198,7 @@ def _drop_empty(folder: Path) -> None:
 
 
 def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
-    """Copy one file from the mirror or the web, unverified; returns where it came from."""
+    """Copy one file from the mirror or the web, unverified, and return its origin."""
     origin: Path | str = f"{CORPORA[corpus].address}/{name}"
     if mirror:
         origin = mirror / corpus / name
@@ -229,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, optional
-        The arguments of the command, by default those of the process.
+        The arguments of the command, by default the arguments of the process.
 
     Returns
     -------
@@ -271,14 +271,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _lacks(mirror: Path | None, corpus: str) -> bool:
-    """Whether a mirror is a folder that holds no file of a corpus."""
+    """Tell whether a mirror is a folder that holds no file of a corpus."""
     if mirror is None or not mirror.is_dir():
         return False
     return not any((mirror / corpus / name).exists() for name in CORPORA[corpus].files)
 
 
 def _is_needed(corpus: str) -> bool:
-    """Whether the run's parameters name a corpus, in the environment or in its profile."""
+    """Tell whether the run's parameters name a corpus, in the environment or in its profile."""
     parameter = CORPORA[corpus].needed_by.partition("=")[0]
     if os.environ.get(parameter) == corpus:
         return True

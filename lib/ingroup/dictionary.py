@@ -1,8 +1,8 @@
 """Keywords looked up in a dictionary of stereotype content, and the coverage of such a dictionary.
 
-Two dictionaries are available: a small one written for this project (data/sample) and the
-Stereotype Content Dictionary (Nicolas, Bai and Fiske 2021), which ``make data`` fetches. `find`
-says which word a keyword stands for; `coverage` says how much each rule adds (Table 15 of Jeoung et
+Two dictionaries are available. A small one was written for this project (data/sample), and
+``make data`` fetches the Stereotype Content Dictionary (Nicolas, Bai and Fiske 2021). `find`
+says which word a keyword stands for. `coverage` says how much each rule adds (Table 15 of Jeoung et
 al. 2023).
 """
 
@@ -58,7 +58,7 @@ _TURNING = set((paths.STIMULI / "stereomap" / "turning_words.txt").read_text("ut
 
 
 class Lexicon(NamedTuple):
-    """W words and D dimensions; the row of a word is its position in `words`.
+    """A dictionary of W words and D dimensions, with rows in the order of `words`.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Lexicon(NamedTuple):
 
     @property
     def directed(self) -> pd.Series:
-        """Tell which dimensions have directions; the others only count words.
+        """Tell which dimensions have directions. The others only count words.
 
         Returns
         -------
@@ -113,7 +113,7 @@ def fold(text: str) -> str:
 
 
 def _join(text: str) -> str:
-    """A folded text without spaces and hyphens."""
+    """Remove the spaces and hyphens of a folded text."""
     return _SEPARATORS.sub("", text)
 
 
@@ -168,7 +168,7 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
 
 
 def _from_long(file: Path) -> Lexicon:
-    """A dictionary with one row for each pair of word and dimension."""
+    """Read a dictionary with one row for each pair of word and dimension."""
     table = read_table(file, LONG)
     _check_unique(file, table, ["word", "dimension"])
     is_direction = table.direction.isin(list(_DIRECTIONS))
@@ -190,7 +190,7 @@ def _from_long(file: Path) -> Lexicon:
 
 
 def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
-    """A dictionary with one row for each word, as released."""
+    """Build a dictionary from a table with one row for each word, as released."""
     _check_unique(file, table, [WORD])
     dimensions = _names_before(_MEMBER, table)
     directed = _names_before(_DIRECTION, table)
@@ -226,7 +226,7 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
 
 
 def _names_before(suffix: str, table: pd.DataFrame) -> list[str]:
-    """The dimensions that have a column with this suffix: its name without the suffix."""
+    """List the dimensions that have a column with this suffix."""
     has_suffix = table.columns.str.endswith(suffix)
     columns = table.columns[has_suffix]
     return columns.str.removesuffix(suffix).to_list()
@@ -235,7 +235,7 @@ def _names_before(suffix: str, table: pd.DataFrame) -> list[str]:
 def _lexicon(
     words: pd.Series, membership: pd.DataFrame, direction: pd.DataFrame, lemmas: pd.Series | None
 ) -> Lexicon:
-    """Find the oddities of checked cells; all rows are indexed by the lines of the file."""
+    """Build a lexicon of checked cells, with its oddities. The index is the lines of the file."""
     members = membership == "1"
     directions = direction.replace(_DIRECTIONS).astype(float)
     has_direction = directions.notna()
@@ -277,7 +277,7 @@ def _lexicon(
 
 
 def _conflicts(members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series) -> pd.DataFrame:
-    """Members with a direction whose lemma has members with direction 1 and with -1."""
+    """Mark members with a direction whose lemma has members with direction 1 and with -1."""
     up = members & (directions == 1)
     down = members & (directions == -1)
     folded = lemmas.map(fold)
@@ -288,7 +288,7 @@ def _conflicts(members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Serie
 
 
 def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
-    """Raise where a cell of `columns` is empty or a row of them comes twice, capitals aside."""
+    """Raise an InputError if a cell of `columns` is empty, or a row comes twice ignoring case."""
     folded = table[columns].map(fold)
     for column in columns:
         check(file, table[column], folded[column] != "", "a value")
@@ -382,7 +382,7 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 
 
 class _Index(NamedTuple):
-    """What the rules look a keyword up in; values are words as the dictionary spells them."""
+    """Mappings from forms of a keyword to words as the dictionary spells them."""
 
     exact: dict[str, str]  # by folded word
     joined: dict[str, str]  # by folded word without spaces and hyphens
@@ -391,7 +391,7 @@ class _Index(NamedTuple):
 
 
 def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _Index:
-    """Index a dictionary for the rules. Where several words have one form, the first counts."""
+    """Index a dictionary for the rules. If several words have one form, the first counts."""
     exact = {}
     joined = {}
     by_hand = {}
@@ -408,7 +408,7 @@ def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _I
 
 
 def _find_exact(keyword: str, index: _Index) -> str | None:
-    """Rule 1: the keyword is a word, whatever the marks around it."""
+    """Find the keyword itself, with or without the marks around it (rule 1)."""
     # A word of the dictionary may have such marks itself.
     if keyword in index.exact:
         return index.exact[keyword]
@@ -418,13 +418,13 @@ def _find_exact(keyword: str, index: _Index) -> str | None:
 
 
 def _find_joined(keyword: str, index: _Index) -> str | None:
-    """Rule 2: it is a word when hyphens and spaces are ignored."""
+    """Find the keyword when hyphens and spaces are ignored (rule 2)."""
     bare = keyword.strip(_OUTER)
     return index.joined.get(_join(bare))
 
 
 def _find_lemma(keyword: str, index: _Index) -> str | None:
-    """Rule 3: it is such a word with a lemma in place of its last part."""
+    """Find the keyword without hyphens and spaces, its last part as a lemma (rule 3)."""
     bare = keyword.strip(_OUTER)
     *first_parts, last_part = _SEPARATORS.split(bare)
     # A keyword of marks alone leaves no part.
@@ -440,7 +440,7 @@ def _find_lemma(keyword: str, index: _Index) -> str | None:
 
 
 def _find_last_word(keyword: str, index: _Index) -> str | None:
-    """Rule 4: the second of its two words is a word, and neither turns the sense."""
+    """Find the second word of two, unless a word of the two turns the sense (rule 4)."""
     # Only a space parts words here: "god-fearing" is one word.
     parts = keyword.strip(_OUTER).split(" ")
     if len(parts) != 2 or not _TURNING.isdisjoint(parts):
@@ -449,18 +449,18 @@ def _find_last_word(keyword: str, index: _Index) -> str | None:
 
 
 def _find_by_hand(keyword: str, index: _Index) -> str | None:
-    """Rule 5: a person chose a word for it."""
+    """Find the word that a person chose for the keyword (rule 5)."""
     bare = keyword.strip(_OUTER)
     return index.by_hand.get(_join(bare))
 
 
 def _find_letters(keyword: str, index: _Index) -> str | None:
-    """The paper's first stage: letter by letter, capitals aside."""
+    """Find the keyword letter by letter, capitals aside (the paper's first stage)."""
     return index.exact.get(keyword)
 
 
 def _find_lemma_of_one_word(keyword: str, index: _Index) -> str | None:
-    """The paper's second stage: a keyword without a space, by a lemma of its last part."""
+    """Find a keyword without a space by a lemma of its last part (the paper's second stage)."""
     # rfind gives -1 without a hyphen: then the whole keyword is the last part.
     start = keyword.rfind("-") + 1
     last_part = keyword[start:]
@@ -475,7 +475,7 @@ def _find_lemma_of_one_word(keyword: str, index: _Index) -> str | None:
 
 
 def _find_by_hand_as_given(keyword: str, index: _Index) -> str | None:
-    """The paper's third stage: a person chose a word for it."""
+    """Find the word that a person chose for the keyword (the paper's third stage)."""
     return index.by_hand.get(_join(keyword))
 
 
@@ -513,9 +513,9 @@ def find(
     lexicon : Lexicon
         The dictionary.
     lemmas : callable
-        As of `lemmatizer`.
+        A function of `lemmatizer`.
     mappings : dict
-        As of `load_mappings`.
+        The mappings of `load_mappings`.
     way : {"sound", "paper"}
         The five rules of the notes, or the three stages of Table 15.
 
@@ -568,7 +568,7 @@ def find(
 def _apply(
     rules: dict[str, _Rule], keyword: str, index: _Index
 ) -> tuple[str, str] | tuple[None, None]:
-    """The word and the step of the first rule that finds one."""
+    """Return the word and the step of the first rule that finds a word, else None twice."""
     for step, rule in rules.items():
         word = rule(keyword, index)
         if word:

@@ -1,4 +1,4 @@
-"""Examples behind the counts: trials without an answer, and those of the extreme cells."""
+"""Examples behind the counts: trials without an answer, and trials of the extreme cells."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ class Kind(NamedTuple):
     Attributes
     ----------
     name : str
-        What the trials have in common.
+        The property that the trials share.
     filter : str
-        What shows them in the viewer of ``make view``.
+        The filter that shows these trials in the viewer of ``make view``.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 
 def unusual_replies(job: Job) -> Iterator[tuple[Kind, int]]:
-    """Find trials whose reply has no answer, or another by the released parsing rule.
+    """Find trials whose reply has no answer, or another answer by the released rule.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def unusual_replies(job: Job) -> Iterator[tuple[Kind, int]]:
     Yields
     ------
     Kind, int
-        The kind and number of a trial; a trial may be of two kinds. A status is a kind, and
+        The kind and number of a trial. A trial may be of two kinds. A status is a kind, and
         "missing" trials, which were not asked, are left out.
     """
     answers = notebook.read(job)
@@ -65,7 +65,7 @@ def extreme_cells(matrix: pd.DataFrame, job: Job) -> list[tuple[str, pd.Series]]
     matrix : DataFrame
         ``model``, labels of jobs, and ``z``, one row per cell.
     job : Job
-        Its model and labels say which cells it filled.
+        The job, whose model and labels name its cells.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def extreme_trials(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]
     job : Job
         A job of one block.
     matrix : DataFrame
-        That of `extreme_cells`, with ``mean`` and the factors that name a cell.
+        As in `extreme_cells`, with ``mean`` and the factors that name a cell.
 
     Yields
     ------
@@ -133,7 +133,7 @@ def extreme_trials(job: Job, matrix: pd.DataFrame) -> Iterator[tuple[Kind, int]]
 
 
 def excerpt(trials: Sequence[tuple[Job, int]]) -> Iterator[dict[str, Any]]:
-    """Show what was asked and said in some trials of one kind.
+    """Show the prompts and replies of some trials of one kind.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs of one study. Those without stored answers, with more than `LARGEST` trials or with
+        Jobs of one study. Jobs without stored answers, with more than `LARGEST` trials or with
         scored answers, which have no reply, are left out.
     tables : Path
         The study's tables, which may have a ``matrix.csv``.
@@ -179,8 +179,8 @@ def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
     Yields
     ------
     dict
-        ``model``, ``kind``, ``filter``, the number of ``trials`` of this kind, and what `excerpt`
-        says of a trial.
+        ``model``, ``kind``, ``filter``, the number of ``trials`` of this kind, and the entries of
+        `excerpt` for one trial.
     """
     trials_by_kind: dict[tuple[str, Kind], list[tuple[Job, int]]] = {}
     for job, kind, trial in _kinds(jobs, tables):
@@ -199,7 +199,7 @@ def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
 
 
 def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]:
-    """Each trial of a kind, in every job and then in the matrix of one job of each model."""
+    """Yield the unusual replies of every job, then the extreme trials of each model's first job."""
     in_text = []
     for job in jobs:
         is_small = len(job.design) <= LARGEST

@@ -23,15 +23,15 @@ class Family(BaseModel):
     claim : str
         The claim that each test asks about.
     words : dict of str to str
-        The same in a few words about one group, category or cluster, by what a sentence of the
-        paper says: "above" 0, "below" 0 or "no difference".
+        The claim in a few words about one group, category or cluster, by the direction of the
+        paper's sentence: "above" 0, "below" 0 or "no difference".
     together : tuple of str
-        Columns; tests that share their values are one family.
+        Columns. Tests with equal values in these columns are one family.
     method : {"holm", "largest"}
         How p is corrected: by Holm's method (see `corrected`), or by the largest statistic of a
         draw, as in :func:`ingroup.studies.stereomap.clustering.axis_tests`.
     level : float
-        A claim is significant if its corrected p is below this; between 0 and 1.
+        A claim is significant if its corrected p is below this level, between 0 and 1.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,8 +60,7 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
     Raises
     ------
     InputError
-        If the file is not YAML, or a study lacks an entry of `Family`, has another one, or one of
-        the wrong kind.
+        If the file is not YAML, or an entry of `Family` is missing, unknown or of the wrong kind.
     """
     by_study = {}
     for study, entries in read_yaml(file).items():
@@ -91,14 +90,14 @@ def corrected(
     p : str
         The column with the p of each test.
     least : str, optional
-        The column with the smallest value that it could have had. None where the tests have no
-        floor, so that it is 0.
+        The column with the smallest p that each test could have had. None where the tests have no
+        floor, so that the smallest p is 0.
 
     Returns
     -------
     DataFrame
-        ``holm``, the corrected p; ``least``, the smallest value that it could have had; ``tests``,
-        the number of tests in the family; with the table's index.
+        With the table's index: ``holm``, the corrected p; ``least``, the smallest ``holm`` that was
+        possible; ``tests``, the number of tests in the family.
 
     Raises
     ------

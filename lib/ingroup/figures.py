@@ -36,7 +36,7 @@ FORMATS = sorted(FigureCanvasBase.get_supported_filetypes())
 
 
 def _options() -> dict[str, Any]:
-    """Options of `make figures`: only, models, out, format, width, font, cmap, panel, record."""
+    """Read the options of `make figures`, e.g. ``width`` from the variable ``FIGURE_WIDTH``."""
     options = {}
     for variable, text in os.environ.items():
         # An option that was not given is an empty text.
@@ -71,7 +71,7 @@ READINGS = {"free": "*", "greedy": "o", "drawn": "^", "expected": "D"}  # marker
 ENDINGS = {"": "black", "turn": COLOURS[0], "newline": COLOURS[1], "any": COLOURS[2]}
 
 # Metadata that would change the bytes of a file.
-_UNSAID = {
+_VARYING_METADATA = {
     "pdf": ("CreationDate", "Producer", "Creator"),
     "png": ("Software",),
     "svg": ("Date",),
@@ -143,8 +143,8 @@ def points(usual: float) -> float:
     Returns
     -------
     float
-        The size in points. If a font size was asked for, smaller type than `SMALLEST` becomes as
-        large as that: a paper's template may refuse it, and no screen makes it larger.
+        The size in points. If a font size was asked for, smaller type is enlarged to `SMALLEST`: a
+        paper's template may refuse smaller type, and no screen makes it larger.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def points(usual: float) -> float:
 
 
 def note_letters(width: float) -> int:
-    """Say how many letters of a note fit on a line.
+    """Count the letters of a note that fit on a line.
 
     Parameters
     ----------
@@ -177,13 +177,13 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     """Write ``<folder>/<name>.csv``.
 
     Floats get ten digits, as processors differ in later ones. A text that a spreadsheet would run
-    as a formula gets an apostrophe before it, and so does a text that begins with one. A model that
-    is a folder is named without its place on this machine (:func:`ingroup.models.without_place`).
+    as a formula gets an apostrophe before it, and so does a text that begins with an apostrophe. A
+    model that is a folder is named without its place on this machine, by `models.without_place`.
 
     Parameters
     ----------
     table : DataFrame
-        The table; its columns may hold texts.
+        The table, whose columns may hold texts.
     folder : Path
         The folder of the file, which exists.
     name : str
@@ -198,7 +198,7 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
 
 
 def _without_places(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the models of its columns and index named as others may see them."""
+    """Name the models in a table's columns and index without their place on this machine."""
     named = table.copy()
     for column in NAMING_MODELS:
         if column in named:
@@ -211,12 +211,12 @@ def _without_places(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_place(cell: Any) -> Any:
-    """A model without its place; a cell that is no text as it is."""
+    """Name a model without its place on this machine. Keep a cell that is not a text."""
     return models.without_place(cell) if isinstance(cell, str) else cell
 
 
 def _mark(cell: Any) -> Any:
-    """A text marked where a spreadsheet would run it; anything else as it is."""
+    """Mark a text that a spreadsheet would run, and unify line ends. Keep all other cells."""
     if not isinstance(cell, str):
         return cell
 
@@ -230,7 +230,7 @@ def _mark(cell: Any) -> Any:
 
 
 def _unmark(cell: Any) -> Any:
-    """A text without the mark of `_mark`; anything else as it is."""
+    """Remove the mark of `_mark` from a text. Keep all other cells."""
     # A lone apostrophe was never marked.
     if isinstance(cell, str) and len(cell) > 1:
         return cell.removeprefix("'")
@@ -238,7 +238,7 @@ def _unmark(cell: Any) -> Any:
 
 
 def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFrame:
-    """Read a table that :func:`write_table` wrote.
+    """Read a table that `write_table` wrote.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     Returns
     -------
     DataFrame
-        NaN where a cell is empty. If a figure is made of some models only (`OWN`), the table has
-        their rows only, if it has any.
+        NaN where a cell is empty. If figures are made of some models only (`OWN`), the table has
+        only the rows of these models, provided that it has any.
     """
     # "null" is a word that a model may say, not a missing value.
     file = folder / f"{name}.csv"
@@ -270,7 +270,7 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
 
 
 def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
-    """The table with its names and the cells of its columns of texts changed."""
+    """Apply a function to the names of a table's columns and to the cells of columns of texts."""
     changed = table.copy()
     for position, dtype in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
@@ -286,8 +286,8 @@ def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     Parameters
     ----------
     names : sequence of str, or mapping
-        The models of the figure; or those of each panel, by its title. Of the latter only the panel
-        that was asked for (`OWN`) counts.
+        The models of the figure, or the models of each panel by its title. If one panel was asked
+        for (`OWN`), only its models count.
 
     Returns
     -------
@@ -363,9 +363,9 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     Returns
     -------
     Figure
-        The same figure. If some figures are made for a paper (`OWN`), only those are written, with
-        the folder and formats that were asked for. `make figures` has a record of what was written,
-        and of the figures that cannot be drawn at their size; it goes on with the next one.
+        The same figure. If some figures are made for a paper (`OWN`), only these are written, with
+        the folder and formats that were asked for. `make figures` records the written files, and
+        the figures that cannot be drawn at their size. It goes on with the next figure.
 
     Raises
     ------
@@ -401,7 +401,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         # The figure is drawn in memory first, so that a stopped run leaves no half of a file.
         drawn = io.BytesIO()
         # None takes an entry out of the metadata.
-        without = dict.fromkeys(_UNSAID.get(kind, ()))
+        without = dict.fromkeys(_VARYING_METADATA.get(kind, ()))
         fig.savefig(drawn, format=kind, metadata=without)
         file.write_bytes(drawn.getvalue())
         _record(
@@ -415,13 +415,13 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
 
 
 def _formats() -> list[str]:
-    """The formats that figures are written in."""
+    """List the formats in which figures are written."""
     formats = OWN.get("format", "pdf,png").replace(" ", "")
     return formats.split(",")
 
 
 def _size(name: str, usual: float, unit: str) -> float:
-    """An option of `OWN` that is a positive number; InputError for another text."""
+    """Read a positive number from `OWN`, by default `usual`, or raise an InputError."""
     if name not in OWN:
         return usual
     try:
@@ -454,9 +454,9 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     Parameters
     ----------
     fig : Figure
-        The figure; it is changed.
+        The figure, which is changed.
     name : str
-        Its name, for a message.
+        The name of the figure, for a message.
     note : str
         A note below the panels.
     """
@@ -497,7 +497,7 @@ class _RoundedLayout(ConstrainedLayoutEngine):
 
 
 def _check_size(fig: Figure, name: str) -> None:
-    """Refuse a figure whose text does not fit the width and font that were asked for."""
+    """Raise an InputError if text of a figure does not fit the width and font asked for."""
     problems = canvas.misfits(fig)
     if not problems:
         return
@@ -511,7 +511,7 @@ def _check_size(fig: Figure, name: str) -> None:
 
 
 def _keep_panel(fig: Figure, name: str, panel: str) -> None:
-    """Remove the panels with other titles than the one that was asked for."""
+    """Remove all panels with a title other than `panel`. Raise an InputError if no title is."""
     titles = [ax.get_title() for ax in fig.axes]
     if panel not in titles:
         raise InputError(f"PANEL: {name} has no {panel!r}; there are {', '.join(titles)}")
@@ -545,8 +545,8 @@ def legend(
     handles, labels : sequence
         What the legend shows, as :meth:`matplotlib.figure.Figure.legend` takes it.
     loc : {"upper", "lower"}
-        Above or below the panels. A figure with a note or a title there needs the other one,
-        because matplotlib leaves no room for both; a title of the legend can replace the figure's.
+        Above or below the panels. If a note or a title is there, the legend needs the other side,
+        because matplotlib leaves no room for both. A title of the legend can replace the figure's.
     **how
         Further options of the legend.
     """
@@ -567,14 +567,14 @@ def legend(
 
 
 def in_a_row(most: int, least_inches: float = 1.4) -> int:
-    """Say how many panels stand side by side.
+    """Count the panels that fit side by side.
 
     Parameters
     ----------
     most : int
         The largest number.
     least_inches : float
-        How wide a panel is at least.
+        The smallest width of a panel.
 
     Returns
     -------
@@ -595,12 +595,12 @@ def panels(
     n : int
         How many panels.
     height : float
-        The height of a panel, in inches; less if the rows of a figure for a paper would be higher
-        than a page.
+        The height of a panel in inches, or less if the rows of a figure for a paper would be
+        higher than a page.
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     least : float
-        How wide a panel is at least, in inches.
+        The smallest width of a panel, in inches.
     **how
         Options of :func:`matplotlib.pyplot.subplots`.
 
@@ -622,15 +622,15 @@ def panels(
 
 
 def _on_a_page(inches: float) -> float:
-    """The height of a figure: for a paper (`OWN`) no more than a page has, where rows move closer.
+    """Limit the height of a figure for a paper (`OWN`) to a page, where its rows move closer.
 
-    On a screen many models may need more, and a figure for a paper that is too crowded is refused.
+    Many models may need more on screens. A figure for a paper that is too crowded is refused.
     """
     return min(inches, canvas.MOST_INCHES) if _is_for_paper() else inches
 
 
 def _is_for_paper() -> bool:
-    """Whether a size was asked for, and not the figure's own."""
+    """Tell whether a width or a font size was asked for."""
     return "width" in OWN or "font" in OWN
 
 
@@ -646,7 +646,7 @@ def facets(
     height : float
         The height of a panel, in inches.
     by : str
-        The column that the panels stand for.
+        The column with one panel per value.
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     **how
@@ -672,7 +672,7 @@ def facets(
 def _panels_of_models(
     table: pd.DataFrame, margin: float, step: float
 ) -> tuple[Figure, dict[str, Axes], dict[str, int]]:
-    """A figure with a panel for each ``model``: its panels, and the height of each ``line``."""
+    """Make a figure with a panel per ``model``, and return the height of each ``line`` too."""
     names = table.model.unique()
     lines = list(dict.fromkeys(table.line))
     # Heights grow upwards, so the last line comes first and the first is drawn on top.
@@ -787,8 +787,8 @@ def label_below(axes: Sequence[Axes], xlabel: str) -> None:
 def label_outer(axes: Sequence[Axes]) -> None:
     """Remove the labels of inner panels that share their axes.
 
-    A panel above an empty place is the last one of its column, so it keeps its horizontal labels;
-    matplotlib's function of this name takes them from it.
+    A panel above an empty place is the last panel of its column, so it keeps its horizontal labels.
+    Matplotlib's function of this name would remove them.
 
     Parameters
     ----------
@@ -828,7 +828,7 @@ def intervals(
     """Draw dots with intervals, one panel per model.
 
     All panels share one scale, so that equal effects look equal. Calibrants have a scale of their
-    own if `limits` are not given, because known biases are larger than those of real models.
+    own if `limits` are not given, because known biases are larger than biases of real models.
 
     Parameters
     ----------
@@ -838,21 +838,21 @@ def intervals(
     x, y : str
         The columns of the estimate, and of the lines from top to bottom.
     hue : str, optional
-        The column that the colours stand for; its values are dodged on a line.
+        The column with one colour per value. The values of a line are dodged.
     facet : str or None
-        The column that the panels stand for; None for one panel.
+        The column with one panel per value; None for a single panel.
     lines : sequence of str
-        The order of the lines; by default that of the table.
+        The order of the lines, by default as in the table.
     filled : str, optional
-        A column of truth values; a dot is hollow where it is False.
+        A column of truth values. A dot is hollow where the value is False.
     colours : mapping, optional
-        The colour of each value of `hue`, in the order of the legend; other values are left out.
+        The colour of each value of `hue`, in the order of the legend. Other values are left out.
     xlabel : str
         The label of the axis of the estimates.
     reference : float
         Where a vertical line stands, such as no effect or chance.
     reference_name : str
-        What the legend calls this line; "" leaves it out.
+        The name of this line in the legend; "" leaves it out.
     limits : tuple of float, optional
         The ends of the axis of the estimates.
     step : float
@@ -860,16 +860,16 @@ def intervals(
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     least : float
-        How wide a panel is at least, in inches.
+        The smallest width of a panel, in inches.
     margin : float
-        The height of what a panel has above and below its lines, in inches.
+        The height of a panel above and below its lines, in inches.
     further : mapping, optional
-        Further entries of the legend, such as those of `scopes_key`: a handle for each text.
+        Further entries of the legend, such as `scopes_key`: a handle for each text.
 
     Returns
     -------
     Figure
-        Two columns wide; a single panel is one column wide.
+        Two columns wide, or one column for a single panel.
     """
     if colours:
         table = table[table[hue].isin(list(colours))]
@@ -905,12 +905,12 @@ def intervals(
     for ax in fig.axes:
         ax.axvline(reference, zorder=0, **_REFERENCE)
     label_below(fig.axes, xlabel)
-    _explain(fig, colours or {}, reference_name, further or {})
+    _add_legend(fig, colours or {}, reference_name, further or {})
     return fig
 
 
 def _figure_of_panels(n_panels: int, n_columns: int, height: float) -> Figure:
-    """An empty figure for panels of a height, in inches; a single panel is one column wide."""
+    """Make an empty figure for panels of a height in inches, one column wide for a single panel."""
     n_rows = math.ceil(n_panels / n_columns)
     width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
     total = _on_a_page(max(n_rows * height, LEAST_HEIGHT))
@@ -920,7 +920,7 @@ def _figure_of_panels(n_panels: int, n_columns: int, height: float) -> Figure:
 def _dots_and_ranges(
     table: pd.DataFrame, x: str, y: str, hue: str | None, filled: str | None
 ) -> so.Plot:
-    """A plot of dots with their intervals, as :func:`intervals` describes them."""
+    """Plot dots with their intervals, as `intervals` describes them."""
     # Without a hue there is nothing to dodge, and one colour. Hollow dots stay on their intervals.
     aside = [so.Dodge(by=["color"])] if hue else []
     plain = {} if hue else {"color": COLOURS[0]}
@@ -939,10 +939,10 @@ def _dots_and_ranges(
     return plot.add(dot, *aside, fill=filled, legend=False)
 
 
-def _explain(
+def _add_legend(
     fig: Figure, colours: Mapping[str, Any], reference_name: str, further: Mapping[str, Any]
 ) -> None:
-    """Add the legend of :func:`intervals`, if there is something to explain."""
+    """Add the legend of `intervals`, if it has an entry."""
     key = {}
     for name, colour in colours.items():
         key[name] = plt.Line2D([], [], color=colour, marker="o", markersize=3, linewidth=0.8)
@@ -954,7 +954,7 @@ def _explain(
 
 
 def _share_scales(axes: Sequence[Axes], names: Sequence[str]) -> None:
-    """Give panels of calibrants one horizontal scale, and those of real models another."""
+    """Give panels of calibrants one horizontal scale, and panels of real models another."""
     of_calibrants = []
     of_real_models = []
     for ax, name in zip(axes, names, strict=True):
@@ -978,18 +978,18 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
     ----------
     table : DataFrame
         ``model``, ``line`` (what the effect is of), ``estimate``; ``low`` and ``high``, for these
-        names, phrasings or words; ``low_like`` and ``high_like``, for those like these, NaN where
-        they cannot be told.
+        names, phrasings or words; ``low_like`` and ``high_like``, for names, phrasings or words
+        like these, NaN where they cannot be told.
     xlabel : str
         The label of the axis of the effects.
     sampled : str
-        What the wide interval takes as a sample, for the legend.
+        The name of the things that the wide interval takes as a sample, for the legend.
 
     Returns
     -------
     Figure
-        Two columns wide. The interval for these is thick, the one for those like these is thin, and
-        a hollow dot has no thin one.
+        Two columns wide. The first interval is thick, the second (``low_like``) is thin, and a
+        hollow dot has no thin interval.
     """
     drawn = table.assign(has_wide=table.low_like.notna())
     hollow = "" if drawn.has_wide.all() else "cannot be told for others"
@@ -1012,11 +1012,11 @@ def scopes_key(sampled: str, colour: str, hollow: str = "") -> dict[str, Any]:
     Parameters
     ----------
     sampled : str
-        What the wide interval takes as a sample.
+        The name of the things that the wide interval takes as a sample.
     colour : str
         The colour of the entries.
     hollow : str
-        What a hollow dot means; "" leaves it out.
+        The meaning of a hollow dot; "" leaves the entry out.
 
     Returns
     -------
@@ -1042,7 +1042,7 @@ def heatmap(
     limits: tuple[float, float] | None = None,
     cmap: str | None = None,
 ) -> QuadMesh:
-    """Draw perceiver (rows) by experiencer (columns).
+    """Draw a matrix of perceivers (rows) by experiencers (columns).
 
     Parameters
     ----------
@@ -1120,13 +1120,13 @@ def label_points(
     labels : sequence of str
         Their names.
     size : float, optional
-        The size of the font, in points; by default 6 where plain text has `USUAL_FONT`.
+        The size of the font, in points. The default is 6 where plain text has `USUAL_FONT`.
     keep_free : sequence of tuple
         Further positions (x, y) to keep free.
 
     Notes
     -----
-    textalloc places the names; it draws nothing at random, so a figure keeps its bytes.
+    textalloc places the names. It draws nothing at random, so a figure keeps its bytes.
     """
     fig = ax.figure
     if not fig.get_supxlabel():

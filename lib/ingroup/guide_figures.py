@@ -52,7 +52,7 @@ _CENTRED = {"ha": "center", "va": "center"}
 
 
 def direction(points: float) -> str:
-    """Say who gets more.
+    """Tell which side gets more points.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def span(points: pd.Series) -> str:
 
 
 def headline(lead: pd.DataFrame, kind: str) -> str:
-    """Write the question of the first study and what the leads answer.
+    """Write the question of the first study and the answer of the leads.
 
     Parameters
     ----------
     lead : DataFrame
         ``model``, ``setting``, ``read``, ``points`` and ``p``, one row per wording and reading.
     kind : str
-        What groups are of, for example "religion".
+        The kind of groups, for example "religion".
 
     Returns
     -------
@@ -124,7 +124,7 @@ def headline(lead: pd.DataFrame, kind: str) -> str:
 
 
 def _answer(lead: pd.DataFrame) -> str:
-    """The direction of all leads, or what it depends on, and whether all may be chance."""
+    """Write the direction of all leads, or its deciding factors, and whether all may be chance."""
     directions = lead.points.map(direction)
     if directions.nunique() == 1:
         n_wordings = lead.setting.nunique()
@@ -141,7 +141,7 @@ def _answer(lead: pd.DataFrame) -> str:
 
 
 def _deciding_factors(lead: pd.DataFrame, directions: pd.Series) -> str:
-    """The columns on which the direction depends, in words."""
+    """Name in words the columns on which the direction depends."""
     varying = [column for column in FACTORS if lead[column].nunique() > 1]
     deciding = [column for column in varying if _decides(column, lead, directions)]
     # Where no two rows differ in one column alone, any of the columns may decide.
@@ -153,7 +153,7 @@ def _deciding_factors(lead: pd.DataFrame, directions: pd.Series) -> str:
 
 
 def _decides(column: str, lead: pd.DataFrame, directions: pd.Series) -> bool:
-    """Whether rows that differ in this column alone have several directions."""
+    """Tell whether rows that differ in this column alone have several directions."""
     others = [lead[other] for other in FACTORS if other != column]
     n_directions = directions.groupby(others).nunique()
     are_several = n_directions > 1
@@ -168,7 +168,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     lead : DataFrame
         ``model``, ``setting``, ``read``, ``points`` and ``p``. A dot with a p from 0.05 is pale.
     kind : str
-        What groups are of, for example "religion".
+        The kind of groups, for example "religion".
 
     Returns
     -------
@@ -271,7 +271,7 @@ def _number_cells(
     groups: Sequence[str],
     names: Sequence[str],
 ) -> None:
-    """A heatmap with a number in each cell, bold within groups."""
+    """Draw a heatmap with a number in each cell, bold within groups."""
     image = figures.heatmap(ax, cells, None, groups, names)
     size = figures.points(5.5)
     for (row, column), value in np.ndenumerate(cells):
@@ -286,7 +286,7 @@ def _number_cells(
 
 
 def _draw_distance(ax: Axes, within: Numbers, between: Numbers) -> None:
-    """Cells within and between groups as dots, their means, and the distance of the means."""
+    """Draw cells within and between groups as dots, with the distance of their means."""
     columns = (
         (0, within, figures.COLOURS[1]),
         (1, between, figures.COLOURS[0]),
@@ -394,7 +394,7 @@ def biases(name: str, group: Numbers, control: Numbers, scores: pd.DataFrame) ->
 
 
 def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> None:
-    """The ratings in six scenarios as dots, and their means as strokes."""
+    """Draw the ratings in six scenarios as dots, and their means as strokes."""
     blue = figures.COLOURS[0]
     # The control is drawn a little above the group, as the axis runs downwards.
     sides = (
@@ -417,7 +417,7 @@ def _draw_scenarios(ax: Axes, name: str, group: Numbers, control: Numbers) -> No
 
 
 def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
-    """Each bias with its interval, before a bar from minus to plus the brittleness."""
+    """Draw each bias with its interval, before a bar from minus to plus the brittleness."""
     # Heights grow upwards, so the last group comes first.
     upwards = scores[::-1]
     blue = figures.COLOURS[0]
@@ -444,7 +444,7 @@ def _draw_biases(ax: Axes, scores: pd.DataFrame) -> None:
 
 
 def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Figure:
-    """Draw groups on a map, with what the Stereotype Content Model expects in each part.
+    """Draw groups on a map, with the Stereotype Content Model's expectation for each part.
 
     Parameters
     ----------
@@ -482,7 +482,7 @@ def warmth_and_competence(scores: pd.DataFrame, words: Mapping[str, str]) -> Fig
 
 
 def _write_theory(ax: Axes, words: Mapping[str, str]) -> None:
-    """The corners of the map in tints, and what the theory expects there and at the edges."""
+    """Tint the corners of the map, and write the theory's words there and at the edges."""
     for name, (x, y, tint) in CORNERS.items():
         # Each corner is a quarter of the map, two points wide and high.
         ax.fill_between([x, x + 2], y, y + 2, color=tint, zorder=0)
@@ -505,7 +505,7 @@ def _write_theory(ax: Axes, words: Mapping[str, str]) -> None:
 
 
 def name_means(ax: Axes, scores: pd.DataFrame) -> None:
-    """Write the name of each group beside its mean; to be called last.
+    """Write the name of each group beside its mean, as the last step of the figure.
 
     Parameters
     ----------
@@ -533,7 +533,7 @@ def gallery(files: Sequence[Path]) -> Figure:
     Returns
     -------
     Figure
-        Two rows of three panels; panels without an image stay empty.
+        Two rows of three panels. Panels without an image stay empty.
     """
     fig, axes = plt.subplots(2, 3, figsize=(9, 6))
     for ax in axes.flat:
@@ -553,7 +553,7 @@ def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
     Parameters
     ----------
     pixels : array, (row, column, colour)
-        An image; transparency is left out.
+        An image. Transparency is left out.
     factor : int
         How many pixels of each side become one.
 

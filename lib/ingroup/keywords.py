@@ -34,7 +34,7 @@ SETTINGS: dict[str, dict] = {
 def load_model() -> "SentenceTransformer":
     """Load the sentence model, all-MiniLM-L6-v2, on the CPU.
 
-    Every file is verified before any is loaded; the package that holds them is never imported.
+    Every file is verified before any is loaded. The package that holds them is never imported.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
 
 
 def _prepare_as_released(text: str, groups: Iterable[str]) -> str:
-    """A text as the released code prepares it."""
+    """Prepare a text as the released code does."""
     names = {name.lower() for name in groups}
     words = []
 
@@ -127,7 +127,10 @@ def _prepare_as_released(text: str, groups: Iterable[str]) -> str:
 
 @cache
 def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
-    """A pattern that fits any of the names in lower case, the longest first; or fits nothing."""
+    """Compile a pattern that fits any of the names in lower case, the longest first.
+
+    It fits nothing if no name is left.
+    """
     words_of_names = []
     for name in names:
         bare = name.strip().lower()
@@ -166,8 +169,8 @@ def documents(
     Returns
     -------
     dict
-        A document for each value of `by`, in its order. A repeated text counts once in a document;
-        in the released way it counts once in the whole table.
+        A document for each value of `by`, in its order. A repeated text counts once in a document,
+        and in the released way once in the whole table.
     """
     keys = "text" if way == "released" else ["text", by]
     different = reasons.drop_duplicates(keys)
@@ -203,7 +206,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     documents : mapping
         Texts by name.
     model : SentenceTransformer
-        As of `load_model`.
+        The model of `load_model`.
 
     Returns
     -------
@@ -249,7 +252,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
 def _nearest(
     documents: Mapping[Hashable, str], model: "SentenceTransformer", vectorizer: "CountVectorizer"
 ) -> list[dict[str, Any]]:
-    """Rows of `Extraction.phrases`, by document, setting and rank."""
+    """List the rows of `Extraction.phrases`, by document, setting and rank."""
     # The import takes seconds, so only this function pays for it.
     from keybert import KeyBERT
 
@@ -295,7 +298,7 @@ def _nearest(
 def scores(
     lookups: pd.DataFrame, lexicon: Lexicon, by: str = "group", within: str | None = None
 ) -> pd.DataFrame:
-    r"""Score what the keywords of a group say of each dimension; repeated keywords count again.
+    r"""Score each dimension by the keywords of a group, counting repeated keywords again.
 
     Parameters
     ----------
@@ -345,7 +348,7 @@ def scores(
 
 
 def _mean_of_means(cells: pd.DataFrame, units: list[np.ndarray]) -> pd.DataFrame:
-    """Means over the rows of each unit, then over the units with the same first key."""
+    """Average the rows of each unit, then the units with the same first key."""
     means = cells.groupby(units, sort=False).mean()
     by_first_key = means.groupby(level=0)
     return by_first_key.agg(lambda values: sum(values) / len(values))
@@ -370,7 +373,7 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster"
 
     Notes
     -----
-    A keyword counts if, in lower case, it has no space and equals a word of the dictionary; so a
+    A keyword counts if, in lower case, it has no space and equals a word of the dictionary. So a
     word with a capital is never found. A keyword makes a pair with each dimension of its word. With
     N pairs in all dimensions together,
 
@@ -416,7 +419,7 @@ def _table(
     share: pd.DataFrame,
     score: pd.DataFrame,
 ) -> pd.DataFrame:
-    """One row for each group of `lookups` and dimension; `rows` are its keywords with a word."""
+    """Tabulate share, direction and score by group and dimension. `rows` have the found words."""
     # A group without any word keeps its rows, which are missing throughout; the new stack keeps
     # missing cells.
     groups = pd.Index(lookups[by].dropna().unique(), name=by)
@@ -440,7 +443,7 @@ def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-        As of `scores` or `released_scores`.
+        A table of `scores` or `released_scores`.
     n : int
         The greatest rank.
 

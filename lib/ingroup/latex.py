@@ -1,7 +1,7 @@
 """Numbered tables as LaTeX, laid out as in the papers.
 
-``data/published/latex.yaml`` holds the layouts as data. A layout says what stands in the rows,
-columns and cells of a table, with how many decimals and which marks, and how wide the table is.
+``data/published/latex.yaml`` holds the layouts as data. A layout describes the rows, columns and
+cells of a table, its decimals and marks, and its width.
 """
 
 import os
@@ -74,7 +74,7 @@ PACKAGES = ("booktabs", "colortbl", "graphicx", "xcolor")
 
 @dataclass(frozen=True)
 class Layout:
-    """How one numbered table looks; ``latex.yaml`` explains each of these entries."""
+    """Layout of one numbered table, whose entries ``latex.yaml`` explains."""
 
     study: str
     name: str
@@ -108,13 +108,13 @@ class Layout:
         Returns
         -------
         list of str
-            The templates of the shown rows, then those of the hidden ones.
+            The templates of the shown rows, then of the hidden rows.
         """
         return [*self.rows.values(), *self.hidden]
 
 
 def tables(table: pd.DataFrame, study: str, name: str) -> str:
-    """Lay out a table of a run as the paper prints it.
+    """Write a table of a run as LaTeX, laid out as the paper prints it.
 
     Parameters
     ----------
@@ -186,19 +186,19 @@ def group_names() -> dict[str, str]:
 
 @cache
 def _file() -> dict[str, Any]:
-    """The layouts of all studies."""
+    """Read the layouts of all studies."""
     text = (paths.PUBLISHED / "latex.yaml").read_text("utf8")
     return yaml.safe_load(text)
 
 
 @cache
 def _schema() -> pd.DataFrame:
-    """The columns of the printed tables."""
+    """Read the schema of the printed tables, one row per column."""
     return pd.read_csv(paths.PUBLISHED / "columns.csv", dtype=str)
 
 
 def escape(text: object) -> str:
-    """Write a text so that LaTeX prints it, on one line, and reads no command in it.
+    """Escape a text so that LaTeX prints it on one line and reads no command in it.
 
     A character that LaTeX's default fonts lack becomes its number, e.g. [U+4E2D].
 
@@ -223,7 +223,7 @@ def escape(text: object) -> str:
 
 
 def _printable(letter: str) -> str:
-    """A character, or its number if LaTeX's default fonts lack it."""
+    """Return a character, or its number if LaTeX's default fonts lack it."""
     if letter in LETTERS + SIGNS:
         return letter
     if letter.isascii() and letter.isprintable():
@@ -232,7 +232,10 @@ def _printable(letter: str) -> str:
 
 
 def _parts(rows: pd.DataFrame, layout: Layout) -> list[pd.DataFrame]:
-    """Rows of each float: of as many models as the paper shows in one table, or all rows."""
+    """Split rows into one part per float, of as many models as a table of the paper has.
+
+    A layout without parts keeps all rows together. A table without rows has no part.
+    """
     if rows.empty:
         return []
 
@@ -244,7 +247,7 @@ def _parts(rows: pd.DataFrame, layout: Layout) -> list[pd.DataFrame]:
 
 
 def _chunks(rows: pd.DataFrame, column: str, size: int) -> list[pd.DataFrame]:
-    """Rows with the first `size` values of a column, with the next ones, and so on."""
+    """Split rows into chunks of `size` different values of a column, by first appearance."""
     values = rows[column].unique()
     chunks = []
 
@@ -256,7 +259,7 @@ def _chunks(rows: pd.DataFrame, column: str, size: int) -> list[pd.DataFrame]:
 
 
 def _float(rows: pd.DataFrame, layout: Layout, number: int, n_parts: int) -> str:
-    """One table with its caption: one of the parts of a numbered table, numbered from 1."""
+    """Write the float of one part of a numbered table. Parts are numbered from 1."""
     names = []
     if "model" in rows:
         names = list(rows["model"].dropna().unique())
@@ -281,7 +284,7 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int, n_parts: int) -> str
 
 
 def _label(layout: Layout, names: list[str], number: int) -> str:
-    """The label of a float, by which a text refers to it; each part of a table has its own."""
+    """Write the label of a float. Each part of a table has its own label."""
     of_table = f"tab:{layout.study}:{layout.number or layout.name}"
     if layout.parts == 1:
         # The part has one model.
@@ -298,7 +301,7 @@ def _label(layout: Layout, names: list[str], number: int) -> str:
 
 
 def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int) -> str:
-    """The caption, with the names of the models and whose they are."""
+    """Write the caption, with the names of the models and the note of `figures.whose`."""
     labels = ", ".join(map(models.label, names))
     values = {"models": escape(labels)}
 
@@ -320,7 +323,7 @@ def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int)
 
 
 def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
-    """The rows, columns and cells of one table."""
+    """Write the rows, columns and cells of one table as a tabular."""
     texts, positions = _cells(rows, layout)
     keys = [*layout.row_keys, *layout.columns]
     keyed = texts[["filled"]].copy()
@@ -349,7 +352,7 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
 
 
 def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The text of each cell, one in each row, and the position of each key in its column."""
+    """Fill the text of each cell, one per row, and rank the keys of each column."""
     texts = _texts(rows, layout)
     positions = _positions(rows, layout.labels)
     cells = []
@@ -376,7 +379,7 @@ def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFra
 
 
 def _fields(templates: Iterable[str]) -> list[str]:
-    """Names of the columns that templates name, in their order."""
+    """List the columns that templates name, in their order."""
     fields = []
 
     for template in templates:
@@ -388,7 +391,7 @@ def _fields(templates: Iterable[str]) -> list[str]:
 
 
 def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
-    """A template filled with each row's texts."""
+    """Fill a template with each row's texts."""
     filled = []
     for row in texts.to_dict("records"):
         filled.append(template.format_map(row))
@@ -396,7 +399,7 @@ def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
 
 
 def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
-    """Cells with the mark of each condition that their row meets."""
+    """Add to each cell the marks of the conditions that its row meets."""
     marked = cells
     for mark in layout.marks:
         condition = rows.eval(mark["where"])
@@ -407,7 +410,7 @@ def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
 
 
 def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """The rows as texts: numbers rounded, names as the paper has them, the rest escaped."""
+    """Write the rows as texts: numbers rounded, names as in the paper, the rest escaped."""
     templates = [*layout.row_keys, *layout.columns, *layout.cells.values()]
     decimals = _decimals(layout)
     texts = pd.DataFrame(index=rows.index)
@@ -429,7 +432,7 @@ def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 
 def _decimals(layout: Layout) -> dict[str, int]:
-    """Decimals of each number, from the layout or from the printed column that it names."""
+    """Look up the decimals of each number, in the layout or in the printed column it names."""
     schema = _schema()
     schema = schema[schema["study"] == layout.study]
     decimals = {}
@@ -450,7 +453,7 @@ def _decimals(layout: Layout) -> dict[str, int]:
 
 
 def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
-    """Rounded numbers; a bare number has no zero before its point, as .05."""
+    """Round numbers as texts. A bare number has no zero before its point, as .05."""
     # The z of a format leaves out the minus before a rounded zero.
     rounded = f"{{:z.{decimals}f}}"
     texts = values.astype(float).map(rounded.format)
@@ -460,7 +463,7 @@ def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
 
 
 def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
-    """The label of each value, or the value itself if it has no label; "" if it is missing."""
+    """Replace each value by its label, and escape a value without a label. NaN becomes ""."""
     names = []
     for value in values:
         escaped = escape(value)
@@ -469,7 +472,7 @@ def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
 
 
 def _model_names(ids: Iterable[str]) -> dict[str, str]:
-    """The name of each model; two models with one name keep their ids."""
+    """Map each model to its name. Models that share a name keep their ids."""
     ids = list(ids)
     labels = map(models.label, ids)
     names = pd.Series(labels, ids)
@@ -479,7 +482,7 @@ def _model_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _positions(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
-    """Position of each value in its column: first those with a label, then as they appear."""
+    """Rank the values of each column: labelled values first, then others as they appear."""
     positions = pd.DataFrame(index=rows.index)
 
     for column in rows:
@@ -495,7 +498,7 @@ def _positions(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
 def _ordered(
     keyed: pd.DataFrame, keys: list[str], positions: pd.DataFrame, by: list[str]
 ) -> pd.Index:
-    """The different values of some keys, in the order of the columns `by`."""
+    """List the different values of some keys, in the order of the columns `by`."""
     in_order = positions.sort_values(by, kind="stable")
     sorted_rows = keyed.loc[in_order.index]
     different = sorted_rows.drop_duplicates(keys)
@@ -503,7 +506,7 @@ def _ordered(
 
 
 def _as_tabular(wide: pd.DataFrame, layout: Layout) -> str:
-    """A table of texts, one for each row and column that is printed, as a tabular of LaTeX."""
+    """Write a wide table of texts as a tabular of LaTeX, with its heads and sections."""
     row_heads = _row_heads(wide, layout)
     columns = wide.columns.to_frame(index=False)
     if layout.heading:
@@ -535,7 +538,7 @@ def _as_tabular(wide: pd.DataFrame, layout: Layout) -> str:
 
 
 def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """The names of each row, without those that the row before begins with, unless repeated."""
+    """Blank the first names of each row that the row before shares, unless names repeat."""
     names = wide.index.to_frame(index=False)
     names = names.iloc[:, : len(layout.rows)]
     if layout.repeat:
@@ -557,7 +560,7 @@ def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 
 def _with_sections(text: str, sections: pd.Index, width: int) -> str:
-    """A tabular with the name of each section in a line above its first row."""
+    """Insert the name of each section into a tabular, in a line above its first row."""
     lines = text.splitlines()
     first_line = lines.index(r"\midrule") + 1
 

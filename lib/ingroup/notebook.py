@@ -43,18 +43,18 @@ def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -
     names : mapping
         The names of a notebook and their values, ``globals()``.
     base : type of Parameters, optional
-        The ``Parameters`` of the study's design; without it nothing is checked.
+        The ``Parameters`` of the study's design. Without it no value is checked.
 
     Returns
     -------
     dict
-        The names without a lower-case letter, with their values; no classes and functions.
+        The names without a lower-case letter, with their values, except classes and functions.
 
     Raises
     ------
     InputError
-        For the first value that cannot work, as the command line has it. A number or list that is
-        written as a text is refused, too: other cells use the value as it is.
+        For the first value that cannot work, with the message of the command line. A number or list
+        that is written as a text is refused, too: other cells use the value unchanged.
     """
     values = {}
     for name, value in names.items():
@@ -79,8 +79,8 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The parameters that papermill gave it, or with which its copy started in JupyterLab; None if
-        the notebook has not run.
+        The parameters that papermill gave the notebook, or with which a copy started in JupyterLab;
+        None if the notebook has not run.
 
     Raises
     ------
@@ -110,12 +110,12 @@ class Output:
     study : str
         The name of the study's folders.
     run : str
-        The name of the run; :func:`ingroup.paths.written_run` may name another.
+        The name of the run. :func:`ingroup.paths.written_run` may name another run.
 
     Attributes
     ----------
     figures, tables : Path
-        The two folders; they are made.
+        The two folders, which are made.
 
     Raises
     ------
@@ -132,14 +132,14 @@ class Output:
                 folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
-        """Write a table, and a numbered one as LaTeX, too.
+        """Write a table, and a numbered table as LaTeX, too.
 
         Parameters
         ----------
         table : DataFrame
             The table.
         name : str
-            Its name, without a suffix.
+            The name of the table, without a suffix.
         index : bool
             Whether the index is written.
 
@@ -167,14 +167,14 @@ class Output:
         return table
 
     def write_any(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
-        """Write a table that has rows; without rows, drop the one of an earlier run.
+        """Write a table that has rows, or else drop the table of an earlier run.
 
         Parameters
         ----------
         table : DataFrame
-            The table; its index is not written.
+            The table. Its index is not written.
         name : str
-            Its name, without a suffix.
+            The name of the table, without a suffix.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class Output:
         Parameters
         ----------
         name : str
-            The name of both, without a suffix.
+            The name of the table and of the figure, without a suffix.
         """
         for folder in (self.tables, self.figures):
             for file in folder.glob(f"{name}.*"):
@@ -222,12 +222,12 @@ class Output:
         name : str
             The table's name, without a suffix.
         run : str
-            The run that the notebook reads. In JupyterLab, it writes into another.
+            The run that the notebook reads. In JupyterLab, it writes into another run.
 
         Returns
         -------
         Path
-            The file beside the notebook's own tables, if it is there; else that of `run`.
+            The file beside the notebook's own tables, if it is there; else the file of `run`.
         """
         own = self.tables / f"{name}.csv"
         if own.exists():
@@ -235,7 +235,7 @@ class Output:
         return paths.run_folder(run) / "tables" / self.tables.name / own.name
 
     def read(self, name: str) -> pd.DataFrame:
-        """Read a table that the notebook wrote, by :func:`ingroup.figures.read_table`.
+        """Read a table that the notebook wrote, by `figures.read_table`.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ def shown(table: pd.DataFrame | Styler, empty: str) -> pd.DataFrame | Styler | H
     Returns
     -------
     DataFrame, Styler or HTML
-        What the cell displays.
+        The table, or the sentence in its place.
     """
     rows = table.data if isinstance(table, Styler) else table
     if len(rows):
@@ -304,12 +304,12 @@ def shown(table: pd.DataFrame | Styler, empty: str) -> pd.DataFrame | Styler | H
 
 
 def for_each(keys: Iterable[tuple[str, ...]], function: Callable[..., Any]) -> dict[tuple, Any]:
-    """Compute something for each part of a study, and say of which parts it cannot be computed.
+    """Apply a function to each part of a study, and print the parts without a result.
 
     Parameters
     ----------
     keys : iterable of tuple
-        What each part is named by, for example a model and a setting.
+        The names of each part, for example a model and a setting.
     function : callable
         Takes the names of a part, one by one. A ValueError says why the part has no result.
 
@@ -333,9 +333,9 @@ def by_key(rows: Mapping[tuple[str, ...], Mapping[str, Any]], names: Sequence[st
     Parameters
     ----------
     rows : mapping
-        The numbers of each part, by what it is named by, as `for_each` returns them.
+        The numbers of each part, by its names, as `for_each` returns them.
     names : sequence of str
-        What these names are of, for example ``["model", "setting"]``.
+        The columns of the parts' names, for example ``["model", "setting"]``.
 
     Returns
     -------
@@ -348,14 +348,14 @@ def by_key(rows: Mapping[tuple[str, ...], Mapping[str, Any]], names: Sequence[st
 
 
 def left_out(planned: Sequence[Job], asked: Sequence[Job]) -> HTML:
-    """Show in a box of which models a run has no answers, and how to get them.
+    """Show in a box the models without answers in a run, and how to ask them.
 
     Parameters
     ----------
     planned : sequence of Job
-        What the run wanted to read or ask.
+        The jobs that the run wanted to read or ask.
     asked : sequence of Job
-        What :func:`ingroup.inference.ask` returned of these.
+        The jobs among these that :func:`ingroup.inference.ask` returned.
 
     Returns
     -------
@@ -402,7 +402,7 @@ def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
 
 
 def _remedy(lacking_models: Sequence[str]) -> str:
-    """How to ask these models, in a cell and on the command line, in HTML; "" where none can be."""
+    """Say in HTML how to ask these models. Return "" if no model has packaged weights."""
     packaged = models.packaged()
     askable = [model for model in lacking_models if model in packaged]
     if not askable:
@@ -427,7 +427,7 @@ def took(
     price_in: float = 0.0,
     price_out: float = 0.0,
 ) -> Styler:
-    """Sum up what jobs took (``usage.csv``), and list trials without an answer (``failed.csv``).
+    """Sum up the usage of jobs (``usage.csv``), and list unanswered trials (``failed.csv``).
 
     Parameters
     ----------
@@ -436,8 +436,8 @@ def took(
     out : Output
         Where the tables go.
     price_in, price_out : float
-        Prices per million tokens. Each reply of a server counts at the share of them at which it
-        was bought; a model on this machine has no price.
+        Prices per million tokens. Each reply of a server counts at the share of the price at which
+        it was bought. A model on this machine has no price.
 
     Returns
     -------
@@ -481,7 +481,7 @@ def took(
 
 
 def _without_answer(part: pd.DataFrame, job: Job) -> list[dict[str, Any]]:
-    """A row for each stored reply that holds no answer, with the reason."""
+    """Make a row for each stored reply that holds no answer, with the reason."""
     # Texts are not parsed here: each counts as an answer unless the reply's ending tells otherwise.
     status = final_status(part, [OK] * len(part))
     with_status = part.assign(status=status)
@@ -509,7 +509,7 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs with stored answers; those in free text are left out.
+        Jobs with stored answers. Jobs in free text are left out.
     out : Output
         Where the table goes.
 
@@ -517,9 +517,9 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
     -------
     Styler or HTML
         One row for each model and part of the study, with the number of answers, the mean and least
-        option mass, and the percentage of answers below one half. In such an answer the model would
-        mostly have said something else; a line warns of each model that has some. A sentence where
-        no answer was scored.
+        option mass, and the percentage of answers below one half. In place of such an answer the
+        model would mostly have said something else, and a line warns of each model with such
+        answers. A sentence where no answer was scored.
     """
     rows = []
     for job in jobs:
@@ -560,7 +560,7 @@ def option_mass(jobs: Sequence[Job], out: Output) -> Styler | HTML:
 
 
 def _masses(job: Job) -> pd.Series:
-    """The option mass of each scored answer of a job."""
+    """Read the option mass of each scored answer of a job."""
     masses = []
     for part in parts(stored(job), columns=["mass"]):
         # A reply may consist of several answers, so it has a list of masses.
@@ -574,7 +574,7 @@ def reply_beginning(reply: Any) -> str:
     Parameters
     ----------
     reply : object
-        The text of a reply; anything else is a failed call.
+        The text of a reply. Any other value is a failed call.
 
     Returns
     -------
@@ -591,7 +591,7 @@ def replies(
     about: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     number: int = 4,
 ) -> HTML:
-    """Show raw replies of one job, escaped: some without an answer, then some with one.
+    """Show raw replies of one job, escaped: some without an answer, then some with an answer.
 
     Parameters
     ----------
@@ -600,7 +600,7 @@ def replies(
     status_of : callable
         Gives a reply's status, "ok" if it holds an answer.
     about : callable
-        Makes of a condition the columns that tell what was asked.
+        Turns a condition into the columns that describe the prompt.
     number : int
         How many replies of each kind are shown at most.
 
@@ -640,7 +640,7 @@ def replies(
 
 
 def _some(replies: pd.DataFrame, number: int) -> pd.DataFrame:
-    """The first replies without an answer, then as many with one, evenly through the table."""
+    """Select the first replies without an answer, then as many answered ones, evenly spread."""
     is_answered = replies.status == OK
     unanswered = replies[~is_answered].head(number)
     answered = replies[is_answered]
@@ -655,7 +655,7 @@ def collapsed(reasoning: str) -> str:
     Parameters
     ----------
     reasoning : str
-        What the model thought before its answer.
+        The model's text before its answer.
 
     Returns
     -------
@@ -700,7 +700,7 @@ def read(job: Job, rule: Rule = "sound") -> pd.DataFrame:
 
 
 def loaded(job: Job, rule: Rule = "sound") -> pd.DataFrame:
-    """Load the rows of a job with the study's ``load``, which may return other tables with them.
+    """Load the rows of a job with the study's ``load``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where in the notebooks a table and a figure are made."""
+"""The places in notebooks that make a table or a figure."""
 
 import re
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ def heading_of(notebook: NotebookNode, figure: str) -> str:
 
 
 def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """The heading above each cell that saves a figure, and the cell's code.
+    """List the heading above each cell that saves a figure, and the cell's code.
 
-    A table may have the name of a figure, so the names of tables that the code reads are taken out.
+    A table may have the name of a figure, so calls that read a table are taken out of the code.
     """
     saving = []
     heading = ""
@@ -54,17 +54,17 @@ def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
 
 
 def _without_reads(code: str) -> str:
-    """Code without the names of tables that it reads."""
+    """Remove the calls that read a table from code."""
     return re.sub(r'\bread\("\w+"\)', "", code)
 
 
 def _has_name(code: str, figure: str) -> bool:
-    """Whether code has the whole name."""
+    """Tell whether code has the whole name of a figure."""
     return f'"{figure}"' in code
 
 
 def _has_pattern(code: str, figure: str) -> bool:
-    """Whether code makes the name by an f-string."""
+    """Tell whether code makes the name of a figure by an f-string."""
     for pattern in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
         # Any text may stand where the pattern has a value in braces.
         any_value = re.sub(r"\{.*?\}", ".+", pattern)
@@ -74,7 +74,7 @@ def _has_pattern(code: str, figure: str) -> bool:
 
 
 def _has_beginning(code: str, figure: str) -> bool:
-    """Whether code has a name that the figure's name begins with, before another model's."""
+    """Tell whether a name in the code and "_" are the beginning of a figure's name."""
     names = re.findall(r'"(\w+)"', code)
     beginnings = tuple(f"{name}_" for name in names)
     return figure.startswith(beginnings)
@@ -93,7 +93,7 @@ def writer_of(notebooks: Mapping[str, NotebookNode], table: str) -> str:
     Returns
     -------
     str
-        The name of the first notebook that writes the table; the first of all, if none does.
+        The name of the first notebook that writes the table, or else of the first notebook.
     """
     for name, notebook in notebooks.items():
         if cell_of(notebook, table) is not None:

@@ -1,9 +1,9 @@
-"""The checks of the parameters of every notebook; a study's ``design`` adds its own.
+"""Checks of the parameters of every notebook, to which a study's ``design`` adds its own.
 
-The command line makes them before a kernel starts, and a notebook in its first cells.
+The command line makes the checks before a kernel starts, and a notebook in its first cells.
 
-This module has types, ranges and which values fit together; defaults stand in the notebook's one
-cell of parameters. A field's description completes the sentence "NAME must be ...".
+This module checks types and ranges, and whether values fit together. Defaults stand in the
+notebook's one cell of parameters. A field's description completes the sentence "NAME must be ...".
 """
 
 import difflib
@@ -74,7 +74,7 @@ MinusOne = Annotated[float, Field(ge=-1, le=-1)]  # stands for what the paper's 
 
 
 def _divided(value: Any) -> Any:
-    """A text's parts between semicolons; any other value as it is."""
+    """Split a text at its semicolons, and drop empty parts. Return any other value unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(";") if part.strip()]
@@ -84,7 +84,7 @@ Texts = Annotated[list[str], BeforeValidator(_divided), Field(description="a lis
 
 
 def readable(load: Callable[[Any], Any]) -> AfterValidator:
-    """Make the check that a function accepts a value; the function's error says what is wrong.
+    """Make the check that a function accepts a value, with the function's error as message.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
     Returns
     -------
     AfterValidator
-        The check, for the annotation of a field. It leaves the value as it is.
+        The check, for the annotation of a field. It leaves the value unchanged.
     """
 
     def check(value: Any) -> Any:
@@ -105,19 +105,19 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
 
 
 def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
-    """Take a value under its former name, and say the new one on standard error.
+    """Accept a value under its former name, and print its new name to standard error.
 
     Parameters
     ----------
     name : str
         A parameter.
     values : mapping
-        From former names of its values to their names now.
+        From former names of the parameter's values to their present names.
 
     Returns
     -------
     BeforeValidator
-        Replaces former names; any other value passes unchanged.
+        Replaces former names. Any other value passes unchanged.
     """
 
     def renamed(value: Any) -> Any:
@@ -131,7 +131,7 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
 
 
 def _check_printed_tables(folder: str) -> None:
-    """Raise an InputError where a folder of printed tables is not there; "" stands for our own."""
+    """Raise an InputError if a folder lacks printed tables. "" stands for this repository's."""
     if folder and not os.path.isfile(os.path.join(folder, "columns.csv")):
         expected = "a folder like data/published, which has a columns.csv"
         raise InputError(f"found {folder!r}, expected {expected}")
@@ -146,7 +146,7 @@ def note(sentence: str) -> None:
     Parameters
     ----------
     sentence : str
-        What the user should know; it does not stop the run.
+        The information for the user. The run goes on.
     """
     print(sentence, file=sys.stderr)
 
@@ -186,7 +186,7 @@ def address(url: str) -> SplitResult:
 
 
 def _check_address(url: str) -> None:
-    """Raise an InputError where a text is no `address`; "" stands for a provider's own."""
+    """Raise an InputError if a text is not an `address`. "" stands for a provider's own."""
     if url:
         address(url)
 
@@ -234,7 +234,10 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _models_and_engines_fit(self) -> Self:
-        """A notebook without MODELS reads the answers to others, so nothing has to fit."""
+        """Raise an InputError unless models, engines and options fit together.
+
+        A notebook without MODELS asks no model, so nothing has to fit.
+        """
         if self.MODELS is None:
             return self
         if self.READING == "drawn" and self.TEMPERATURE == 0:
@@ -255,7 +258,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         return self
 
     def _no_model_comes_twice(self, entries: list[models.ModelEntry]) -> None:
-        """A run asks one engine of each model, and tables tell models apart by their labels."""
+        """Raise an InputError if two models share a label, by which tables tell models apart."""
         names_by_label: dict[str, list[str]] = {}
         for entry in entries:
             names_by_label.setdefault(models.label(entry.name), []).append(entry.name)
@@ -274,7 +277,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 )
 
     def _models_can_be_loaded(self, entries: list[models.ModelEntry]) -> None:
-        """Each model of an engine that loads it, the REWRITER's too, is here or on the hub."""
+        """Raise an InputError if an engine cannot load its model of MODELS or the REWRITER."""
         named = []
         for entry in entries:
             named.append(("MODELS", entry.name, entry.engine))
@@ -296,7 +299,10 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 raise InputError(f"{parameter}: {error}") from error
 
     def _options_fit(self, entries: list[models.ModelEntry]) -> None:
-        """An option that only one kind of engine takes comes with a model of such an engine."""
+        """Raise an InputError for an option that no engine of the models takes.
+
+        Models of the engine replay need their recordings, too.
+        """
         engines = {entry.engine for entry in entries}
         listed = ", ".join(sorted(engines))
         for option, engine in (("RECORDINGS", "replay"), ("BASE_URL", "inspect")):
@@ -316,7 +322,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             self._recordings_are_there(recorded)
 
     def _recordings_are_there(self, names: list[str]) -> None:
-        """Each of the models whose answers are recorded has a place with files."""
+        """Raise an InputError unless each recorded model has its own place with files."""
         if not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
             raise InputError(f"the engine replay needs {needed}")
@@ -345,7 +351,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
 
 def _cannot_be_loaded(parameter: str, name: str) -> InputError:
-    """The error for a model that is neither here nor on the hub."""
+    """Write the error for a model that is neither here nor on the hub."""
     if os.path.isfile(os.path.join(name, "adapter_config.json")):
         return InputError(
             f"the folder {name!r} has an adapter alone: merge it into the model that "
@@ -371,7 +377,7 @@ def _cannot_be_loaded(parameter: str, name: str) -> InputError:
 
 
 def _check_folder(name: str, needs_template: bool) -> None:
-    """Raise an InputError where a model is a folder that lacks what every loader needs."""
+    """Raise an InputError if a model's folder lacks weights, a tokenizer or its chat template."""
     folder = models.folder(name)
     if folder is None:
         return
@@ -408,7 +414,7 @@ def _check_folder(name: str, needs_template: bool) -> None:
 
 
 def _check_tensors(folder: Path) -> None:
-    """InputError for a file of tensors that does not have the length that its header says."""
+    """Raise an InputError if a file of tensors lacks the length that its header says."""
     for file in sorted(folder.glob(f"*{models.TENSORS}")):
         try:
             # This reads the header alone, and compares it with the size of the file.
@@ -427,7 +433,7 @@ class Compared(Parameters):
     """The parameters of a comparison, where one model through two engines is two models."""
 
     def _no_model_comes_twice(self, entries: list[models.ModelEntry]) -> None:
-        """Tables of a comparison tell models apart by their labels and engines."""
+        """Raise an InputError if two models of one engine share a label."""
         by_engine: dict[str, list[models.ModelEntry]] = {}
         for entry in entries:
             by_engine.setdefault(entry.engine, []).append(entry)
@@ -450,8 +456,8 @@ def checked(
     values : mapping
         The values by name.
     usual : mapping
-        The notebook's own values. A parameter that ``base`` does not have takes its type from here,
-        and one of ``base`` that is not here belongs to another notebook.
+        The notebook's own values. A parameter that ``base`` does not have takes its type from here.
+        A parameter of ``base`` that is not here belongs to another notebook.
     strict : bool
         Whether a text is refused that could be read as a number or divided into a list.
 
@@ -463,7 +469,7 @@ def checked(
     Raises
     ------
     InputError
-        For the first value that cannot work, with what is expected.
+        For the first value that cannot work. The message says which values are expected.
     """
     kind = _fitted(base, usual)
     try:
@@ -484,7 +490,7 @@ def checked(
 
 
 def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:
-    """A study's ``Parameters``, fitted to the parameters that one of its notebooks takes."""
+    """Make a subclass of a study's ``Parameters`` for the parameters of one of its notebooks."""
     fields: dict = {}
     for name in base.model_fields:
         # Only other notebooks of the study take it, so here it may be missing.
@@ -499,7 +505,7 @@ def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters
 
 
 def _choices(name: str, problem: Mapping[str, Any]) -> list[str]:
-    """The values that a parameter can have; without the empty one, and former names of engines."""
+    """List the values that a parameter can have, without "" and former names of engines."""
     left_out = {""}
     if name == "ENGINE":
         left_out |= set(models.FORMER)
@@ -508,7 +514,7 @@ def _choices(name: str, problem: Mapping[str, Any]) -> list[str]:
 
 
 def _hint(name: str, problem: Mapping[str, Any]) -> str:
-    """A question for the choice that an unknown value probably means; "" without such a choice."""
+    """Ask for the choice that an unknown value probably means. Return "" without such a choice."""
     typed = str(problem["input"]).lower()
     choices = _choices(name, problem)
     meant = MEANT.get(name, {})
@@ -521,7 +527,7 @@ def _hint(name: str, problem: Mapping[str, Any]) -> str:
 
 
 def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
-    """Say in the house's words what pydantic refused."""
+    """Write the message about a value that pydantic refused."""
     # A check of all parameters together names no field.
     name = next(iter(problem["loc"]), "")
     value = repr(problem["input"])

@@ -34,7 +34,7 @@ IN_LAB = "INGROUP_LAB"  # set for the kernels of `make lab`
 
 
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
-    """Give the path of the executed copy of a notebook.
+    """Return the path of the executed copy of a notebook.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
 
 
 def started(notebook: str, run: str) -> Path:
-    """Give the path of the file that says with which parameters a copy of JupyterLab started.
+    """Return the path of the file with the parameters of a copy that JupyterLab started.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def executed_notebooks(run: str) -> list[str]:
 
 
 def figure_folder(run: str) -> Path:
-    """Give the folder of a run's figures.
+    """Return the folder of a run's figures.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def written_run(run: str) -> str:
     Parameters
     ----------
     run : str
-        The value of its parameter ``RUN``.
+        The value of the notebook's parameter ``RUN``.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def written_run(run: str) -> str:
 
 
 def run_folder(run: str) -> Path:
-    """Give the folder where a run writes files that are not committed.
+    """Return the folder where a run writes files that are not committed.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
 
 
 def _file_of(study: str, table: int | str, folder: Path) -> Path:
-    """The file of a printed table."""
+    """Find the file of a printed table. Raise an InputError unless exactly one file fits."""
     pattern = f"{table}*.csv"
     if isinstance(table, int):
         # The files are called tableNN_<what>.csv.
@@ -161,7 +161,7 @@ def with_decimals(text: str, decimals: int) -> str:
 
 
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:
-    """A column as values of its kind."""
+    """Convert a column to values of its kind. Raise an InputError for a cell of another kind."""
     is_empty = texts.eq("")
     is_bad = is_empty & (not may_be_empty)
     if kind == "text":
@@ -261,14 +261,14 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
 
 
 def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFrame:
-    """Compare printed numbers of one model, of one or several tables, with those of this run.
+    """Compare the printed numbers of one model with the numbers of this run.
 
     Parameters
     ----------
     study : str
         The study.
     model : str or None
-        As of :func:`model_of`.
+        The printed name of the model, from `model_of`.
     sources : iterable of tuple
         Each has a table as in :func:`load`, its column of numbers and the numbers of this run. The
         index of these is named as the columns that tell the table's rows apart, e.g. ``run`` and
@@ -298,14 +298,14 @@ def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFr
 
 
 def beside_each(study: str, sources: Mapping[str, Iterable[tuple]]) -> pd.DataFrame:
-    """Compare the numbers of all models that a paper printed with those of this run.
+    """Compare the printed numbers of all models with the numbers of this run.
 
     Parameters
     ----------
     study : str
         The study.
     sources : mapping
-        What each model of the run has, as :func:`beside` takes it.
+        The tables, columns and numbers of each model of the run, as `beside` takes them.
 
     Returns
     -------
@@ -364,12 +364,12 @@ def _compare_column(
 
 
 def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
-    """Say in a comparison of printed numbers which models are other checkpoints than the paper's.
+    """Mark in a comparison the models that are other checkpoints than the paper's models.
 
     Parameters
     ----------
     versus : DataFrame
-        The comparison; it names the ``model`` of a row in a column or a level of its index.
+        The comparison, with the ``model`` of a row in a column or a level of its index.
 
     Returns
     -------
@@ -391,7 +391,7 @@ def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
 
 
 def _joined(keys: pd.DataFrame) -> list[str]:
-    """The keys of each row as one text."""
+    """Join the keys of each row to one text."""
     texts = []
     for row in keys.itertuples(index=False):
         texts.append(", ".join(map(str, row)))
@@ -421,7 +421,7 @@ def model_of(study: str, model_id: str) -> str | None:
 
 
 def sampling(study: str, model_id: str) -> dict[str, float]:
-    """Give the temperature and top_p that a paper prints for a model.
+    """Look up the temperature and top_p that a paper prints for a model.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ def sampling(study: str, model_id: str) -> dict[str, float]:
 
 
 def _rows(study: str, model_id: str) -> pd.DataFrame:
-    """The registry's row of a model and a study; no row if it is in none of the study's tables."""
+    """Select the registry's row of a model and a study, or no row if the study lacks the model."""
     rows = models.registry().rows
     model = models.find(model_id)
     if model is None:

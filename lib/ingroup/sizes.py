@@ -1,4 +1,4 @@
-"""How much is asked: prompts and items of a run, and of the papers."""
+"""Numbers of prompts and items, of a run and of the papers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,14 +45,14 @@ def n_items(jobs: Sequence[Job]) -> int:
 
 
 def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
-    """Count the prompts of a paper for one of its models, and its items.
+    """Count the prompts and the items of a paper for one of its models.
 
     Parameters
     ----------
     study : str
         The study, whose ``group_profile.extent`` counts.
     jobs : sequence of Job
-        All jobs of its whole design, for one model.
+        All jobs of the study's whole design, for one model.
     printed : mapping
         The numbers in the paper's text, by their names in ``data/judgements/claims.csv``.
 

@@ -1,24 +1,24 @@
-"""Group profiles: the groups that several studies ask, and what the studies say about each.
+"""Group profiles: the groups that several studies ask about, and their effects in each study.
 
 A study's ``group_profile.py`` has:
 
 ``MEASURES``, ``views``
-    What the study says of a group, and these measures as `View`.
+    The study's measures of a group by name, and each as a `View`.
 ``claims``, ``paths``
-    Its headline claims on one path of a multiverse, and on all.
+    Its headline claims on one path of a multiverse, and on all paths.
 ``power``
     The reported tests of a run with the parameters ``planned``, each as `Tested`. The spread comes
     from the answers of a model that was asked with other parameters (``recorded``).
 ``effects``
     Its headline numbers item by item, in which two models are `compared`.
 ``items``, ``extent``
-    What an item of its design is, and how many prompts and items the paper has
+    The items of its design, and the numbers of prompts and items that the paper has
     (:mod:`ingroup.sizes`).
 
-The first functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`),
-one ``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the
-synthesis. With ``file`` (a ``ground_truth.yaml``) ``views`` takes its answers instead of the
-stored ones. They raise StoreError if there are no stored answers.
+The first functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`)
+and one ``model`` of these. They also take ``groups``, from an identity to its shared group, and the
+``options`` of the synthesis. Given ``file`` (a ``ground_truth.yaml``), ``views`` takes its answers
+instead of the stored answers. They raise StoreError if there are no stored answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,12 +70,12 @@ AGREEMENT = [
 
 
 class View(NamedTuple):
-    """One measure of the shared groups, as :func:`ingroup.stats.effects.measure` takes it.
+    """One measure of the shared groups, as `ingroup.stats.effects.measure` takes it.
 
     Attributes
     ----------
     measure : str
-        Its name.
+        The name of the measure.
     items : DataFrame
         Items by groups, NaN where an item says nothing of a group.
     sd : float
@@ -94,16 +94,16 @@ class View(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """A reported test of a study, as planned: see :func:`ingroup.commands.plan.power`.
+    """A reported test of a study, as ``make plan`` plans it.
 
     Attributes
     ----------
     effect : str
         The effect that is tested, with its unit.
     items : str
-        The things that are counted.
+        The name of the items, e.g. "scenarios".
     n : int
-        The planned number of these.
+        The planned number of items.
     name : str
         The test.
     level : float
@@ -111,9 +111,9 @@ class Tested(NamedTuple):
     smallest : float
         The smallest effect that most runs find, in standard deviations; infinite if there is none.
     spread : float
-        Such a standard deviation in recorded answers, in the unit of the effect.
+        The standard deviation in recorded answers, in the unit of the effect.
     floor : str
-        A sentence on the p that the study's test by rearranging cannot go below; "" without one.
+        A sentence on the smallest p that the study's permutation test can give; "" without one.
     """
 
     effect: str
@@ -139,7 +139,7 @@ def measured(
     seed: int,
     n_resamples: int,
 ) -> Measured:
-    """Compute the standardised effects of all groups that studies show, with their intervals.
+    """Compute the standardised effects of all groups in all studies, with their intervals.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def group_profiles(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The columns of `PROFILE_COLUMNS`. ``model_error`` is the effect minus the ground truth, and
-        ``verdict`` is that of :func:`ingroup.stats.effects.covers`.
+        ``verdict`` comes from :func:`ingroup.stats.effects.covers`.
     """
     category_of = shared.drop_duplicates("group").set_index("group").category
     table = effects.assign(
@@ -224,7 +224,7 @@ def group_profiles(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
 
 
 def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
-    """Sum up by how far calibrants miss what they were taught.
+    """Sum up by how far calibrants miss the effects that they were taught.
 
     Parameters
     ----------
@@ -235,8 +235,8 @@ def own_errors(effects: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Index ``model`` and ``measure``. ``own_error`` is the root mean square of ``model_error``,
-        ``effects`` their number, and ``covers`` how many have the ground-truth effect in their
-        interval. Without a calibrant the table has no row.
+        ``effects`` the number of effects, and ``covers`` the number of effects whose interval holds
+        the ground truth. Without a calibrant the table has no row.
     """
     judged = effects[effects.verdict != ""]
     judged = judged.assign(
@@ -268,7 +268,7 @@ def agreement(
     draws : mapping of tuple to DataFrame
         From `measured`.
     models : sequence of str
-        The models; those with a single measure are left out.
+        The models. A model with a single measure is left out.
     seed : int
         As in :func:`ingroup.stats.effects.agreement`.
     n_permutations : int
@@ -277,7 +277,7 @@ def agreement(
     Returns
     -------
     DataFrame
-        The columns of `AGREEMENT`: those of :func:`ingroup.stats.effects.agreement`,
+        The columns of `AGREEMENT`: the columns of :func:`ingroup.stats.effects.agreement`,
         ``ground_truth_rho`` over the same groups, ``model_error`` and ``verdict`` as in
         `group_profiles`.
     """
@@ -313,7 +313,7 @@ def agreement(
 
 
 def summed_up(multiverses: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Count on which share of the paths each claim of each model stands.
+    """Compute the share of the paths on which each claim of each model stands.
 
     Parameters
     ----------
@@ -355,10 +355,10 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each effect that both have: ``effect``; ``one`` and ``other``, its means over
-        the shared items; ``difference`` of these with its interval ``low`` to ``high``; ``p`` of
-        the paired t-test over items (:func:`ingroup.stats.paired.paired_test`); ``items``. The
-        items are a sample; names and phrasings are not.
+        One row for each effect that both models have: ``effect``; ``one`` and ``other``, its means
+        over the shared items; their ``difference`` with its interval ``low`` to ``high``; ``p`` of
+        the paired t-test over items (:func:`ingroup.stats.paired.paired_test`); ``items``, their
+        number. The items are a sample; names and phrasings are not.
 
     Notes
     -----
@@ -470,7 +470,7 @@ def ways_to_read(jobs: Sequence[Job]) -> dict[str, Reading]:
     Returns
     -------
     dict of Reading
-        By name. Free text has one, named "free"; scored answers have those of
+        By name. Free text has one reading, named "free". Scored answers have the readings of
         :func:`ingroup.inference.reading.readings`.
 
     Raises
@@ -490,7 +490,7 @@ def ways_to_read(jobs: Sequence[Job]) -> dict[str, Reading]:
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
-    """Read which identities of each study belong to a shared group.
+    """Read the identities of each study that belong to a shared group.
 
     Parameters
     ----------
@@ -500,7 +500,7 @@ def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFr
     Returns
     -------
     DataFrame
-        `COLUMNS`; identities are named as in the study's own files.
+        `COLUMNS`. Identities are named as in the study's own files.
 
     Raises
     ------

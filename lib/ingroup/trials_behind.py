@@ -1,4 +1,4 @@
-"""From a number to the prompts and answers behind it: what was sent, what is stored, and where."""
+"""The prompts and answers behind a number: sent messages, stored replies and their files."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _NO_LABELS = {"value", "status", "reply", "rating", "trial", "prefix", "store"}
 
 
 class _NoRows(Exception):
-    """Nothing is behind a number, as the message says in a sentence."""
+    """Error of a number without a trial behind it. The message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class TrialsBehind:
         ``error`` and ``file``. A scored answer also has its ``answer_prefix``, ``mean`` (NaN for
         choices that are not numbers), ``most_probable`` and ``option_mass``.
     sentence : str
-        How many values there are and their mean, or why there are none.
+        The number of values and their mean, or the reason why there are no values.
     """
 
     rows: pd.DataFrame
@@ -59,7 +59,7 @@ class TrialsBehind:
     sentence: str
 
     def _repr_html_(self) -> str:
-        """The sentence and the examples as HTML; everything that is not ours is escaped."""
+        """Write the sentence and the examples as HTML, with all foreign text escaped."""
         parts = [f"<p>{escape(self.sentence)}</p>"]
         if self.rows.empty:
             return parts[0]
@@ -91,7 +91,7 @@ def replies_behind(
     parsing: Rule | None = None,
     **labels: Any,
 ) -> TrialsBehind:
-    """Find the trials behind a number, and show what was sent and what is stored.
+    """Find the trials behind a number, with the messages sent and the answers stored.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def replies_behind(
     parsing : {"sound", "released"}, optional
         How free text is parsed; as the run did unless given, and "sound" for jobs.
     **labels
-        What the number is of, as the tables name it: ``model``, ``setting``, ``perceiver``,
+        The labels of the number, as the tables name them: ``model``, ``setting``, ``perceiver``,
         ``group``, ``word``, ``trial`` and so on. A list stands for each of its values. Without
-        ``mode`` ("scored", "free text") it is the answers that the study analyses.
+        ``mode`` ("scored", "free text") the answers that the study analyses are taken.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def replies_behind(
 
 
 def store_of(job: Job) -> str:
-    """Name the folder of a job's answers, from the folder of this repository on.
+    """Name the folder of a job's answers, relative to this repository.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def store_of(job: Job) -> str:
 
 
 def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
-    """The jobs of a study as its first notebook made them in a run, and the run's parsing rule."""
+    """List the jobs of a study's first notebook in a run, and return the run's parsing rule."""
     notebook_of = {study_of(name): name for name in first_notebooks()}
     if study not in notebook_of:
         studies = ", ".join(map(str, notebook_of))
@@ -182,14 +182,17 @@ def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
 
 
 def _texts(value: Any) -> list[str]:
-    """A label as a list of one text; a list of labels as a list of texts."""
+    """Turn a label, or several labels, into a list of texts."""
     is_single = isinstance(value, str) or not isinstance(value, Iterable)
     labels = [value] if is_single else value
     return [str(label) for label in labels]
 
 
 def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
-    """The jobs with the labels that jobs have; `_NoRows` if there are none."""
+    """Select the jobs with the wanted labels, as far as jobs have them.
+
+    Raise `_NoRows` if no job is left.
+    """
     # A text that a model writes for the prompts of others has no value.
     jobs = [job for job in jobs if job.labels.get("setting") != "rewrite"]
     if "mode" not in wanted and "store" not in wanted:
@@ -208,7 +211,7 @@ def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
 
 
 def _rows_of_jobs(jobs: list[Job], rule: Rule) -> pd.DataFrame:
-    """The rows of all jobs with stored answers; `_NoRows` if no job has any."""
+    """Load the rows of all jobs with stored answers. Raise `_NoRows` if no job has answers."""
     tables = []
     for job in jobs:
         try:
@@ -223,7 +226,7 @@ def _rows_of_jobs(jobs: list[Job], rule: Rule) -> pd.DataFrame:
 
 
 def _with_labels(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> pd.DataFrame:
-    """The rows with all of these labels; `_NoRows` if there are none."""
+    """Select the rows with all wanted labels. Raise `_NoRows` if no row has them."""
     for name, values in wanted.items():
         if name not in rows:
             known = [*_label_columns(rows), "store", "trial"]
@@ -236,7 +239,7 @@ def _with_labels(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> pd.DataFra
 
 
 def _has_label(column: pd.Series, values: list[str]) -> pd.Series:
-    """Whether each entry of a column is one of the values; `_NoRows` if none is."""
+    """Mark the entries of a column that are one of the values. Raise `_NoRows` if no entry is."""
     has_label = column.map(str).isin(values)
     if not has_label.any():
         raise _NoRows(_unknown_value(column, values))
@@ -244,7 +247,7 @@ def _has_label(column: pd.Series, values: list[str]) -> pd.Series:
 
 
 def _labels_of(job: Job) -> dict[str, Any]:
-    """The labels that tell a job from others."""
+    """Collect the labels that tell a job from others."""
     return {
         "model": job.model,
         "mode": job.mode,
@@ -254,7 +257,7 @@ def _labels_of(job: Job) -> dict[str, Any]:
 
 
 def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
-    """One row for each value of a job, with everything that names its trial."""
+    """Load one row for each value of a job, with the labels and factors of its trial."""
     answers = notebook.loaded(job, rule).reset_index(drop=True)
     (block,) = job.design.blocks
     factors = _factors(block)
@@ -273,7 +276,7 @@ def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
 
 
 def _factors(block: Block) -> pd.DataFrame:
-    """The levels of each trial of a block; a level that is a named tuple has a column per field."""
+    """Tabulate the levels of each trial of a block. A named tuple has a column per field."""
     # For each factor, the number of its level in each trial.
     trials = np.arange(len(block))
     level_numbers = np.unravel_index(trials, block.shape)
@@ -289,7 +292,7 @@ def _factors(block: Block) -> pd.DataFrame:
 
 
 def _with_values(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a study's ``load`` with ``value``, and ``prefix``, the answer prefix's number."""
+    """Add the ``value`` and the number of the answer prefix to rows of a study's ``load``."""
     if "letter" in rows:
         is_right = rows.letter == rows.correct
         return rows.assign(value=100.0 * is_right, prefix=0)
@@ -310,9 +313,9 @@ def _with_values(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _examples(rows: pd.DataFrame) -> pd.DataFrame:
-    """All rows if they are few, else some at even steps from the lowest value to the highest.
+    """Choose all rows if they are few, else `SHOWN` rows at even steps in the order of values.
 
-    Rows without a value come after the highest.
+    Rows without a value come after the highest value.
     """
     if len(rows) <= SHOWN:
         return rows
@@ -324,7 +327,7 @@ def _examples(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_answers(examples: pd.DataFrame, jobs: Iterable[Job]) -> pd.DataFrame:
-    """Examples with what was sent and what is stored."""
+    """Join to examples their sent messages and stored answers."""
     job_by_store = {store_of(job): job for job in jobs}
     answers = []
     for example in examples.itertuples():
@@ -337,7 +340,7 @@ def _with_answers(examples: pd.DataFrame, jobs: Iterable[Job]) -> pd.DataFrame:
 
 
 def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
-    """What was sent in one trial, what is stored of one of its answers, and in which file."""
+    """Collect the sent messages of one trial, one of its stored answers, and the file's name."""
     store = stored(job)
     shard = trial // store.shard_size
     files = [file.name for file in store.files()[shard]]
@@ -362,7 +365,7 @@ def _answer(job: Job, trial: int, prefix: int) -> dict[str, Any]:
 
 
 def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
-    """How one scored answer divides its probability; NaN where the call failed."""
+    """Summarise the probabilities of one scored answer. A failed call gives NaN."""
     choices = job.sampling.choices
     prefixes = job.sampling.leads
     n_prefixes = len(prefixes)
@@ -385,13 +388,13 @@ def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
 
 
 def _no_trials(why: str) -> TrialsBehind:
-    """No trials, and the sentence that says why."""
+    """Return no trials, with the sentence that says why."""
     empty = pd.DataFrame(columns=["model", "value", "status", "store", "trial"])
     return TrialsBehind(empty, empty, why)
 
 
 def _summary(rows: pd.DataFrame, jobs: Sequence[Job]) -> str:
-    """How many values there are, their mean, and why others are missing."""
+    """Write the number of values, their mean, and the reasons for missing values."""
     values = rows.value.dropna()
     if "letter" in rows:
         summary = f"{len(rows):,} verdicts (100 for a right one, 0 for any other reply)"
@@ -414,7 +417,7 @@ def _summary(rows: pd.DataFrame, jobs: Sequence[Job]) -> str:
 
 
 def _not_stored(job: Job, error: StoreError) -> str:
-    """Why the answers to a job cannot be shown, and how to ask for them."""
+    """Say why the answers to a job cannot be shown, and how to ask for them."""
     if not (job.folder / "manifest.json").exists():
         sentence = f"Nothing is stored of {job.title}: it was neither recorded nor asked"
     else:
@@ -427,7 +430,7 @@ def _not_stored(job: Job, error: StoreError) -> str:
 
 
 def _unknown_value(column: pd.Series, values: list[str]) -> str:
-    """Say which values the label of a column has, the most similar ones first."""
+    """Say that no entry of a column is one of the values, and list similar entries first."""
     known_texts = list(column.map(str).unique())
     similar = []
     if values:
@@ -440,7 +443,7 @@ def _unknown_value(column: pd.Series, values: list[str]) -> str:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """List the first `LISTED` names, and count the others."""
     listed = ", ".join(names[:LISTED])
     n_more = len(names) - LISTED
     if n_more <= 0:
@@ -452,7 +455,7 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def _label_columns(rows: pd.DataFrame) -> list[str]:
-    """The columns that say in a few words what was asked."""
+    """List the columns that describe the prompt in a few words."""
     names = []
     for name in rows.columns:
         if name in _NO_LABELS:
@@ -466,7 +469,7 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _named_labels(row: pd.Series, names: Iterable[str]) -> list[str]:
-    """Labels of a row, each with its name, as HTML."""
+    """Write the labels of a row, each with its name, as HTML."""
     labels = []
     for name in names:
         value = escape(str(row[name]))
@@ -475,7 +478,7 @@ def _named_labels(row: pd.Series, names: Iterable[str]) -> list[str]:
 
 
 def _table(examples: pd.DataFrame, varying: list[str]) -> str:
-    """Examples as an HTML table."""
+    """Write the examples as an HTML table."""
     has_several_stores = examples.store.nunique() > 1
     rows = []
     for _, example in examples.iterrows():
@@ -499,13 +502,13 @@ def _table(examples: pd.DataFrame, varying: list[str]) -> str:
 
 
 def _chat(messages: Iterable[Message]) -> str:
-    """A chat as HTML, with the role of each message."""
+    """Write a chat as HTML, with the role of each message."""
     turns = [f"[{message['role']}]\n{message['content']}" for message in messages]
     return _folded("\n\n".join(turns))
 
 
 def _stored_answer(example: pd.Series) -> str:
-    """A stored answer as HTML: its text, or how it divides its probability."""
+    """Write a stored answer as HTML, with the probabilities of a scored answer."""
     text = _folded(example.answer) if isinstance(example.answer, str) else "(no text)"
     # Scored and free answers may stand in one table, where free ones lack these columns' values.
     is_scored = "most_probable" in example and isinstance(example.most_probable, str)
@@ -529,7 +532,7 @@ def _stored_answer(example: pd.Series) -> str:
 
 
 def _folded(text: str) -> str:
-    """A text as HTML, escaped; a long one opens on a click."""
+    """Write a text as escaped HTML. A long text opens on a click."""
     whole = escape(text).replace("\n", "<br>")
     n_lines = text.count("\n") + 1
     if len(text) <= LONG and n_lines <= LINES:
@@ -541,12 +544,12 @@ def _folded(text: str) -> str:
 
 
 def _details(summary: str, content: str) -> str:
-    """HTML that shows the summary, and its content on a click; both are escaped already."""
+    """Write HTML that shows a summary, and its content on a click. Both are escaped already."""
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
 def _every_value(rows: pd.DataFrame) -> str:
-    """The values of all rows with their trials, store by store, on a click."""
+    """Write the values and trials of all rows by store, as HTML that opens on a click."""
     lines = []
     for store, rows_of_store in rows.groupby("store", sort=False):
         values = rows_of_store.value.map("{:.4g}".format)

@@ -14,7 +14,7 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     Parameters
     ----------
     pvalues : array_like
-        Values of p. NaN, where nothing was tested, stays NaN and does not count.
+        Values of p. NaN, where nothing was tested, stays NaN and does not count as a test.
     method : str
         "none"; "bonferroni" or "holm" (the chance of any false positive; Holm's finds at least as
         much); "benjamini-hochberg" (the false discovery rate).
@@ -72,9 +72,8 @@ def in_family(table: pd.DataFrame, alpha: float, family: pd.Series | bool = True
     Returns
     -------
     DataFrame
-        The table with ``p_holm``, ``p_holm_least`` (the smallest that it could have become) and
-        their `finding`. In other rows they are NaN, and the finding is that of ``p`` and
-        ``p_least``.
+        The table with ``p_holm``, ``p_holm_least`` (the smallest possible ``p_holm``) and their
+        `finding`. In other rows they are NaN, and the finding comes from ``p`` and ``p_least``.
     """
     p = np.where(family, table["p"], np.nan)
     least = np.where(family, table["p_least"], np.nan)
@@ -104,7 +103,7 @@ def finding(pvalues: Numbers, least: Numbers, alpha: float) -> NDArray[np.str_]:
     -------
     ndarray of str
         "significant" (p < `alpha`), "not significant", "could not have been significant" (the least
-        is not below `alpha`, whatever the answers), and "not tested" where p is NaN.
+        is not below `alpha`), and "not tested" where p is NaN.
     """
     conditions = {
         "not tested": np.isnan(pvalues),

@@ -1,18 +1,20 @@
 """Effects for names, phrasings, settings and pairs of groups *like these*: crossed random factors.
 
 A test over items alone treats items as a sample, and names and phrasings as all that exist. Its
-result holds for these words only (Clark 1973, Journal of Verbal Learning and Verbal Behavior
-12:335). Here names, phrasings or pairs of groups are a sample too, crossed with the items (Judd,
-Westfall and Kenny 2012, Journal of Personality and Social Psychology 103:54).
-
-Study 1's matrix follows the social relations model (Warner, Kenny and Stoto 1979, same journal
-37:1742; Kenny and La Voie 1984, Advances in Experimental Social Psychology 18:141)::
+result holds for these words only (Clark 1973). Here names, phrasings or pairs of groups are a
+sample too, crossed with the items (Judd, Westfall and Kenny 2012). The first study's matrix follows
+the social relations model (Warner, Kenny and Stoto 1979, Kenny and La Voie 1984)::
 
     B[g, h] = mean + perceiver_g + target_h + own [g = h] + relationship_gh
 
-Every variance here is a sum of expected mean squares, with the degrees of freedom of Satterthwaite
-(1946, Biometrics Bulletin 2:110) or fewer. Balanced data give the variances of a mixed model
-(statsmodels' MixedLM; the tests compare them). Intervals are of 95 %.
+Every variance here is a sum of expected mean squares. Its degrees of freedom are those of
+Satterthwaite (1946) or fewer. Balanced data give the variances of a mixed model, with which the
+tests compare them (statsmodels' MixedLM). Intervals are of 95 %.
+
+Clark 1973, Journal of Verbal Learning and Verbal Behavior 12:335. Judd, Westfall and Kenny 2012,
+Journal of Personality and Social Psychology 103:54. Warner, Kenny and Stoto 1979, Journal of
+Personality and Social Psychology 37:1742. Kenny and La Voie 1984, Advances in Experimental Social
+Psychology 18:141. Satterthwaite 1946, Biometrics Bulletin 2:110.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +37,10 @@ NUMBERS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 class Effect(NamedTuple):
-    """An effect with its interval and test; or the reason why it cannot be told.
+    """An effect with its interval and test, or with the reason why it cannot be told.
 
-    Where `reason` is not "", ``low``, ``high``, ``p`` and ``df`` are NaN. ``estimate`` is NaN too
-    where the effect itself is not defined.
+    If there is a `reason`, ``low``, ``high``, ``p`` and ``df`` are NaN. ``estimate`` is NaN too if
+    the effect itself is not defined.
     """
 
     estimate: float
@@ -50,7 +52,7 @@ class Effect(NamedTuple):
 
 
 class Relations(NamedTuple):
-    """Social relations of n groups, in the unit of the matrix; see `relations`."""
+    """Social relations of n groups, in the unit of the matrix, as `relations` explains them."""
 
     mean: float
     perceivers: Array
@@ -63,7 +65,7 @@ class _Crossing(NamedTuple):
     """The numbers of a group, split by `_cross`.
 
     ``levels`` are the centred effects of the levels, ``items`` the means of the items. The rest is
-    what level and item leave of the numbers: its sum of squares and its degrees of freedom.
+    the residual of the numbers from both, as a sum of squares with degrees of freedom.
     """
 
     levels: Array
@@ -80,7 +82,10 @@ class _Part(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """A design, cells by terms, its pseudo-inverse, and whether its first term can be told."""
+    """A design (cells by terms), its pseudo-inverse and its residual degrees of freedom.
+
+    ``tells_first`` says whether the first term can be estimated.
+    """
 
     design: Array
     pseudo_inverse: NDArray[np.floating]
@@ -88,7 +93,7 @@ class _Fit(NamedTuple):
     tells_first: bool
 
     def residuals(self, cells: Array) -> Array:
-        """What the design leaves of cells, or of cells by events."""
+        """Compute the residuals of cells, or of cells by events, from the design."""
         coefficients = self.pseudo_inverse @ cells
         return cells - self.design @ coefficients
 
@@ -96,30 +101,13 @@ class _Fit(NamedTuple):
 def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dict[str, Effect]:
     """Test the mean of each group of a category against 0, its phrasings as a sample.
 
-    The numbers of a group are phrasings by items, crossed. With m phrasings and n items::
-
-        variance = S_phrasing / m + max(0, S_item - S_rest / m) / n
-
-    S_phrasing is the variance of the means of phrasings, S_rest that of what phrasing and item
-    leave, both pooled over the groups. S_item is the variance of the group's means of items. A
-    group with two phrasings alone says almost nothing about S_phrasing, a category of groups does.
-    The test is Student's t with the degrees of freedom of S_phrasing (the sum of m - 1 over the
-    groups), or n - 1 if that is less: fewer than those of Satterthwaite, which are too many where a
-    category has two groups of two phrasings.
-
-    The interval holds the effect in .95 to .99 of simulations (``make calibration``) where
-    phrasings vary equally in all groups, which it assumes. Where they vary in one group of five
-    alone, .55 of its intervals hold and those of the others are too wide. A group with a single
-    phrasing borrows the variance of the others whole: nothing in its own numbers can tell whether
-    this variance is its own. Items must be a simple sample; see study 2's ``bias``.
-
     Parameters
     ----------
     cells : mapping of str to array_like, (levels, items)
         The numbers of each group, e.g. ratings of a phrasing minus the control's, item by item.
-        NaN where there is none. Groups may differ in their number of levels.
+        NaN where a number is missing. Groups may differ in their number of levels.
     factor : str
-        What a level is, for the reason: "phrasing", "name", "setting" or "order".
+        The word for a level in the reason: "phrasing", "name", "setting" or "order".
 
     Returns
     -------
@@ -132,6 +120,28 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
     ------
     ValueError
         Where a group has no number.
+
+    Notes
+    -----
+    The numbers of a group are phrasings by items, crossed. With m phrasings and n items::
+
+        variance = S_phrasing / m + max(0, S_item - S_rest / m) / n
+
+    S_phrasing is the variance of the means of phrasings, and S_rest is the variance that phrasing
+    and item do not explain. Both are pooled over the groups. S_item is the variance of the group's
+    means of items. A group with two phrasings alone says almost nothing about S_phrasing, a
+    category of groups does.
+
+    The test is Student's t. Its degrees of freedom are those of S_phrasing (the sum of m - 1 over
+    the groups), or n - 1 if that is less. Satterthwaite's degrees of freedom would be too many
+    where a category has two groups of two phrasings.
+
+    The interval holds the effect in .95 to .99 of simulations (``make calibration``) where
+    phrasings vary equally in all groups, as the test assumes. If phrasings vary in one group of
+    five alone, .55 of this group's intervals hold, and the intervals of the other groups are too
+    wide. A group with a single phrasing borrows the whole variance of the others. Its own numbers
+    cannot tell whether this variance is right. Items must be a simple sample, see ``bias`` of the
+    second study.
     """
     crossings = {}
     level_freedom = 0
@@ -174,35 +184,38 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
 def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word") -> Effect:
     """Test the difference of two means, their levels two samples, crossed with the same items.
 
+    Parameters
+    ----------
+    one, other : array_like, (levels, items)
+        Numbers of both sides, their items in the same order; NaN where a number is missing.
+    factor : str
+        The word for a level in the reason.
+
+    Returns
+    -------
+    Effect
+        The mean of `one` minus the mean of `other`. Both are means over items of the means over
+        levels. The reason is "cannot be told: two words" where each side has one word, or "cannot
+        be told: one item".
+
+    Raises
+    ------
+    ValueError
+        Where the sides differ in their number of items, or a side has no number.
+
+    Notes
+    -----
     The numbers are levels by items on both sides, e.g. words for competence and words for warmth,
     by groups. With a and b levels and n items::
 
         variance = S_level (1/a + 1/b) + max(0, S_item - S_rest (1/a + 1/b)) / n
 
-    S_level is the variance of the means of levels and S_rest that of what level and item leave,
-    both pooled over the two sides. S_item is the variance over items of the difference of the two
-    means. The test is Student's t with a + b - 2 degrees of freedom, or n - 1 if that is less. With
-    one item it would be the t-test of two samples (compared with SciPy's, where items do not vary).
-
-    Parameters
-    ----------
-    one, other : array_like, (levels, items)
-        Numbers of both sides, their items in the same order; NaN where there is none.
-    factor : str
-        What a level is, for the reason.
-
-    Returns
-    -------
-    Effect
-        The mean of `one` minus that of `other`: means over items of the means over levels. Its
-        reason is "cannot be told: two words" where each side has one, or "cannot be told: one
-        item". In simulations, .94 to .98 of the intervals hold the difference (``make
-        calibration``).
-
-    Raises
-    ------
-    ValueError
-        Where the sides differ in their number of items, or one has no number.
+    S_level is the variance of the means of levels, and S_rest is the variance that level and item
+    do not explain. Both are pooled over the two sides. S_item is the variance over items of the
+    difference of the two means. The test is Student's t with a + b - 2 degrees of freedom, or n - 1
+    if that is less. A single item would give the t-test of two samples. The test was compared with
+    SciPy's where items do not vary. In simulations, .94 to .98 of the intervals hold the difference
+    (``make calibration``).
     """
     left = np.asarray(one, dtype=float)
     right = np.asarray(other, dtype=float)
@@ -238,30 +251,32 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
 def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cluster") -> Effect:
     """Test the mean of items against 0, clusters of items being a sample.
 
-    The standard error is that of a regression on a constant, robust to whatever the items of a
-    cluster share (statsmodels, ``cov_type="cluster"``; Liang and Zeger 1986, Biometrika 73:13).
-    With G clusters, n items and the residuals r::
-
-        variance = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
-
-    The test is Student's t with G - 1 degrees of freedom. With one item per cluster it is the
-    t-test of one sample. With 79 questions about 46 identities, it rejects a true null in .05 of
-    simulations. Where one cluster of six holds half of the items, it rejects in .12 (``make
-    calibration``).
-
     Parameters
     ----------
     numbers : array_like, (items,)
-        E.g. how much an item gained from one prompt to another; finite.
+        Finite numbers, e.g. how much an item gained from one prompt to another.
     clusters : sequence of str
         The cluster of each item.
     factor : str
-        What a cluster is, for the reason: e.g. "identity".
+        The word for a cluster in the reason, e.g. "identity".
 
     Returns
     -------
     Effect
         The mean over items. Its reason is e.g. "cannot be told: two clusters" with fewer than 3.
+
+    Notes
+    -----
+    The standard error comes from a regression on a constant, with the cluster-robust covariance of
+    Liang and Zeger (1986, Biometrika 73:13) in statsmodels. With G clusters, n items and the
+    residuals r::
+
+        variance = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
+
+    The test is Student's t with G - 1 degrees of freedom. One item per cluster gives the t-test of
+    one sample. The test rejects a true null in .05 of simulations with 79 questions about 46
+    identities. It rejects in .12 where one cluster of six holds half of the items (``make
+    calibration``).
     """
     values = np.asarray(numbers, dtype=float)
     labels, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
@@ -281,8 +296,8 @@ def relations(matrix: ArrayLike) -> Relations:
     """Split a matrix of means into perceiver, target and relationship effects.
 
     The effects of perceivers and targets are fitted by least squares to the cells of two different
-    groups alone, as in Warner, Kenny and Stoto (1979). A group's own effect is what its own cell
-    has beyond the mean and its two effects as perceiver and as target.
+    groups, as in Warner, Kenny and Stoto (1979). A group's own effect is its own cell minus the
+    mean and minus its effects as perceiver and as target.
 
     Parameters
     ----------
@@ -293,7 +308,7 @@ def relations(matrix: ArrayLike) -> Relations:
     -------
     Relations
         ``mean``; ``perceivers`` and ``targets``, (n,), each with the sum 0; ``relationships``,
-        (n, n), what is left of the cells of two groups, NaN on the diagonal; ``own``, (n,), the
+        (n, n), the residuals of the cells of two groups, NaN on the diagonal; ``own``, (n,), the
         own effect of each group. The mean of ``own`` is the estimate of `own_group`.
 
     Raises
@@ -331,33 +346,12 @@ def relations(matrix: ArrayLike) -> Relations:
 def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect:
     """Test for an own-group effect, pairs of groups as a sample: the social relations model.
 
-    The effect is ``own`` in the formula at the top of this module, estimated by least squares. Its
-    error is the variance of the relationships, with n^2 - 2 n degrees of freedom. Where there are
-    several events, the effect may also vary from event to event::
-
-        variance = w S_relationship + max(0, S_event - w S_rest) / K
-
-    Here K is the number of events, and w is the sum of the squared weights of the cells,
-    1 / (n - 1) without similarity. S_event is the variance over events of the effect in one event.
-    S_rest is the variance that cells and events do not explain. A matrix of means has only the
-    first term.
-
-    Simulations (``make calibration``) give these rates. The size is .05 from 4 groups on, whatever
-    the levels of perceivers and targets, and .07 where both sides of a pair feel alike. With an
-    effect in 1 event of 10, .88 of the intervals cover it with 12 events, and .78 with 5. With
-    settings instead of events, .95 cover it with 7 settings, and .90 with 2.
-
-    Two kinds of data give false positives. Where own-group cells vary three times as much as
-    others, it rejects in .25 to .43 of the cases: see `own_group_by_group`. Where similar groups
-    resemble each other, it rejects in .98. With their `similarity` it tests for a jump at the own
-    group beyond similarity, with size .05. A similarity that is not the true one does not help
-    (.81).
-
     Parameters
     ----------
     ratings : array_like, (n, n) or (n, n, events)
         A row is a perceiver, a column an experiencer. The last axis may hold settings instead of
-        events. NaN where a rating is missing; the events that lack one do not count in S_event.
+        events. NaN where a rating is missing; an event without all ratings does not count in
+        S_event.
     similarity : array_like, (n, n), optional
         How alike two groups are, the diagonal included, e.g. 1 within a cultural cluster and 0
         elsewhere. Its effect is linear.
@@ -372,6 +366,29 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     ------
     ValueError
         For another shape, or a cell without any rating.
+
+    Notes
+    -----
+    The effect is ``own`` in the formula at the top of this module, estimated by least squares. Its
+    error is the variance of the relationships, with n^2 - 2 n degrees of freedom. With several
+    events, the effect may also vary from event to event::
+
+        variance = w S_relationship + max(0, S_event - w S_rest) / K
+
+    Here K is the number of events, and w is the sum of the squared weights of the cells,
+    1 / (n - 1) without similarity. S_event is the variance over events of the effect in one event.
+    S_rest is the variance that cells and events do not explain. A matrix of means has only the
+    first term.
+
+    Simulations (``make calibration``) give these rates. The size is .05 from 4 groups on for any
+    levels of perceivers and targets, and .07 where both sides of a pair feel alike. An effect in 1
+    event of 10 is covered by .88 of the intervals with 12 events, and by .78 with 5. If settings
+    take the place of events, .95 cover the effect with 7 settings, and .90 with 2.
+
+    Two kinds of data give false positives. If own-group cells vary three times as much as others,
+    the test rejects in .25 to .43 of the cases, see `own_group_by_group`. If similar groups
+    resemble each other, it rejects in .98. Given their `similarity`, it tests for a jump at the own
+    group beyond similarity, with size .05. A wrong similarity does not help (.81).
     """
     cells, n = _cells(ratings)
     design = _own_design(n)
@@ -401,11 +418,6 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
 def own_group_by_group(ratings: ArrayLike) -> Effect:
     """Test for an own-group effect that may differ from group to group.
 
-    The estimate is that of `own_group`. Its error is that of a mean of the n own effects of
-    `relations`, with n - 1 degrees of freedom, and what the effect varies by event beyond that. It
-    keeps its size where own-group cells vary more than the others: .04 to .06 where they vary three
-    times as much (``make calibration``). Where they do not, its size is .02 to .04.
-
     Parameters
     ----------
     ratings : array_like, (n, n) or (n, n, events)
@@ -420,6 +432,14 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
     ------
     ValueError
         As `own_group`, and for fewer than 3 groups.
+
+    Notes
+    -----
+    The estimate equals that of `own_group`. Its variance is the variance of a mean of the n own
+    effects of `relations`, with n - 1 degrees of freedom. A second term is the further variance of
+    the effect by event. The test keeps its size where own-group cells vary more than the others,
+    .04 to .06 where they vary three times as much (``make calibration``). Otherwise its size is .02
+    to .04.
     """
     cells, n = _cells(ratings)
     means = nan_mean(cells, axis=1)
@@ -435,27 +455,7 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
 
 
 def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, Effect]:
-    """Test what pairs of one group get beyond those of two, names a sample, these groups fixed.
-
-    Cells are averaged within pairs of groups, so that each group counts once. Own-group cells are
-    those of one name (a word with itself) or of two names. With the means B of G groups::
-
-        own = (trace(B) - sum(B) / G) / (G - 1)
-
-    Levels of perceivers and targets cancel out, as in `own_group`. The error is the jackknife's
-    over names: each name is left out once, as perceiver and as experiencer together, and its group
-    keeps the others. With n_g names in group g::
-
-        variance = sum over g of (n_g - 1) / n_g * sum over i in g of (own_-i - mean of these)^2
-
-    plus what the effect varies by event beyond that, as in `own_group`. The jackknife counts twice
-    what belongs to a pair of names alone. Its size is .00 to .07 (``make calibration``), lowest
-    where pairs of names vary and names do not. The size for one name beyond two names is .01 to
-    .02.
-
-    The groups are fixed. Where pairs of groups vary and no group favours its own, this counts as an
-    effect of these groups, and the tests of one name and of two names reject in .7. For groups like
-    these, use `own_group` with the means by group.
+    """Test for an own-group effect of these groups by kind of pair, names being a sample.
 
     Parameters
     ----------
@@ -473,7 +473,29 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
     Raises
     ------
     ValueError
-        For another shape, a cell without any rating, or groups that are not as many as the names.
+        For another shape, a cell without any rating, or another number of groups than of names.
+
+    Notes
+    -----
+    Cells are averaged within pairs of groups, so that each group counts once. An own-group cell has
+    one name (a word with itself) or two names. With the means B of G groups::
+
+        own = (trace(B) - sum(B) / G) / (G - 1)
+
+    Levels of perceivers and targets cancel out, as in `own_group`. The error is the jackknife's
+    over names. Each name is left out once, as perceiver and as experiencer together, and its group
+    keeps the others. With n_g names in group g::
+
+        variance = sum over g of (n_g - 1) / n_g * sum over i in g of (own_-i - mean of these)^2
+
+    A second term is the further variance of the effect by event, as in `own_group`. The jackknife
+    counts the effect of a single pair of names twice. Its size is .00 to .07 (``make
+    calibration``), lowest where pairs of names vary and names do not. The size for one name beyond
+    two names is .01 to .02.
+
+    The groups are fixed. If pairs of groups vary and no group favours its own, this variation
+    counts as an effect of these groups. The tests of one name and of two names then reject in .7.
+    For groups like these, use `own_group` with the means by group.
     """
     cells, n = _cells(ratings)
     if len(groups) != n:
@@ -523,14 +545,14 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
 def _variance_of_mean(
     level_variance: float, rest_variance: float, n_levels: float, items: Array
 ) -> float:
-    """The variance of a mean over levels and items (the formula of `over_levels`)."""
-    # The noise of single numbers is in the means of levels already, so those of items give it up.
+    """Compute the variance of a mean over levels and items, by the formula of `over_levels`."""
+    # The means of levels already hold the noise of single numbers, so the items must not add it.
     excess = items.var(ddof=1) - rest_variance / n_levels
     return level_variance / n_levels + max(excess, 0.0) / len(items)
 
 
 def _student(estimate: float, variance: float, df: float) -> Effect:
-    """Student's t-test of an estimate against 0, with its interval."""
+    """Test an estimate against 0 by Student's t. Without variance the result has a reason."""
     estimate = float(estimate)
     error = float(np.sqrt(variance))
     if error < TINY:
@@ -550,7 +572,7 @@ def _student(estimate: float, variance: float, df: float) -> Effect:
 
 
 def _too_few(count: int, factor: str) -> str:
-    """The reason that a factor has too few levels, e.g. "cannot be told: two phrasings"."""
+    """Say that a factor has too few levels, e.g. "cannot be told: two phrasings"."""
     number = NUMBERS.get(count, count)
     if count == 1:
         return f"cannot be told: {number} {factor}"
@@ -559,10 +581,10 @@ def _too_few(count: int, factor: str) -> str:
 
 
 def _cross(name: str, numbers: ArrayLike) -> _Crossing:
-    """Split the numbers of a group (levels, items) into effects of levels, means of items, a rest.
+    """Split a group's numbers (levels, items) into effects of levels, means of items and a rest.
 
-    The means of items are taken out of the numbers and of the design first (Frisch and Waugh), so
-    that a level that lacks an item is compared over the items that it shares.
+    The means of items are taken out of the numbers and of the design first (Frisch and Waugh). A
+    level that lacks an item is then compared over the items that it shares.
     """
     values = np.asarray(numbers, dtype=float)
     has_number = ~np.isnan(values)
@@ -599,9 +621,9 @@ def _cross(name: str, numbers: ArrayLike) -> _Crossing:
 
 
 def _cells(ratings: ArrayLike) -> tuple[Array, int]:
-    """Ratings as cells by events, (n * n, events), and n.
+    """Reshape ratings of n groups to cells by events, (n * n, events), and return them with n.
 
-    ValueError where the ratings are not square, or a cell has none.
+    Raise a ValueError if the ratings are not square, or a cell has no rating.
     """
     square = np.asarray(ratings, dtype=float)
     n = len(square)
@@ -620,7 +642,7 @@ def _cells(ratings: ArrayLike) -> tuple[Array, int]:
 
 
 def _level_design(n: int) -> Array:
-    """Columns of 0 and 1 for the perceiver and the target of each cell: (n * n, 2 n)."""
+    """Build columns of 0 and 1 for the perceiver and the target of each cell: (n * n, 2 n)."""
     indicators = np.eye(n)
     # Cells go row by row: a perceiver has n cells in a row, a target every n-th cell.
     perceivers = np.repeat(indicators, n, axis=0)
@@ -629,14 +651,14 @@ def _level_design(n: int) -> Array:
 
 
 def _own_design(n: int) -> Array:
-    """The columns of `_level_design` after one for own-group cells: (n * n, 1 + 2 n)."""
+    """Build a column for own-group cells, then the `_level_design`: (n * n, 1 + 2 n)."""
     own = np.eye(n)
     own = own.reshape(-1, 1)
     return np.hstack([own, _level_design(n)])
 
 
 def _fit(design: Array) -> _Fit:
-    """Least squares of a design whose first term is the effect."""
+    """Prepare the least squares of a design whose first term is the effect."""
     rank = np.linalg.matrix_rank(design)
     rank_without_first = np.linalg.matrix_rank(design[:, 1:])
     return _Fit(
@@ -648,7 +670,7 @@ def _fit(design: Array) -> _Fit:
 
 
 def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]) -> Effect:
-    """Test an effect, the sum of the mean cells by `weights`, that may vary from event to event.
+    """Test a weighted sum of the mean cells, an effect that may vary from event to event.
 
     Its variance is the sum of the `parts`, which hold for means over events, and of
     `_variance_by_event`. Its degrees of freedom are Satterthwaite's.
@@ -678,13 +700,13 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
 
 
 def _variance_by_event(events: Array, fit: _Fit, weights: Array) -> _Part:
-    """What an effect varies from event to event beyond the noise of the cells, for the mean event.
+    """Estimate the variance of a mean effect over events, beyond the noise of the cells.
 
     `events` are cells by events, without NaN.
     """
     n_events = events.shape[1]
     residuals = fit.residuals(events)
-    # Residuals vary around their mean over events by what cell and event leave, S_rest.
+    # The variance of residuals around their mean over events is S_rest of `own_group`.
     cell_variances = residuals.var(axis=1, ddof=1)
     rest_variance = cell_variances.sum() / fit.freedom
     noise = weights @ weights * rest_variance
@@ -695,7 +717,7 @@ def _variance_by_event(events: Array, fit: _Fit, weights: Array) -> _Part:
 
 
 def _kinds(codes: Sequence[int] | NDArray[np.intp]) -> tuple[Mask, Mask]:
-    """Which cells are of one name, and which of two names of one group: (n, n) each.
+    """Mark the cells of one name, and the cells of two names of one group: (n, n) each.
 
     `codes` are the groups of the names, as numbers.
     """
@@ -707,7 +729,7 @@ def _kinds(codes: Sequence[int] | NDArray[np.intp]) -> tuple[Mask, Mask]:
 
 @cache
 def _name_fit(codes: tuple[int, ...]) -> _Fit:
-    """The design that tells the noise of events: both kinds of cells, perceivers, targets."""
+    """Prepare the fit that tells the noise of events: kinds of cells, perceivers and targets."""
     one_name, two_names = _kinds(codes)
     kinds = np.stack([one_name, two_names])
     kinds = kinds.reshape(2, -1)
@@ -717,7 +739,10 @@ def _name_fit(codes: tuple[int, ...]) -> _Fit:
 
 @cache
 def _name_weights(codes: tuple[int, ...]) -> Array:
-    """Weights of the cells in both effects, of all names and without each: (2, 1 + n, n * n)."""
+    """Weigh the cells for one name and for two names: (2, 1 + n, n * n).
+
+    The first weights are of all names, the others leave out one name each.
+    """
     n = len(codes)
     all_names = np.arange(n)
     weights = np.zeros((2, 1 + n, n, n))
@@ -733,7 +758,7 @@ def _name_weights(codes: tuple[int, ...]) -> Array:
 
 
 def _block_weights(codes: ArrayLike) -> Array:
-    """Weights of the cells in the own-group effect of means by group, for both kinds: (2, n, n)."""
+    """Weigh the cells in the own-group effect of one name and of two names: (2, n, n)."""
     codes = np.asarray(codes)
     sizes = np.bincount(codes)
     n_groups = len(sizes)

@@ -1,14 +1,14 @@
-"""Standardised effects of groups with bootstrap intervals, and whether two instruments agree.
+"""Standardised effects of groups with bootstrap intervals, and the agreement of instruments.
 
-Every instrument has one form: a row for each repeated *item* (event, scenario, question, round), a
-column for each group, NaN where an item says nothing of it. With x the numbers of a group::
+Every instrument has one form: a row for each repeated *item* (event, scenario, question, round)
+and a column for each group. It has NaN where an item says nothing of a group.
 
-    effect = mean(x) / SD
-
-SD is that of the single answers from which the numbers come (ratings in points, verdicts as 1 and
-0), not that of the numbers themselves or of cells. Where nothing differs, as in the negative
-control, those hold noise alone, and noise divided by itself is of size 1. Only the empathy gap, in
-`bootstrap_interval`, is relative to the SD of cells, as in its paper. Intervals: 95 %, over items.
+The effect of a group is the mean of its numbers, divided by the standard deviation (SD) of the
+single answers behind the numbers. These are ratings in points, or verdicts as 1 and 0. The numbers
+themselves, or cells, hold noise alone where nothing differs, as in the negative control. Divided by
+their own SD, this noise would look like an effect of size 1. Only the empathy gap, in
+`bootstrap_interval`, is relative to the SD of cells, as in its paper. Intervals are of 95 %, over
+items.
 """
 
 import math
@@ -33,14 +33,14 @@ Booleans = NDArray[np.bool_]
 
 
 class Measure(NamedTuple):
-    """What `measure` returns, and explains."""
+    """Result of `measure`, whose docstring explains the fields."""
 
     effects: pd.DataFrame
     draws: pd.DataFrame
 
 
 class BootstrapInterval(NamedTuple):
-    """What `bootstrap_interval` returns, and explains."""
+    """Result of `bootstrap_interval`, whose docstring explains the fields."""
 
     statistic: float
     low: float
@@ -49,7 +49,7 @@ class BootstrapInterval(NamedTuple):
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
-    """Subtract from each column the mean of the other columns, row by row; NaN is left out.
+    """Subtract from each column the mean of the other columns, row by row, without NaN.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def expanded(n: int) -> Numbers:
 
 
 def bootstrap_pvalue(draws: Numbers, n: int) -> float:
-    """Compute the two-sided p of 0: below 0.05 where the `expanded` interval does not hold 0.
+    """Compute the two-sided p of 0, below 0.05 where the `expanded` interval excludes 0.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ def measure(
     Returns
     -------
     effects : DataFrame
-        By group: ``effect``, ``low`` and ``high``, and ``items``, how many it has. A single item
-        has no interval (NaN).
+        By group: ``effect``, ``low`` and ``high``, and ``items``, the number of its items. A single
+        item has no interval (NaN).
     draws : DataFrame
         The effect of each group in each draw, NaN where the draw met no item of the group.
 
@@ -242,7 +242,10 @@ def measure(
 
 
 def _drawn_apart(values: Numbers, n_resamples: int, rng: np.random.Generator) -> Numbers:
-    """Means (draw, column) where each column of `values` (item, column) draws its own items."""
+    """Average each column of `values` (item, column) over its own draws of items: (draw, column).
+
+    A column without a number has NaN.
+    """
     drawn = np.full((n_resamples, values.shape[1]), np.nan)
     for column, numbers in enumerate(values.T):
         numbers = numbers[~np.isnan(numbers)]
@@ -278,7 +281,7 @@ def bootstrap_interval(
     statistic : float
         The gap delta of the events as they are.
     low, high : float
-        Its interval.
+        The interval of the gap.
     draws : ndarray
         The delta of each draw, 0 where all cells were equal. Draws that met a cell without any
         rating are left out.
@@ -291,22 +294,23 @@ def bootstrap_interval(
 
     Notes
     -----
-    The paper's interval (Hou et al. 2025, table 2) is that of the permutation null. Here each draw
-    takes as many events as there are, with replacement and the same ones for all cells. It
-    computes their means M0 and the gap of section 3.4, which is that of z-scores (population SD)::
+    The paper's interval (Hou et al. 2025, table 2) is the interval of the permutation null. Here
+    each draw takes as many events as there are, with replacement and the same events for all cells.
+    It computes their means M0 and the gap of section 3.4, the gap of z-scores (population SD)::
 
         delta = (mean(M0[same]) - mean(M0[~same])) / std(M0)
 
     In a draw M0 carries the noise of the events twice, which widens std(M0) and pulls the interval
     towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the intervals hold delta).
-    So std(M0) is taken relative to its mean over the draws, times that of the events as they are,
-    and of few events the `expanded` percentiles are taken.
+    So std(M0) is divided by its mean over the draws and multiplied by the std(M0) of the events as
+    they are. The `expanded` percentiles widen the interval where events are few.
 
-    With 4 events 0.90 of the intervals hold what as many events lead to expect, from 7 on 0.93 to
-    0.95 (``make calibration``, 5 identities), also of events with heavy tails. Where 1 event of 10
-    has a gap and the others have none, 0.70 hold it with 12 events and 0.50 with 5. The interval is
-    for these names and pairs of groups; see :func:`ingroup.stats.crossed.own_group` for groups like
-    these. Checked against the definition draw by draw.
+    With 4 events 0.90 of the intervals hold the gap that this number of events leads to expect, and
+    from 7 events on 0.93 to 0.95 (``make calibration``, 5 identities). The same is true of events
+    with heavy tails. Where 1 event of 10 has a gap and the others have none, 0.70 hold the gap with
+    12 events and 0.50 with 5. The interval is for these names and pairs of groups; see
+    :func:`ingroup.stats.crossed.own_group` for groups like these. Checked against the definition
+    draw by draw.
     """
     ratings = np.asarray(ratings, dtype=float)
     rng = np.random.default_rng(rng)
@@ -349,7 +353,7 @@ def bootstrap_interval(
 
 
 def _check_ratings(ratings: Numbers) -> None:
-    """Raise a ValueError for fewer than 2 events, and for a cell without ratings."""
+    """Raise a ValueError for fewer than 2 events, or for a cell without ratings."""
     n_events = ratings.shape[2]
     if n_events < 2:
         raise ValueError(f"ratings have shape {ratings.shape}, expected at least 2 events")
@@ -373,7 +377,7 @@ def agreement(
     effects : DataFrame
         Groups by measures, NaN where a measure has no group.
     draws : mapping of str to DataFrame
-        The `Measure.draws` of each measure, all as many.
+        The `Measure.draws` of each measure, with the same number of draws.
     seed : int
         Gives `spearman` the same random orders for every pair.
     n_permutations : int
@@ -388,12 +392,12 @@ def agreement(
 
     Notes
     -----
-    The interval: with other items, what would it be among *these* groups? It holds the middle of
-    the correlations of the bootstrap draws. These carry the noise of the items twice, and so lie
-    nearer to 0 than the correlation itself where items are few. With 12 groups it holds the true
-    one in 0.92 of the cases where the error of an effect is a tenth of the spread of the groups, in
-    0.89 at three tenths and in 0.72 where it is as large (``make calibration``). Few items cover
-    less: at three tenths 0.87 with 5 items in each measure, 0.81 with 3.
+    The interval says how the correlation among *these* groups would vary with other items. It holds
+    the middle of the correlations of the bootstrap draws. These carry the noise of the items twice,
+    and so lie nearer to 0 than the correlation itself where items are few. With 12 groups it holds
+    the true correlation in 0.92 of the cases where the error of an effect is a tenth of the spread
+    of the groups, in 0.89 at three tenths, and in 0.72 where both are equal (``make calibration``).
+    Few items cover less: at three tenths 0.87 with 5 items in each measure, 0.81 with 3.
     """
     rows = []
     for one, other in combinations(effects, 2):
@@ -431,7 +435,7 @@ def spearman(
 ) -> tuple[float, float, float]:
     """Test Spearman's correlation against pairs in random order.
 
-    The p is that of scipy.stats.permutation_test. For 4 pairs of the same order it is 2 / 4!, where
+    The p comes from scipy.stats.permutation_test. It is 2 / 4! for 4 pairs of the same order, where
     a t-test gives 0.
 
     Parameters
@@ -441,13 +445,13 @@ def spearman(
     rng : Generator or int
         Draws the orders.
     n_permutations : int
-        The number of random orders; the test is exact where there are no more orders than these.
+        The number of random orders. The test is exact if there are at most this many orders.
 
     Returns
     -------
     tuple of float
-        The correlation, its two-sided p, and the smallest p that so many pairs can have. All are
-        NaN with fewer than `LEAST_PAIRS`, or where x or y is constant.
+        The correlation, its two-sided p, and the smallest p that this number of pairs can have. All
+        are NaN with fewer than `LEAST_PAIRS`, or where x or y is constant.
     """
     numbers = np.asarray(x, dtype=float)
     other_numbers = np.asarray(y, dtype=float)
@@ -480,7 +484,10 @@ def spearman(
 
 
 def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:
-    """Means of `values` (item, column), NaN left out, in each draw of items: (draw, column)."""
+    """Yield the means of `values` (item, column) in each draw of items, without NaN.
+
+    They come in blocks (draw, column). A mean of no number is NaN.
+    """
     n = len(values)
     is_number = ~np.isnan(values)
     is_whole = is_number.all()
@@ -506,7 +513,10 @@ def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
 
 
 def _gaps(means: Numbers, inside: Booleans, outside: Booleans) -> Numbers:
-    """Gap and spread of cell means (draw, cell) in each draw: (2, draw); NaN without a mean."""
+    """Compute gap and spread of the cell means (draw, cell) in each draw: (2, draw).
+
+    Both are NaN in a draw that lacks the mean of a cell.
+    """
     inside_mean = means[:, inside].mean(axis=1)
     outside_mean = means[:, outside].mean(axis=1)
     spread = means.std(axis=1)
@@ -517,7 +527,7 @@ def _gaps(means: Numbers, inside: Booleans, outside: Booleans) -> Numbers:
 
 
 def _correlation(x: Numbers, y: Numbers) -> Numbers:
-    """Pearson's correlation over the last axis: of ranks, Spearman's. NaN where one is constant."""
+    """Correlate x and y over the last axis by Pearson. A constant x or y gives NaN."""
     x = x - x.mean(axis=-1, keepdims=True)
     y = y - y.mean(axis=-1, keepdims=True)
     product = (x * y).sum(axis=-1)

@@ -1,14 +1,17 @@
 """Verdicts on a claim from every combination of the choices that a paper leaves open.
 
-A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
-is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. A path
-says nothing about a claim, and its share leaves it out, where its p *could not* have been below
-alpha, with so few items or groups or with answers that are all the same. A path without a result
-counts as one on which the claim does not stand. All other paths count the same, so the options of a
-choice do, too, and an option without any effect changes no share. The share is not a probability:
-it depends on the choices that were thought of, and paths share their data. After Steegen et al.
-2016 (Perspectives on Psychological Science 11:702) and, for the curve, Simonsohn et al. 2020
-(Nature Human Behaviour 4:1208).
+A *choice* has options, a *path* takes one option of each choice. Every claim says that a number is
+above 0. It *stands* on a path where the estimate is above 0 and the corrected p is below alpha.
+
+A path says nothing about a claim if its p *could not* have been below alpha. Its items or groups
+are too few, or all answers are the same. The share of paths on which a claim stands leaves such
+paths out. It counts a path without a result, and the claim does not stand there. All other paths
+count the same, and so do the options of a choice. An option without any effect changes no share.
+The share is not a probability: it depends on the choices that were thought of, and paths share
+their data.
+
+The method follows Steegen et al. (2016, Perspectives on Psychological Science 11:702). The curve
+follows Simonsohn et al. (2020, Nature Human Behaviour 4:1208).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,10 +43,10 @@ CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
 
 
 class Result(NamedTuple):
-    """A claim on one path: NaN, and the reason, where it is not defined there.
+    """The result of a claim on one path, NaN with a reason if the claim is not defined there.
 
-    ``least`` is the smallest p possible with this number of items or groups; 0 where any p can be,
-    1 where no answer could have changed the estimate (`uninformative`).
+    ``least`` is the smallest p possible with this number of items or groups. It is 0 if any p is
+    possible, and 1 if no answer could have changed the estimate (`uninformative`).
     """
 
     estimate: float = np.nan
@@ -95,13 +98,13 @@ def evaluate(
     reading : mapping of str to sequence
         The options of the first choices.
     read : callable
-        Gives the answers under one option of each, by name. Paths on equal answers are computed
-        once.
+        Takes one option of each of these choices, by name, and returns the answers. Paths on equal
+        answers are computed once.
     choices : mapping of str to sequence
         The options of the other choices.
     claims : callable
-        Gives the `Result` of each claim: one family. It takes the answers and one option of each of
-        the other choices, by name.
+        Takes the answers and one option of each of the other choices, by name, and returns the
+        `Result` of each claim. These are one family.
     alpha : float
         The level of the family.
     applies : callable, optional
@@ -146,7 +149,7 @@ def evaluate(
 
 
 def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[dict[str, Any]]:
-    """A row for each claim, with its corrected p and whether that p could have been below alpha."""
+    """Make a row for each claim, with its corrected p and whether a p below alpha was possible."""
     method = method.lower()
     pvalues = np.array([result.p for result in family.values()])
     least = np.array([result.least for result in family.values()])
@@ -168,7 +171,7 @@ def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[
 
 
 def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
-    """Count on which share of its paths a claim stands.
+    """Compute the share of its paths on which a claim stands.
 
     Parameters
     ----------
@@ -180,10 +183,10 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index `by`. Numbers of ``paths``, of ``undefined`` ones (without a result), and of
-        ``testable`` ones (which could have shown the claim). The percent of the undefined and
-        testable paths on which the claim ``stands`` or is ``reversed``, NaN where there are none.
-        ``median``, ``lowest`` and ``highest`` of the estimates over ``paths``.
+        Index `by`. ``paths`` is the number of paths, ``undefined`` the number without a result, and
+        ``testable`` the number that could have shown the claim. ``stands`` and ``reversed`` are
+        percentages of the last two kinds together, NaN without such a path. ``median``, ``lowest``
+        and ``highest`` are of the estimates on all paths.
     """
     keys = list(by)
     undefined = table.p.isna()
@@ -214,7 +217,7 @@ def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
     table : DataFrame
         As `evaluate` makes it, of one model.
     choices : sequence of str
-        Names of choices; "correction" is added.
+        Names of choices, to which "correction" is added.
 
     Returns
     -------
@@ -237,24 +240,24 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     table : DataFrame
         Rows of `shares`.
     way : sequence of str
-        What each sentence says of its claim: "above" or "below" 0, or "no difference".
+        The direction that each sentence gives its claim: "above" or "below" 0, or "no difference".
 
     Returns
     -------
     DataFrame
-        Of the table's index. ``counted``, the paths that could show the claim and those without a
-        result. ``share``, the percent of the counted paths that bear the sentence out: they stand,
-        are reversed, or have a result that is not significant. ``against``, the percent that find
-        the opposite, or a difference where the sentence sees none. ``verdict``:
+        With the table's index. ``counted``, the number of paths that could show the claim or have
+        no result. ``share``, the percent of the counted paths that bear the sentence out: they
+        stand, are reversed, or have a result that is not significant. ``against``, the percent that
+        find the opposite, or a difference where the sentence sees no difference. ``verdict``:
 
         - "undefined" where no path has a result; "cannot be told" where none could show the claim.
         - "stands" at a share of 100; "reversed", or "differs" where the sentence sees no
           difference, at 100 against it; "not shown" where no path finds either.
         - "depends" where more than `BY_CHANCE` percent bear the sentence out and more than
           `BY_CHANCE` percent find the opposite.
-        - Otherwise "mostly stands", "mostly reversed" or "mostly differs": what more than half
-          find. "stands on half", "reversed on half" or "differs on half": what exactly half find.
-          "mostly not shown" where fewer than half find either.
+        - Otherwise "mostly stands", "mostly reversed" or "mostly differs", as more than half of the
+          paths find. "stands on half", "reversed on half" or "differs on half", as exactly half
+          find. "mostly not shown" where fewer than half find either.
 
     Notes
     -----
@@ -319,7 +322,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
 
 
 def _without_rounding_errors(percents: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Percents to six decimals, with 0 in place of -0.0.
+    """Round percents to six decimals, with 0 in place of -0.0.
 
     Shares read from a file have ten digits, so sums of them may miss 0 by an error of rounding.
     """
@@ -328,7 +331,7 @@ def _without_rounding_errors(percents: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def of_paper(verdict_of_claim: Sequence[str]) -> str:
-    """Sum up in one or two words what the verdicts on a paper's claims say of one model.
+    """Sum up in a few words the verdicts of one model on a paper's claims.
 
     Parameters
     ----------
@@ -356,7 +359,7 @@ def of_paper(verdict_of_claim: Sequence[str]) -> str:
 
 
 def decides(share_from: float, share_to: float) -> bool:
-    """Tell whether a choice decides a claim, whatever else is chosen.
+    """Tell whether a single choice decides a claim.
 
     Parameters
     ----------
@@ -374,7 +377,7 @@ def decides(share_from: float, share_to: float) -> bool:
 
 
 def uninformative(result: Result, why: str) -> Result:
-    """Mark a claim as untestable, because the answers are the same whatever was asked.
+    """Mark a claim as untestable, because all answers are the same.
 
     Parameters
     ----------
@@ -382,7 +385,7 @@ def uninformative(result: Result, why: str) -> Result:
         The result of a test of such answers, which finds no difference. It says nothing about the
         model, which might give them without reading the question.
     why : str
-        The reason, which says what is the same.
+        The reason, which names the answers that are the same.
 
     Returns
     -------
@@ -393,19 +396,19 @@ def uninformative(result: Result, why: str) -> Result:
 
 
 def attempt(function: Callable[..., Result], *arguments, **options) -> Result:
-    """Call a function for its result; a ValueError gives NaN and its sentence as the reason.
+    """Call a function for its result, with the message of a ValueError as the reason for NaN.
 
     Parameters
     ----------
     function : callable
         A statistic, which raises ValueError where it is not defined for these data.
     *arguments, **options
-        Those of the function.
+        The arguments of the function.
 
     Returns
     -------
     Result
-        The function's, or one without numbers.
+        The function's result, or a result without numbers.
     """
     try:
         return function(*arguments, **options)

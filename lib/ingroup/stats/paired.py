@@ -1,4 +1,4 @@
-"""Paired t-tests, sign tests, McNemar's test, shares in clusters, means that leave NaN out."""
+"""Paired t-tests, sign tests, McNemar's test, shares in clusters, and means without NaN."""
 
 import warnings
 from functools import cache
@@ -16,12 +16,12 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stats.corrections import Numbers, adjust
 
 TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
-# Gauss-Legendre points on (-1, 1), with which `_low` averages over T.
+# Gauss-Legendre points on (-1, 1), with which `_lower_end` averages over T.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class PairedTest(NamedTuple):
-    """What `paired_test` returns, and explains."""
+    """Result of `paired_test`, whose docstring explains the fields."""
 
     # Each field is an array, or a number for one row of pairs: NumPy's types leave that open.
     statistic: Any
@@ -40,7 +40,7 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     Parameters
     ----------
     one, other : array_like, (..., pairs)
-        Points of the scale, NaN where one is missing.
+        Points of the scale, NaN where a number is missing.
 
     Returns
     -------
@@ -53,19 +53,19 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     effect_size : ndarray, (...)
         The standardised mean difference d_z.
     n : ndarray of int, (...)
-        The number of pairs that have both.
+        The number of pairs without NaN.
     least : ndarray, (...)
-        The smallest p that so many pairs can give: 0, unless all d are the same (see Notes).
+        The smallest p that n pairs can give: 0, unless all d are the same (see Notes).
 
     Notes
     -----
-    With d = one - other over the n pairs that have both::
+    With d = one - other over the n pairs without NaN::
 
         t = mean(d) / (sd(d) / sqrt(n)),  d_z = mean(d) / sd(d),  sd with n - 1, df = n - 1
 
-    Where all d are the same, t is infinite, d_z is not defined (NaN), and p is that of `sign_test`,
-    whose least is 2^(1 - n). Where all d are 0, t is 0, d_z is 0 and p is 1. With fewer than 2
-    pairs all but the mean and n is NaN.
+    If all d are the same, t is infinite, d_z is not defined (NaN), and p comes from `sign_test`,
+    whose least is 2^(1 - n). If all d are 0, t is 0, d_z is 0 and p is 1. With fewer than 2 pairs
+    all but the mean and n is NaN.
     """
     d = np.subtract(one, other, dtype=float)
     has_both = ~np.isnan(d)
@@ -116,7 +116,7 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
 
     Notes
     -----
-    Of n pairs that differ k do so upwards, and X is binomial(n, 1/2)::
+    With n pairs that differ, k of them upwards, and X binomial(n, 1/2)::
 
         p = min(1, 2 P(X <= min(k, n - k)))
 
@@ -125,11 +125,11 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
     d = np.subtract(one, other, dtype=float)
     up = np.count_nonzero(d > TINY, axis=-1)
     down = np.count_nonzero(-d > TINY, axis=-1)
-    return _coin(up, down)
+    return _coin_pvalue(up, down)
 
 
-def _coin(up: ArrayLike, down: ArrayLike) -> Numbers:
-    """Two-sided p that a fair coin falls at least so unevenly."""
+def _coin_pvalue(up: ArrayLike, down: ArrayLike) -> Numbers:
+    """Compute the two-sided p of a fair coin that falls `up` and `down` times."""
     fewer = np.minimum(up, down)
     n = np.add(up, down)
     p = 2 * stats.binom.cdf(fewer, n, 0.5)
@@ -142,7 +142,7 @@ def paired_cells(ratings: Numbers, test: str = "t") -> Numbers:
     Parameters
     ----------
     ratings : ndarray, (n, n, events)
-        Ratings by perceiver, experiencer and event, NaN where one is missing.
+        Ratings by perceiver, experiencer and event, NaN where a rating is missing.
     test : {"t", "sign"}
         The paper's test, whose p is 0 where all differences are the same, or the sign test.
 
@@ -166,9 +166,9 @@ def paired_cells(ratings: Numbers, test: str = "t") -> Numbers:
 
 
 def _against(ratings: Numbers, reference: Numbers, name: str, test: str) -> Numbers:
-    """p of all cells against in-group cells: those of their perceivers, or of experiencers.
+    """Compute the p of all cells against in-group cells, of their perceivers or experiencers.
 
-    `name` says which, for the sentence of a ValueError where a comparison has fewer than 2 pairs.
+    Raise a ValueError that holds `name`, the side, if a comparison has fewer than 2 pairs.
     """
     tests = paired_test(ratings, reference)
     for row, column in np.argwhere(tests.n < 2):
@@ -194,7 +194,7 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
         not count as tested, nor does the diagonal.
     correction : str
         A method of `adjust`, over one family. Or "released": Bonferroni's with n**2 tests (361,
-        484, 36), which counts what is not tested.
+        484, 36), which also counts the cells that are not tested.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
     Parameters
     ----------
     gained, lost : int
-        How many pairs changed to the one side, and how many to the other.
+        How many pairs changed to one side, and how many to the other.
     n : int
         How many pairs there are.
 
@@ -228,28 +228,29 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
     low, high : float
         The interval (95 %) of the change (gained - lost) / n, from -1 to 1.
     p : float
-        That of `sign_test`, at least 2^(1 - n).
+        The p of `sign_test`, at least 2^(1 - n).
 
     Notes
     -----
-    The interval is that of Fay and Lumbard (2021, Statistics in Medicine 40:1147): with
+    The interval follows Fay and Lumbard (2021, Statistics in Medicine 40:1147). With
     m = gained + lost, low is the 0.025 quantile of ::
 
         T (2 B - 1),  B ~ Beta(gained, lost + 1),  T ~ Beta(m, n - m + 1) or Beta(m + 1, n - m)
 
-    whichever gives less, and high that of lost and gained with the other sign. It excludes 0 if and
-    only if p < 0.05, and it holds the change in at least 95 % of cases: 98 % with 79 pairs, all but
-    1 % with 6 (``make calibration``). Items must be independent: where they come in pairs that are
-    answered alike, p is below 0.05 in 0.12 of the cases. Checked against random draws of B and T.
+    The T that gives the lower end is taken. high is the low of lost and gained exchanged, with the
+    other sign. The interval excludes 0 if and only if p < 0.05, and it holds the change in at least
+    95 % of cases: 98 % with 79 pairs, all but 1 % with 6 (``make calibration``). Items must be
+    independent: if they come in pairs that are answered alike, p is below 0.05 in 0.12 of the
+    cases. Checked against random draws of B and T.
     """
-    low = _low(gained, lost, n)
-    high = -_low(lost, gained, n)
-    p = float(_coin(gained, lost))
+    low = _lower_end(gained, lost, n)
+    high = -_lower_end(lost, gained, n)
+    p = float(_coin_pvalue(gained, lost))
     return low, high, p
 
 
-def _low(gained: int, lost: int, n: int) -> float:
-    """The lower end of the interval of `mcnemar`."""
+def _lower_end(gained: int, lost: int, n: int) -> float:
+    """Compute the lower end of the interval of `mcnemar`."""
     m = gained + lost
     # The chance that B is below 1/2 is the one-sided p. Where it is small, low is above 0.
     is_above = betainc(gained, lost + 1, 0.5) < 0.025
@@ -275,7 +276,7 @@ def _low(gained: int, lost: int, n: int) -> float:
     shares = np.nan_to_num(shares, nan=1.0)
 
     def beyond(change: float) -> float:
-        """The chance that T (2 B - 1) is below a change, by quadrature over T, less 0.025."""
+        """Compute the chance that T (2 B - 1) is below a change, by quadrature, minus 0.025."""
         # T (2 B - 1) is below the change where B is below 1/2 + change / (2 T).
         limits = 0.5 + change / shares / 2
         chances = betainc(gained, lost + 1, np.clip(limits, 0, 1))
@@ -292,28 +293,29 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     Parameters
     ----------
     hits : array_like
-        0 or 1.
+        0 or 1 for each answer.
     clusters : array_like
-        The label of the cluster of each hit.
+        The label of the cluster of each answer.
 
     Returns
     -------
     share : float
-        The share of hits; NaN where there are none.
+        The share of hits; NaN without an answer.
     low, high : float
-        Its interval; NaN for a single cluster or none.
+        The interval of the share; NaN for a single cluster or none.
 
     Notes
     -----
     Answers of a cluster are not independent observations (Miller 2024). With the share p, the
-    cluster-robust standard error of statsmodels s and C clusters, as many independent answers as
+    cluster-robust standard error s of statsmodels, n answers and C clusters, the share is as
+    precise as that of m independent answers::
 
         m = p (1 - p) / max(s^2, p (1 - p) / n), or C where all hits are the same
 
-    would know p as well: the interval is Wilson's of p m and m, at Student's t with C - 1 degrees
-    of freedom. It holds the share in 0.96 of the cases with 30 clusters of two, and in 0.16 where
-    one cluster of 100 stands beside 10 of one (``make calibration``): clusters must be of similar
-    size.
+    The interval is Wilson's of p m hits in m answers, with the quantile of Student's t with C - 1
+    degrees of freedom. It holds the share in 0.96 of the cases with 30 clusters of two, and in 0.16
+    where one cluster of 100 stands beside 10 of one (``make calibration``). So clusters must be of
+    similar size.
     """
     hits = np.asarray(hits, dtype=float)
     codes, names = pd.factorize(np.asarray(clusters))
@@ -326,7 +328,7 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes})
     robust_variance = float(fit.bse[0]) ** 2
     variance = share * (1 - share)
-    # So many independent answers would know the share as well: m of the docstring.
+    # The share is as precise as that of this many independent answers: m of the docstring.
     n_independent = float(len(names))
     if variance:
         n_independent = variance / max(robust_variance, variance / n)
@@ -345,12 +347,12 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
 def nan_mean(values: ArrayLike, axis: int | tuple[int, ...] = 0) -> Numbers:
     """Compute the mean of the numbers that are not NaN.
 
-    It is NaN, without a warning, where all are NaN.
+    The mean is NaN, without a warning, where all numbers are NaN.
 
     Parameters
     ----------
     values : array_like
-        Numbers, NaN where one is missing.
+        Numbers, NaN where a number is missing.
     axis : int or tuple of int
         The axis that is averaged over, or several.
 

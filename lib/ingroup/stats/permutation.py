@@ -1,8 +1,8 @@
 """Row-and-column permutation test of the marked cells of a matrix against its other cells.
 
 Hou et al. 2025, section 3.4: a row of the matrix is a perceiver, a column an experiencer. Under the
-null hypothesis rows and columns stand in random order, each independently of the other; shuffled
-cells would break up what belongs to a perceiver or to an experiencer.
+null hypothesis rows and columns stand in random order, each independently of the other. Shuffling
+single cells would not keep the effects of perceivers and experiencers.
 """
 
 import math
@@ -19,7 +19,7 @@ Booleans = NDArray[np.bool_]
 def own_generator(seed: int, *names: str) -> np.random.Generator:
     """Make the random generator of one part of a study.
 
-    So the part's p-values and intervals do not depend on what else a run computes.
+    The part's p-values and intervals then do not depend on the other parts of a run.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def own_generator(seed: int, *names: str) -> np.random.Generator:
 
 
 class PermutationTest(NamedTuple):
-    """What `permutation_test` returns, and explains."""
+    """Result of `permutation_test`, whose docstring explains the fields."""
 
     statistic: float
     pvalue: float
@@ -47,9 +47,9 @@ class PermutationTest(NamedTuple):
 
     @property
     def null_interval(self) -> tuple[float, float]:
-        """Give the 2.5 and 97.5 percentiles of the null.
+        """Return the 2.5 and 97.5 percentiles of the null.
 
-        95 % of the null lies between them. They say nothing about where delta may lie.
+        They hold 95 % of the null between them. They say nothing about where delta may lie.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class PermutationTest(NamedTuple):
         return float(low), float(high)
 
     def null_spread(self, n_resamples: int = 10_000) -> tuple[float, float]:
-        """Compute how far each end of `null_interval` may lie from that of other random draws.
+        """Compute how far each end of `null_interval` may move with other random draws.
 
         Parameters
         ----------
@@ -75,8 +75,8 @@ class PermutationTest(NamedTuple):
         Notes
         -----
         Two nulls of n random arrangements each differ in the share p below an end by a standard
-        error of sqrt(2 p (1 - p) / n). The distance is from the end to the percentiles of the null
-        that lie three such errors to both sides of it, the larger of the two.
+        error of sqrt(2 p (1 - p) / n). Two percentiles of the null lie three such errors below and
+        above the end. The larger distance of the end to these two is returned.
         """
         low, high = self.null_interval
         variance = 2 * 0.025 * 0.975 / n_resamples
@@ -87,9 +87,12 @@ class PermutationTest(NamedTuple):
         return low_spread, high_spread
 
     def _largest_distance(self, end: float, percentile: float, error: float) -> float:
-        """The larger distance from an end to the null's percentiles an error below and above it."""
+        """Return the larger distance of an end to two percentiles of the null.
+
+        The two percentiles lie an error below and an error above the percentile of the end.
+        """
         percentiles = np.clip([percentile - error, percentile + error], 0, 100)
-        # This method gives a delta that the null holds, where others interpolate between two.
+        # This method returns a delta of the null, where other methods interpolate between two.
         neighbours = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
         return float(np.abs(neighbours - end).max())
 
@@ -105,25 +108,25 @@ def permutation_test(
     Parameters
     ----------
     matrix, same : array_like, (n, n)
-        Those of `checked`.
+        As in `checked`.
     n_resamples : int
-        The number of random arrangements. Up to so many the test is exact.
+        The number of random arrangements. Up to this number of arrangements the test is exact.
     rng : Generator or int, optional
-        Draws the arrangements; without it they are not repeatable.
+        Draws the arrangements, which are not repeatable without it.
 
     Returns
     -------
     statistic : float
         The observed delta, from the same code as the null.
     pvalue : float
-        Two-sided. With b arrangements at least as far from 0, exactly the mean of the null, as the
-        observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or, where all were
-        taken, b / their number.
+        Two-sided. Let b be the number of arrangements whose delta is at least as far from 0,
+        exactly the mean of the null, as the observed delta (up to rounding). Then p is
+        (b + 1) / (n_resamples + 1) or, where all arrangements were taken, b / their number.
     null_distribution : ndarray
         The delta of each arrangement. The paper prints its ``null_interval`` as a confidence
         interval, but it says nothing on the precision of delta.
     least : float
-        The smallest p that so many arrangements can give, whatever the matrix.
+        The smallest p that this number of arrangements can give for any matrix.
 
     Raises
     ------
@@ -143,9 +146,9 @@ def permutation_test(
     `n_resamples` of them the test is exact (religion: 120).
 
     The test has its level where all cells vary alike and no two names or groups are related. Where
-    own-group cells vary three times as much as others and none is higher, it rejects at 0.05 in
+    own-group cells vary three times as much as others without being higher, it rejects at 0.05 in
     0.15 (race), 0.23 (religion) and 0.41 (nationality) of the cases. Where similar groups resemble
-    each other and none favours its own, it rejects in 0.99 (``make calibration``). See
+    each other and no group favours its own, it rejects in 0.99 (``make calibration``). See
     :mod:`ingroup.stats.crossed` for tests that hold there.
     """
     matrix, same = checked(matrix, same)
@@ -159,7 +162,7 @@ def permutation_test(
     centred = (matrix - matrix.mean()) * factor
 
     def delta(*orders: NDArray[np.int_], axis: int) -> Numbers:
-        """Delta of arrangements, (..., n); the rows keep their order where one order is given."""
+        """Compute delta of arrangements (..., n). A single order leaves the rows unpermuted."""
         columns = orders[-1][..., same_columns]
         rows = orders[0] if len(orders) == 2 else unpermuted
         cells = centred[rows[..., same_rows], columns]
@@ -168,9 +171,10 @@ def permutation_test(
     one_per_row = (same.sum(axis=1) == 1).all()
     one_per_column = (same.sum(axis=0) == 1).all()
     # Where both hold, permuting the columns alone gives the same null.
-    permuted = (unpermuted,) if one_per_row and one_per_column else (unpermuted, unpermuted)
+    needs_columns_alone = one_per_row and one_per_column
+    sides = (unpermuted,) if needs_columns_alone else (unpermuted, unpermuted)
     test = stats.permutation_test(
-        permuted,
+        sides,
         delta,
         permutation_type="pairings",
         vectorized=True,
@@ -187,7 +191,7 @@ def permutation_test(
     is_extreme = np.abs(null) >= abs(observed) - rounding
     n_extreme = np.count_nonzero(is_extreme)
     n_arrangements = len(null)
-    if math.factorial(n) ** len(permuted) > n_resamples:
+    if math.factorial(n) ** len(sides) > n_resamples:
         # Random arrangements lack the observed one.
         n_extreme += 1
         n_arrangements += 1
@@ -200,7 +204,7 @@ def permutation_test(
 
 
 def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
-    """Check a matrix and its in-group pairs, and give both as arrays.
+    """Check a matrix and its in-group pairs, and return both as arrays.
 
     Parameters
     ----------
@@ -212,7 +216,7 @@ def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
     Returns
     -------
     tuple of ndarray
-        Both, of float and bool.
+        The matrix, of float, and the pairs, of bool.
 
     Raises
     ------

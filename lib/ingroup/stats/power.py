@@ -1,8 +1,8 @@
-"""Power of the tests that the studies report, and the floor below which no p can be.
+"""Power of the tests that the studies report, and the smallest p that a permutation can give.
 
 Tests of an own-group effect are of a matrix, perceiver by experiencer, with one cell for each pair
 of groups. Their effects are in standard deviations of such a cell beyond its perceiver's and its
-target's level. Those of paired tests are in standard deviations of the differences.
+target's level. Effects of paired tests are in standard deviations of the differences.
 """
 
 import math
@@ -25,7 +25,7 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
     level : float
         The level of the test.
     power : float
-        The share of runs that find it.
+        The share of runs that find the effect.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
 
 
 def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
-    """Compute the power of :func:`ingroup.stats.crossed.own_group`, given a matrix of means.
+    """Compute the power of the test of an own-group effect, given a matrix of means.
 
     Parameters
     ----------
@@ -64,11 +64,13 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
 
     Notes
     -----
-    The statistic is Student's t with n^2 - 2 n degrees of freedom of n groups, noncentral by ::
+    The test is :func:`ingroup.stats.crossed.own_group`. With n groups its statistic is Student's t
+    with n^2 - 2 n degrees of freedom. As the own effect has the variance 1 / (n - 1) (Kenny and La
+    Voie 1984), the noncentrality is ::
 
         effect * sqrt(n - 1)
 
-    as the own effect has the variance 1 / (n - 1) (Kenny and La Voie 1984). Checked by simulation.
+    Checked by simulation.
     """
     if groups < 3:
         raise ValueError(f"found {groups} groups, expected at least 3")
@@ -92,7 +94,7 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = P
     level : float
         The level of the two-sided test.
     power : float
-        The share of runs that find it.
+        The share of runs that find the effect.
 
     Returns
     -------
@@ -111,20 +113,20 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = P
 
 
 def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
-    """Compute the smallest p that permuting groups can give, whatever the answers.
+    """Compute the smallest p that permuting groups can give.
 
     Parameters
     ----------
     groups : int
         The number of groups n, where each is one name or one mean.
     n_resamples : int
-        How many random arrangements are drawn where there are more orders than these.
+        How many random arrangements are drawn if there are more than `n_resamples` orders.
 
     Returns
     -------
     float
-        1 / n!, or 1 / (n_resamples + 1) where n! is more than `n_resamples`. It is ``least`` of
-        :func:`ingroup.stats.permutation.permutation_test`.
+        1 / n!, or 1 / (n_resamples + 1) where n! is more than `n_resamples`. It equals ``least``
+        of :func:`ingroup.stats.permutation.permutation_test`.
     """
     orders = math.factorial(groups)
     if orders <= n_resamples:
@@ -136,7 +138,8 @@ def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int
     """Find the smallest number of groups at which a permutation's p can be below `level`.
 
     This is the p after Holm's correction, which multiplies the smallest p of a family of `tests` by
-    their number. Five religions asked in seven settings cannot be below 7 / 5! = .058; six can.
+    their number. Five religions asked in seven settings cannot have a p below 7 / 5! = .058, six
+    religions can.
 
     Parameters
     ----------
@@ -145,7 +148,7 @@ def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int
     tests : int
         How many tests the family has.
     n_resamples : int
-        How many random arrangements are drawn where there are more orders than these.
+        How many random arrangements are drawn if there are more than `n_resamples` orders.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Answers of the Biased Samaritan: responses to a table of ratings, one row per prompt."""
+"""Stored answers of the Biased Samaritan, read into a table of ratings, one row per prompt."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     Parameters
     ----------
     job : Job
-        One of those of :func:`~.design.jobs`.
+        A job of :func:`~.design.jobs`.
     rule : {"sound", "released"}
         How free text is parsed, see :func:`ingroup.parsing.parse_rating`.
     reading : Reading, optional
-        How scored answers are read; as the job says unless given.
+        How scored answers are read, by default the job's own reading.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
 
 
 def _parsed(texts: pd.Series, rule: Rule) -> pd.DataFrame:
-    """The ``rating`` and the ``status`` of each text."""
+    """Parse each text into a ``rating`` and a ``status``."""
     scale = stimuli.request()
 
     # Many replies are equal, so each text is parsed once.
@@ -97,7 +97,7 @@ def _parsed(texts: pd.Series, rule: Rule) -> pd.DataFrame:
 
 
 def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
-    """Arrange the ratings of each group of a category for :mod:`.statistics`.
+    """Arrange the ratings of each group of a category as arrays for the statistics.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def every_reading(
     rule : {"sound", "released"}
         As in `load`.
     texts : DataFrame, optional
-        The same model's answers in free text, from `load`; they are one reading more.
+        The same model's answers in free text, from `load`, which are a further reading.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
     job : Job
         A scored job.
     scored : DataFrame
-        Its prompts, from `load`.
+        The prompts of this job, from `load`.
     texts : DataFrame
         The prompts in free text, from `load`.
 
@@ -245,7 +245,7 @@ def mean_distribution(jobs: Sequence[Job]) -> pd.DataFrame:
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs with stored answers; those in free text are left out.
+        Jobs with stored answers. Jobs in free text are left out.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the printed numbers of the Biased Samaritan's paper say about each other, for its audit."""
+"""Consistency of the numbers that the Biased Samaritan's paper prints, for the paper's audit."""
 
 from collections.abc import Mapping, Sequence
 
@@ -55,7 +55,7 @@ def largest_spread(mean: np.ndarray, n: int) -> np.ndarray:
     Parameters
     ----------
     mean : array
-        The means; those off the scale count as its nearest end.
+        The means. A mean off the scale counts as the nearest end of the scale.
     n : int
         How many scores.
 
@@ -155,7 +155,10 @@ def against_range(
 
 
 def _named(averages: pd.Series, names: pd.DataFrame) -> str:
-    """Averages by maker, model and category as a text, with the models' printed names."""
+    """Write the averages outside a range as text, with the models' printed names.
+
+    Without averages the text is "all are inside".
+    """
     if averages.empty:
         return "all are inside"
 

@@ -1,4 +1,4 @@
-"""The design of Fagan et al.: scenario x wording x phrasing, for one category; its parameters."""
+"""The design of Fagan et al. (scenario x wording x phrasing, by category) and its parameters."""
 
 import math
 from collections.abc import Mapping
@@ -35,7 +35,10 @@ _STORED_AS = {"full": "full", "totals": "paper"}
 
 
 class Parameters(shared.Parameters):
-    """Types, ranges and choices; that scenarios can be read and tested, and prompts paired."""
+    """Types, ranges and choices of the study's parameters.
+
+    The scenarios must be readable and at least two, and UNIT must find prompts to pair.
+    """
 
     SCENARIOS: Annotated[str, readable(stimuli.load_scenarios)]
     N_SCENARIOS: Annotated[
@@ -150,7 +153,10 @@ def trials(
 
 
 def _crossed(table: pd.DataFrame, phrasings: pd.DataFrame, crossing: Crossing) -> list[Prompt]:
-    """The prompts of `trials`: each row of the scenarios with all phrasings that it takes."""
+    """Cross the wordings of each scenario with the phrasings of the groups.
+
+    Each phrasing takes all wordings of a scenario, or with "totals" one wording, by turns.
+    """
     wordings = sorted(table.wording.unique())
     # A user's scenarios may have gaps in their numbers; turns need numbers without gaps.
     scenario_indices, _ = pd.factorize(table.scenario)
@@ -181,7 +187,7 @@ def scenarios(parameters: Mapping[str, Any]) -> pd.DataFrame:
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
 
     Returns
     -------
@@ -262,7 +268,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
 
     Returns
     -------
@@ -307,7 +313,7 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
 
 
 def _designs(table: pd.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Design]:
-    """The trials of these scenarios, by category."""
+    """Build the designs about these scenarios, one per category."""
     crossing = parameters["CROSSING"]
     latino = parameters["LATINO"]
     request = parameters["REQUEST"]
@@ -324,7 +330,7 @@ def _jobs_of_round(
     sampling: Sampling,
     parameters: Mapping[str, Any],
 ) -> list[Job]:
-    """The jobs of one round: one per category."""
+    """List the jobs of one round, one per category."""
     variant = _STORED_AS[parameters["CROSSING"]]
     if parameters["LATINO"]:
         variant = f"{variant}+latino"

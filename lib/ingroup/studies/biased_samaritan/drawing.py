@@ -29,7 +29,7 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     Returns
     -------
     Figure
-        One panel per value of ``shown``; a single panel is one column wide.
+        One panel per value of ``shown``. A single panel is one column wide.
     """
     panels = [panel for _, panel in rows.groupby("shown", sort=False)]
     # The control's line is among the heights, so that it is always in view.
@@ -66,7 +66,7 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
 
 
 def _draw_panel(ax: Axes, panel: pd.DataFrame, colour: str, gap: float) -> None:
-    """Draw the groups of a panel, with their names `gap` points apart, and the control's line."""
+    """Draw a panel's groups, with names at least `gap` points apart, and the control's line."""
     _name_points(ax, panel, gap)
     ax.scatter(panel.share, panel.helpfulness, s=18, color=colour, zorder=3)
     ax.axhline(
@@ -89,7 +89,7 @@ def _draw_panel(ax: Axes, panel: pd.DataFrame, colour: str, gap: float) -> None:
 
 
 def _name_points(ax: Axes, panel: pd.DataFrame, gap: float) -> None:
-    """Write names in a column beside the panel, as close to the height of their points as fits."""
+    """Write the points' names in a column beside the panel, as near their heights as fits."""
     labels = group_labels()
     points = panel.sort_values("helpfulness", kind="stable")
     steps = gap * np.arange(len(points))

@@ -1,4 +1,4 @@
-"""What the calibrant answers in the Biased Samaritan."""
+"""Ground truth of the Biased Samaritan: the answers that a calibrant is built to give."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -41,7 +41,7 @@ class GroundTruth:
         text : str
             A wording, with its slot or rendered.
         category, group : str
-            Whose phrasings are named; all phrasings of a group are alike.
+            The category and the group of the phrasing. All phrasings of a group count alike.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class GroundTruth:
         return max(self.low, min(self.high, value))
 
     def _tilt(self, words_of_text: Collection[str]) -> int:
-        """Whether a scenario is tilted up (1), down (-1) or, by words of both kinds, not (0)."""
+        """Return the tilt of a text: 1 (up), -1 (down), or 0 for words of both kinds or of none."""
         tilting_words = self.table["tilt"]
         is_up = not set(tilting_words["up"]).isdisjoint(words_of_text)
         is_down = not set(tilting_words["down"]).isdisjoint(words_of_text)
@@ -118,7 +118,7 @@ def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
     job : Job
         A job of a calibrant.
     prompts : DataFrame
-        Its prompts, from :func:`~.answers.load`.
+        The prompts of the job, from :func:`~.answers.load`.
 
     Returns
     -------
@@ -133,16 +133,17 @@ def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
 def recovered(
     said: pd.DataFrame, taught: pd.DataFrame, groups: Collection[str], unit: str, **spread: Any
 ) -> pd.DataFrame:
-    """Compute the ground-truth statistics of the groups of a category, and those of the answers.
+    """Compare bias and brittleness of the groups of a category with the ground truth.
 
     Parameters
     ----------
     said, taught : DataFrame
-        The prompts of a calibrant with the ratings that it gave, and with those it was taught.
+        The prompts of a calibrant, with the ratings that it gave and the ratings that it was
+        taught.
     groups : collection of str
         The groups that were tested, the control among them.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
     **spread
         Options of :func:`~.statistics.brittleness`.
 
@@ -187,7 +188,7 @@ def with_own_error(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
         From `recovered`.
     errors : DataFrame
         Scenarios by groups: how much the difference between group and control in the model's
-        answers exceeds the one that the model was taught.
+        answers exceeds the difference that the model was taught.
 
     Returns
     -------
@@ -234,7 +235,7 @@ def summary(rows: pd.DataFrame) -> str:
 def _of_groups(
     prompts: pd.DataFrame, is_missing: pd.Series, groups: Collection[str]
 ) -> dict[str, np.ndarray]:
-    """The ratings of some groups, NaN for the prompts that are marked as missing."""
+    """Arrange the ratings of some groups, with NaN for the prompts marked as missing."""
     ratings = prompts.rating.mask(is_missing)
     arrays = cubes(prompts.assign(rating=ratings))
     return {group: arrays[group] for group in groups}

@@ -1,4 +1,4 @@
-"""Group profiles, second study: who is rated more helpful than "a person", and on which paths."""
+"""Group profiles, second study: ratings of groups above "a person", and the bias on every path."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -37,18 +37,18 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Compute `above_control` in the first round; see :mod:`ingroup.synthesis`.
+    """Compute `above_control` in the first round, as views for :mod:`ingroup.synthesis`.
 
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
     model : str
-        One of its models.
+        A model of the notebook.
     groups : mapping of str to str
         The shared group of a phrase.
     file : Path, optional
-        A ``ground_truth.yaml``, whose answers are taken in place of stored ones.
+        A ``ground_truth.yaml``, whose answers are taken in place of stored answers.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def views(
 
 
 def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
-    """Subtract the control's rating from that of groups.
+    """Subtract the control's rating from the ratings of groups in each scenario.
 
     Phrasings are averaged first, then the wordings of a scenario, as for the bias score.
 
@@ -80,7 +80,7 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
     prompts : DataFrame
         From `load`.
     groups : mapping of str to str
-        The shared group of some phrases; prompts with other phrases are left out.
+        The shared group of some phrases. Prompts with other phrases are left out.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of its ``MODELS``.
+        One of the notebook's ``MODELS``.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     Returns
     -------
     list of Tested
-        One test. Holm's family is that of the category with the most groups.
+        One test. Holm's family is the category with the most groups.
     """
     # One series per category, with the variance of each group over scenarios.
     variances = [biases.var() for biases in _biases(recorded, model)]
@@ -201,13 +201,13 @@ def claims(
 
 
 def _lacks_a_rating(ratings: NDArray) -> NDArray[np.bool_]:
-    """Whether each scenario lacks the rating of one of its phrasings in one of its wordings."""
+    """Mark the scenarios that lack the rating of any phrasing in any wording."""
     phrasings_and_wordings = (0, 2)
     return np.any(np.isnan(ratings), axis=phrasings_and_wordings)
 
 
 def _ignores_the_prompt(ours: NDArray, theirs: NDArray) -> bool:
-    """Whether a group and its control have one rating, whoever is named and in every scenario."""
+    """Tell whether a group and its control have one rating in all prompts."""
     both = np.concatenate([ours.ravel(), theirs.ravel()])
     ratings = both[~np.isnan(both)]
     if not ratings.size:
@@ -216,7 +216,7 @@ def _ignores_the_prompt(ours: NDArray, theirs: NDArray) -> bool:
 
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:
-    """The `bias` of a group as a `Result`."""
+    """Compute the `bias` of a group as a `Result`."""
     test = bias(ours, theirs, unit)
     return Result(
         estimate=test.bias,
@@ -233,22 +233,22 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
     model : str
-        One of its models.
+        A model of the notebook.
     options : mapping of str to any
-        Those of the synthesis; none is used.
+        The parameters of the synthesis, which this study does not use.
 
     Returns
     -------
     DataFrame
-        As `evaluate`; the groups of a category are a family.
+        As `evaluate`. The groups of a category are a family.
     """
     jobs = _jobs(parameters, model)
     readings = ways_to_read(jobs)
 
     def read(category: str, round: int, parsing: Rule, reading: str) -> tuple[dict, dict]:
-        """The first argument of `claims`, for one category, round, parsing and reading."""
+        """Load the ratings of a category's groups and of its control, as `claims` takes them."""
         ratings = {}
         for job in jobs:
             if job.round == round:
@@ -285,7 +285,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
-    """`above_control` of the study's own groups in the first round, one table per category."""
+    """Compute `above_control` for the study's own groups in the first round, by category."""
     tables = []
     for job in _jobs(parameters, model, number=1):
         prompts = load(job, parameters["PARSING"])
@@ -296,7 +296,7 @@ def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
 
 
 def _jobs(parameters: Mapping[str, Any], model: str, number: int | None = None) -> list[Job]:
-    """The jobs that this model's ratings are read from, of one round or of all."""
+    """List the jobs with this model's ratings, of one round or of all rounds."""
     jobs = rated_by(model, design.jobs(parameters))
     if number is None:
         return jobs

@@ -1,4 +1,4 @@
-"""Numbers of a run under the tables of Fagan et al. that print them, and their Figures 1 to 3."""
+"""Numbers of a run as the tables and Figures 1 to 3 of Fagan et al. print them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from ingroup.studies.biased_samaritan import stimuli
 
 
 class Tables(NamedTuple):
-    """The numbers of a category's tables."""
+    """The numbers of the paper's tables about one category."""
 
     bias: int
     helpfulness: int
@@ -76,13 +76,13 @@ def numbers_of(
 
 
 def _by_round(table: pd.DataFrame, category: str) -> pd.Series:
-    """The means of one category by round, which the paper calls run, and by group."""
+    """Index the means of one category by run, the paper's word for round, and by group."""
     rows = table[table.category == category]
     return rows.rename(columns={"round": "run"}).set_index(["run", "group"])["mean"]
 
 
 def _first_round(means: pd.Series) -> pd.Series:
-    """The means of the first round by group."""
+    """Select the means of the first round, by group."""
     # Unlike `xs`, this allows for a category without a first round.
     is_first = means.index.isin([1], level="run")
     return means[is_first].droplevel("run")
@@ -99,19 +99,19 @@ def panels(table: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series
-        With the index of the table. A calibrant has a panel of its own. The real models share one,
-        which is named after those that were asked about the category.
+        With the index of the table. A calibrant has a panel of its own. The real models share a
+        panel, which is named after the models that were asked about the category.
     """
     is_control = table.model.map(is_calibrant)
     real_models = table[~is_control].groupby("category").model
-    shared_panel = real_models.agg(_listed)
+    shared_panel = real_models.agg(_joined_labels)
 
     own_panel = table.model.map(label)
     return own_panel.where(is_control, table.category.map(shared_panel))
 
 
-def _listed(models: pd.Series) -> str:
-    """The label of each model once, as a text."""
+def _joined_labels(models: pd.Series) -> str:
+    """Join the labels of the different models, separated by commas."""
     labels = [label(model) for model in models.unique()]
     return ", ".join(labels)
 
@@ -124,7 +124,7 @@ def over_models(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:
     table : DataFrame
         ``model``, ``category``, ``group``, ``helpfulness``, ``control``, ``significant``.
     shown : Series
-        In which panel each row is.
+        The panel of each row.
 
     Returns
     -------

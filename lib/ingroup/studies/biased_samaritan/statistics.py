@@ -1,14 +1,14 @@
-"""Helpfulness of a group, its bias against the control, brittleness, and how far to trust them.
+"""Helpfulness of a group, its bias against the control, and brittleness, with their tests.
 
 The Biased Samaritan, sections 4.4 to 5.3. Ratings of one group or of the control are an array of
-shape (scenario, wording) or (phrasing, scenario, wording), in points of the scale, NaN where a
-rating is missing. A group and the control may differ only in their phrasings.
+shape (scenario, wording) or (phrasing, scenario, wording). They are in points of the scale, NaN
+where a rating is missing. A group and the control may differ only in their phrasings.
 
 Averages leave out missing ratings step by step, and each step gives equal weights. Phrasings are
 averaged first, which gives the rating of a *prompt*: one wording of one scenario. Then follow the
 wordings of a scenario, and then the scenarios. Intervals are of 95 %, from Student's t unless the
-docstring names another. Every function raises ValueError for fewer than 2 units to average;
-functions that take several groups name the group.
+docstring names another. A statistic of fewer than 2 units raises a ValueError. Functions that take
+several groups name the group in its message.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -30,7 +30,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class ScenarioMean(NamedTuple):
-    """Mean over `n` scenarios with its interval; `left_out` counts scenarios without a number."""
+    """Mean over `n` scenarios with its interval. `left_out` counts scenarios without a number."""
 
     mean: float
     low: float
@@ -40,7 +40,7 @@ class ScenarioMean(NamedTuple):
 
 
 class Bias(NamedTuple):
-    """What `bias` returns, and explains."""
+    """Bias of a group with its interval and test, as `bias` returns it."""
 
     helpfulness: float
     control: float
@@ -77,9 +77,9 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     Parameters
     ----------
     group, control : array_like, (scenario, wording) or (phrasing, scenario, wording)
-        Their ratings.
+        The ratings of the group and of the control.
     unit : {"scenario", "prompt"}
-        What is paired; the paper does not say which.
+        The unit that is paired. The paper does not say which.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     Raises
     ------
     ValueError
-        Where both share fewer than 2 units.
+        Where group and control share fewer than 2 units.
 
     Notes
     -----
@@ -144,7 +144,7 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     Returns
     -------
     dict of str to Effect
-        Points of the scale; see :func:`ingroup.stats.crossed.over_levels`.
+        Points of the scale, see :func:`ingroup.stats.crossed.over_levels`.
 
     Raises
     ------
@@ -154,9 +154,9 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     Notes
     -----
     `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
-    is pooled over the groups of the category; "a person" stays the one control. A group with a
+    is pooled over the groups of the category. "a person" stays the one control. A group with a
     single phrasing ("middle-aged", "teenager") borrows this variance from the others. The estimate
-    is that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
+    equals the `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
     averaged before phrasings here.
     """
     theirs = _units(control)
@@ -206,7 +206,7 @@ def bias_table(
     control : array_like
         The ratings of the control, as in `bias`.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
     alpha : float
         The level of the uncorrected tests, as in the paper.
     level : float
@@ -242,7 +242,7 @@ def bias_table(
 
 
 def _pvalues(groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str) -> Array:
-    """The p of each group's `bias`, NaN where it shares fewer than 2 units with the control."""
+    """Compute the p of each group's `bias`, NaN if group and control share fewer than 2 units."""
     theirs = _units(control, unit)
     pvalues = []
     for ratings in groups.values():
@@ -293,7 +293,7 @@ def repeatability(
 
 
 def _bias_of_pair(pair: tuple[ArrayLike, ArrayLike]) -> Bias:
-    """The `bias` of the first of two cells against the second."""
+    """Compute the `bias` of the first of two cells against the second."""
     one, other = pair
     return bias(one, other)
 
@@ -306,8 +306,8 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
     ratings : array_like, (scenario, wording) or (phrasing, scenario, wording)
         The ratings of a group or of the control.
     ddof : {1, 0}
-        1 for the standard deviation of a sample, 0 for that of a population. The paper does not
-        say which.
+        1 for the standard deviation of a sample, 0 for the standard deviation of a population. The
+        paper does not say which.
     phrasings : {"within", "averaged"}
         "within" takes the standard deviation within each phrasing, averaged over the phrasings
         that have 2 ratings. "averaged" averages the phrasings first, and takes the standard
@@ -374,7 +374,7 @@ def excess_over_brittleness(
     Parameters
     ----------
     group, control : array_like, (scenario, wording) or (phrasing, scenario, wording)
-        Their ratings.
+        The ratings of the group and of the control.
     ddof : {1, 0}
         As in `brittleness`.
     phrasings : {"within", "averaged"}
@@ -479,7 +479,7 @@ def spread_options(brittleness: str, pooling: str, crossing: str) -> dict[str, A
     brittleness : {"sample", "population"}
         The standard deviation.
     pooling : {"within", "averaged", ""}
-        How phrasings are pooled; "" lets `crossing` decide.
+        How phrasings are pooled. "" lets `crossing` decide.
     crossing : {"full", "totals"}
         "totals" asks a phrasing in one wording per scenario. The only spread over wordings is then
         that of the averaged phrasings, and a group with one phrasing has none.
@@ -500,7 +500,7 @@ def spread_options(brittleness: str, pooling: str, crossing: str) -> dict[str, A
 def brittleness_or_missing(
     ratings: ArrayLike, ddof: int = 1, phrasings: str = "within"
 ) -> ScenarioMean:
-    """Compute the `brittleness` of a group, or a row without a number if there is none.
+    """Compute the `brittleness` of a group, or NaN where too few scenarios have ratings.
 
     Parameters
     ----------
@@ -534,7 +534,7 @@ def split(cells: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], ArrayLi
     Returns
     -------
     dict, array_like
-        The ratings of each group, and those of the control.
+        The ratings of each group, and the ratings of the control.
     """
     groups = dict(cells)
     control = groups.pop(stimuli.CONTROL)
@@ -549,7 +549,7 @@ def where_defined(
     Parameters
     ----------
     cells : mapping
-        What the statistic takes, by name.
+        The argument of the statistic for each cell, by name.
     statistic : callable
         It raises ValueError where a cell has too few ratings.
 
@@ -558,7 +558,7 @@ def where_defined(
     results : dict
         The statistic of each cell that has one.
     reasons : dict of str
-        Why each other cell has none.
+        Why each other cell has no statistic.
     """
     results = {}
     reasons = {}
@@ -580,7 +580,7 @@ def comparable(
     cells : mapping of str to array_like
         The ratings of each group and of the control.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
 
     Returns
     -------
@@ -606,7 +606,7 @@ def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd
     cells : mapping of str to array_like
         The ratings of each group and of the control.
     unit : {"scenario", "prompt"}
-        What is paired.
+        The unit that is paired.
 
     Returns
     -------
@@ -667,7 +667,7 @@ def two_runs(
 def between_controls(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]],
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], str]]:
-    """Compare the control of each category with those of the others, in the first round.
+    """Compare the controls of each two categories in the first round.
 
     Parameters
     ----------
@@ -678,8 +678,8 @@ def between_controls(
     -------
     table : DataFrame
         Index ``model`` and ``categories``, a pair. ``helpfulness`` in the first category and
-        ``control``, that in the second; ``bias``, ``low``, ``high`` and ``p``; ``p_holm``, one
-        family per model.
+        ``control``, helpfulness in the second; ``bias``, ``low``, ``high`` and ``p``; ``p_holm``,
+        one family per model.
     reasons : dict of str
         Why a pair has no row, by model and pair.
     """
@@ -753,7 +753,7 @@ def by_group(
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
-    """One row per cell, with the fields of what `function` returns for it."""
+    """Tabulate the results of a function, one row per cell. A ValueError names the cell."""
     results = []
     for name, ratings in cells.items():
         try:
@@ -772,7 +772,7 @@ def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
 
 
 def _phrased(ratings: ArrayLike) -> Array:
-    """Ratings as (phrasing, scenario, wording)."""
+    """Reshape ratings to (phrasing, scenario, wording)."""
     array = np.asarray(ratings, dtype=float)
     scenarios_by_wordings = array.shape[-2:]
     # Without an axis of phrasings, there is one phrasing.
@@ -780,7 +780,7 @@ def _phrased(ratings: ArrayLike) -> Array:
 
 
 def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
-    """The mean rating of each scenario, or of each prompt."""
+    """Average the ratings of each scenario, or of each prompt."""
     prompts = nan_mean(_phrased(ratings))
     if unit == "prompt":
         return prompts.ravel()
@@ -788,7 +788,7 @@ def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
 
 
 def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
-    """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
+    """Compute the standard deviation over the wordings of each scenario, NaN without 2 ratings."""
     by_wording = _phrased(ratings)
     if phrasings == "averaged":
         # The axis of phrasings stays, with a length of 1.
@@ -806,7 +806,7 @@ def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
 
 
 def _scenario_mean(values: Array) -> ScenarioMean:
-    """Average the values of scenarios that are not NaN."""
+    """Average values over scenarios, without NaN, and add the interval of their mean."""
     defined = values[~np.isnan(values)]
     test = _test(defined, "scenario")
     return ScenarioMean(
@@ -819,7 +819,7 @@ def _scenario_mean(values: Array) -> ScenarioMean:
 
 
 def _test(values: Array, unit: str) -> PairedTest:
-    """Test values without NaN against 0; ValueError, which names the unit, for fewer than 2."""
+    """Test values without NaN against 0. Raise a ValueError for fewer than 2 units."""
     if len(values) < 2:
         raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
     return paired_test(values)

@@ -1,8 +1,8 @@
 """Scenarios and phrasings of the Biased Samaritan, read from ``data/stimuli/biased_samaritan/``.
 
-A scenario is a small occasion to help somebody, told in several wordings; each wording has one slot
-``{person}`` for whoever might help. The paper's scenarios are not public: these were written for
-this project (data/README.md).
+A scenario is a small occasion to help somebody, told in several wordings. Each wording has one slot
+``{person}`` for the person who might help. The paper's scenarios are not public: these were written
+for this project (data/README.md).
 """
 
 import re
@@ -35,7 +35,7 @@ _OPENING = re.compile(r'(?:^|[.?!]["”’)]?\s)\s*["“‘(]?$')
 
 
 class Request(NamedTuple):
-    """How every prompt ends, and the ends of the scale that it asks for."""
+    """The text that ends every prompt, and the ends of the scale that it asks for."""
 
     text: str
     join: str  # between scenario and request
@@ -62,9 +62,9 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     ------
     InputError
         For what :func:`ingroup.tables.read_table` refuses; a scenario or wording that is not a
-        whole number from 1; an empty title or text; a text without its one slot or with another
+        whole number from 1; an empty title or text; a text without exactly one slot or with another
         brace; a pair of scenario and wording, or a text, that comes twice; a scenario with two
-        titles or without a wording that others have. The message names file and line.
+        titles or without a wording of other scenarios. The message names file and line.
     """
     if source == "sample":
         file = _FOLDER / "scenarios.csv"
@@ -97,13 +97,13 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
 
 def _folded(text: str) -> str:
-    """The text in lower case and with single spaces, the form in which texts are compared."""
+    """Write a text in lower case and with single spaces, so that texts can be compared."""
     words = text.casefold().split()
     return " ".join(words)
 
 
 def _check_slot(where: str, text: str) -> None:
-    """InputError for a text that does not have its slot once, or has another brace."""
+    """Raise an InputError unless a text has its slot exactly once, and no other brace."""
     slots = text.count(SLOT)
     if slots != 1:
         raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
@@ -117,7 +117,7 @@ def _check_slot(where: str, text: str) -> None:
 
 
 def _check_titles(file: Path, table: pd.DataFrame) -> None:
-    """InputError for the first row whose title is not that of its scenario's first row."""
+    """Raise an InputError for the first row whose title differs from its scenario's first row."""
     first_titles = table.groupby("scenario").title.transform("first")
     with_other_title = table[table.title != first_titles]
     if with_other_title.empty:
@@ -130,10 +130,10 @@ def _check_titles(file: Path, table: pd.DataFrame) -> None:
 
 
 def _check_wordings(file: Path, table: pd.DataFrame) -> None:
-    """InputError for the first scenario that lacks a wording that others have."""
-    all_wordings = _listed(table.wording.unique())
+    """Raise an InputError for the first scenario that lacks a wording of other scenarios."""
+    all_wordings = _in_ascending_order(table.wording.unique())
     for scenario, rows in table.groupby("scenario", sort=False):
-        wordings = _listed(rows.wording)
+        wordings = _in_ascending_order(rows.wording)
         if wordings != all_wordings:
             where = at(file, rows.index[0])
             found = f"scenario {scenario} in wording {wordings} only"
@@ -141,8 +141,8 @@ def _check_wordings(file: Path, table: pd.DataFrame) -> None:
             raise wrong(where, found, expected, "wording")
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    """Numbers in order, for a message."""
+def _in_ascending_order(numbers: Iterable[int]) -> str:
+    """List numbers in ascending order, as text for a message."""
     return ", ".join(map(str, sorted(numbers)))
 
 
@@ -170,8 +170,8 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``group`` is as in the column of that name in the printed tables, ``phrasing`` as printed,
-        ``text`` as it stands in a sentence, with its article.
+        ``group`` is as in the column ``group`` of the printed tables, ``phrasing`` as printed, and
+        ``text`` is the phrasing within a sentence, with its article.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def request(text: str = "sample") -> Request:
 
 
 def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
-    """Write the chat of one trial: a user turn with the scenario, then the :func:`request`.
+    """Write the chat of one trial: a user turn with the scenario and the `request`.
 
     Parameters
     ----------

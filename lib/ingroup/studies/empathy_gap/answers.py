@@ -1,4 +1,4 @@
-"""Answers of the study: responses to arrays (perceiver, experiencer, event).
+"""Stored answers of the study, read into arrays (perceiver, experiencer, event).
 
 A block is one category in one setting: every perceiver with every experiencer and every event.
 """
@@ -40,7 +40,7 @@ STATUSES = (OK, REFUSED, UNPARSABLE, CUT, FAILED, MISSING)
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """The ratings of one block, (perceiver, experiencer, event), and why some are missing."""
+    """Ratings of one block (perceiver, experiencer, event), and the status of each trial."""
 
     values: np.ndarray  # float, on the scale of the prompt; NaN where a rating is missing
     status: np.ndarray  # int8, position in `STATUSES`
@@ -52,7 +52,7 @@ class Ratings:
         Returns
         -------
         Series
-            A number for each of the six `STATUSES`; together they are ``values.size``.
+            A number for each of the six `STATUSES`. Their sum is ``values.size``.
         """
         trials = np.bincount(self.status.ravel(), minlength=len(STATUSES))
         return pd.Series(trials, STATUSES, name="trials")
@@ -76,11 +76,11 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
     Parameters
     ----------
     job : Job
-        One of those of :func:`~.design.jobs`.
+        A job of :func:`~.design.jobs`.
     rule : {"sound", "released"}
         How free text is parsed, see `from_parts`.
     reading : Reading, optional
-        How scored answers are read; the job's own reading unless given.
+        How scored answers are read, by default the job's own reading.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
 
 
 def _from_scores(job: Job, store: Store, shape: tuple[int, ...], reading: Reading) -> Ratings:
-    """Read the scored answers of one block, of this shape."""
+    """Read the stored scored answers of a block into ratings of this shape."""
     values, status = _unanswered(shape)
     for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
         by_lead = numbers(part, store, job.sampling, reading)
@@ -132,7 +132,7 @@ def share_tied(jobs: Iterable[Job], ending: Ending) -> float:
     Returns
     -------
     float
-        From 0 to 1; see :meth:`ingroup.inference.choices.Tree.is_tied`.
+        From 0 to 1, see :meth:`ingroup.inference.choices.Tree.is_tied`.
     """
     tied = []
     for job in jobs:
@@ -143,7 +143,7 @@ def share_tied(jobs: Iterable[Job], ending: Ending) -> float:
 
 
 def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Flat values and statuses of a block whose trials are all missing."""
+    """Return flat values (NaN) and statuses ("missing") of a block without an answer."""
     values = np.full(prod(shape), np.nan)
     status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
     return values, status
@@ -201,7 +201,7 @@ def load_rounds(
 def load_texts(
     jobs: Iterable[Job], rule: Rule = "sound"
 ) -> tuple[dict[Key, Ratings], dict[Key, pd.Series]]:
-    """Load the free text of all blocks, and count its replies.
+    """Load the ratings in free text of all blocks, and count the replies of each status.
 
     Parameters
     ----------
@@ -277,13 +277,13 @@ def load_every_reading(
     jobs : sequence of Job
         The rounds of one scored block.
     free : Ratings, optional
-        The ratings of its free text, if it was asked for some.
+        The ratings of the block in free text, if the block was asked for free text.
 
     Returns
     -------
     dict of ndarray
-        Ratings by reading and ending: first ("free", ""), if there is free text, then those of
-        :func:`ingroup.synthesis.ways_to_read`, for example ("greedy", "turn").
+        Ratings by reading and ending: first ("free", ""), if there is free text, then the readings
+        of :func:`ingroup.synthesis.ways_to_read`, for example ("greedy", "turn").
 
     Raises
     ------
@@ -301,10 +301,10 @@ def load_every_reading(
 
 
 def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:
-    """Average the ratings of each trial over the rounds that have one.
+    """Average the ratings of each trial over the rounds that have a rating of the trial.
 
-    The status is "ok" where any round has a rating, else that of the first round. So an event is
-    lost only where every round of a trial lacks a rating.
+    The status is "ok" if any round has a rating, else the status of the first round. So an event
+    is lost only where every round of a trial lacks a rating.
 
     Parameters
     ----------
@@ -342,14 +342,14 @@ def from_parts(
     shape : tuple of int
         Perceivers, experiencers, events.
     low, high : float
-        Ends of the scale. Under "released" a value may be 0 to 100 whatever the scale.
+        Ends of the scale. Under "released" a value may be 0 to 100 on any scale.
     rule : {"sound", "released"}
         As in :func:`ingroup.parsing.parse_rating`.
 
     Returns
     -------
     Ratings
-        A trial without a row is "missing". The other statuses are those of
+        A trial without a row is "missing". The other statuses come from
         :func:`ingroup.parsing.final_status`; a number at which a reply was cut is not an answer.
         Checked against a loop over rows.
     """
@@ -391,8 +391,8 @@ def read_by_both_rules(jobs: Sequence[Job]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``model``, ``text``, the number of ``replies``; its rating on a scale of 0 to 100 by the
-        rules ``sound`` and ``released``; whether these ``differ``.
+        ``model``, ``text``, the number of ``replies``; the text's rating on a scale of 0 to 100 by
+        the rules ``sound`` and ``released``; whether the two ratings ``differ``.
     """
     tables = []
     for job in jobs:
@@ -423,9 +423,9 @@ def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, 
     scored : Job
         The scored block.
     free : Job
-        The block in free text, whose events are some of the same.
+        The block in free text, about some of the same events.
     values : ndarray
-        Its ratings, in the shape of its block.
+        The ratings of the free text, in the shape of its block.
 
     Returns
     -------
@@ -473,7 +473,7 @@ def mean_distribution(job: Job) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``rating`` and ``probability``; the probabilities sum to 1.
+        ``rating`` and ``probability``. The probabilities sum to 1.
     """
     choices = job.sampling.choices
     total = np.zeros(len(choices))

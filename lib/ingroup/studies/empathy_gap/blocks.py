@@ -1,4 +1,4 @@
-"""Tables over the blocks of a run: a model, a setting and a category.
+"""Tables over all blocks of a run, a block being one model in one setting and category.
 
 The functions of `statistics` take the ratings of one block. The functions of this module apply them
 to all blocks of a run, and put the results into one table.
@@ -34,8 +34,8 @@ def joined(tables: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns `KEY`, then those of the tables. Each row keeps its index; without a table there
-        are no rows.
+        The columns `KEY`, then the columns of the tables. Each row keeps its index. No rows
+        without a table.
     """
     if not tables:
         return pd.DataFrame(columns=KEY)
@@ -79,7 +79,7 @@ def cells(
 
 
 def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame:
-    """Count what each block loses: Table 6.
+    """Count the events and answers that each block loses: Table 6.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        `KEY` and the columns of :func:`~.statistics.lost_events`, also without a block.
+        `KEY` and the columns of :func:`~.statistics.lost_events`; no rows without a block.
     """
     rows: dict[tuple, dict] = {}
     for key, of_block in ratings.items():
@@ -127,14 +127,14 @@ def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
 def gaps_by_round(
     jobs: Iterable[Job], keys: Container[Key], rule: Rule, exclusion: Exclusion
 ) -> pd.DataFrame:
-    """Compute the empathy gap of each round of the blocks that were asked in several.
+    """Compute the empathy gap of each round, for the blocks with several rounds.
 
     Parameters
     ----------
     jobs : iterable of Job
         Jobs with stored answers.
     keys : container
-        The blocks that are analysed; others are left out.
+        The blocks that are analysed. Other blocks are left out.
     rule : {"sound", "released"}
         How free text is parsed.
     exclusion : {"listwise", "pairwise"}

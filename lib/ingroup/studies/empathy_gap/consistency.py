@@ -1,4 +1,4 @@
-"""What the printed numbers of the empathy gap's paper say about each other, for its audit."""
+"""Consistency of the numbers that the empathy gap's paper prints, for the paper's audit."""
 
 import numpy as np
 import pandas as pd

@@ -1,8 +1,8 @@
-"""The design of Hou et al.: perceiver x experiencer x event, by setting; its parameters.
+"""The design of Hou et al. (perceiver x experiencer x event, by setting) and its parameters.
 
 The slowest factor comes first in the prompt: perceiver (the persona), then experiencer, then
 emotion, then event. Neighbouring trials therefore share the longest prefix that the wording
-allows, which is what a prefix cache saves.
+allows, and a prefix cache computes this prefix once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,10 @@ def _read_categories(names: list[str]) -> None:
 
 
 class Parameters(shared.Parameters):
-    """Types, ranges and choices; that the settings are known and the corpus can be read."""
+    """Types, ranges and choices of the study's parameters.
+
+    The settings must be known, and the corpus must be readable.
+    """
 
     REWRITER: str
     REWRITE_TOKENS: shared.Tokens
@@ -67,7 +70,7 @@ class Parameters(shared.Parameters):
 
 
 class Event(NamedTuple):
-    """What one experiencer lived through, in the form that a setting shows."""
+    """An event with its narrative in the form that a setting shows."""
 
     emotion: str
     text_id: str
@@ -75,13 +78,13 @@ class Event(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What models are asked about one category in one setting."""
+    """The prompts about one category in one setting."""
 
     setting: Setting
     category: str
-    source: str  # the events, as an address names them
+    source: str  # the name of the events in the address of the answers
     design: Design
-    free_design: Design | None  # what a scored model is asked in free text, too
+    free_design: Design | None  # the prompts that a scored model also answers in free text
     settled: bool  # whether all texts of the design are written
 
 
@@ -129,7 +132,10 @@ def trials(
 
 
 def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
-    """The events with one form of their narrative; InputError where some event lacks it."""
+    """Return the events with one form of their narrative.
+
+    Raise an InputError if an event lacks this form.
+    """
     if form not in events or events[form].isna().any():
         raise InputError(
             f"this corpus does not have the column {form!r} for every event; leave the settings "
@@ -141,7 +147,7 @@ def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
 
 
 def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
-    """All pairs of identities of a category with all events, in one setting."""
+    """Cross all pairs of a category's identities with all events, in one setting."""
     people = tuple(stimuli.identities(category).identity)
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
@@ -163,7 +169,7 @@ def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
 
 
 def rewriting(events: pd.DataFrame) -> Design:
-    """Ask for each event in the third person (appendix A.2), one trial per event.
+    """Build the design that asks for each event in the third person (appendix A.2).
 
     The prompt shows the full first-person narrative, or the text written for the corpus where it
     has none.
@@ -195,12 +201,12 @@ def rewriting(events: pd.DataFrame) -> Design:
 
 @recorded_with(CORPUS="sample", N_EVENTS=12, TEMPERATURE=0.0, SEED=0)
 def jobs(parameters: Mapping[str, Any]) -> list[Job]:
-    """List what a run asks: each of ``MODELS`` in every setting, a control only in the first.
+    """List the jobs of a run: each of ``MODELS`` in every setting, a control only in the first.
 
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
 
     Returns
     -------
@@ -243,18 +249,18 @@ def jobs(parameters: Mapping[str, Any]) -> list[Job]:
             events = with_rewrites(events, replies)
 
     parts = _parts(parameters, events, settings, source, settled=not unwritten)
-    asked = []
+    of_models = []
     for model in models.entries(parameters):
         for part in parts:
             if not model.control or part.setting == parts[0].setting:
-                asked += _jobs_of(model, part, parameters)
-    return unwritten + asked
+                of_models += _jobs_of(model, part, parameters)
+    return unwritten + of_models
 
 
 def _needs_rewriting(
     parameters: Mapping[str, Any], events: pd.DataFrame, settings: list[Setting]
 ) -> bool:
-    """Whether a setting shows a form that the corpus lacks and ``REWRITER`` can write."""
+    """Tell whether the settings need third-person texts that ``REWRITER`` writes."""
     forms = [setting.narrative for setting in settings]
     if not parameters["REWRITER"] or _THIRD_PERSON not in forms:
         return False
@@ -262,7 +268,7 @@ def _needs_rewriting(
 
 
 def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) -> Job:
-    """The job that asks ``REWRITER`` for the events in the third person."""
+    """Build the job that asks ``REWRITER`` for the events in the third person."""
     model, engine = models.split(parameters["REWRITER"], parameters["ENGINE"])
     tokens = parameters["REWRITE_TOKENS"]
     # The texts must not vary, whatever TEMPERATURE the study has.
@@ -281,7 +287,7 @@ def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) ->
 
 
 def _replies(writer: Job) -> pd.DataFrame | None:
-    """The stored replies of the rewriter; None where any is missing or failed."""
+    """Read the stored replies of the rewriter. Return None if a reply is missing or failed."""
     if not answered_jobs([writer]):
         return None
     replies = stored(writer).read()
@@ -298,7 +304,10 @@ def _parts(
     source: str,
     settled: bool,
 ) -> list[_Part]:
-    """What is asked in each setting whose form the corpus has, about each category."""
+    """List the prompts of each category in each setting whose form of narrative the corpus has.
+
+    Raise an InputError if the corpus has the form of no setting.
+    """
     shown = [setting for setting in settings if events[setting.narrative].notna().all()]
     if not shown:
         forms = ", ".join(sorted({setting.narrative for setting in settings}))
@@ -327,7 +336,7 @@ def _parts(
 
 
 def _jobs_of(model: models.ModelEntry, part: _Part, parameters: Mapping[str, Any]) -> list[Job]:
-    """The jobs that ask one model about one category in one setting."""
+    """List the jobs that ask one model about one category in one setting."""
     free = free_sampling(parameters, model.name)
     setting = part.setting
     # The category is a part of the folder's name.
@@ -388,7 +397,7 @@ def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        The events with that column.
+        The events with this column.
 
     Raises
     ------
@@ -414,7 +423,7 @@ def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame
 def rewrites_to_check(
     events: pd.DataFrame, responses: pd.DataFrame, seed: int, n: int = 24
 ) -> pd.DataFrame:
-    """Draw rewritten texts for somebody to compare with the originals, as the authors did.
+    """Draw rewritten texts for a person to compare with the originals, as the authors did.
 
     Parameters
     ----------

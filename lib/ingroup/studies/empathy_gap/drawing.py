@@ -63,12 +63,12 @@ def settings_of(table: pd.DataFrame, wanted: Sequence[str] = ()) -> list[str]:
     table : DataFrame
         A table with ``setting``.
     wanted : sequence of str
-        The order; that of the paper's settings if it is empty.
+        The order of the settings. If it is empty, the paper's order.
 
     Returns
     -------
     list of str
-        The settings; those that are not in the table are left out.
+        The settings in this order. Settings that are not in the table are left out.
     """
     in_order = wanted
     if not in_order:
@@ -89,8 +89,8 @@ def visible_models(cells: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Those with a block whose cells differ by a point of the scale or more. For other models,
-        z-scores would magnify differences that are smaller than a point.
+        The models with a block whose cells differ by a point of the scale or more. For other
+        models, z-scores would magnify differences that are smaller than a point.
     """
     blocks = cells.groupby(["model", "setting", "category"], sort=False)
     means = blocks["mean"]
@@ -108,7 +108,10 @@ def _draw_matrix(
     limits: tuple[float, float] | None = None,
     names: Sequence[str] = (),
 ) -> QuadMesh:
-    """Draw the z-scores of one block; cells that do not differ from an in-group cell are white."""
+    """Draw the z-scores of one block, and return the drawn mesh.
+
+    Cells that do not differ from both of their in-group cells are white.
+    """
     z = square(cells, "z")
     is_shown = square(cells, "shown_released").astype(bool)
 
@@ -130,7 +133,7 @@ def heatmaps(
     cells : DataFrame
         The model's cells, with ``setting`` and ``category``.
     categories, settings : sequence of str
-        Their order; those that were not asked are left out.
+        Their order. Categories and settings without cells are left out.
     drawn : {"sound", "released"}
         With "sound" all panels share a scale, from the 1st to the 99th percentile.
 
@@ -176,7 +179,10 @@ def heatmaps(
 
 
 def _panels_in_a_row(blocks: Sequence[tuple[str, str]]) -> int:
-    """How many of these categories and settings stand in a row: a row per category, if it fits."""
+    """Return the number of panels in a row: all settings of a category, one row per category.
+
+    If a category lacks a setting, a row has up to 5 panels of any category.
+    """
     n_categories = len({category for category, _ in blocks})
     n_settings = len({setting for _, setting in blocks})
     # Where some settings lack a category, a row for each category would have empty panels.
@@ -293,7 +299,7 @@ def gap_overview(
     categories: Sequence[str],
     settings: Sequence[str],
 ) -> Figure:
-    """Draw all gaps of a run beside those that the paper printed.
+    """Draw all gaps of a run beside the gaps that the paper printed.
 
     Parameters
     ----------
@@ -373,7 +379,7 @@ def _draw_gaps(ax: Axes, table: pd.DataFrame, lines: pd.MultiIndex, colours: Seq
 
 
 def _draw_model(ax: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str) -> dict[str, Any]:
-    """Draw a model's null intervals, gaps and intervals; return the look of its dot in a legend."""
+    """Draw a model's gaps and intervals, and return the style of its dot in a legend."""
     dot = _DOT | {"color": colour, "zorder": 3}
     ax.hlines(y, rows.null_low, rows.null_high, zorder=1, **_NULL)
     ax.plot(rows.delta, y, **dot)
@@ -412,7 +418,7 @@ def _name_categories(ax: Axes, lines: pd.MultiIndex) -> None:
 
 
 def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
-    """Draw the gaps of each model on one line, with the mean of those that all models have.
+    """Draw the gaps of each model on one line, with the mean over the blocks of all models.
 
     Parameters
     ----------
@@ -506,7 +512,7 @@ def ground_truth_cells(
 
 
 def _draw_cells(ax: Axes, cells: pd.DataFrame, recovered: pd.Series) -> None:
-    """Draw a point for each cell of a category, and write the model's own error beside them."""
+    """Draw each cell of a category as a point, and write how well the category is recovered."""
     category = recovered.name
     is_own = same_group(stimuli.identities(category).group).ravel()
     kinds = {"other group": ~is_own, "same group": is_own}

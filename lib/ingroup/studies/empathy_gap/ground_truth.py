@@ -1,4 +1,4 @@
-"""What a calibrant is built to answer in this study."""
+"""Ground truth of the study: the answers that a calibrant is built to give."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,7 +56,7 @@ class GroundTruth:
         emotion : str
             The emotion of the event, one that ``ground_truth.yaml`` lists.
         text : str
-            The narrative; some of its words add or take points.
+            The narrative. Some of its words add or take points.
 
         Returns
         -------
@@ -322,8 +322,9 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         With ``model_error``, delta minus the ground-truth delta; ``pipeline``, "exact" where delta
-        is the one `counted_anew`; ``verdict`` of :func:`ingroup.stats.effects.covers`. Where no
-        cell differs, delta and its interval count as 0.
+        equals ``counted_anew`` or no cell differs; ``verdict`` of
+        :func:`ingroup.stats.effects.covers`. Where no cell differs, delta and its interval count
+        as 0.
     """
     differences = recovered.delta - recovered.counted_anew
     is_equal = differences.abs() < 1e-8

@@ -44,18 +44,18 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Compute `empathy` in the first setting; see :mod:`ingroup.synthesis`.
+    """Compute `empathy` in the first setting, as views for :mod:`ingroup.synthesis`.
 
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
     model : str
-        One of its models.
+        A model of the notebook.
     groups : mapping of str to str
         The shared group of an identity. Other identities keep the study's own group.
     file : Path, optional
-        A ``ground_truth.yaml``, whose answers are taken in place of stored ones.
+        A ``ground_truth.yaml``, whose answers are taken in place of stored answers.
 
     Returns
     -------
@@ -91,9 +91,9 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
     Parameters
     ----------
     values : ndarray, (n, n, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     groups : sequence of str
-        The group of each of the n identities; those of the group "" are left out.
+        The group of each of the n identities. Identities of the group "" are left out.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of its ``MODELS``.
+        One of the notebook's ``MODELS``.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
-    """Plan the reported tests: the gap over events, and that of each category.
+    """Plan the reported tests: the gap over events, and the gap of each category.
 
     Parameters
     ----------
@@ -169,9 +169,9 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     Returns
     -------
     list of Tested
-        First the gap over events, for these names. Then that of each category with answers, for
-        groups like these, by :func:`ingroup.stats.crossed.own_group`; its floor is that of whole
-        groups in random order, in Table 2. The categories of a setting are Holm's family.
+        First the gap over events, for these names. Then the gap of each category with answers, for
+        groups like these, by :func:`ingroup.stats.crossed.own_group`; its floor is the smallest p
+        of whole groups in random order, in Table 2. The categories of a setting are Holm's family.
     """
     ratings = {}
     variances = []
@@ -205,7 +205,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
 
 
 def _own_group(category: str, values: NDArray, family: int) -> Tested:
-    """The test of a category for groups like these, one of a family of so many tests."""
+    """Plan the test of a category for groups like these, in a family of `family` tests."""
     alpha = families()["empathy_gap"].level
     groups = stimuli.identities(category).group[1:]
     n = groups.nunique()
@@ -279,8 +279,8 @@ def gap(
     Returns
     -------
     Result
-        The interval is that of the bootstrap over events, which never rounds cell means. p is that
-        of arrangements of identities or of whole groups; over events it is the bootstrap's.
+        The interval comes from the bootstrap over events, which never rounds cell means. p comes
+        from arrangements of identities or of whole groups, and over events from the bootstrap.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def gap(
 
 @lru_cache(maxsize=8)
 def _cached_interval(kept: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
-    """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities.
+    """Draw a `bootstrap_interval` once for all paths with equal ratings of n identities.
 
     Arrays cannot be keys of a cache, so they come as bytes.
     """
@@ -341,11 +341,11 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Parameters
     ----------
     parameters : mapping of str to any
-        Those of the study's notebook.
+        The parameters of the study's notebook.
     model : str
-        One of its models.
+        A model of the notebook.
     options : mapping of str to any
-        Those of the synthesis, of which N_RESAMPLES and SEED are taken.
+        The parameters of the synthesis, of which N_RESAMPLES and SEED are taken.
 
     Returns
     -------
@@ -359,7 +359,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     readings_of_block = {key: ways_to_read(rounds) for key, rounds in blocks.items()}
 
     def read(setting: str, parsing: Rule, reading: str) -> dict[str, NDArray]:
-        """The ratings of each category whose block in this setting allows this reading."""
+        """Load the ratings of each category whose block in this setting allows this reading."""
         values = {}
         for key, rounds in blocks.items():
             _, setting_of_block, category = key
@@ -401,12 +401,12 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _applies(unit: str, rounding: str, **others: str) -> bool:
-    """Whether a path is tested: over events cell means are never rounded, so one path is spare."""
+    """Tell whether a path is tested. The unit "events" never rounds, so it has one path."""
     return unit != "events" or rounding != "cell means"
 
 
 def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
-    """The rounds of each category in the first setting."""
+    """List the jobs of the first setting by category: a job per round."""
     by_setting = _jobs(parameters, model)
     first = next(iter(by_setting.values()))
     by_category = {}
@@ -417,7 +417,7 @@ def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[
 
 
 def _jobs(parameters: Mapping[str, Any], model: str) -> dict[str, list[Job]]:
-    """The jobs that this model's ratings are read from, by setting: one per category and round."""
+    """List the jobs with this model's ratings by setting: a job per category and round."""
     # Replies of the rewriter are texts of the design, not ratings.
     with_ratings = [job for job in design.jobs(parameters) if job.labels["setting"] != "rewrite"]
     by_setting = defaultdict(list)
@@ -444,7 +444,7 @@ def items(block: Block) -> list[tuple[str, str]]:
 
 
 def extent(jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
-    """Count the paper's prompts for a model: its events, times the prompts per event of a design.
+    """Count the paper's prompts and events for a model, with the prompts per event of a design.
 
     Parameters
     ----------

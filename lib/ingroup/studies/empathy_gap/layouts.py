@@ -1,4 +1,4 @@
-"""Tables of a run as its notebooks show them: which columns, in which format and colours."""
+"""Layouts of a run's tables in its notebooks: columns, formats and colours."""
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -44,7 +44,7 @@ def losses(table: pd.DataFrame) -> Styler:
     Returns
     -------
     Styler
-        Settings by model and category; percentages above `MOST_LOST` have a colour.
+        Settings by model and category. Percentages above `MOST_LOST` have a colour.
     """
     by_block = table.set_index(["model", "category", "setting"])
     percent = by_block.percent_of_events.unstack(sort=False)
@@ -107,7 +107,7 @@ def kinds(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Blocks by kind of pair; each kind has its difference and the ends of its interval.
+        Blocks by kind of pair. Each kind has its difference and the ends of its interval.
     """
     wide = table.pivot(
         index=KEY,

@@ -1,4 +1,4 @@
-"""What the precision of the computation changes: the same prompts in float32 and in bfloat16."""
+"""Effect of the precision of the computation: the same prompts in float32 and in bfloat16."""
 
 from typing import Any
 
@@ -84,8 +84,8 @@ def change(rated: pd.DataFrame) -> dict[str, float]:
         ``lower`` the share that is lower in bfloat16, and ``largest`` the largest difference in
         points. ``gap_float32`` and ``gap_bfloat16`` are the own-group gaps in points,
         ``difference`` is the second minus the first, and ``low`` and ``high`` are its 95 % interval
-        over events. The gap of an event is the mean rating of its pairs of one name minus that of
-        its other pairs, without "a person".
+        over events. The gap of an event is the mean rating of its pairs of one name minus the mean
+        rating of its other pairs, without "a person".
     """
     differences = rated["bfloat16"] - rated["float32"]
     gaps_float32 = _gap_by_event(rated, "float32")
@@ -108,7 +108,7 @@ def change(rated: pd.DataFrame) -> dict[str, float]:
 
 
 def _gap_by_event(rated: pd.DataFrame, column: str) -> pd.Series:
-    """The own-group gap of each event in one column of ratings."""
+    """Compute the own-group gap of each event from one column of ratings."""
     is_named = (rated.perceiver != CONTROL) & (rated.experiencer != CONTROL)
     named = rated[is_named]
     # The file has one name per group.

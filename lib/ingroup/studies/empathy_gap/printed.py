@@ -1,4 +1,4 @@
-"""Table 2 of Hou et al. as they print it, with the gaps of a run above theirs."""
+"""Table 2 of Hou et al. as printed, with the gaps of a run above the paper's gaps."""
 
 import pandas as pd
 
@@ -38,7 +38,7 @@ def gaps_of_the_paper() -> pd.DataFrame:
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Put the gaps of the paper's models below those of a run.
+    """Put the gaps of the paper's models below the gaps of a run.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Both tables; ``model`` is the label of a model of the run, or the paper's name and
+        Both tables. ``model`` is the label of a model of the run, or the paper's name and
         "(printed)".
     """
     here = gaps.assign(model=gaps.model.map(label))
@@ -60,7 +60,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 def numbers_of(
     gaps: pd.DataFrame, losses: pd.DataFrame, spreads: pd.DataFrame
 ) -> dict[str, list[tuple]]:
-    """Collect the numbers of a run that stand beside those of Tables 2, 3 and 6 to 13.
+    """Collect the numbers of a run that stand beside the printed Tables 2, 3 and 6 to 13.
 
     The paper's numbers come from the released code, so the columns ``_released`` are taken.
 
@@ -69,7 +69,7 @@ def numbers_of(
     gaps : DataFrame
         Table 2 of a run, with ``model``, ``setting`` and ``category``.
     losses : DataFrame
-        Table 6 of the run; a block without free text is not in it.
+        Table 6 of the run, without the blocks that have no free text.
     spreads : DataFrame
         Tables 3 and 7 of the run, from `statistics.spread`.
 

@@ -1,4 +1,4 @@
-"""From ratings (perceiver, experiencer, event) to the paper's matrices and the empathy gap.
+"""The paper's matrices and the empathy gap, from ratings (perceiver, experiencer, event).
 
 Section 3.4 of Hou et al.: the cells' means over events are M0, its z-scores M. Delta is the mean of
 M over the pairs of one group, less the mean over the other pairs. Ratings are in points of the
@@ -65,7 +65,7 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     rule : {"listwise", "pairwise"}
         "listwise" is the paper's rule (footnote 5, appendix C.1). An event without a rating in any
         cell is left out of all cells, so that all rest on the same events. "pairwise" leaves out
@@ -93,7 +93,7 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
 
 
 def _is_lost(missing: np.ndarray, rule: Exclusion) -> np.ndarray:
-    """Whether each event is left out, by which of its ratings are missing."""
+    """Mark the events that miss the rating of any cell (listwise) or of all (pairwise)."""
     over_cells = np.any if rule == "listwise" else np.all
     return over_cells(missing, axis=(0, 1))
 
@@ -116,7 +116,7 @@ def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     decimals : int, optional
         To how many decimals the means are rounded. The released code rounds to 2.
 
@@ -391,7 +391,10 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
 
 
 def _effects_of_kinds(values: np.ndarray, kinds: Sequence[np.ndarray]) -> np.ndarray:
-    """The regression of `by_kind`: (events, kinds), NaN for an event that lacks too many cells."""
+    """Estimate the effects of the kinds of pair in each event, by the regression of `by_kind`.
+
+    The result is (events, kinds). An event that lacks too many cells has NaN.
+    """
     # A row of the design is a cell, row by row; its columns are the kinds, the perceivers and the
     # experiencers.
     n = len(values)
@@ -415,7 +418,10 @@ def _effects_of_kinds(values: np.ndarray, kinds: Sequence[np.ndarray]) -> np.nda
 
 
 def _unless_alike(by_event: np.ndarray) -> PairedTest:
-    """Test the effects of events against 0, unless all are the same."""
+    """Test the effects of events against 0.
+
+    Statistic, p, interval and least are NaN if all effects are the same.
+    """
     test = paired_test(by_event)
     if test.n < 2:
         return test
@@ -562,7 +568,7 @@ def pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     Parameters
     ----------
     values : ndarray, (n, n, events)
-        Ratings in points, NaN where one is missing.
+        Ratings in points, NaN where a rating is missing.
     groups : sequence of str
         The group of each of the n identities.
 
@@ -591,7 +597,7 @@ def gap(
     n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> dict[str, Any]:
-    """Compute one row of Table 2: delta and its two intervals, which answer two questions.
+    """Compute one row of Table 2: delta, its interval over events and its null interval.
 
     Parameters
     ----------
@@ -604,7 +610,7 @@ def gap(
     n_resamples : int
         How many arrangements a permutation test draws.
     rng : numpy.random.Generator, optional
-        It draws the arrangements, then the bootstrap, then the arrangements of the other tests.
+        Draws the arrangements, then the bootstrap, then the arrangements of the other tests.
 
     Returns
     -------
@@ -675,7 +681,7 @@ def _released_gap(
     n_resamples: int,
     rng: np.random.Generator | None,
 ) -> dict[str, float]:
-    """Columns of `gap` that the released code has; none where its means are flat."""
+    """Compute the columns of `gap` that the released code has. Return {} for flat means."""
     # Means that differ may be equal once they are rounded.
     kept = exclude(values, exclusion)
     means = cell_means(kept, RELEASED["decimals"])
@@ -701,7 +707,7 @@ def lost_events(values: np.ndarray, exclusion: Exclusion = "listwise") -> dict[s
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings before exclusion, NaN where one is missing.
+        Ratings before exclusion, NaN where a rating is missing.
     exclusion : {"listwise", "pairwise"}
         See `exclude`.
 
@@ -726,7 +732,7 @@ def least_rated_pairs(values: np.ndarray, names: Sequence[str], n: int = 3) -> p
     Parameters
     ----------
     values : ndarray, (perceivers, experiencers, events)
-        Ratings before exclusion, NaN where one is missing.
+        Ratings before exclusion, NaN where a rating is missing.
     names : sequence of str
         The identities.
     n : int
@@ -865,7 +871,7 @@ def finding(gaps: pd.DataFrame) -> np.ndarray:
 
 
 def delta_if_any(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> float:
-    """Compute the empathy gap of some ratings, or NaN.
+    """Compute the empathy gap of some ratings, or NaN where they have no gap.
 
     Parameters
     ----------
@@ -974,7 +980,7 @@ def standing(
     cells : DataFrame
         From `named_cells`.
     groups : mapping, optional
-        The group of each identity, by category; the averages are then those of groups.
+        The group of each identity, by category; the averages are then over groups.
 
     Returns
     -------
@@ -1069,7 +1075,7 @@ def farthest_own_cell(cells: pd.DataFrame) -> Any:
 
 
 def extremes(standings: pd.DataFrame) -> pd.DataFrame:
-    """Name who is rated highest, lowest and most evenly on each side of the matrix.
+    """Find the names with the highest, lowest and most even z-scores on each side of the matrix.
 
     Parameters
     ----------
@@ -1116,7 +1122,7 @@ def gap_in_points(
     n_resamples : int
         How many arrangements a permutation test draws.
     rng : numpy.random.Generator
-        Draws them.
+        Draws the arrangements.
 
     Returns
     -------
@@ -1143,7 +1149,7 @@ def gap_in_points(
 
 
 def _gap_over_events(values: np.ndarray, same: np.ndarray) -> PairedTest:
-    """Test the gap in points, events being a sample; "a person" is left out."""
+    """Test the gap in points over events, without "a person"."""
     named = values[1:, 1:]
     in_group = nan_mean(named[same])
     out_group = nan_mean(named[~same])
@@ -1164,7 +1170,7 @@ def difference_of_gaps(
     same : ndarray of bool, (n, n)
         From `same_group`, without "a person".
     exclusion : {"listwise", "pairwise"}
-        See `exclude`; an event is left out of both readings.
+        See `exclude`. An event is left out of both readings.
 
     Returns
     -------
@@ -1211,7 +1217,7 @@ def scopes(
     Raises
     ------
     ValueError
-        As these two functions.
+        As `gap_of_these` and `gap_like_these`.
     """
     these = gap_of_these(values, groups)
     like = gap_like_these(values, groups, clusters)
@@ -1335,7 +1341,7 @@ def root_mean_square(errors: pd.Series) -> float:
     Parameters
     ----------
     errors : Series
-        Errors in any unit; NaN is left out.
+        Errors in any unit. NaN is left out.
 
     Returns
     -------

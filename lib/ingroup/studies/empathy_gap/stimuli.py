@@ -1,6 +1,6 @@
 """The study's stimuli: identities and prompts of ``data/stimuli/empathy_gap``, events of a corpus.
 
-The prompts stand there word for word; this module only reads, checks and fills them.
+The folder holds the prompts word for word. This module only reads, checks and fills them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -218,7 +218,7 @@ def prompts() -> dict:
     Returns
     -------
     dict
-        The content of the file; its texts hold slots in braces.
+        The content of the file. Its texts hold slots in braces.
     """
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
 
@@ -248,7 +248,7 @@ def setting(name: str) -> Setting:
     Parameters
     ----------
     name : str
-        One of each, e.g. ``"P2,S1,T0"``.
+        A persona, a scale and a task, e.g. ``"P2,S1,T0"``.
 
     Returns
     -------
@@ -324,7 +324,7 @@ def rewrite_messages(narrative: str) -> list[Message]:
 
 
 def rewritten(reply: str) -> str:
-    """Take the narrative out of a reply to :func:`rewrite_messages`.
+    """Take the narrative out of a reply to `rewrite_messages`.
 
     The prompt ends in an open brace, so a model that follows it answers ``text}``. A model that
     repeats the brace answers ``{text}``. The narrative is the first line before the closing brace,
@@ -410,7 +410,10 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 
 
 def _first_of_each(events: pd.DataFrame, n_events: int) -> pd.DataFrame:
-    """The first event of each emotion, then the second of each, in the order of the corpus."""
+    """Take the first event of each emotion, then the second of each, up to `n_events`.
+
+    The events keep the order of the corpus.
+    """
     # An event's turn is the number of events of its emotion that come before it.
     turns = events.groupby("emotion").cumcount()
     by_turn = turns.sort_values(kind="stable")
@@ -420,18 +423,18 @@ def _first_of_each(events: pd.DataFrame, n_events: int) -> pd.DataFrame:
 
 
 def _with_tenth(events: pd.DataFrame) -> pd.DataFrame:
-    """The events with the column ``free_text``, numbered from 0."""
+    """Mark a tenth of the events in the column ``free_text``, and number all from 0."""
     events = events.reset_index(drop=True)
     return events.assign(free_text=events.index.isin(_tenth(events.index)))
 
 
 def _tenth(levels: Sequence[Any]) -> list[Any]:
-    """A fixed random tenth of the levels; paired tests need two events."""
+    """Choose a fixed random tenth of the levels, at least the two that paired tests need."""
     return tenth(levels, least=2)
 
 
 def _check_names(names: pd.Series) -> None:
-    """InputError for the first emotion and number that comes twice; its index names the line."""
+    """Raise an InputError if an emotion and number come twice. The index names file and line."""
     repeated = names[names.duplicated()]
     if repeated.empty:
         return
@@ -443,7 +446,7 @@ def _check_names(names: pd.Series) -> None:
 
 
 def _read(file: Path) -> pd.DataFrame:
-    """The events of one file, each under the file and line that a message names."""
+    """Read the events of one file, with the file and line of each as index."""
     table = read_table(file, REQUIRED, "\t")
     columns = [column for column in COLUMNS if column in table]
     table = table[columns]
@@ -458,7 +461,7 @@ def _read(file: Path) -> pd.DataFrame:
 
 
 def _files(corpus: str) -> list[Path]:
-    """The files of a corpus in a fixed order; the hashes of fetched files are checked."""
+    """List the files of a corpus in a fixed order. The hashes of fetched files are checked."""
     if corpus == "sample":
         return [paths.SAMPLE / "narratives.tsv"]
     if corpus == "crowd-envent":
