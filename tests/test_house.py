@@ -10,7 +10,7 @@ import yaml
 from ingroup import models, paths
 from ingroup.commands import settings
 from ingroup.commands.parameters import study_of
-from plainness import Plainness
+from plainness import Plainness, unclear_summaries
 
 LIB = paths.ROOT / "lib"
 FILES = sorted((LIB / "ingroup").rglob("*.py"))
@@ -177,12 +177,12 @@ def test_plainness_counts_what_a_hand_counts():
 
 
 def sources_of(room):
-    """The code of a room: its modules, or its notebooks with the cells of each joined."""
+    """The name and the code of each module or notebook of a room; cells are joined."""
     for file in sorted((paths.ROOT / room).rglob("*.py")):
-        yield file.read_text("utf8")
+        yield file.name, file.read_text("utf8")
     for file in sorted((paths.ROOT / room).glob("*.ipynb")):
         cells = nbformat.read(file, 4).cells
-        yield "\n\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        yield file.name, "\n\n".join(cell.source for cell in cells if cell.cell_type == "code")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def sources_of(room):
 def test_code_is_plain(room, most_dense, least_comments):
     """One step a line, with a name for it, and a blank line between two thoughts."""
     counts = Plainness()
-    for source in sources_of(room):
+    for _, source in sources_of(room):
         counts.add(source)
         # The mark is written in two parts, so that this file has none.
         assert "fmt: " + "skip" not in source
@@ -208,3 +208,39 @@ def test_code_is_plain(room, most_dense, least_comments):
     assert counts.per_thousand(counts.comprehensions) <= 30
     assert counts.per_thousand(counts.comments) >= least_comments
     assert counts.unbroken <= 0.2 * counts.long
+
+
+def test_an_unclear_docstring_is_listed_with_its_line_and_the_reason():
+    long_sentence = " ".join(["word"] * 26) + "."
+    source = f'''"""Numbers and names; both are read here."""
+
+def rains(day):
+    """Whether it rains."""
+
+class Rain:
+    """The rain of a day."""
+
+    def amount(self):
+        """Return the amount in millimetres.
+
+        The day begins at six; its rain is that of 24 hours.
+        """
+
+def wind():
+    """Return {long_sentence}"""
+'''
+    assert unclear_summaries(source) == [
+        "line 1, a semicolon: Numbers and names; both are read here.",
+        "line 3, no verb: Whether it rains.",
+        f"line 15, 27 words: Return {long_sentence}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "room", ["lib", "bench", "notebooks", "data/models/training", "data/recordings"]
+)
+def test_docstrings_begin_with_one_clear_sentence(room):
+    unclear = []
+    for name, source in sources_of(room):
+        unclear += [f"{name}, {problem}" for problem in unclear_summaries(source)]
+    assert not unclear, "\n".join(unclear)

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 HAVE_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LONG = 12  # code lines from which a function needs a blank line
+WORDS = 25  # of the longest sentence
+# Words that begin a fragment ("Whether it rains") where a function's docstring needs a verb. ruff's
+# D401 knows the verbs that are no imperative, but these words are not among its own.
+NO_VERB = re.compile(r"(A|An|The|What|Whether|Where|Who|How|Of|Each|Every|All|\w+Error)\b")
 
 
 @dataclass
@@ -80,6 +85,41 @@ class Plainness:
     def per_thousand(self, count: int) -> float:
         """Return a count per 1,000 lines."""
         return 1000 * count / self.lines
+
+
+def unclear_summaries(source: str) -> list[str]:
+    """List the docstrings whose first paragraph has to be read twice.
+
+    Parameters
+    ----------
+    source : str
+        The text of a module.
+
+    Returns
+    -------
+    list of str
+        The line, the reason and the paragraph: a semicolon, a sentence of more than `WORDS` words,
+        or a function's docstring that does not begin with a verb.
+    """
+    unclear = []
+    for node in ast.walk(ast.parse(source)):
+        docstring = ast.get_docstring(node) if isinstance(node, HAVE_DOCSTRINGS) else None
+        if docstring is None:
+            continue
+
+        summary = " ".join(docstring.split("\n\n")[0].split())
+        sentences = re.split(r"(?<=[.?!]) ", summary)
+        n_words = max(len(sentence.split()) for sentence in sentences)
+        reasons = {
+            "a semicolon": ";" in summary,
+            f"{n_words} words": n_words > WORDS,
+            "no verb": isinstance(node, FUNCTIONS) and NO_VERB.match(summary) is not None,
+        }
+        line = getattr(node, "lineno", 1)
+        for reason, applies in reasons.items():
+            if applies:
+                unclear.append(f"line {line}, {reason}: {summary}")
+    return unclear
 
 
 def _code_lines(source: str, tree: ast.Module) -> set[int]:
