@@ -304,3 +304,20 @@ def test_a_share_of_zero_has_no_sign():
     found = multiverse.verdicts(pd.DataFrame([row]), ["no difference"])
     assert found.share.tolist() == [0]
     assert not np.signbit(found.share).any()
+
+
+@pytest.mark.parametrize(
+    ("share_from", "share_to", "decides"),
+    [
+        (0, 100, True),
+        (5, 50.1, True),  # 5 % come by chance
+        (5.1, 100, False),
+        (0, 50, False),  # half is not more than half
+        (60, 100, False),  # the claim holds under each option
+        (np.nan, np.nan, False),
+    ],
+)
+def test_a_choice_decides_if_one_option_finds_nothing_and_another_most(
+    share_from, share_to, decides
+):
+    assert multiverse.decides(share_from, share_to) is decides

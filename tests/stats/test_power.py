@@ -149,6 +149,8 @@ def test_too_few_arrangements_are_refused(resamples):
 
 def test_just_enough_arrangements_do():
     assert power.groups_for_permutation(tests=7, n_resamples=140) == 6
+    # The smallest p of 99 arrangements is 1 / 100, and 1 / 99 would be too large.
+    assert power.groups_for_permutation(0.01005, n_resamples=99) == 5
 
 
 def test_ten_thousand_arrangements_unless_told_otherwise():
@@ -164,6 +166,10 @@ def test_ten_thousand_arrangements_unless_told_otherwise():
 @pytest.mark.parametrize("n", [0, 1])
 def test_one_pair_finds_nothing(n):
     assert power.smallest_paired_effect(n) == math.inf
+
+
+def test_the_level_is_5_percent_unless_told_otherwise():
+    assert power.smallest_paired_effect(20) == power.smallest_paired_effect(20, level=0.05)
 
 
 def test_two_pairs_find_a_large_effect():
