@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 
-from ingroup import figures, models, paths
+from ingroup import figures, models, notebook_cells, paths
 from ingroup.commands.parameters import folder_of, jobs_of, study_of
 from ingroup.inference import EngineError, Job, Store, StoreError, parts
 from ingroup.inference.job import chats_digest, folder_name, is_recorded
@@ -38,7 +38,6 @@ UNREADABLE = (
 )
 
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
-SAVES = re.compile(r"\b(out|figures)\.save\(")
 
 
 @dataclass(frozen=True)
@@ -475,14 +474,14 @@ class Run:
         dict of str
             By the figure's name, markdown; "" where no cell is found.
         """
-        drawn = []
+        cells = []
         for notebook in self.notebooks:
             if folder_of(notebook) == study:
-                drawn += _drawing(self.books[notebook]["cells"])
+                cells += self.books[notebook]["cells"]
 
         captions = {}
         for name in self.figure_names(study):
-            captions[name] = _caption_of(name, drawn)
+            captions[name] = notebook_cells.text_above(cells, name, _caption)
         return captions
 
 
@@ -560,20 +559,6 @@ def _absent(jobs: list[Job]) -> list[str]:
     return sentences
 
 
-def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The cells that save a figure: the caption before each, and its code."""
-    caption = ""
-    drawn = []
-    for cell in cells:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            # Figures below a text without a caption have the caption before it.
-            caption = _caption(source) or caption
-        elif SAVES.search(source):
-            drawn.append((caption, source))
-    return drawn
-
-
 def _caption(source: str) -> str:
     """The last paragraph of a markdown cell that begins with bold words, or its last heading."""
     for paragraph in reversed(re.split(r"\n\s*\n", source)):
@@ -582,36 +567,3 @@ def _caption(source: str) -> str:
 
     headings = HEADING.findall(source)
     return headings[-1].strip() if headings else ""
-
-
-def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
-    """The caption before the cell that saves a figure; "" where no cell names it."""
-    # Each way is tried on all cells before the next, less sure one: a pattern may fit other names.
-    for names_it in (_exactly, _by_pattern, _before_a_model):
-        for caption, code in drawn:
-            if names_it(figure, code):
-                return caption
-    return ""
-
-
-def _exactly(figure: str, code: str) -> bool:
-    """Whether code has a figure's name as a text, and not only to read a table of that name."""
-    texts = re.sub(r'read\("\w+"\)', "", code)
-    return f'"{figure}"' in texts
-
-
-def _by_pattern(figure: str, code: str) -> bool:
-    """Whether code has a text with fields, as f"figure{number}", that gives a figure's name."""
-    for text in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
-        # Any text may stand in place of a field.
-        parts = re.split(r"\{.*?\}", text)
-        pattern = ".+".join(map(re.escape, parts))
-        if re.fullmatch(pattern, figure):
-            return True
-    return False
-
-
-def _before_a_model(figure: str, code: str) -> bool:
-    """Whether code has the text behind which a figure's name has a model's."""
-    texts = re.findall(r'"(\w+)"', code)
-    return any(figure.startswith(f"{text}_") for text in texts)
