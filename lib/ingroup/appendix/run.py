@@ -18,7 +18,7 @@ from pandas.errors import EmptyDataError, ParserError
 
 from ingroup import figures, models, notebook_cells, paths
 from ingroup.commands.parameters import folder_of, jobs_of, study_of
-from ingroup.inference import EngineError, Job, Store, StoreError, parts
+from ingroup.inference import EngineError, Job, Store, StoreError, jobs_by_model, parts
 from ingroup.inference.job import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
@@ -543,12 +543,8 @@ def span(values: Collection[Any]) -> str:
 
 def _absent(jobs: list[Job]) -> list[str]:
     """A sentence for each model on its jobs without stored answers, of which it names the first."""
-    by_model: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_model.setdefault(job.model, []).append(job)
-
     sentences = []
-    for model, of_model in by_model.items():
+    for model, of_model in jobs_by_model(jobs).items():
         first, *others = of_model
         labels = " ".join(map(str, first.labels.values()))
         more = f", and {len(others)} more" if others else ""

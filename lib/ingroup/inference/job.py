@@ -427,6 +427,25 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
     return replace(job, engine=LIVE, options=options)
 
 
+def jobs_by_model(jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    """Group jobs by their model.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        Jobs of any models.
+
+    Returns
+    -------
+    dict of list of Job
+        The jobs of each model, by its name; models and jobs in their order.
+    """
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.model, []).append(job)
+    return groups
+
+
 def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
     """Say how many prompts of which models are asked live, because the recordings lack them.
 
@@ -442,12 +461,8 @@ def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
     list of str
         A sentence for each model, without a full stop. Answers that are stored do not count.
     """
-    by_model: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_model.setdefault(job.model, []).append(job)
-
     sentences = []
-    for model, of_model in by_model.items():
+    for model, of_model in jobs_by_model(jobs).items():
         n_prompts = sum(len(job.design) for job in of_model)
         n_left = n_prompts - count_stored(of_model)
         sentences.append(
@@ -836,11 +851,9 @@ def _report_absent(new: Sequence[Job], absent: Sequence[Job], jobs: Sequence[Job
 
 def _absent_message(absent: Iterable[Job]) -> str:
     """Say which answers are left out, a line per model."""
-    by_model: dict[str, list[Job]] = {}
-    for job in absent:
-        by_model.setdefault(job.model, []).append(job)
-
-    sentences = [shown(_absent_sentence(of_model)) for of_model in by_model.values()]
+    sentences = []
+    for of_model in jobs_by_model(absent).values():
+        sentences.append(shown(_absent_sentence(of_model)))
     return "\n".join(sentences)
 
 
