@@ -23,7 +23,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.stats.corrections import adjust
-from ingroup.stats.effects import spearman
+from ingroup.stats.effects import pearson, spearman
 from ingroup.stats.paired import TINY, nan_mean
 
 AXES = ["Competence", "Warmth"]
@@ -304,7 +304,9 @@ def agreement(
     ps = {}
     permuted_values = _by_axis(maps_by_centroid)
     for axis, values in model_values.items():
-        null = _rank_correlations(values, permuted_values[axis])
+        ranks = stats.rankdata(values)
+        permuted_ranks = stats.rankdata(permuted_values[axis], axis=-1)
+        null = pearson(permuted_ranks, ranks)
         rho = null[0]
         is_as_large = np.abs(null) >= np.abs(rho) - TINY
         rhos[f"rho of {axis}"] = rho
@@ -331,20 +333,6 @@ def _by_axis(points: NDArray) -> dict[str, NDArray]:
         "Difference": competence - warmth,
         "Valence": (competence + warmth) / 2,
     }
-
-
-def _rank_correlations(values: NDArray, others: NDArray) -> NDArray:
-    """Spearman's correlation of values (group) with others (order, group); NaN of a constant."""
-    ranks = _standardised(stats.rankdata(values))
-    other_ranks = _standardised(stats.rankdata(others, axis=-1))
-    return other_ranks @ ranks
-
-
-def _standardised(ranks: NDArray) -> NDArray:
-    """Ranks (..., group) with mean 0 and length 1; NaN where all are the same."""
-    centred = ranks - ranks.mean(axis=-1, keepdims=True)
-    length = np.linalg.norm(centred, axis=-1, keepdims=True)
-    return np.divide(centred, length, out=np.full_like(centred, np.nan), where=length > TINY)
 
 
 def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
