@@ -174,8 +174,19 @@ class Run:
         """
         if self.is_default:
             return "the default run"
-        labels = ", ".join(map(models.label, self.models))
+        labels = self.labels
         return f"the run {self.name} of {labels}" if labels else f"the run {self.name}"
+
+    @property
+    def labels(self) -> str:
+        """Name the run's models.
+
+        Returns
+        -------
+        str
+            Their labels with commas between them; "" without a model.
+        """
+        return ", ".join(map(models.label, self.models))
 
     @cached_property
     def notebooks(self) -> list[str]:

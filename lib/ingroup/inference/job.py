@@ -235,10 +235,8 @@ class Job:
                 continue
             folder = self._root_of_new / replace(self, engine=former).address
             file = folder / "manifest.json"
-            if file.exists() and self._fits(folder):
-                store = Store(folder, read_manifest(file))
-                if _is_complete(store):
-                    folders.append(folder)
+            if file.exists() and self._fits(folder) and _has_complete([folder]):
+                folders.append(folder)
         return folders
 
     def _fits(self, folder: Path) -> bool:
@@ -318,11 +316,6 @@ class Job:
             The model and the labels' values.
         """
         return (self.model, *self.labels.values())
-
-
-def _is_complete(store: Store) -> bool:
-    """Whether a store has all its shards."""
-    return len(store.files()) == store.shards
 
 
 def _has_complete(folders: Iterable[Path]) -> bool:
@@ -598,7 +591,7 @@ def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
         except StoreError:
             # A job without answers, or with answers to other prompts, is not there.
             continue
-        if _is_complete(store):
+        if store.is_complete:
             complete.append(job)
     return complete
 
