@@ -5,7 +5,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ingroup import figures, models
@@ -223,16 +222,15 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
         ax.title.set_fontsize(figures.points(6))
 
     dot = {"linestyle": "", "marker": "o", "markersize": 3.5, "color": figures.COLOURS[0]}
-    key = {
-        "p < 0.05 after Holm's correction": plt.Line2D([], [], **dot),
-        "not so": plt.Line2D([], [], markerfacecolor="white", **dot),
-        "95 % interval": plt.Line2D([], [], color=figures.COLOURS[0], linewidth=0.8),
+    looks = {
+        "p < 0.05 after Holm's correction": dot,
+        "not so": dot | {"markerfacecolor": "white"},
+        "95 % interval": {"color": figures.COLOURS[0], "linewidth": 0.8},
     }
     study = rows.study.iloc[0].replace("_", " ")
-    figures.legend(
+    figures.legend_of_lines(
         fig,
-        list(key.values()),
-        list(key),
+        looks,
         title=f"{study}: difference of two models",
         title_fontsize=figures.points(8),
     )

@@ -566,6 +566,24 @@ def legend(
         fig.set_figheight(_on_a_page(fig.get_figheight() + further_rows))
 
 
+def legend_of_lines(fig: Figure, looks: Mapping[str, Mapping[str, Any]], **how: Any) -> None:
+    """Add a :func:`legend` with one line per name.
+
+    Parameters
+    ----------
+    fig : Figure
+        The figure, of its final width.
+    looks : mapping of mapping
+        By the name of each line, its look, as :class:`matplotlib.lines.Line2D` takes it.
+    **how
+        Further options of :func:`legend`.
+    """
+    handles = []
+    for look in looks.values():
+        handles.append(plt.Line2D([], [], **look))
+    legend(fig, handles, list(looks), **how)
+
+
 def in_a_row(most: int, least_inches: float = 1.4) -> int:
     """Count the panels that fit side by side.
 
@@ -864,7 +882,7 @@ def intervals(
     margin : float
         The height of a panel above and below its lines, in inches.
     further : mapping, optional
-        Further entries of the legend, such as `scopes_key`: a handle for each text.
+        Further entries of the legend, such as those of `scopes_key`: the look of each line.
 
     Returns
     -------
@@ -943,14 +961,14 @@ def _add_legend(
     fig: Figure, colours: Mapping[str, Any], reference_name: str, further: Mapping[str, Any]
 ) -> None:
     """Add the legend of `intervals`, if it has an entry."""
-    key = {}
+    looks: dict[str, Mapping[str, Any]] = {}
     for name, colour in colours.items():
-        key[name] = plt.Line2D([], [], color=colour, marker="o", markersize=3, linewidth=0.8)
+        looks[name] = {"color": colour, "marker": "o", "markersize": 3, "linewidth": 0.8}
     if reference_name:
-        key[reference_name] = plt.Line2D([], [], **_REFERENCE)
-    key |= further
-    if key:
-        legend(fig, list(key.values()), list(key))
+        looks[reference_name] = _REFERENCE
+    looks |= further
+    if looks:
+        legend_of_lines(fig, looks)
 
 
 def _share_scales(axes: Sequence[Axes], names: Sequence[str]) -> None:
@@ -1020,17 +1038,17 @@ def scopes_key(sampled: str, colour: str, hollow: str = "") -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        A handle for each text.
+    dict of dict
+        The look of the line for each text, as :func:`legend_of_lines` takes it.
     """
-    key = {
-        f"for these {sampled}": plt.Line2D([], [], color=colour, linewidth=2.4, alpha=0.5),
-        f"for {sampled} like these": plt.Line2D([], [], color=colour, linewidth=0.7),
+    looks = {
+        f"for these {sampled}": {"color": colour, "linewidth": 2.4, "alpha": 0.5},
+        f"for {sampled} like these": {"color": colour, "linewidth": 0.7},
     }
     if hollow:
         dot = {"linestyle": "", "marker": "o", "markersize": 3, "markerfacecolor": "white"}
-        key[hollow] = plt.Line2D([], [], color=colour, **dot)
-    return key
+        looks[hollow] = dot | {"color": colour}
+    return looks
 
 
 def heatmap(

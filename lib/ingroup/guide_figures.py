@@ -217,8 +217,8 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
 
     colours = DIRECTIONS | {"pale: may be chance": "#CCCCCC"}
     dot = {"linestyle": "", "marker": "o", "markersize": 4}
-    handles = [plt.Line2D([], [], color=colour, **dot) for colour in colours.values()]
-    figures.legend(fig, handles, list(colours), loc="lower")
+    looks = {name: dot | {"color": colour} for name, colour in colours.items()}
+    figures.legend_of_lines(fig, looks, loc="lower")
     fig.suptitle(headline(rows, kind), fontsize=figures.points(9), x=0.01, ha="left")
     return fig
 

@@ -158,7 +158,7 @@ def layouts(study: str, name: str) -> list[Layout]:
     list of Layout
         One layout for each numbered table that the table fills; none if it is not numbered.
     """
-    of_study = _file().get(study, {"labels": {}, "tables": {}})
+    of_study = every_layout().get(study, {"labels": {}, "tables": {}})
     numbered = []
 
     for entries in of_study["tables"].get(name, []):
@@ -179,14 +179,20 @@ def group_names() -> dict[str, str]:
         The names by key, e.g. "Non-Binary" for ``"non_binary"``. Other groups have no key.
     """
     names: dict[str, str] = {}
-    for of_study in _file().values():
+    for of_study in every_layout().values():
         names |= of_study["labels"].get("group", {})
     return names
 
 
 @cache
-def _file() -> dict[str, Any]:
-    """Read the layouts of all studies."""
+def every_layout() -> dict[str, Any]:
+    """Read ``latex.yaml``.
+
+    Returns
+    -------
+    dict
+        The labels and layouts of each study, as the file has them.
+    """
     text = (paths.PUBLISHED / "latex.yaml").read_text("utf8")
     return yaml.safe_load(text)
 

@@ -840,3 +840,24 @@ def words(text: str) -> list[str]:
         Lower-case words of the letters a to z, in their order.
     """
     return re.findall(r"[a-z]+", text.lower())
+
+
+def points_of_words(rule: Mapping[str, Any], words_of_text: Iterable[str]) -> float:
+    """Sum the points that a ground truth gives to the words of a text.
+
+    Parameters
+    ----------
+    rule : mapping
+        ``points`` by word, and the ``limit`` of their sum in either direction.
+    words_of_text : iterable of str
+        The `words` of a text; a repeated word counts again.
+
+    Returns
+    -------
+    float
+        The sum, within the limit.
+    """
+    points = rule["points"]
+    limit = rule["limit"]
+    total = sum(points.get(word, 0) for word in words_of_text)
+    return max(-limit, min(limit, total))

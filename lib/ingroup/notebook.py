@@ -14,7 +14,7 @@ from pandas.io.formats.style import Styler
 
 from ingroup import figures, latex, models, paths, published
 from ingroup.contract import module_of
-from ingroup.inference import Job, parts, rated, stored, usage
+from ingroup.inference import Job, jobs_by_model, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parameters import Parameters, checked
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
@@ -362,13 +362,9 @@ def left_out(planned: Sequence[Job], asked: Sequence[Job]) -> HTML:
     HTML
         Empty where no model lacks an answer that the study analyses.
     """
-    jobs_of: dict[str, list[Job]] = {}
-    for job in rated(planned):
-        jobs_of.setdefault(job.model, []).append(job)
-
     lines = []
     lacking_models = []
-    for model, of_model in jobs_of.items():
+    for model, of_model in jobs_by_model(rated(planned)).items():
         lacking = [job for job in of_model if job not in asked]
         if lacking:
             lines.append(_lacking_line(model, lacking, len(of_model)))

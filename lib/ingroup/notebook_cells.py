@@ -1,7 +1,8 @@
 """The places in notebooks that make a table or a figure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from nbformat import NotebookNode
 
@@ -28,28 +29,60 @@ def heading_of(notebook: NotebookNode, figure: str) -> str:
         wins, then one that builds the name from a number (``f"figure{number}"``), then one that
         appends a model's name (``figure5_<model>``).
     """
-    saving = _saving_cells(notebook)
+    return text_above(notebook.cells, figure, _last_heading)
+
+
+def _last_heading(source: str) -> str:
+    """Find the last heading in a text, or bold words that begin a line. Return "" without them."""
+    headings = HEADING.findall(source)
+    return headings[-1].strip(" .:") if headings else ""
+
+
+def text_above(
+    cells: Iterable[Mapping[str, Any]], figure: str, text_of: Callable[[str], str]
+) -> str:
+    """Find a text above the cell that saves a figure.
+
+    Parameters
+    ----------
+    cells : iterable of mapping
+        Cells of one notebook or several, as their files have them.
+    figure : str
+        The name of the figure's files, without a suffix.
+    text_of : callable
+        Takes the source of a markdown cell, and returns its text; "" where the one above counts.
+
+    Returns
+    -------
+    str
+        The last text above the cell that :func:`heading_of` describes; "" if no cell saves the
+        figure.
+    """
+    saving = _saving_cells(cells, text_of)
+    # Each way is tried on all cells before the next, less sure one: a pattern may fit other names.
     for names_figure in (_has_name, _has_pattern, _has_beginning):
-        for heading, code in saving:
+        for text, code in saving:
             if names_figure(code, figure):
-                return heading
+                return text
     return ""
 
 
-def _saving_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """List the heading above each cell that saves a figure, and the cell's code.
+def _saving_cells(
+    cells: Iterable[Mapping[str, Any]], text_of: Callable[[str], str]
+) -> list[tuple[str, str]]:
+    """List the text above each cell that saves a figure, and the cell's code.
 
     A table may have the name of a figure, so calls that read a table are taken out of the code.
     """
     saving = []
-    heading = ""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            headings = HEADING.findall(cell.source)
-            if headings:
-                heading = headings[-1].strip(" .:")
-        elif SAVES.search(cell.source):
-            saving.append((heading, _without_reads(cell.source)))
+    text = ""
+    for cell in cells:
+        # A notebook's file may have a source as a list of lines.
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            text = text_of(source) or text
+        elif SAVES.search(source):
+            saving.append((text, _without_reads(source)))
     return saving
 
 
@@ -65,10 +98,11 @@ def _has_name(code: str, figure: str) -> bool:
 
 def _has_pattern(code: str, figure: str) -> bool:
     """Tell whether code makes the name of a figure by an f-string."""
-    for pattern in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
-        # Any text may stand where the pattern has a value in braces.
-        any_value = re.sub(r"\{.*?\}", ".+", pattern)
-        if re.fullmatch(any_value, figure):
+    for text in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
+        # Any text may stand where the f-string has a value in braces.
+        parts = re.split(r"\{.*?\}", text)
+        pattern = ".+".join(map(re.escape, parts))
+        if re.fullmatch(pattern, figure):
             return True
     return False
 

@@ -31,7 +31,6 @@ from safetensors import SafetensorError, safe_open
 from ingroup import models
 from ingroup.tables import InputError, decoded, hint, read_json
 
-SERVED = ("inspect", "replay")  # engines for which a model is a name
 LOADING = ("transformers", "vllm")  # engines for which a model may be a folder
 # Files of which every tokenizer has one.
 TOKENIZERS = ("*token*", "vocab.*", "tekken.json", "*.model", "*.tiktoken")

@@ -69,17 +69,6 @@ _RESULTS = {
 }
 
 
-def _add_legend(fig: Figure, looks: Mapping[str, Look], **options: Any) -> None:
-    """Add a legend with one line per name, drawn in the look of that name."""
-    handles = []
-    for look in looks.values():
-        handle = plt.Line2D([], [], **look)
-        handles.append(handle)
-
-    names = list(looks)
-    figures.legend(fig, handles, names, **options)
-
-
 def _write_own_error(
     ax: Axes, x: float, y: float, rows: pd.DataFrame, template: str, size: float
 ) -> None:
@@ -322,7 +311,7 @@ def agreement(table: pd.DataFrame) -> Figure:
     }
     if table.ground_truth_rho.notna().any():
         looks["ground truth"] = _TICK | {"markersize": 7}
-    _add_legend(fig, looks)
+    figures.legend_of_lines(fig, looks)
     return fig
 
 
@@ -492,7 +481,7 @@ def specification_curves(
     if control:
         name = f"{label(control)}, the negative control"
         looks[name] = {"color": CONTROL, "linewidth": 0.7}
-    _add_legend(fig, looks, title=label(model), title_fontsize=figures.points(8))
+    figures.legend_of_lines(fig, looks, title=label(model), title_fontsize=figures.points(8))
 
     # The height of the curves is known only after the layout.
     fig.draw_without_rendering()

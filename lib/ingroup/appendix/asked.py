@@ -61,7 +61,7 @@ def overview(run: Run) -> list[Block]:
     list of Block
         A paragraph, a note on controls where there are any, and a table.
     """
-    labels = ", ".join(map(models.label, run.models)) or "none"
+    labels = run.labels or "none"
     blocks: list[Block] = [
         Paragraph(
             f"This document describes {run.title_of_run}, made with Ingroup. It was written from "

@@ -132,7 +132,7 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
         "engines": (_engines(stores), "manifests and requirements.lock"),
         "people": _people(run),
         "subjects": (
-            f"Language models were asked as objects of study: {_labels(run)}.",
+            f"Language models were asked as objects of study: {run.labels or 'none'}.",
             "parameters of the notebooks",
         ),
         "claims": (
@@ -174,11 +174,6 @@ def _all_stores(run: Run) -> list[Stored]:
     for of_study, _ in run.stores.values():
         stores += of_study
     return stores
-
-
-def _labels(run: Run) -> str:
-    """Join the labels of the run's models. Return "none" without a model."""
-    return ", ".join(map(models.label, run.models)) or "none"
 
 
 def _statistics(run: Run) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from pandas.errors import UndefinedVariableError
 from PIL import Image, UnidentifiedImageError
 
@@ -123,9 +122,7 @@ def numbered_tables(study: str) -> dict[str, str]:
     dict of str
         By the table's name, its numbers in the paper, e.g. "Tables 1, 2".
     """
-    text = (paths.PUBLISHED / "latex.yaml").read_text("utf8")
-    of_study = yaml.safe_load(text).get(study, {})
-
+    of_study = latex.every_layout().get(study, {})
     tables = {}
     # One table of a run may fill several tables of the paper.
     for name in of_study.get("tables", {}):

@@ -16,9 +16,9 @@ from typing import Any
 import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 
-from ingroup import figures, models, paths
+from ingroup import figures, models, notebook_cells, paths
 from ingroup.commands.parameters import folder_of, jobs_of, study_of
-from ingroup.inference import EngineError, Job, Store, StoreError, parts
+from ingroup.inference import EngineError, Job, Store, StoreError, jobs_by_model, parts
 from ingroup.inference.job import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
@@ -38,7 +38,6 @@ UNREADABLE = (
 )
 
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
-SAVES = re.compile(r"\b(out|figures)\.save\(")
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,19 @@ class Run:
         """
         if self.is_default:
             return "the default run"
-        labels = ", ".join(map(models.label, self.models))
+        labels = self.labels
         return f"the run {self.name} of {labels}" if labels else f"the run {self.name}"
+
+    @property
+    def labels(self) -> str:
+        """Name the run's models.
+
+        Returns
+        -------
+        str
+            Their labels with commas between them; "" without a model.
+        """
+        return ", ".join(map(models.label, self.models))
 
     @cached_property
     def notebooks(self) -> list[str]:
@@ -475,14 +485,14 @@ class Run:
         dict of str
             By the figure's name, markdown, or "" where no cell is found.
         """
-        drawn = []
+        cells = []
         for notebook in self.notebooks:
             if folder_of(notebook) == study:
-                drawn += _drawing(self.books[notebook]["cells"])
+                cells += self.books[notebook]["cells"]
 
         captions = {}
         for name in self.figure_names(study):
-            captions[name] = _caption_of(name, drawn)
+            captions[name] = notebook_cells.text_above(cells, name, _caption)
         return captions
 
 
@@ -544,12 +554,8 @@ def span(values: Collection[Any]) -> str:
 
 def _absent(jobs: list[Job]) -> list[str]:
     """Count the jobs without stored answers in a sentence per model, which names the first job."""
-    by_model: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_model.setdefault(job.model, []).append(job)
-
     sentences = []
-    for model, of_model in by_model.items():
+    for model, of_model in jobs_by_model(jobs).items():
         first, *others = of_model
         labels = " ".join(map(str, first.labels.values()))
         more = f", and {len(others)} more" if others else ""
@@ -560,20 +566,6 @@ def _absent(jobs: list[Job]) -> list[str]:
     return sentences
 
 
-def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """List the cells that save a figure, each as the caption before it and its code."""
-    caption = ""
-    drawn = []
-    for cell in cells:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            # Figures below a text without a caption have the caption before it.
-            caption = _caption(source) or caption
-        elif SAVES.search(source):
-            drawn.append((caption, source))
-    return drawn
-
-
 def _caption(source: str) -> str:
     """Find the caption in a markdown cell: the last paragraph in bold, or else the last heading."""
     for paragraph in reversed(re.split(r"\n\s*\n", source)):
@@ -582,36 +574,3 @@ def _caption(source: str) -> str:
 
     headings = HEADING.findall(source)
     return headings[-1].strip() if headings else ""
-
-
-def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
-    """Return the caption before the cell that saves a figure, or "" without such a cell."""
-    # Each way is tried on all cells before the next, less sure one: a pattern may fit other names.
-    for names_it in (_exactly, _by_pattern, _before_a_model):
-        for caption, code in drawn:
-            if names_it(figure, code):
-                return caption
-    return ""
-
-
-def _exactly(figure: str, code: str) -> bool:
-    """Tell whether code has a figure's name in quotes, apart from reading a table of that name."""
-    texts = re.sub(r'read\("\w+"\)', "", code)
-    return f'"{figure}"' in texts
-
-
-def _by_pattern(figure: str, code: str) -> bool:
-    """Tell whether a text with fields in code, as f"figure{number}", can give a figure's name."""
-    for text in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
-        # Any text may stand in place of a field.
-        parts = re.split(r"\{.*?\}", text)
-        pattern = ".+".join(map(re.escape, parts))
-        if re.fullmatch(pattern, figure):
-            return True
-    return False
-
-
-def _before_a_model(figure: str, code: str) -> bool:
-    """Tell whether code has the beginning of a figure's name in quotes, up to an underscore."""
-    texts = re.findall(r'"(\w+)"', code)
-    return any(figure.startswith(f"{text}_") for text in texts)

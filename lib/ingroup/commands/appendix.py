@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ingroup import models, paths
+from ingroup import paths
 from ingroup.appendix import asked, documents, forms, results
 from ingroup.appendix.content import Document, Figure, Heading, Missing
 from ingroup.appendix.run import UNREADABLE, Run, short
@@ -52,10 +52,9 @@ def contents(run: Run) -> Document:
     Document
         Its blocks and references.
     """
-    labels = ", ".join(map(models.label, run.models))
     # The labels of many models would fill a title of several lines.
     is_named = not run.is_default and 0 < len(run.models) <= MOST_IN_A_TITLE
-    subject = f"{labels} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
+    subject = f"{run.labels} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
     document = Document(f"Appendix: {subject}", references=forms.references())
 
     for title, section in SECTIONS.items():

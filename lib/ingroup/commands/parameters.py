@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import json
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,6 +14,7 @@ from ingroup.commands.settings import (
     COMPARISON,
     known_parameters,
     notebooks,
+    parameters_cell,
     renamed,
     study_names,
 )
@@ -265,17 +265,8 @@ def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
 def _read_cell(source: Path) -> dict[str, Any]:
     """Read the values that a notebook's parameters cell sets."""
     # papermill, which reads this cell too, would take seconds to import.
-    notebook = json.loads(source.read_text("utf8"))
-    tagged = []
-    for cell in notebook["cells"]:
-        tags = cell["metadata"].get("tags", ())
-        if "parameters" in tags:
-            tagged.append(cell)
-    (parameters_cell,) = tagged
-
     values = {}
-    text = "".join(parameters_cell["source"])
-    for statement in ast.parse(text).body:
+    for statement in ast.parse(parameters_cell(source)).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 # The cell is read and not run, so its values are literals.

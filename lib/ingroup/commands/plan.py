@@ -32,6 +32,7 @@ from ingroup.inference import (
     StoreError,
     answered_jobs,
     find_model,
+    jobs_by_model,
     rated,
 )
 from ingroup.inference.cost import (
@@ -156,13 +157,10 @@ def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
         A sentence for each model. It says how to ask the model, if a package carries its weights.
         Answers that the run asks live are not meant.
     """
-    wanted = defaultdict(list)
-    for job in rated(jobs):
-        if job.engine == models.STORED:
-            wanted[job.model].append(job)
+    wanted = [job for job in rated(jobs) if job.engine == models.STORED]
 
     sentences = []
-    for model, of_model in wanted.items():
+    for model, of_model in jobs_by_model(wanted).items():
         only_read = [job for job in of_model if job.live is None]
         n_lacking = len(only_read) - len(answered_jobs(only_read))
         if not n_lacking:

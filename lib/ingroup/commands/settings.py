@@ -448,6 +448,26 @@ def chosen_studies(study: str) -> list[str]:
     raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number{hint}")
 
 
+def parameters_cell(file: Path) -> str:
+    """Read the code of a notebook's cell of parameters.
+
+    Parameters
+    ----------
+    file : Path
+        The notebook.
+
+    Returns
+    -------
+    str
+        The source of the cell that is tagged ``parameters``; "" where none is.
+    """
+    notebook = json.loads(file.read_text("utf8"))
+    for cell in notebook["cells"]:
+        if "parameters" in cell["metadata"].get("tags", []):
+            return "".join(cell["source"])
+    return ""
+
+
 def known_parameters(names: Collection[str]) -> set[str]:
     """Collect the parameters in the parameters cells of some notebooks.
 
@@ -463,14 +483,8 @@ def known_parameters(names: Collection[str]) -> set[str]:
     """
     known = set()
     for name in names:
-        file = ROOT / "notebooks" / f"{name}.ipynb"
-        notebook = json.loads(file.read_text("utf8"))
-        for cell in notebook["cells"]:
-            tags = cell["metadata"].get("tags", [])
-            if "parameters" in tags:
-                source = "".join(cell["source"])
-                assigned = re.findall(r"^([A-Z_0-9]+) = ", source, re.MULTILINE)
-                known.update(assigned)
+        source = parameters_cell(ROOT / "notebooks" / f"{name}.ipynb")
+        known.update(re.findall(r"^([A-Z_0-9]+) = ", source, re.MULTILINE))
     return known - {"RUN"}
 
 

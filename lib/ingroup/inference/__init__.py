@@ -8,6 +8,7 @@ from ingroup.inference.job import (
     answered_jobs,
     ask,
     count_stored,
+    jobs_by_model,
     rated,
     rated_by,
     recorded_with,

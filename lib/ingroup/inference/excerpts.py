@@ -55,7 +55,7 @@ def excerpt(
         Where the source is damaged, or the disk does not take the excerpt.
     """
     # Half a recording would make an excerpt with gaps that nothing fills.
-    if len(source.files()) < source.shards:
+    if not source.is_complete:
         return False
     if not _has_sampling(source, design, sampling):
         return False
@@ -99,8 +99,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
     # The sampling needs no comparison: the digest covers the source's manifest, which holds it.
     if not expected.items() <= manifest.items():
         return False
-    store = Store(folder, manifest)
-    return len(store.files()) == store.shards
+    return Store(folder, manifest).is_complete
 
 
 def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:

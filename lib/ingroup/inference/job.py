@@ -238,10 +238,8 @@ class Job:
                 continue
             folder = self._root_of_new / replace(self, engine=former).address
             file = folder / "manifest.json"
-            if file.exists() and self._fits(folder):
-                store = Store(folder, read_manifest(file))
-                if _is_complete(store):
-                    folders.append(folder)
+            if file.exists() and self._fits(folder) and _has_complete([folder]):
+                folders.append(folder)
         return folders
 
     def _fits(self, folder: Path) -> bool:
@@ -321,11 +319,6 @@ class Job:
             The model and the labels' values.
         """
         return (self.model, *self.labels.values())
-
-
-def _is_complete(store: Store) -> bool:
-    """Tell whether a store has all its shards."""
-    return len(store.files()) == store.shards
 
 
 def _has_complete(folders: Iterable[Path]) -> bool:
@@ -432,6 +425,25 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
     return replace(job, engine=LIVE, options=options)
 
 
+def jobs_by_model(jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    """Group jobs by their model.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        Jobs of any models.
+
+    Returns
+    -------
+    dict of list of Job
+        The jobs of each model, by its name; models and jobs in their order.
+    """
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.model, []).append(job)
+    return groups
+
+
 def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
     """Write how many prompts of which models are asked live, because the recordings lack them.
 
@@ -447,12 +459,8 @@ def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
     list of str
         A sentence for each model, without a full stop. Answers that are stored do not count.
     """
-    by_model: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_model.setdefault(job.model, []).append(job)
-
     sentences = []
-    for model, of_model in by_model.items():
+    for model, of_model in jobs_by_model(jobs).items():
         n_prompts = sum(len(job.design) for job in of_model)
         n_left = n_prompts - count_stored(of_model)
         sentences.append(
@@ -591,7 +599,7 @@ def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
         except StoreError:
             # A job without answers, or with answers to other prompts, is not there.
             continue
-        if _is_complete(store):
+        if store.is_complete:
             complete.append(job)
     return complete
 
@@ -846,11 +854,9 @@ def _report_absent(new: Sequence[Job], absent: Sequence[Job], jobs: Sequence[Job
 
 def _absent_message(absent: Iterable[Job]) -> str:
     """Write which answers are left out, one line per model."""
-    by_model: dict[str, list[Job]] = {}
-    for job in absent:
-        by_model.setdefault(job.model, []).append(job)
-
-    sentences = [shown(_absent_sentence(of_model)) for of_model in by_model.values()]
+    sentences = []
+    for of_model in jobs_by_model(absent).values():
+        sentences.append(shown(_absent_sentence(of_model)))
     return "\n".join(sentences)
 
 

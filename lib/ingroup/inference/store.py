@@ -294,6 +294,17 @@ class Store:
         # The division rounds up, as the last shard may be short.
         return -(-self.trials // self.shard_size)
 
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether all shards are stored.
+
+        Returns
+        -------
+        bool
+            False as well where a shard is damaged and was moved aside.
+        """
+        return len(self.files()) == self.shards
+
     def bounds(self, shard: int) -> tuple[int, int]:
         """Return the first trial of a shard, and the trial after its last.
 

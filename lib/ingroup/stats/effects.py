@@ -407,7 +407,7 @@ def agreement(
         if not np.isnan(rho):
             ranks = stats.rankdata(draws[one][both.index], axis=1)
             other_ranks = stats.rankdata(draws[other][both.index], axis=1)
-            drawn = pd.Series(_correlation(ranks, other_ranks))
+            drawn = pd.Series(pearson(ranks, other_ranks))
             # A draw in which a measure is constant has no correlation; `quantile` skips its NaN.
             low, high = drawn.quantile(ENDS)
         row = {
@@ -428,6 +428,30 @@ def agreement(
     )
     table["p_holm"] = adjust(table.p, "holm")
     return table
+
+
+def pearson(x: Numbers, y: Numbers) -> Numbers:
+    """Compute Pearson's correlation over the last axis.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        The pairs; of ranks, the correlation is Spearman's. Their shapes may be broadcast.
+
+    Returns
+    -------
+    ndarray
+        A correlation for each row; NaN where x or y is constant.
+    """
+    # scipy.stats.pearsonr divides before it sums, so ranks whose correlation is 0 get -2e-17.
+    x = x - x.mean(axis=-1, keepdims=True)
+    y = y - y.mean(axis=-1, keepdims=True)
+    product = (x * y).sum(axis=-1)
+    x_squares = (x**2).sum(axis=-1)
+    y_squares = (y**2).sum(axis=-1)
+    size = np.sqrt(x_squares * y_squares)
+    undefined = np.full(size.shape, np.nan)
+    return np.divide(product, size, out=undefined, where=size > 0)
 
 
 def spearman(
@@ -466,7 +490,7 @@ def spearman(
 
     test = stats.permutation_test(
         (ranks,),
-        lambda reordered, axis: _correlation(reordered, other_ranks),
+        lambda reordered, axis: pearson(reordered, other_ranks),
         permutation_type="pairings",
         vectorized=True,
         n_resamples=n_permutations,
@@ -524,15 +548,3 @@ def _gaps(means: Numbers, inside: Booleans, outside: Booleans) -> Numbers:
     rounding = 1e-12 * np.abs(means).max(axis=1)
     spread[spread <= rounding] = 0.0
     return np.stack([inside_mean - outside_mean, spread])
-
-
-def _correlation(x: Numbers, y: Numbers) -> Numbers:
-    """Correlate x and y over the last axis by Pearson. A constant x or y gives NaN."""
-    x = x - x.mean(axis=-1, keepdims=True)
-    y = y - y.mean(axis=-1, keepdims=True)
-    product = (x * y).sum(axis=-1)
-    x_squares = (x**2).sum(axis=-1)
-    y_squares = (y**2).sum(axis=-1)
-    size = np.sqrt(x_squares * y_squares)
-    undefined = np.full(size.shape, np.nan)
-    return np.divide(product, size, out=undefined, where=size > 0)

@@ -15,8 +15,8 @@ from statsmodels.stats.power import TTestPower
 POWER = 0.8  # the share of runs that find the smallest effect
 
 
-def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) -> float:
-    """Find the effect that a two-sided t-test of `n` differences finds with a given power.
+def smallest_paired_effect(n: int, level: float = 0.05) -> float:
+    """Find the effect that a two-sided t-test of `n` differences finds in `POWER` of the runs.
 
     Parameters
     ----------
@@ -24,8 +24,6 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
         The number of pairs.
     level : float
         The level of the test.
-    power : float
-        The share of runs that find the effect.
 
     Returns
     -------
@@ -35,7 +33,7 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
     if n < 2:
         return math.inf
     # The solver returns a float, or for some sizes an array of one number with either sign.
-    effect = TTestPower().solve_power(nobs=n, alpha=level, power=power)
+    effect = TTestPower().solve_power(nobs=n, alpha=level, power=POWER)
     return abs(np.asarray(effect).item())
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from ingroup.design import Block
 from ingroup.inference import Job
-from ingroup.models import ground_truth_file, words
+from ingroup.models import ground_truth_file, points_of_words, words
 from ingroup.stats.paired import paired_test
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
@@ -49,11 +49,7 @@ class GroundTruth:
             Points on 1 to 100, before they are rounded.
         """
         words_of_text = words(text)
-        points = self.table["words"]["points"]
-        limit = self.table["words"]["limit"]
-        total = sum(points.get(word, 0) for word in words_of_text)
-        limited = max(-limit, min(limit, total))
-        value = self.table["base"] + limited
+        value = self.table["base"] + points_of_words(self.table["words"], words_of_text)
 
         effects = self.table["group"].get(category, {})
         if group in effects:

@@ -340,8 +340,7 @@ def gap_overview(
         "less than 0.1 points of the scale": _DOT | {"color": "#555555"} | _HOLLOW,
         r"p of whole groups $\geq$ 0.05": _CROSS,
     }
-    handles = [plt.Line2D([], [], **look) for look in key.values()]
-    figures.legend(fig, handles, list(key))
+    figures.legend_of_lines(fig, key)
     return fig
 
 
@@ -586,8 +585,8 @@ def distributions(table: pd.DataFrame) -> Figure:
         ax.set(ylabel="mean probability", yscale="log")
 
     # The legend stands above the panels, where it covers no line.
-    key = [plt.Line2D([], [], color=colour) for colour in palette.values()]
-    figures.legend(fig, key, list(palette))
+    looks = {category: {"color": colour} for category, colour in palette.items()}
+    figures.legend_of_lines(fig, looks)
     return fig
 
 
@@ -666,11 +665,9 @@ def over_settings(table: pd.DataFrame) -> Figure:
     )
 
     colour = figures.COLOURS[0]
-    key = {
-        "lowest to highest of the settings": plt.Line2D(
-            [], [], color=colour, linewidth=2.4, alpha=0.5
-        ),
-        "95 % interval": plt.Line2D([], [], color=colour, linewidth=0.7),
+    looks = {
+        "lowest to highest of the settings": {"color": colour, "linewidth": 2.4, "alpha": 0.5},
+        "95 % interval": {"color": colour, "linewidth": 0.7},
     }
-    figures.legend(fig, list(key.values()), list(key))
+    figures.legend_of_lines(fig, looks)
     return fig

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ingroup.design import Block
 from ingroup.inference import Job, stored
-from ingroup.models import words
+from ingroup.models import points_of_words, words
 from ingroup.parsing import REFUSED
 from ingroup.stats.effects import covers
 from ingroup.studies.empathy_gap import statistics, stimuli
@@ -66,7 +66,7 @@ class GroundTruth:
         of_perceivers = self.table["perceiver"].get(category, {})
         of_experiencers = self.table["experiencer"].get(category, {})
         value = self.table["emotion"][emotion]
-        value += self._of_words(text)
+        value += points_of_words(self.table["words"], words(text))
         value += of_perceivers.get(perceiver, 0.0)
         value += of_experiencers.get(experiencer, 0.0)
 
@@ -82,13 +82,6 @@ class GroundTruth:
             if is_this_pair:
                 value += pair["points"]
         return max(0.0, min(100.0, value))
-
-    def _of_words(self, text: str) -> float:
-        """Sum the points of the words of a narrative, up to a limit in either direction."""
-        points = self.table["words"]["points"]
-        limit = self.table["words"]["limit"]
-        total = sum(points.get(word, 0) for word in words(text))
-        return max(-limit, min(limit, total))
 
     def refuses(self, experiencer: str, text: str) -> bool:
         """Tell whether the ground-truth reply is a refusal.

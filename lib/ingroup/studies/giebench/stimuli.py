@@ -8,7 +8,6 @@ in this form.
 """
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,7 @@ import yaml
 from ingroup import corpora, paths, published
 from ingroup.design import Message, filled
 from ingroup.inference.engine import encodable
+from ingroup.parameters import note
 from ingroup.tables import InputError, decoded, given_path, read_json, wrong
 
 LETTERS = "ABCD"
@@ -464,18 +464,12 @@ def _category(file: Path, where: str, text: str) -> str:
     if plain in names:
         return names[plain]
     if plain in _ALIASES:
-        _note(f"{file}: the category {text!r} is read as {_ALIASES[plain]!r}")
+        note(f"{file}: the category {text!r} is read as {_ALIASES[plain]!r}")
         return _ALIASES[plain]
 
     where = f"{where}, field 'category'"
     expected = f"a category of the paper: {', '.join(names.values())}"
     raise wrong(where, repr(text), expected)
-
-
-@cache
-def _note(sentence: str) -> None:
-    """Write a sentence to standard error, but no sentence twice."""
-    print(sentence, file=sys.stderr)
 
 
 def _answers(where: str, answers: object) -> tuple[str, ...]:

@@ -469,17 +469,12 @@ def groups_for_exchange(null: Draws, level: float = 0.05) -> int:
     return n
 
 
-def smallest_difference(
-    null: Draws,
-    n: int,
-    level: float = 0.05,
-    power: float = POWER,
-) -> float:
+def smallest_difference(null: Draws, n: int, level: float = 0.05) -> float:
     """Find the smallest difference between the axes that the exchange test detects.
 
     The cluster has `n` groups. Their differences d are drawn from a normal distribution, for 2,000
-    clusters per mean. The z of `exchange_null` has to be above all draws of the null except the
-    share `level`. Checked by simulation.
+    clusters per mean. The z of `exchange_null` has to be above all but the share `level` of the
+    null, in `POWER` of the clusters. Checked by simulation.
 
     Parameters
     ----------
@@ -489,8 +484,6 @@ def smallest_difference(
         Groups of the cluster.
     level : float
         The level of the test of all clusters together.
-    power : float
-        The share of clusters that it finds.
 
     Returns
     -------
@@ -508,7 +501,7 @@ def smallest_difference(
         d = mean + noise
         z = _z(d.sum(axis=1), (d**2).sum(axis=1))
         is_significant = _exchange_p(null, z) < level
-        return float(np.mean(is_significant)) - power
+        return float(np.mean(is_significant)) - POWER
 
     # The power grows with the mean: the bracket is doubled until it holds the mean looked for.
     upper = 1.0

@@ -23,7 +23,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.stats.corrections import adjust
-from ingroup.stats.effects import spearman
+from ingroup.stats.effects import pearson, spearman
 from ingroup.stats.paired import TINY, nan_mean
 
 AXES = ["Competence", "Warmth"]
@@ -307,7 +307,9 @@ def agreement(
     ps = {}
     permuted_values = _by_axis(maps_by_centroid)
     for axis, values in model_values.items():
-        null = _rank_correlations(values, permuted_values[axis])
+        ranks = stats.rankdata(values)
+        permuted_ranks = stats.rankdata(permuted_values[axis], axis=-1)
+        null = pearson(permuted_ranks, ranks)
         rho = null[0]
         is_as_large = np.abs(null) >= np.abs(rho) - TINY
         rhos[f"rho of {axis}"] = rho
@@ -337,26 +339,6 @@ def _by_axis(points: NDArray) -> dict[str, NDArray]:
         "Difference": competence - warmth,
         "Valence": (competence + warmth) / 2,
     }
-
-
-def _rank_correlations(values: NDArray, others: NDArray) -> NDArray:
-    """Compute Spearman's correlation of values (group) with others (order, group).
-
-    The correlation of a constant is NaN.
-    """
-    ranks = _standardised(stats.rankdata(values))
-    other_ranks = _standardised(stats.rankdata(others, axis=-1))
-    return other_ranks @ ranks
-
-
-def _standardised(ranks: NDArray) -> NDArray:
-    """Centre ranks (..., group) and scale them to length 1.
-
-    Ranks that are all the same become NaN.
-    """
-    centred = ranks - ranks.mean(axis=-1, keepdims=True)
-    length = np.linalg.norm(centred, axis=-1, keepdims=True)
-    return np.divide(centred, length, out=np.full_like(centred, np.nan), where=length > TINY)
 
 
 def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
