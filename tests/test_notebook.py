@@ -253,7 +253,7 @@ WRONG = [
     ({"MODELS": ["calibrat"]}, "MODELS: found 'calibrat', expected one of calibrant, "),
     ({"N_RESAMPLES": 0}, "N_RESAMPLES must be a whole number, 1 to 10^9, found 0"),
     ({"N_EVENTS": "6"}, "N_EVENTS must be a whole number, at least 2"),
-    ({"TEMPERATURE": "hot"}, "TEMPERATURE must be 0 to 2, or empty, found 'hot'"),
+    ({"TEMPERATURE": "hot"}, "TEMPERATURE must be a number from 0 to 2, or empty, found 'hot'"),
     (
         {"SETTINGS": "P0,S0,T0;P1,S0,T0"},
         "SETTINGS must be a list of texts, found 'P0,S0,T0;P1,S0,T0': "

@@ -451,7 +451,8 @@ def test_a_batch_is_for_a_provider_that_has_them(serve):
 
 def test_without_a_key_there_is_one_sentence():
     with pytest.raises(
-        EngineError, match=r"No OPENAI_API_KEY.* defined in the environment"
+        EngineError,
+        match="openai/some: found no OPENAI_API_KEY.* in the environment, expected a key of openai",
     ) as error:
         InspectEngine("some")
 
