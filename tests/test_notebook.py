@@ -52,6 +52,18 @@ def test_a_table_of_another_notebook_is_read_here_or_else_in_the_run_that_is_nam
     assert out.earlier("summary", "default") == out.tables / "summary.csv"
 
 
+@pytest.mark.parametrize("former_name", ["RATING", "RUNS"])
+def test_a_run_of_an_earlier_version_is_one_sentence(tmp_path, monkeypatch, former_name):
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    file = paths.executed("10_empathy_gap", "old")
+    file.parent.mkdir(parents=True)
+    metadata = {"papermill": {"parameters": {former_name: "free"}}}
+    file.write_text(json.dumps({"metadata": metadata}), "utf8")
+
+    with pytest.raises(InputError, match="of run 'old' was made by an earlier version: run it"):
+        notebook.ran("10_empathy_gap", "old")
+
+
 def test_an_unwritable_folder_of_tables_is_one_sentence(out, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out.tables / "a.csv"))

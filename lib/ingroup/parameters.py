@@ -130,8 +130,7 @@ def existing(expected: str) -> AfterValidator:
         for file in files:
             path = Path(file).expanduser()
             if file and not os.path.exists(path):
-                beside = [str(path.with_name(name)) for name in _names_in(path.parent)]
-                question = hint(str(path), beside)
+                question = hint(path.name, _names_in(path.parent))
                 raise InputError(f"found no file {file!r}, expected {expected}{question}")
 
     return readable(check)

@@ -162,7 +162,7 @@ def test_a_scored_reply_is_shown_as_a_distribution_and_not_replayed(tmp_path):
     assert first.scores["rating"].value == pytest.approx(40, abs=0.1)  # 0.6 x 50 + 0.1 x 100
     assert second.output.choices == []
     assert second.output.error == "too long"
-    with pytest.raises(EngineError, match="holds no recording"):
+    with pytest.raises(EngineError, match="holds no recorded answer"):
         ReplayEngine(file, "toy")
 
 

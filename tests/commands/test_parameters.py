@@ -120,6 +120,18 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             'MODELS="calibrant;calibrant-null"$',
         ),
         (GAP, {"REWRITER": "a,b"}, "^REWRITER: found 'a,b', expected one model$"),
+        (GAP, {"REWRITER": "a;b"}, "^REWRITER: found 'a;b', expected one model$"),
+        (GAP, {"MODELS": "./nowhere"}, "^MODELS: found no folder './nowhere', expected a model's"),
+        (GAP, {"MODELS": __file__}, "^MODELS: found the file '.*py', expected a model's folder"),
+        (GAP, {"MODELS": "calibrant@"}, "stored$"),
+        (GAP, {"ENGINE": "ollama"}, "did you mean ENGINE=inspect\\?$"),
+        (GAP, {"DTYPE": "fp16"}, "did you mean DTYPE=float16\\?$"),
+        (
+            GAP,
+            {"CATEGORIES": "Religion,Nationality"},
+            "semicolons between .*: Religion;Nationality$",
+        ),
+        (GAP, {"SETTINGS": "P0,S0,T0,P1,S0,T0"}, "expected semicolons between settings, as P0,S0"),
         (GAP, {"REWRITER": "a@gpu"}, "^REWRITER: found 'a@gpu', expected a name, or name@"),
         (GAP, {"MODELS": "a@tranformers"}, "; did you mean transformers\\?$"),
         (GAP, {"MODELS": str(paths.DATA)}, "^MODELS: found no config.json in the folder '.*data'"),
@@ -279,6 +291,7 @@ def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
         (GAP, "CORPUS", "expected sample, crowd-envent, or the path of a TSV file"),
         ("30_giebench", "QUESTIONS", "expected sample, giebench, or the path of a JSON file"),
         (KEYWORDS, "DICTIONARY", "expected sample, stereotype-content-dictionary, or the"),
+        (KEYWORDS, "MAPPINGS", "expected a CSV file with the columns keyword and word"),
     ],
 )
 def test_a_name_that_is_too_long_for_a_file_is_one_sentence(notebook, name, message):
@@ -308,6 +321,29 @@ def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run()
     assert "N_EVENTS" not in merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
     with pytest.raises(InputError, match="no parameter NEVENTS; it takes FOLDER"):
         merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "name"),
+    [
+        (KEYWORDS, "MAPPINGS"),
+        (KEYWORDS, "SHEETS"),
+        ("31_giebench_construction", "TOPICS"),
+        ("31_giebench_construction", "SHEET"),
+    ],
+)
+def test_an_absent_file_of_ones_own_is_named_with_the_nearest_one(tmp_path, notebook, name):
+    (tmp_path / "mine.csv").touch()
+    (tmp_path / "other.txt").touch()
+    absent = tmp_path / "mien.csv"
+    sentence = f"^{name}: found no file '{absent}', expected .*; did you mean mine.csv\\?$"
+    with pytest.raises(InputError, match=sentence):
+        merged(notebook, "demo", {name: str(absent)})
+
+
+def test_a_misspelt_profile_is_asked_for():
+    with pytest.raises(InputError, match=r"there are demo, full; did you mean demo\?$"):
+        merged(GAP, "dmeo", {})
 
 
 @pytest.mark.parametrize("name", ["fast", "/etc/passwd", "../demo", "../profiles/demo"])
@@ -388,6 +424,9 @@ def test_one_model_through_two_engines_is_compared_and_nothing_else():
     [
         ("10_empathy_gap: [1\n", "line 2, column 1: found what is not YAML"),
         ("- 1\n", r"found \[1\], expected notebooks with their parameters"),
+        ("", "found an empty file, expected notebooks with their parameters"),
+        ("10_empaty_gap: {}\n", r"'10_empaty_gap', .*; did you mean 10_empathy_gap\?$"),
+        ("10_empathy_gap: [SEED]\n", r"10_empathy_gap: found \['SEED'\], expected parameters"),
         (
             "10_empathy_gap: {MODLES: [a]}\n",
             r"10_empathy_gap: found MODLES, expected .*; did you mean MODELS\?$",

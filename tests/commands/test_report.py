@@ -502,7 +502,8 @@ def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
     summary = project / "build" / "notebooks" / "10_a.txt"
     summary.write_text(
-        "10_a: 3 s, as the demo profile has it\n  ground truth: the interval covers the ground truth in 3 of 4 rows\n"
+        "10_a: 3 s, as the demo profile has it\n"
+        "  ground truth: the interval covers the ground truth in 3 of 4 rows\n"
     )
 
     assert "A ground truth: the interval covers the ground truth in 3 of 4 rows Read" in plain(

@@ -289,7 +289,7 @@ def test_an_existing_run_is_read(tmp_path, monkeypatch):
 
     assert settings.runs() == ["default", "mine"]
     settings.check(["60"], typed(RUN="mine"))
-    with pytest.raises(settings.Refused, match="run typo to read; RUN can be default, mine$"):
+    with pytest.raises(settings.Refused, match=r"run typo to read; RUN can be default, mine$"):
         settings.check(["60", "figures"], typed(RUN="typo"))
 
 

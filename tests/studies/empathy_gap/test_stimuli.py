@@ -428,7 +428,9 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
     assert len(load_events(str(tmp_path))) == 2
 
     write(tmp_path / "b.tsv", event("joy"))
-    with pytest.raises(InputError, match=r"b.tsv, line 2: found joy 1, .* in .*a.tsv, line 3"):
+    with pytest.raises(
+        InputError, match=r"b.tsv, line 2: found joy 1 again, .* in .*a.tsv, line 3"
+    ):
         load_events(str(tmp_path))
 
 
