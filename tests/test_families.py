@@ -22,18 +22,21 @@ def test_every_study_has_a_family():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: {claim: x, words: {}, together: [m], method: holm}", "a, level: Field required"),
+        (
+            "a: {claim: x, words: {}, together: [m], method: holm}",
+            "a: found no entry 'level', expected one",
+        ),
         (
             "a: {claim: x, words: {}, together: [m], method: tukey, level: 0.05}",
-            "a, method: Input should be 'holm' or 'largest', found 'tukey'",
+            "a, method: found 'tukey', expected 'holm' or 'largest'",
         ),
         (
             "a: {claim: x, words: {}, together: [m], method: holm, level: 5}",
-            "a, level: Input should be less than 1, found 5",
+            "a, level: found 5, expected less than 1",
         ),
         (
             "a: {claim: x, words: {}, together: [m], method: holm, level: 0.05, more: 1}",
-            "a, more: Extra inputs are not permitted, found 1",
+            "a: found the entry 'more', expected only claim, words, together, method, level",
         ),
     ],
 )

@@ -52,6 +52,18 @@ def test_a_table_of_another_notebook_is_read_here_or_else_in_the_run_that_is_nam
     assert out.earlier("summary", "default") == out.tables / "summary.csv"
 
 
+@pytest.mark.parametrize("former_name", ["RATING", "RUNS"])
+def test_a_run_of_an_earlier_version_is_one_sentence(tmp_path, monkeypatch, former_name):
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    file = paths.executed("10_empathy_gap", "old")
+    file.parent.mkdir(parents=True)
+    metadata = {"papermill": {"parameters": {former_name: "free"}}}
+    file.write_text(json.dumps({"metadata": metadata}), "utf8")
+
+    with pytest.raises(InputError, match="of run 'old' was made by an earlier version: run it"):
+        notebook.ran("10_empathy_gap", "old")
+
+
 def test_an_unwritable_folder_of_tables_is_one_sentence(out, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out.tables / "a.csv"))
@@ -253,7 +265,7 @@ WRONG = [
     ({"MODELS": ["calibrat"]}, "MODELS: found 'calibrat', expected one of calibrant, "),
     ({"N_RESAMPLES": 0}, "N_RESAMPLES must be a whole number, 1 to 10^9, found 0"),
     ({"N_EVENTS": "6"}, "N_EVENTS must be a whole number, at least 2"),
-    ({"TEMPERATURE": "hot"}, "TEMPERATURE must be 0 to 2, or empty, found 'hot'"),
+    ({"TEMPERATURE": "hot"}, "TEMPERATURE must be a number from 0 to 2, or empty, found 'hot'"),
     (
         {"SETTINGS": "P0,S0,T0;P1,S0,T0"},
         "SETTINGS must be a list of texts, found 'P0,S0,T0;P1,S0,T0': "

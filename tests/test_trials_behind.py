@@ -349,6 +349,7 @@ def test_a_label_or_value_that_is_not_there_is_named_with_those_there_are(job_wi
     assert sentence([job], who="a Hindu").startswith(
         "There is no label 'who'; there are model, mode, "
     )
+    assert sentence([job], perciever="a Hindu").endswith("; did you mean perceiver?")
 
 
 def test_labels_of_two_jobs_are_not_of_one(job_with):

@@ -3,16 +3,17 @@
 Tables, paths and plans use the same families.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ingroup import paths
 from ingroup.stats.corrections import adjust
-from ingroup.tables import InputError, read_yaml
+from ingroup.tables import InputError, read_yaml, wrong
 
 
 class Family(BaseModel):
@@ -69,10 +70,19 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
-            # The input of a missing entry is all that is there.
-            found = "" if first["type"] == "missing" else f", found {first['input']!r}"
-            raise InputError(f"{file}, {study}, {entry}: {first['msg']}{found}") from error
+            raise _refused(f"{file}, {study}", entry, first) from error
     return by_study
+
+
+def _refused(where: str, entry: str, problem: Mapping[str, Any]) -> InputError:
+    """Say in the house's words what pydantic refused in the entry of a study."""
+    if problem["type"] == "missing":
+        return wrong(where, f"no entry {entry!r}", "one")
+    if problem["type"] == "extra_forbidden":
+        return wrong(where, f"the entry {entry!r}", f"only {', '.join(Family.model_fields)}")
+
+    expected = problem["msg"].removeprefix("Input should be ")
+    return wrong(f"{where}, {entry}", repr(problem["input"]), expected)
 
 
 def corrected(

@@ -432,7 +432,7 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
     chosen = FORMER.get(chosen, chosen)
     if not name or chosen not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
-        question = hint(chosen, ENGINES)
+        question = "" if chosen in ENGINES else hint(chosen, ENGINES)
         raise InputError(f"{parameter}: found {text!r}, expected {expected}{question}")
     return name, chosen
 
@@ -567,7 +567,7 @@ def recordings(text: str, name: str) -> str:
             places.append(place.strip())
 
     if len(places) > 1:
-        raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
+        raise InputError(f"RECORDINGS: found {name!r} twice, expected one place per model")
     if places:
         return places[0]
     if len(parts) != 1:

@@ -97,7 +97,8 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
 
     metadata = json.loads(file.read_text("utf8"))["metadata"]
     parameters = metadata.get("papermill", {}).get("parameters")
-    if parameters and "RATING" in parameters:
+    # These are READING and ROUNDS now.
+    if parameters and not {"RATING", "RUNS"}.isdisjoint(parameters):
         raise InputError(f"{notebook} of run {run!r} was made by an earlier version: run it again")
     return parameters
 

@@ -53,7 +53,14 @@ USUAL = {
 # What people type for a choice that has another name here.
 MEANT = {
     "READING": {"mean": "expected", "average": "expected", "text": "free"},
-    "ENGINE": models.FORMER,
+    "ENGINE": {
+        **models.FORMER,
+        "hf": "transformers",
+        "huggingface": "transformers",
+        "ollama": "inspect",
+        "server": "inspect",
+    },
+    "DTYPE": {"fp16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32"},
 }
 
 # Types in words, for the sentence "NAME must be ...".
@@ -65,9 +72,9 @@ Zero = Annotated[int, Field(ge=0, le=0)]
 TwoOrMore = Annotated[int, Field(ge=2)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, description="a whole number, 0 to 2^32 - 1")]
 Tokens = Annotated[int, Field(ge=1, le=10**7, description="a whole number, 1 to 10^7")]
-Price = Annotated[float, Field(ge=0, description="a number, not negative")]
-Temperature = Annotated[float, Field(ge=0, le=2, description="0 to 2")]
-TopP = Annotated[float, Field(gt=0, le=1, description="above 0 and at most 1")]
+Price = Annotated[float, Field(ge=0, description="a number of at least 0")]
+Temperature = Annotated[float, Field(ge=0, le=2, description="a number from 0 to 2")]
+TopP = Annotated[float, Field(gt=0, le=1, description="a number above 0 and at most 1")]
 Empty = Annotated[str, Field(max_length=0)]
 MinusOne = Annotated[float, Field(ge=-1, le=-1)]  # stands for what the paper's table has
 
@@ -101,6 +108,39 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def existing(expected: str) -> AfterValidator:
+    """Make the check that the files of a parameter are there.
+
+    Parameters
+    ----------
+    expected : str
+        What such a file is, for the message.
+
+    Returns
+    -------
+    AfterValidator
+        The check, for the annotation of a field with one path ("" names none) or a list of them.
+    """
+
+    def check(value: str | list[str]) -> None:
+        files = [value] if isinstance(value, str) else value
+        for file in files:
+            path = Path(file).expanduser()
+            if file and not os.path.exists(path):
+                question = hint(path.name, _names_in(path.parent))
+                raise InputError(f"found no file {file!r}, expected {expected}{question}")
+
+    return readable(check)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """List the names in a folder, none if the folder is absent or closed."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
@@ -197,7 +237,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     ENGINE: Literal["", "transformers", "vllm", "inspect", "openai", "replay"]
     READING: Literal["", "free", "greedy", "drawn", "expected"]
     ENDING: Literal["turn", "newline", "any"]
-    TEMPERATURE: Annotated[Empty | Temperature, Field(description="0 to 2, or empty")]
+    TEMPERATURE: Annotated[Empty | Temperature, Field(description="a number from 0 to 2, or empty")]
     REASONING: Annotated[
         str,
         Field(
@@ -306,14 +346,19 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         listed = ", ".join(sorted(engines))
         for option, engine in (("RECORDINGS", "replay"), ("BASE_URL", "inspect")):
             if getattr(self, option) and engine not in engines:
-                raise InputError(f"{option} is for the engine {engine}, found {listed}")
+                raise InputError(
+                    f"{option} is for models of the engine {engine}, found only {listed}: write "
+                    f"<name>@{engine} in MODELS, or leave {option} out"
+                )
 
         if engines.isdisjoint(LOADING):
             for option, usual in USUAL.items():
                 # None stands for a parameter that the notebook does not take.
                 if getattr(self, option) not in (usual, None):
+                    loading = " or ".join(LOADING)
                     raise InputError(
-                        f"{option} is for an engine that loads the model, found {listed}"
+                        f"{option} is for models of the engine {loading}, found only {listed}: "
+                        f"leave {option} out"
                     )
 
         recorded = [entry.name for entry in entries if entry.engine == "replay"]
@@ -361,17 +406,24 @@ def _cannot_be_loaded(parameter: str, name: str) -> InputError:
         expected = "a model's folder with config.json, weights and tokenizer"
         return InputError(f"found no config.json in the folder {name!r}, expected {expected}")
 
-    names = [part.strip() for part in name.split(",")]
+    names = [part.strip() for part in re.split("[,;]", name)]
     if len(names) > 1:
         listed = ";".join(names)
         separated = f'expected semicolons between models, {parameter}="{listed}"'
         expected = separated if parameter == "MODELS" else "expected one model"
         return InputError(f"found {name!r}, {expected}")
 
+    expected = "a model's folder with config.json, weights and tokenizer"
+    if os.path.isfile(name):
+        return InputError(f"found the file {name!r}, expected {expected}")
+    if name.startswith((".", "/", "~")):
+        return InputError(f"found no folder {name!r}, expected {expected}")
+
     local = models.local_models()
+    known = [*local, *models.registry().names]
     return InputError(
-        f"found {name!r}, expected one of {', '.join(local)}, a name in models.csv, a folder with "
-        f"a config.json, or a hub name such as organisation/name{hint(name, local)}"
+        f"found {name!r}, expected one of {', '.join(local)}, a name in data/models/models.csv, a "
+        f"model's folder, or organisation/name of the model hub{hint(name, known)}"
     )
 
 

@@ -194,7 +194,7 @@ def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence
         looks["ground truth"] = _TICK
 
     name = label(models[0])
-    _add_legend(
+    figures.legend_of_lines(
         fig,
         looks,
         columnspacing=1,

@@ -19,7 +19,7 @@ from ingroup.inference.choices import most_probable, numbers_of, probabilities
 from ingroup.inference.job import folder_name
 from ingroup.inference.prompts import fold_system
 from ingroup.parsing import Rule
-from ingroup.tables import InputError
+from ingroup.tables import InputError, hint
 
 SHOWN = 12  # trials that are shown in full
 LONG = 300  # characters; a longer text is folded
@@ -172,8 +172,10 @@ def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
     """List the jobs of a study's first notebook in a run, and return the run's parsing rule."""
     notebook_of = {study_of(name): name for name in first_notebooks()}
     if study not in notebook_of:
-        studies = ", ".join(map(str, notebook_of))
-        raise InputError(f"there is no study {study!r}; there are {studies}")
+        studies = list(map(str, notebook_of))
+        listed = ", ".join(studies)
+        question = hint(study, studies)
+        raise InputError(f"there is no study {study!r}; there are {listed}{question}")
 
     name = notebook_of[study]
     parameters = notebook.ran(name, run) or defaults(name)
@@ -231,7 +233,8 @@ def _with_labels(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> pd.DataFra
         if name not in rows:
             known = [*_label_columns(rows), "store", "trial"]
             listed = ", ".join(known)
-            raise _NoRows(f"There is no label {name!r}; there are {listed}.")
+            question = hint(name, known) or "."
+            raise _NoRows(f"There is no label {name!r}; there are {listed}{question}")
 
         has_label = _has_label(rows[name], values)
         rows = rows[has_label]

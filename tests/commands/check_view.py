@@ -162,7 +162,7 @@ def test_a_scored_reply_is_shown_as_a_distribution_and_not_replayed(tmp_path):
     assert first.scores["rating"].value == pytest.approx(40, abs=0.1)  # 0.6 x 50 + 0.1 x 100
     assert second.output.choices == []
     assert second.output.error == "too long"
-    with pytest.raises(EngineError, match="holds no recording"):
+    with pytest.raises(EngineError, match="holds no recorded answer"):
         ReplayEngine(file, "toy")
 
 
@@ -339,7 +339,7 @@ def test_the_stored_answers_of_a_run_are_written_and_shown(
         line += ["--set", f"{name}={value}"]
 
     assert view.main(line) == 2
-    assert "nothing is stored of the 3 jobs" in capsys.readouterr().err
+    assert "none of the 3 jobs of" in capsys.readouterr().err
 
     job = jobs_of("10_empathy_gap", merged("10_empathy_gap", "demo", given))[0]
     run(job.design, job.folder, Toy(lambda *_: "7"), 4096, job.sampling)
@@ -353,5 +353,5 @@ def test_the_stored_answers_of_a_run_are_written_and_shown(
     assert "2 jobs have no answers yet" in written
 
     assert view.main([*line, "--bundle", str(tmp_path)]) == 2
-    assert "BUNDLE is a new folder, found" in capsys.readouterr().err
+    assert "BUNDLE must be a folder that is not there yet, found" in capsys.readouterr().err
     assert view.main(["10_empathy_gap", "--run", "../../evil"]) == 2

@@ -109,7 +109,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         ),
         (GAP, {"SEED": "-1"}, r"SEED must be a whole number, 0 to 2\^32 - 1, found '-1'"),
         (GAP, {"MODELS": "no such model"}, "^MODELS: found 'no such model', expected one of c"),
-        (GAP, {"MODELS": "Smolm2-135m"}, "/name; did you mean smollm2-135m-instruct?"),
+        (GAP, {"MODELS": "Smolm2-135m"}, "of the model hub; did you mean smollm2-135m-instruct?"),
         (GAP, {"MODELS": ""}, "MODELS must be names of models, e.g. calibrant, found"),
         (GAP, {"MODELS": "calibrant;calibrant"}, "MODELS names 'calibrant' twice"),
         (GAP, {"MODELS": "calibrant@gpu"}, "MODELS: found 'calibrant@gpu', expected a name, or na"),
@@ -120,6 +120,18 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             'MODELS="calibrant;calibrant-null"$',
         ),
         (GAP, {"REWRITER": "a,b"}, "^REWRITER: found 'a,b', expected one model$"),
+        (GAP, {"REWRITER": "a;b"}, "^REWRITER: found 'a;b', expected one model$"),
+        (GAP, {"MODELS": "./nowhere"}, "^MODELS: found no folder './nowhere', expected a model's"),
+        (GAP, {"MODELS": __file__}, "^MODELS: found the file '.*py', expected a model's folder"),
+        (GAP, {"MODELS": "calibrant@"}, "stored$"),
+        (GAP, {"ENGINE": "ollama"}, "did you mean ENGINE=inspect\\?$"),
+        (GAP, {"DTYPE": "fp16"}, "did you mean DTYPE=float16\\?$"),
+        (
+            GAP,
+            {"CATEGORIES": "Religion,Nationality"},
+            "semicolons between .*: Religion;Nationality$",
+        ),
+        (GAP, {"SETTINGS": "P0,S0,T0,P1,S0,T0"}, "expected semicolons between settings, as P0,S0"),
         (GAP, {"REWRITER": "a@gpu"}, "^REWRITER: found 'a@gpu', expected a name, or name@"),
         (GAP, {"MODELS": "a@tranformers"}, "; did you mean transformers\\?$"),
         (GAP, {"MODELS": str(paths.DATA)}, "^MODELS: found no config.json in the folder '.*data'"),
@@ -139,9 +151,9 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"N_RESAMPLES": "0"}, "N_RESAMPLES must be a whole number, 1 to 10\\^9, found '0'"),
         (GAP, {"BATCH_SIZE": "0"}, "BATCH_SIZE must be a whole number, 1 to 10"),
         (GAP, {"GPUS": "0"}, "GPUS must be a whole number, 1 to 10"),
-        (GAP, {"PRICE_IN": "-1"}, "PRICE_IN must be a number, not negative, found '-1'"),
-        (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number, not negative, found 'nan'"),
-        (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
+        (GAP, {"PRICE_IN": "-1"}, "PRICE_IN must be a number of at least 0, found '-1'"),
+        (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number of at least 0, found 'nan'"),
+        (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number of at least 0, found 'a lot'"),
         (
             GAP,
             {"ENGINE": "gpu"},
@@ -165,15 +177,15 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             OPENAI | {"BASE_URL": "http://u:secret@h/v1"},
             "BASE_URL: the base URL must .* no user",
         ),
-        (GAP, OPENAI | {"SYSTEM": "fold"}, "SYSTEM is for an engine that loads .*, found inspect"),
+        (GAP, OPENAI | {"SYSTEM": "fold"}, "SYSTEM is for .* vllm, found only inspect"),
         (GAP, {"ENGINE": "replay"}, "the engine replay needs RECORDINGS=<file or folder>"),
         (
             GAP,
             REPLAY | {"MODELS": "a", "RECORDINGS": "no"},
             "RECORDINGS: found nothing at 'no', ex",
         ),
-        (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for the engine replay, found stored, transfor"),
-        (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for the engine inspect, found stored, tra"),
+        (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for models of the engine replay, found"),
+        (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for models of the engine inspect, found"),
         (GAP, REPLAY | {"MODELS": "a;b"}, "recordings have the answers of one model, found a, b"),
         (
             GAP,
@@ -193,7 +205,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (
             GAP,
             REPLAY | {"MODELS": "a", "RECORDINGS": f"a={paths.DATA};a={paths.PUBLISHED}"},
-            "RECORDINGS: found 'a' twice, expected one place a model",
+            "RECORDINGS: found 'a' twice, expected one place per model",
         ),
         (GAP, REPLAY | {"READING": "expected"}, "READING=expected needs .* which replay does not"),
         (GAP, {"READING": "drawn"}, "READING=drawn needs a TEMPERATURE above 0"),
@@ -208,9 +220,13 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (
             SAMARITAN,
             {"TEMPERATURE": "-0.5"},
-            "TEMPERATURE must be 0 to 2, -1, or empty, found",
+            "TEMPERATURE must be a number from 0 to 2, -1, or empty, found",
         ),
-        (SAMARITAN, {"TOP_P": "0"}, "TOP_P must be above 0 and at most 1, or -1, found '0'"),
+        (
+            SAMARITAN,
+            {"TOP_P": "0"},
+            "TOP_P must be a number above 0 and at most 1, or -1, found '0'",
+        ),
         (SAMARITAN, {"ALPHA": "1"}, "ALPHA must be a number between 0 and 1, found '1'"),
         (SAMARITAN, {"CROSSING": "half"}, "CROSSING 'half' is unknown; expected full or totals"),
         (SAMARITAN, {"UNIT": "word"}, "UNIT 'word' is unknown; expected scenario or prompt"),
@@ -225,14 +241,18 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (
             GIEBENCH,
             {"TEMPLATE": "none", "MODELS": "b@openai"},
-            "TEMPLATE is for an engine that loads the model, found inspect",
+            "TEMPLATE is for models of the engine transformers or vllm, found only inspect: leave",
         ),
         (SAMARITAN, {"REQUEST": ""}, "REQUEST must be a text, or none for no request, found ''"),
         (SAMARITAN, {"POOLING": "all"}, "POOLING 'all' is unknown; expected within or averaged"),
         (GIEBENCH, {"ROUNDING": "3"}, "ROUNDING '3' is unknown; expected none or released"),
         (GIEBENCH, {"DENOMINATOR": "n"}, "DENOMINATOR 'n' is unknown; expected paper or released"),
-        (GIEBENCH, {"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, found '2'"),
-        (GIEBENCH, {"TEMPERATURE": "-1"}, "TEMPERATURE must be 0 to 2, or empty, found '-1'"),
+        (GIEBENCH, {"TOP_P": "2"}, "TOP_P must be a number above 0 and at most 1, found '2'"),
+        (
+            GIEBENCH,
+            {"TEMPERATURE": "-1"},
+            "TEMPERATURE must be a number from 0 to 2, or empty, found '-1'",
+        ),
         (GIEBENCH, {"QUESTIONS": "nowhere.json"}, "^QUESTIONS: found 'nowhere.json', e"),
         (GIEBENCH, {"SCENARIOS": "sample"}, "30_giebench has no parameter SCENARIOS"),
         (STEREOMAP, {"FORM": "plural"}, "FORM 'plural' is unknown; expected released or gramm"),
@@ -240,10 +260,18 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (STEREOMAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
         (STEREOMAP, {"ABLATION_ROUNDS": "-1"}, r"ABLATION_ROUNDS must be .* 0 to 10\^9"),
         (STEREOMAP, {"GROUPS": "Nurse"}, "GROUPS: found 'Nurse', expected .*mean Nurses"),
-        (STEREOMAP, {"GROUPS": "Nurses;Doctors"}, "GROUPS has 2 of the groups .* CLUSTERS, 5"),
+        (STEREOMAP, {"GROUPS": "Nurses;Doctors"}, "CLUSTERS is 5, expected at most 2, the number"),
         (KEYWORDS, {"DICTIONARY": "nowhere.csv"}, "^DICTIONARY: found 'nowhere.csv', e"),
-        (KEYWORDS, {"MAPPINGS": "nowhere.csv"}, "MAPPINGS: nowhere.csv.*No such file"),
-        (KEYWORDS, {"SHEETS": "nowhere.csv"}, "SHEETS: nowhere.csv.*No such file"),
+        (
+            KEYWORDS,
+            {"MAPPINGS": "nowhere.csv"},
+            "MAPPINGS: found no file 'nowhere.csv', expected a CSV",
+        ),
+        (
+            KEYWORDS,
+            {"SHEETS": "nowhere.csv"},
+            "SHEETS: found no file 'nowhere.csv', expected a filled",
+        ),
         ("50_audit", {"N_EVENTS": "4"}, "50_audit has no parameter N_EVENTS; it takes FOLDER"),
         ("60_synthesis", {"CLUSTER_SEEDS": "0"}, "CLUSTER_SEEDS must be a whole number, 1 to"),
         ("99", {}, r"there is no notebook '99'; there are .*10_empathy_gap"),
@@ -263,6 +291,7 @@ def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
         (GAP, "CORPUS", "expected sample, crowd-envent, or the path of a TSV file"),
         ("30_giebench", "QUESTIONS", "expected sample, giebench, or the path of a JSON file"),
         (KEYWORDS, "DICTIONARY", "expected sample, stereotype-content-dictionary, or the"),
+        (KEYWORDS, "MAPPINGS", "expected a CSV file with the columns keyword and word"),
     ],
 )
 def test_a_name_that_is_too_long_for_a_file_is_one_sentence(notebook, name, message):
@@ -292,6 +321,29 @@ def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run()
     assert "N_EVENTS" not in merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
     with pytest.raises(InputError, match="no parameter NEVENTS; it takes FOLDER"):
         merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "name"),
+    [
+        (KEYWORDS, "MAPPINGS"),
+        (KEYWORDS, "SHEETS"),
+        ("31_giebench_construction", "TOPICS"),
+        ("31_giebench_construction", "SHEET"),
+    ],
+)
+def test_an_absent_file_of_ones_own_is_named_with_the_nearest_one(tmp_path, notebook, name):
+    (tmp_path / "mine.csv").touch()
+    (tmp_path / "other.txt").touch()
+    absent = tmp_path / "mien.csv"
+    sentence = f"^{name}: found no file '{absent}', expected .*; did you mean mine.csv\\?$"
+    with pytest.raises(InputError, match=sentence):
+        merged(notebook, "demo", {name: str(absent)})
+
+
+def test_a_misspelt_profile_is_asked_for():
+    with pytest.raises(InputError, match=r"there are demo, full; did you mean demo\?$"):
+        merged(GAP, "dmeo", {})
 
 
 @pytest.mark.parametrize("name", ["fast", "/etc/passwd", "../demo", "../profiles/demo"])
@@ -372,6 +424,9 @@ def test_one_model_through_two_engines_is_compared_and_nothing_else():
     [
         ("10_empathy_gap: [1\n", "line 2, column 1: found what is not YAML"),
         ("- 1\n", r"found \[1\], expected notebooks with their parameters"),
+        ("", "found an empty file, expected notebooks with their parameters"),
+        ("10_empaty_gap: {}\n", r"'10_empaty_gap', .*; did you mean 10_empathy_gap\?$"),
+        ("10_empathy_gap: [SEED]\n", r"10_empathy_gap: found \['SEED'\], expected parameters"),
         (
             "10_empathy_gap: {MODLES: [a]}\n",
             r"10_empathy_gap: found MODLES, expected .*; did you mean MODELS\?$",

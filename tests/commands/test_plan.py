@@ -623,15 +623,21 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([NOTEBOOK, "--rate", "fast"], "RATE must be prompts a second, above 0, found 'fast'"),
-        ([NOTEBOOK, "--rate", "0"], "RATE must be prompts a second, above 0, found '0'"),
-        ([NOTEBOOK, "--rate", "nan"], "RATE must be prompts a second, above 0, found 'nan'"),
+        (
+            [NOTEBOOK, "--rate", "fast"],
+            "RATE must be prompts per second, a number above 0, found 'fast'",
+        ),
+        ([NOTEBOOK, "--rate", "0"], "RATE must be prompts per second, a number above 0, found '0'"),
+        (
+            [NOTEBOOK, "--rate", "nan"],
+            "RATE must be prompts per second, a number above 0, found 'nan'",
+        ),
         ([NOTEBOOK, "--set", "SEED=x"], "SEED must be a whole number, 0 to 2^32 - 1, found 'x'"),
         (["--set", "SED=1"], "10_empathy_gap has no parameter SED; did you mean SEED?"),
         (["--profile", "fast"], "there is no PROFILE 'fast'; there are demo, full"),
         (
             ["50_audit"],
-            "there is no plan of 50_audit; there are of 10_empathy_gap, 11_empathy_gap_beyond, "
+            "there is no plan of 50_audit, only of 10_empathy_gap, 11_empathy_gap_beyond, "
             "20_biased_samaritan, 21_biased_samaritan_beyond, 30_giebench, "
             "31_giebench_construction, 32_giebench_beyond, 40_stereomap, 41_stereomap_keywords",
         ),

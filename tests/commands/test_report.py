@@ -479,29 +479,36 @@ def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     printed = {"verdict": ["agrees"] * 4 + ["differs", "agrees"]}
     pd.DataFrame(printed).to_csv(tmp_path / "printed_versus_here.csv", index=False)
     assert report.counted(tmp_path) == [
-        "printed: 5 of 6 agrees, 1 of 6 differs (printed_versus_here.csv, line 6)"
+        "printed: agrees in 5 of 6 rows, differs in 1 of 6 rows (printed_versus_here.csv, line 6)"
     ]
     assert report.counted(tmp_path / "nowhere") == []
 
     # Where the pipeline is exact, what misses the ground truth is the model's.
     exact = pd.DataFrame({"pipeline": ["exact", "exact"], "verdict": "misses the ground truth"})
     exact.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
-    sentence = "ground truth: 2 of 2 misses the ground truth, the pipeline is exact"
+    sentence = (
+        "ground truth: the interval misses the ground truth in 2 of 2 rows, the pipeline is exact"
+    )
     assert sentence in report.counted(tmp_path)
 
     inexact = exact.assign(pipeline=["exact", "2 of 3"])
     inexact.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
-    assert "ground truth: 2 of 2 misses the ground truth" in report.counted(tmp_path)
+    assert "ground truth: the interval misses the ground truth in 2 of 2 rows" in report.counted(
+        tmp_path
+    )
 
 
 def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
     summary = project / "build" / "notebooks" / "10_a.txt"
     summary.write_text(
-        "10_a: 3 s, as the demo profile has it\n  ground truth: 3 of 4 covers the ground truth\n"
+        "10_a: 3 s, as the demo profile has it\n"
+        "  ground truth: the interval covers the ground truth in 3 of 4 rows\n"
     )
 
-    assert "A ground truth: 3 of 4 covers the ground truth Read" in plain(page_of("index"))
+    assert "A ground truth: the interval covers the ground truth in 3 of 4 rows Read" in plain(
+        page_of("index")
+    )
     assert '<p class="ran">10_a: 3 s, as the demo profile has it</p>' in page_of("10_a")
 
 
@@ -514,7 +521,7 @@ def test_without_a_notebook_there_is_one_sentence(project, capsys):
     written = capsys.readouterr()
     assert written.out == ""
     assert written.err.count("\n") == 1
-    assert written.err.strip().endswith("holds no executed notebook: run make all first.")
+    assert written.err.strip().endswith("holds no executed notebook: make all first")
     assert not (project / "build" / "report").exists()
 
 

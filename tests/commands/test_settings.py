@@ -155,20 +155,40 @@ def test_two_runs_never_have_one_folder():
         ("plan", {"STUDY": "77"}, "there is no study 77: give one of 10_empathy_gap"),
         ("ask", {"STUDY": "77", "MODELS": "calibrant"}, "there is no study 77: give one of 10_em"),
         ("ask", {"MODELS": "calibrant"}, "give a study: make ask STUDY=10 MODELS=..."),
-        ("compare", {"MODELS": "calibrant"}, "give two models or more: make compare MODELS="),
-        ("compare", {"MODELS": "calibrant; ;"}, "give two models or more"),
-        ("compare", {"MODELS": "a;a"}, "give two models or more"),
+        (
+            "compare",
+            {"MODELS": "calibrant"},
+            "MODELS must be two models or more, found 'calibrant': make ",
+        ),
+        ("compare", {"MODELS": "calibrant; ;"}, "MODELS must be two models or more, found"),
+        ("compare", {"MODELS": "a;a"}, "MODELS must be two models or more, found 'a;a'"),
         ("compare", {"MODELS": "a;b", "SEED": "1"}, "SEED is not a parameter here"),
         ("compare", {"MODELS": "a;b", "PROFILE": "full"}, "make compare reads a run that is there"),
-        ("compare", {"MODELS": "a;b", "RUN": "typo"}, "there is no run typo to read, "),
-        ("view", {"SAMPLES": "many"}, "SAMPLES is a whole number, 0 for all, not many"),
-        ("60", {"RUN": "typo"}, "there is no run typo to read, "),
-        ("report", {"RUN": "typo"}, "there is no run typo to read, "),
+        (
+            "compare",
+            {"MODELS": "a;b", "RUN": "typo"},
+            "there is no run typo to read; RUN can be default",
+        ),
+        ("view", {"SAMPLES": "many"}, "SAMPLES must be a whole number, or 0 for all, found 'many'"),
+        ("60", {"RUN": "typo"}, "there is no run typo to read; RUN can be default"),
+        ("report", {"RUN": "typo"}, "there is no run typo to read; RUN can be default"),
         ("figures", {"WIDTH": "3"}, "only make figures ONLY=<study>/<name> takes WIDTH"),
+        ("figures", {"ONLY": ""}, "ONLY is empty: write ONLY=<study>/<name>, e.g. "),
+        (
+            "all",
+            {"STUDY": "10"},
+            "STUDY is for make ask and make plan and make view, found make all",
+        ),
+        ("10", {"RATE": "5"}, "RATE is for make plan, found make 10"),
+        ("00", {"N_EVENTS": "3"}, "N_EVENTS is not a parameter here; it is one of 10_empathy_gap"),
         ("10", {"ONLY": "giebench/figure1"}, "only make figures ONLY=<study>/<name> takes ONLY"),
         ("figures", {"ONLY": "../x"}, "there is no "),
         ("figures", {"WIDHT": "3"}, "WIDHT is not a parameter here; did you mean WIDTH?"),
-        ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
+        (
+            "10",
+            {"PY": "x;touch PWNED"},
+            "PY must be a path without blanks or shell signs, found 'x;",
+        ),
     ],
 )
 def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence, monkeypatch):
@@ -240,7 +260,7 @@ def test_a_run_that_is_not_there_is_refused_and_the_nearest_one_suggested(goal, 
         with pytest.raises(settings.Refused) as refused:
             settings.check([goal], given)
         assert str(refused.value) == (
-            "there is no run mnie to read, there are default, mine, other; did you mean RUN=mine?"
+            "there is no run mnie to read; RUN can be default, mine, other; did you mean RUN=mine?"
         )
 
 
@@ -269,7 +289,7 @@ def test_an_existing_run_is_read(tmp_path, monkeypatch):
 
     assert settings.runs() == ["default", "mine"]
     settings.check(["60"], typed(RUN="mine"))
-    with pytest.raises(settings.Refused, match="run typo to read, there are default, mine; write"):
+    with pytest.raises(settings.Refused, match=r"run typo to read; RUN can be default, mine$"):
         settings.check(["60", "figures"], typed(RUN="typo"))
 
 

@@ -405,9 +405,9 @@ def test_a_full_disk_keeps_what_is_whole(tmp_path, whole):
     shards = ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
     assert names == [".lock", "manifest.json", *shards]
     assert sentence == (
-        f"{folder}/part-00003.parquet cannot be written: File too large; all shards that are "
-        "there are whole and stay, raise the limit on the size of a file (ulimit -f) and run "
-        "again to go on behind them"
+        f"{folder}/part-00003.parquet cannot be written: File too large; raise the limit on "
+        "the size of a file (ulimit -f) and run again, which keeps all stored answers and asks "
+        "the rest"
     )
 
     completed = run(folder, Scribe(log))
@@ -447,8 +447,8 @@ def test_a_read_only_folder_is_found_before_anything_is_asked(name, tmp_path):
     sentence = sentence_of_run(folder, engine, give_up_privileges)
 
     assert sentence == (
-        f"{folder} cannot be written: Permission denied; all shards that are there are whole "
-        "and stay, allow writing there and run again to go on behind them"
+        f"{folder} cannot be written: Permission denied; allow writing there and run again, "
+        "which keeps all stored answers and asks the rest"
     )
     assert calls(engine.log) == []
 
@@ -605,7 +605,7 @@ def test_a_disk_without_room_keeps_what_is_whole(tmp_path, whole, limit):
     done = subprocess.run([*space, *arguments], capture_output=True, text=True, env=environment)
 
     before = len(calls(log))
-    assert "No space left on device; all shards that are there are whole" in done.stdout, done
+    assert "No space left on device; make room on that disk and run again" in done.stdout, done
     assert before > 0
 
     completed = run(kept, Scribe(log), MANY)

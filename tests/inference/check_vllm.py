@@ -248,7 +248,7 @@ def test_what_cannot_start_is_one_sentence(tmp_path, chats):
         VLLMEngine(CALIBRANT, tensor_parallel_size=3).answer(chats[:1], GREEDY)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 500
-    with pytest.raises(EngineError, match="no model folder"):
+    with pytest.raises(EngineError, match="MODELS: found no folder"):
         VLLMEngine(str(tmp_path / "nothing"))
     with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
         VLLMEngine("nobody/nothing")

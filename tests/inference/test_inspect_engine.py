@@ -449,11 +449,20 @@ def test_a_batch_is_for_a_provider_that_has_them(serve):
 # The key
 
 
-def test_without_a_key_there_is_one_sentence():
-    with pytest.raises(
-        EngineError, match=r"No OPENAI_API_KEY.* defined in the environment"
-    ) as error:
-        InspectEngine("some")
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("some", r" \(for weights of the model hub: some@transformers\)$"),
+        ("openai/some", r" \(for weights of the model hub: openai/some@transformers\)$"),
+        ("openia/some", r"; did you mean openai/some\?$"),
+        ("anthropic/some", "$"),
+    ],
+)
+def test_without_a_key_there_is_one_sentence(name, end):
+    provider = "anthropic" if name.startswith("anthropic") else "openai"
+    sentence = rf"found no {provider.upper()}_API_KEY.* in the environment, expected a key of "
+    with pytest.raises(EngineError, match=f"{sentence}{provider}{end}") as error:
+        InspectEngine(name)
 
     assert "\n" not in str(error.value)
 

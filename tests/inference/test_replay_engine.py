@@ -199,7 +199,7 @@ def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
 def test_a_store_is_refused_with_the_way_to_read_it(plan, tmp_path):
     run(plan, tmp_path / "some" / "store", Toy(lambda *_: "50"), 64)
 
-    with pytest.raises(EngineError, match=r"some/store is a store .* ask MODELS=<name>@stored"):
+    with pytest.raises(EngineError, match=r"some/store is a store .* set MODELS=<name>@stored"):
         ReplayEngine(tmp_path, "toy")
 
 
@@ -765,10 +765,10 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
             "a.json, line 1, column .* found a comma behind the last",
         ),
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
-        ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),
+        ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with a"),
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
         ("a.json", '{"k": {"prompt": "p", "answer": 4}}', "found answer 4, expected a text"),
-        ("a.json", '{"k": {"prompt": "p"}}', "holds no recording"),
+        ("a.json", '{"k": {"prompt": "p"}}', "holds no recorded answer, expected"),
         ("a.txt", "85", "a.txt holds no recordings; expected a .tsv, .csv, .json or .eval"),
         (".a.csv", "prompt,response\n", "holds no recordings; expected"),
     ],

@@ -721,7 +721,7 @@ def test_a_tokenizer_that_panics_is_one_sentence(chats, monkeypatch, copy):
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path):
-    with pytest.raises(EngineError, match="no model folder"):
+    with pytest.raises(EngineError, match="MODELS: found no folder"):
         TransformersEngine(str(tmp_path / "nothing"))
     with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
         TransformersEngine("nobody/nothing")

@@ -93,10 +93,12 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     run = Run(name)
     if not run.notebooks:
         folder = os.path.relpath(run.folder / "notebooks")
-        there_are = ", ".join(settings.runs()) or "none"
+        available = settings.runs()
+        question = settings.did_you_mean(name, available)
+        there_are = question or f"there are {', '.join(available) or 'none'}"
         raise FileNotFoundError(
-            f"{folder} holds no executed notebook: {_command(name)} makes this run; "
-            f"runs that are there: {there_are}."
+            f"there is no run {name} ({folder} holds no executed notebook): {_command(name)} makes "
+            f"it; {there_are}"
         )
 
     document = contents(run)

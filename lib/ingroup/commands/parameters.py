@@ -112,7 +112,17 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     profile_file = _file("PROFILE", paths.PROFILES, profile, ".yaml")
     profiled = read_yaml(profile_file)
     if not isinstance(profiled, dict):
-        raise wrong(profile_file, repr(profiled), "notebooks with their parameters")
+        found = "an empty file" if profiled is None else repr(profiled)
+        raise wrong(profile_file, found, "notebooks with their parameters")
+
+    known = notebooks()
+    for name, values in profiled.items():
+        if name not in known:
+            question = hint(str(name), known)
+            raise InputError(f"{profile_file}: found {name!r}, expected a notebook{question}")
+        if values is not None and not isinstance(values, dict):
+            where = f"{profile_file}, {name}"
+            raise wrong(where, repr(values), "parameters with their values, as N_EVENTS: 12")
 
     takes = own(notebook)
     values = profiled.get(notebook) or {}
@@ -258,7 +268,8 @@ def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
     for file in sorted(folder.glob(f"*{suffix}")):
         files[file.stem] = file
     if name not in files:
-        raise InputError(f"there is no {kind} {name!r}; there are {', '.join(files)}")
+        listed = ", ".join(files)
+        raise InputError(f"there is no {kind} {name!r}; there are {listed}{hint(name, files)}")
     return files[name]
 
 

@@ -697,10 +697,12 @@ def _print_plan(names: list[str], options: argparse.Namespace) -> None:
     planned = _asking_notebooks()
     for name in names:
         if name not in planned:
-            raise InputError(f"there is no plan of {name}; there are of {', '.join(planned)}")
+            raise InputError(f"there is no plan of {name}, only of {', '.join(planned)}")
     # Digits with at most one point, and a digit above 0 among them.
     if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
-        raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
+        raise InputError(
+            f"RATE must be prompts per second, a number above 0, found {options.rate!r}"
+        )
     rate = float(options.rate) if options.rate else None
 
     with TemporaryDirectory() as folder:

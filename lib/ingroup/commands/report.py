@@ -28,6 +28,16 @@ WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "ground truth": "ground_truth_versus_here"}
 COPIED = {".csv", ".tex", ".pdf", ".png"}  # the files of a run that go into its report
 Links = list[tuple[str, str]]  # (kind, address) of a file in its formats
+# Verdicts that need a subject to be read alone.
+IN_WORDS = {
+    "covers the ground truth": "the interval covers the ground truth",
+    "misses the ground truth": "the interval misses the ground truth",
+    "in the 95 % interval": "the ground truth is inside the 95 % interval",
+    "outside the 95 % interval": "the ground truth is outside the 95 % interval",
+    "clusters of the ground truth": "all clusters are those of the ground truth",
+    "no cluster differs, as in the ground truth": "no cluster differs, as in the ground truth,",
+    "not all clusters of the ground truth": "not all clusters are those of the ground truth",
+}
 FEW = 3  # a verdict of so many rows is reported with their lines
 
 
@@ -179,7 +189,7 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
     given = verdict_of_row[verdict_of_row != ""]
     counts = []
     for verdict, rows in given.groupby(given, sort=False):
-        count = f"{len(rows)} of {total} {verdict}"
+        count = f"{IN_WORDS.get(verdict, verdict)} in {len(rows)} of {total} rows"
         if len(rows) <= FEW < total:
             # Line 1 of the file is the header, and rows count from 0.
             lines = map(str, rows.index + 2)
@@ -337,7 +347,7 @@ def gather(run: str, site: Path) -> tuple[book.Contents, list[str]]:
     pages, lost = book.read_pages(run)
     if not pages:
         where = folder / "notebooks"
-        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
+        raise FileNotFoundError(f"{where} holds no executed notebook: make all first")
 
     tables = folder / "tables"
     _set_banners(pages, tables)

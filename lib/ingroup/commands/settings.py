@@ -22,6 +22,8 @@ DEFAULT_RUN = "default"
 # Names that the Makefile or a command reads. Any other is a parameter of a notebook.
 OF_MAKE = {"PYTHON", "VENV", "PY", "READY", "TORCH_INDEX", "DATA_MIRROR", "PROFILE", "RUN"}
 OF_COMMANDS = {"STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE"}
+# Options of commands with the targets that read them; any other of `TASKS` would pass them over.
+READ_BY = {"STUDY": {"plan", "ask", "view"}, "RATE": {"plan"}, "BUNDLE": {"view"}}
 OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 # They say who computes, and change no result.
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
@@ -681,13 +683,12 @@ def _missing_run(goal: str, run: str) -> str:
     if not available:
         return f"make {goal} reads a finished run, and there is none yet: make all first"
 
-    listed = ", ".join(available)
-    there_are = f"there is no run {run} to read, there are {listed}"
+    sentence = f"there is no run {run} to read; RUN can be {', '.join(available)}"
     others = set(available) - {DEFAULT_RUN}
     near = difflib.get_close_matches(run, others, 1)
     if near:
-        return f"{there_are}; did you mean RUN={near[0]}?"
-    return f"{there_are}; write make {goal} RUN=<name>"
+        return f"{sentence}; did you mean RUN={near[0]}?"
+    return sentence
 
 
 def _check_executed(goals: Collection[str], run: str) -> None:
@@ -725,7 +726,10 @@ def _check_comparison(environment: Mapping[str, str]) -> None:
     entries = typed_models.split(";")
     models = set(map(str.strip, entries)) - {""}
     if len(models) < 2:
-        raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
+        raise Refused(
+            f"MODELS must be two models or more, found {typed_models!r}: make compare "
+            'MODELS="<name>;<name>"'
+        )
     if environment.get("PROFILE"):
         raise Refused("make compare reads a run that is there: name it with RUN, not with PROFILE")
 
@@ -735,6 +739,9 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
     values = given(environment)
     options = sorted(OF_A_FIGURE.intersection(values))
     only = values.get("ONLY", "")
+    if "ONLY" in values and not only.strip():
+        raise Refused("ONLY is empty: write ONLY=<study>/<name>, e.g. ONLY=empathy_gap/figure2")
+
     is_for_figures = bool(only) and set(goals) <= {"figures"}
     if options and not is_for_figures:
         names = " ".join(options)
@@ -750,6 +757,17 @@ def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> Non
                 f"there is no figure {figure}: write ONLY=<study>/<name>, e.g. "
                 f"ONLY=empathy_gap/figure2{hint}"
             )
+
+
+def _check_options(goals: Collection[str], environment: Mapping[str, str]) -> None:
+    """Refuse an option of a command where no goal of make reads it."""
+    # The program checks one goal after the other, and another one may read the option.
+    all_goals = {*goals, *environment.get("GOALS", "").split()}
+    for name in given(environment):
+        readers = READ_BY.get(name, all_goals)
+        if all_goals and all_goals.isdisjoint(readers):
+            targets = " and ".join(f"make {target}" for target in sorted(readers))
+            raise Refused(f"{name} is for {targets}, found make {' '.join(sorted(all_goals))}")
 
 
 def _figures(run: str) -> list[str]:
@@ -816,6 +834,10 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     """
     _check_paths(environment)
     _check_figure(goals, environment)
+    _check_options(goals, environment)
+    # A parameter that no notebook of the goals takes would name a run that is not there.
+    if all(map(str.isdigit, goals)):
+        check_names(goals, environment)
     _check_run(goals, environment)
 
     study = environment.get("STUDY", "")
@@ -829,7 +851,7 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     samples = environment.get("SAMPLES", "")
     has_other_sign = re.search(r"[^0-9]", samples)
     if "view" in goals and has_other_sign:
-        raise Refused(f"SAMPLES is a whole number, 0 for all, not {samples}")
+        raise Refused(f"SAMPLES must be a whole number, or 0 for all, found {samples!r}")
     check_names(goals, environment)
 
 
@@ -839,7 +861,7 @@ def _check_paths(environment: Mapping[str, str]) -> None:
     for name in ("PYTHON", "PY", "VENV", "READY"):
         value = values.get(name, "")
         if not re.fullmatch(r"[\w./~+@:-]*", value):
-            raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")
+            raise Refused(f"{name} must be a path without blanks or shell signs, found {value!r}")
 
 
 def unknown_target(goals: Collection[str]) -> str:

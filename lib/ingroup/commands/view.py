@@ -290,13 +290,17 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         if options.bundle and os.path.exists(options.bundle):
-            raise InputError(f"BUNDLE is a new folder, found {options.bundle}: give another name")
+            raise InputError(
+                f"BUNDLE must be a folder that is not there yet, found {options.bundle!r}"
+            )
         rule_of = _rules(names, options)
         # Jobs that write texts for others have no study's reading.
         answered = [job for job in answered_jobs(rule_of) if job.labels.get("setting") != "rewrite"]
         if not answered:
             studies = ", ".join(names)
-            raise InputError(f"nothing is stored of the {len(rule_of)} jobs of {studies}")
+            raise InputError(
+                f"none of the {len(rule_of)} jobs of {studies} has stored answers: make ask first"
+            )
         logs = _write_logs(answered, rule_of, options)
     except (InputError, StoreError) as error:
         print(error, file=sys.stderr)

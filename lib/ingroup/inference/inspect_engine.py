@@ -7,6 +7,7 @@ run with one sentence. Keys go into no reply and no error.
 inspect_ai takes seconds to import, so it is imported when an engine is made.
 """
 
+import difflib
 import json
 import math
 import os
@@ -276,6 +277,7 @@ class InspectEngine(Engine):
         timeout: int = 600,
         batch: bool = False,
     ) -> None:
+        self._named = model
         self.model = full_name(model, base_url)
         self.base_url = base_url
         self.timeout = timeout
@@ -327,8 +329,7 @@ class InspectEngine(Engine):
             # A memoized model would share its client with other engines, one of which closes it.
             model: Any = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
-            reason = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
-            raise EngineError(f"{self.model}: {printable(reason)}{self._hint()}") from None
+            raise EngineError(self._cannot_open(str(error.message))) from None
         except (ValueError, ImportError) as error:
             reason = str(error).removeprefix("ERROR: ")
             raise EngineError(f"{self.model}: {printable(reason)}") from None
@@ -359,10 +360,28 @@ class InspectEngine(Engine):
         url = self.base_url or os.environ.get(f"{service}_BASE_URL", "")
         return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
+    def _cannot_open(self, message: str) -> str:
+        """Say from inspect_ai's message which key or package it misses."""
+        without_markup = re.sub(r"\[/?[\w ]+\]", "", message)
+        keys = re.findall(r"\b[A-Z_]+_API_KEY\b", without_markup)
+        if not keys:
+            reason = without_markup.removeprefix("ERROR: ")
+            return f"{self.model}: {printable(reason)}"
+
+        provider, _, _ = self.model.partition("/")
+        return (
+            f"{self.model}: found no {' or '.join(keys)} in the environment, expected a key of "
+            f"{provider}{self._hint()}"
+        )
+
     def _hint(self) -> str:
-        """Write how to ask the model's weights, "" unless its name may be a name on the hub."""
+        """Ask whether a model's name has a misspelt provider, or means weights of the model hub."""
+        first, _, rest = self._named.partition("/")
+        near = difflib.get_close_matches(first, models.PROVIDERS, 1)
+        if rest and near and near[0] != first:
+            return f"; did you mean {near[0]}/{rest}?"
         if self.model.split("/")[0] in ("google", "openai"):
-            return f" (for weights of the model hub: {self.model}@transformers)"
+            return f" (for weights of the model hub: {self._named}@transformers)"
         return ""
 
     def _guard(self, api: Any, batch: bool) -> None:

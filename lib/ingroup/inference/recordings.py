@@ -89,8 +89,8 @@ def find(place: Path) -> list[Path]:
     for file in candidates:
         if file.name == "manifest.json":
             raise EngineError(
-                f"{file.parent} is a store of this project: copy what it lies in to its place in "
-                "build/responses, and ask MODELS=<name>@stored"
+                f"{file.parent} is a store of this project, which needs no replay: copy its folder "
+                "<study>/<stimuli>/<name>@<engine> to build/responses, and set MODELS=<name>@stored"
             )
         if file.suffix.lower() in KINDS and not file.name.startswith("."):
             files.append(file)
@@ -314,13 +314,13 @@ def _results(file: Path) -> Iterator[Recording]:
     """
     items = read_json(file)
     if not isinstance(items, dict):
-        raise wrong(file, f"a {type(items).__name__}", "an object of items")
+        raise wrong(file, f"a {type(items).__name__}", "an object with items by key")
 
     recorded = []
     for key, item in items.items():
         where = f"{file}, key {key!r}"
         if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
-            raise wrong(where, reprlib.repr(item), "an item with prompt")
+            raise wrong(where, reprlib.repr(item), "an item with a text 'prompt'")
 
         prompt = encodable(item["prompt"])
         answer = item.get("answer")

@@ -122,7 +122,7 @@ class ReplayEngine(Engine):
             origin_numbers.append(origin_number)
 
         if all(reply.text is None for reply in replies):
-            raise EngineError(f"{self.path} holds no recording")
+            raise EngineError(f"{self.path} holds no recorded answer, expected at least one")
 
         unsorted = np.frombuffer(keys, dtype=_KEY)
         # Recordings of one prompt stay in the order of the files, in which trials get them.

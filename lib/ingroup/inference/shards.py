@@ -338,10 +338,10 @@ def unwritable(path: Path, error: OSError) -> StoreError:
     StoreError
         The error, to be raised.
     """
-    remedy = _REMEDIES.get(error.errno or 0, "look after that disk")
+    remedy = _REMEDIES.get(error.errno or 0, "check that disk")
     return StoreError(
-        f"{path} cannot be written: {error.strerror}; all shards that are there are whole and "
-        f"stay, {remedy} and run again to go on behind them"
+        f"{path} cannot be written: {error.strerror}; {remedy} and run again, which keeps all "
+        "stored answers and asks the rest"
     )
 
 

@@ -67,7 +67,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
     for name in ("trials", "shard_size"):
         value = manifest.get(name)
         if type(value) is not int or value < 1:
-            raise StoreError(f"{file} says no number of {name}; move its folder away")
+            found = f"found {name} {value!r}, expected a whole number from 1"
+            raise StoreError(f"{file}: {found}; move its folder away")
     return manifest
 
 

@@ -175,7 +175,7 @@ class Weights:
     def __init__(self, model: str, tokenizer_alone: bool = False):
         folder = Path(model)
         if folder.is_absolute() and not folder.is_dir():
-            raise EngineError(f"there is no model folder {model}")
+            raise EngineError(f"MODELS: found no folder {model!r}, expected a model's folder")
         self.model = model
         suffixes = models.READ_SUFFIXES
         if tokenizer_alone:
@@ -219,7 +219,7 @@ class Weights:
             if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
                 raise EngineError(
                     f"{file}: the cache was copied without its links, which name the hashes; "
-                    "copy it with them, or give the folder itself as MODEL"
+                    "copy it with them, or give the folder itself in MODELS"
                 )
 
             # The hub names small files by git's hash and large ones by SHA-256.
@@ -235,6 +235,9 @@ class Weights:
     def _unusable(self, error: Exception) -> EngineError:
         """Make the error of a model that cannot be loaded, with the first line of the reason."""
         first_line = str(error).strip().split("\n")[0]
+        if isinstance(error, KeyError):
+            # Its text is a name without a word about it.
+            first_line = f"its files have no entry {first_line}"
         reason = first_line.replace("Got: ", "the hub said ")
         is_folder = Path(self.model).is_dir()
         no_folder = "" if is_folder else ", and there is no such folder"

@@ -314,11 +314,14 @@ WHOLE = "expected a whole number from 1."
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ([A, "1,One,2,Somebody."], "3, column 'text': found 0 slots {person}, expected exactly"),
-        ([A, "1,One,2,{Person}."], "3, column 'text': found 0 slots {person}, expected exactly"),
-        (["1,One,1,{person}{person}"], "2, column 'text': found 2 slots {person}, expected exac"),
-        (["1,One,1,{person} }."], "2, column 'text': found a stray brace '}', expected none but"),
-        (["1,One,1,{person} {x}."], "2, column 'text': found a stray brace '{', expected none but"),
+        ([A, "1,One,2,Somebody."], "3, column 'text': found no {person}, expected it once."),
+        ([A, "1,One,2,{Person}."], "3, column 'text': found {Person}, expected {person} once, and"),
+        (["1,One,1,{person}{person}"], "2, column 'text': found {person} 2 times, expected it"),
+        (["1,One,1,{person} }."], "2, column 'text': found }, expected {person} once, and no oth"),
+        (
+            ["1,One,1,{person} {x}."],
+            "2, column 'text': found {x}, expected {person} once, and no o",
+        ),
         ([A, "1,One,2, "], "3, column 'text': found '', expected a value"),
         (["1,,1,{person}."], "2, column 'title': found '', expected a value"),
         ([A, B, A], "4: found scenario '1', wording '1' again, expected it once; it is there alre"),

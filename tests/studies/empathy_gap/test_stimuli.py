@@ -397,7 +397,10 @@ GOOD = event("joy", "0")
         ([GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
         ([GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
         ([GOOD, "joy\t1\ta\tb"], "line 3: found 4 cells, expected 5, one per"),
-        ([GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
+        (
+            [GOOD, event("joy"), GOOD],
+            "line 4: found joy 0 again, expected it once; .* in .*a.tsv, line 2",
+        ),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, lines, sentence):
@@ -425,7 +428,9 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
     assert len(load_events(str(tmp_path))) == 2
 
     write(tmp_path / "b.tsv", event("joy"))
-    with pytest.raises(InputError, match=r"b.tsv, line 2: found joy 1, .* in .*a.tsv, line 3"):
+    with pytest.raises(
+        InputError, match=r"b.tsv, line 2: found joy 1 again, .* in .*a.tsv, line 3"
+    ):
         load_events(str(tmp_path))
 
 

@@ -201,7 +201,7 @@ def test_a_sheet_with_judgements_is_not_written_over(tmp_path):
     judged = table.assign(relevance="1").to_csv(index=False)
     file.write_text(judged, "utf8")
 
-    with pytest.raises(InputError, match=r"s.csv holds judgements already, expected no"):
+    with pytest.raises(InputError, match=r"s.csv holds judgements, and would be over"):
         write(table, file)
 
     assert file.read_text("utf8") == judged
@@ -343,8 +343,8 @@ def test_rows_may_be_sorted_anew_and_other_columns_added(tmp_path):
 
 HEADER = "id,group,relevance,soundness,coherence"
 NO_NUMBER = "2, column 'relevance': found '{}', expected a number from 0 to 1 or blank"
-TWO_COHERENCES = "found 2 cells of 'g' that are not 'below', expected one"
-NO_COHERENCE = "found 0 cells of 'g' that are not 'below'"
+TWO_COHERENCES = "found 2 rows of 'g' without 'below', expected one, which has"
+NO_COHERENCE = "found 0 rows of 'g' without 'below', expected one"
 WRONG_HEADERS = [
     (HEADER.replace("group", "Group"), "1: the column 'group' is missing, found id, Group, "),
     (HEADER.replace(",", ";"), "1: found semicolons between the columns, exp"),
@@ -378,10 +378,22 @@ def test_a_wrong_cell_is_named_by_file_line_and_column(tmp_path, text, error):
 @pytest.mark.parametrize(
     ("name", "lines", "error"),
     [
-        ("b.csv", ["r2,h,,,", "r3,g,,,"], "line 3: found 'r3' of 'g', expected a row of .*ann"),
-        ("b.csv", ["r1,h,,,", "r2,h,,,below"], "b.csv, line 2: found 'r1' of 'h', expected a row"),
-        ("b.csv", ["r2,h,,,"], "b.csv, line 2: found the end, expected also 'r1' of"),
-        ("x/ann.csv", ["r1,g,1,,"], "ann.csv is the second file of 'ann', expected one"),
+        (
+            "b.csv",
+            ["r2,h,,,", "r3,g,,,"],
+            "line 3: found the id 'r3' with the group 'g', expected an id",
+        ),
+        (
+            "b.csv",
+            ["r1,h,,,", "r2,h,,,below"],
+            "b.csv, line 2: found the id 'r1' with the group 'h'",
+        ),
+        ("b.csv", ["r2,h,,,"], "b.csv: found no row with the id 'r1', expected all rows of .*ann"),
+        (
+            "x/ann.csv",
+            ["r1,g,1,,"],
+            "ann.csv: found a second file that is called 'ann', expected one",
+        ),
     ],
 )
 def test_sheets_that_do_not_belong_together_are_refused(tmp_path, name, lines, error):

@@ -50,9 +50,9 @@ class Parameters(shared.Parameters):
     REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
     ROUNDS: Count
     TEMPERATURE: Annotated[
-        Empty | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
+        Empty | MinusOne | Temperature, Field(description="a number from 0 to 2, -1, or empty")
     ]
-    TOP_P: Annotated[MinusOne | TopP, Field(description="above 0 and at most 1, or -1")]
+    TOP_P: Annotated[MinusOne | TopP, Field(description="a number above 0 and at most 1, or -1")]
     UNIT: Literal["scenario", "prompt"]
     BRITTLENESS: Literal["sample", "population"]
     POOLING: Literal["", "within", "averaged"]

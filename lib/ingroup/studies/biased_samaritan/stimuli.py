@@ -104,16 +104,16 @@ def _folded(text: str) -> str:
 
 def _check_slot(where: str, text: str) -> None:
     """Raise an InputError unless a text has its slot exactly once, and no other brace."""
+    rest = text.replace(SLOT, "")
+    other = re.search("{[^{}]*}|[{}]", rest)
+    if other:
+        expected = f"{SLOT} once, and no other brace"
+        raise wrong(where, other[0], expected, "text")
+
     slots = text.count(SLOT)
     if slots != 1:
-        raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
-
-    rest = text.replace(SLOT, "")
-    brace = re.search("[{}]", rest)
-    if brace:
-        found = f"a stray brace {brace[0]!r}"
-        expected = f"none but those of {SLOT}"
-        raise wrong(where, found, expected, "text")
+        found = f"{SLOT} {slots} times" if slots else f"no {SLOT}"
+        raise wrong(where, found, "it once", "text")
 
 
 def _check_titles(file: Path, table: pd.DataFrame) -> None:

@@ -64,6 +64,12 @@ def identities(category: str) -> pd.DataFrame:
     rows = table[table.category == category]
     if rows.empty:
         known = list(table.category.unique())
+        names = [part.strip() for part in category.split(",")]
+        if len(names) > 1 and set(names) <= set(known):
+            listed = ";".join(names)
+            raise InputError(
+                f"found {category!r}, expected semicolons between categories: {listed}"
+            )
         expected = f"one of {', '.join(known)}"
         raise InputError(f"found {category!r}, expected {expected}{hint(category, known)}")
     once(file, rows[["category", "identity"]])
@@ -270,8 +276,10 @@ def setting(name: str) -> Setting:
     except (KeyError, ValueError):
         parts = ("persona", "scale", "task")
         known = "; ".join(f"{part}: {', '.join(texts[part])}" for part in parts)
-        expected = f"expected one of each, as P0,S0,T0 ({known})"
-        raise InputError(f"found {name!r}, {expected}") from None
+        expected = f"one of each, as P0,S0,T0 ({known})"
+        if name.count(",") > 2:
+            expected = "semicolons between settings, as P0,S0,T0;P1,S0,T0"
+        raise InputError(f"found {name!r}, expected {expected}") from None
 
     return Setting(
         name=name,
@@ -442,7 +450,7 @@ def _check_names(names: pd.Series) -> None:
     line = repeated.index[0]
     name = repeated.iloc[0]
     first_line = names.index[names == name][0]
-    raise wrong(line, f"{name}, which is there already, in {first_line}", "it once")
+    raise wrong(line, f"{name} again", f"it once; it is there already in {first_line}")
 
 
 def _read(file: Path) -> pd.DataFrame:

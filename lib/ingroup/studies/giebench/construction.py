@@ -246,7 +246,7 @@ def examples_of(file: str) -> pd.DataFrame:
         ``category``, ``identity`` and ``topic``, one row per identity.
     """
     if file:
-        given = read_topics(Path(file))
+        given = read_topics(Path(file).expanduser())
     else:
         items = pd.DataFrame(stimuli.load_questions())
         given = items.rename(columns={"question": "topic"})
@@ -266,8 +266,10 @@ def filled_sheet(file: str) -> pd.DataFrame:
     DataFrame
         The sheet with its marks.
     """
-    made_up_sheet = paths.SAMPLE / "giebench_sheet.csv"
-    return read_topics(Path(file) if file else made_up_sheet, annotated=True)
+    sheet = paths.SAMPLE / "giebench_sheet.csv"
+    if file:
+        sheet = Path(file).expanduser()
+    return read_topics(sheet, annotated=True)
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
@@ -307,9 +309,9 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
         columns += [*marks, "discussed"]
     table = table[columns].map(one_line)
 
-    words: dict[str, Sequence[str]] = dict.fromkeys(marks, ("", *STANCES, OFFENSIVE))
+    words: dict[str, Sequence[str]] = dict.fromkeys(marks, (*STANCES, OFFENSIVE, ""))
     words["category"] = tuple(stimuli.categories())
-    words["discussed"] = ("", *STANCES)
+    words["discussed"] = (*STANCES, "")
     for name, column in table.items():
         table[name] = _checked(file, column, words.get(name))
 
@@ -332,7 +334,8 @@ def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.S
 
     forms = {word.lower(): word for word in words}
     cells = column.str.lower()
-    expected = ", ".join(word or "blank" for word in words)
+    *first, last = [word or "blank" for word in words]
+    expected = f"{', '.join(first)} or {last}"
     check(file, column, cells.isin(list(forms)), expected)
     return cells.map(forms)
 
@@ -345,7 +348,9 @@ def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> N
         mark = row[marks[0]]
         is_other = row.discussed not in ("", mark)
         if all_concur and is_other:
-            expected = f"blank, as all annotators say {mark or 'nothing yet'}"
+            expected = "blank, as no annotator has marked this topic"
+            if mark:
+                expected = f"blank, as all annotators say {mark}"
             where = at(file, line)
             raise wrong(where, repr(row.discussed), expected, "discussed")
 

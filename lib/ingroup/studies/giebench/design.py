@@ -14,9 +14,9 @@ from ingroup.design import Block, Design, Message, tenth
 from ingroup.inference import Job, recorded_with
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
-from ingroup.parameters import readable
+from ingroup.parameters import existing, readable
 from ingroup.studies.giebench import stimuli
-from ingroup.studies.giebench.construction import read_topics
+from ingroup.studies.giebench.construction import examples_of, filled_sheet
 from ingroup.studies.giebench.stimuli import Question
 
 PROMPTS = ("Raw", "ID", "COT")
@@ -33,8 +33,16 @@ class Parameters(shared.Parameters):
     MISMATCH: bool
     DENOMINATOR: Literal["paper", "released"]
     ROUNDING: Literal["none", "released"]
-    TOPICS: Annotated[str, readable(lambda file: file and read_topics(Path(file)))]
-    SHEET: Annotated[str, readable(lambda file: file and read_topics(Path(file), annotated=True))]
+    TOPICS: Annotated[
+        str,
+        existing("a CSV file with the columns category, identity and topic"),
+        readable(lambda file: file and examples_of(file)),
+    ]
+    SHEET: Annotated[
+        str,
+        existing("a filled copy of the sheet of make 31"),
+        readable(lambda file: file and filled_sheet(file)),
+    ]
     ANNOTATORS: Annotated[int, Field(ge=2, le=1000, description="a whole number, 2 to 1,000")]
 
 

@@ -20,7 +20,7 @@ from ingroup import corpora, paths, published
 from ingroup.design import Message, filled
 from ingroup.inference.engine import encodable
 from ingroup.parameters import note
-from ingroup.tables import InputError, decoded, given_path, read_json, wrong
+from ingroup.tables import InputError, decoded, given_path, hint, read_json, wrong
 
 LETTERS = "ABCD"
 
@@ -107,6 +107,10 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
         if not path.is_dir():
             return list(_load(path).values())
         files = [path / f"{prompt}-Prompt.json" for prompt in prompts]
+        for file in files:
+            if not file.exists():
+                listed = ", ".join(other.name for other in files)
+                raise wrong(path, f"no file {file.name}", listed)
 
     items_by_file = {}
     for file, prompt in zip(files, prompts, strict=True):
@@ -467,9 +471,12 @@ def _category(file: Path, where: str, text: str) -> str:
         note(f"{file}: the category {text!r} is read as {_ALIASES[plain]!r}")
         return _ALIASES[plain]
 
-    where = f"{where}, field 'category'"
-    expected = f"a category of the paper: {', '.join(names.values())}"
-    raise wrong(where, repr(text), expected)
+    listed = ", ".join(names.values())
+    question = hint(text, names.values())
+    raise InputError(
+        f"{where}, field 'category': found {text!r}, expected a category of the paper ({listed})"
+        f"{question}"
+    )
 
 
 def _answers(where: str, answers: object) -> tuple[str, ...]:
@@ -530,7 +537,7 @@ def _check_agreement(file: Path, items: dict, other_file: Path, others: dict) ->
     for key in sorted(items.keys() ^ others.keys()):
         lacking, full = (other_file, file) if key in items else (file, other_file)
         where = f"{lacking}, key {key!r}"
-        raise wrong(where, "no such key", f"it as in {full.name}")
+        raise wrong(where, "no such key", f"the keys of {full.name}")
 
     for key, item in items.items():
         for field in ("correct", "category"):

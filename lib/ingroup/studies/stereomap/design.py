@@ -15,7 +15,16 @@ from ingroup.design import Block, Design, Message
 from ingroup.inference import Job, Sampling, recorded_with
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
-from ingroup.parameters import Count, CountOrNone, Empty, MinusOne, Temperature, Texts, readable
+from ingroup.parameters import (
+    Count,
+    CountOrNone,
+    Empty,
+    MinusOne,
+    Temperature,
+    Texts,
+    existing,
+    readable,
+)
 from ingroup.studies.stereomap import stimuli
 from ingroup.tables import InputError
 
@@ -43,7 +52,7 @@ class Parameters(shared.Parameters):
     WORDING: Literal["paper", "released"]
     CALLS: Literal["together", "separate"]
     TEMPERATURE: Annotated[
-        Empty | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
+        Empty | MinusOne | Temperature, Field(description="a number from 0 to 2, -1, or empty")
     ]
     INCOMPLETE: Literal["drop", "mean"]
     CLUSTERS: Count
@@ -51,11 +60,17 @@ class Parameters(shared.Parameters):
     N_INIT: Count
     KMEANS: Literal["sound", "released"]
     DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
-    MAPPINGS: Annotated[Texts, readable(lambda files: dictionary.load_mappings(*files))]
+    MAPPINGS: Annotated[
+        Texts,
+        existing("a CSV file with the columns keyword and word"),
+        readable(lambda files: dictionary.load_mappings(*files)),
+    ]
     DOCUMENTS: Literal["sound", "released"]
     LOOKUP: Literal["sound", "paper"]
     LEMMAS: Literal["sound", "paper"]
-    SHEETS: Annotated[Texts, readable(_check_sheets)]
+    SHEETS: Annotated[
+        Texts, existing("a filled copy of the sheet of make 41"), readable(_check_sheets)
+    ]
 
     @model_validator(mode="after")
     def _groups_make_clusters(self) -> Self:
@@ -63,8 +78,8 @@ class Parameters(shared.Parameters):
         chosen = extended.intersection(self.GROUPS or extended)
         if len(chosen) < (self.CLUSTERS or 0):
             raise InputError(
-                f"GROUPS has {len(chosen)} of the groups that the EXTENDED prompts are asked for, "
-                f"expected at least as many as CLUSTERS, {self.CLUSTERS}"
+                f"CLUSTERS is {self.CLUSTERS}, expected at most {len(chosen)}, the number of "
+                "GROUPS that the EXTENDED prompts ask about"
             )
         return self
 

@@ -229,7 +229,7 @@ def write(table: pd.DataFrame, file: Path) -> None:
     if file.exists():
         judgements = _read(file)[list(CRITERIA)]
         if judgements.notna().any(axis=None):
-            raise InputError(f"{file} holds judgements already, expected none; move it")
+            raise InputError(f"{file} holds judgements, and would be overwritten: move it first")
     # With the mark in front, spreadsheets read the file as UTF-8.
     file.write_text(table.to_csv(index=False), "utf-8-sig")
 
@@ -282,7 +282,7 @@ def score(files: Iterable[str | Path]) -> pd.DataFrame:
     Simulated with 3 people and 30 to 490 units, 0.92 to 0.98 of the intervals hold the mean. Of
     intervals that take all judgements for independent, 0.74 to 0.96 do.
     """
-    sheets = _read_sheets(list(map(Path, files)))
+    sheets = _read_sheets([Path(file).expanduser() for file in files])
     rows = [_summary(criterion, sheets) for criterion in CRITERIA]
     return pd.DataFrame(rows, columns=_Summary._fields)
 
@@ -295,7 +295,8 @@ def _read_sheets(files: list[Path]) -> dict[str, pd.DataFrame]:
     sheets = {}
     for file in files:
         if file.stem in sheets:
-            raise InputError(f"{file} is the second file of {file.stem!r}, expected one")
+            found = f"a second file that is called {file.stem!r}"
+            raise wrong(file, found, "one file per rater, which has the rater's name")
 
         table = _read(file)
         sheets[file.stem] = table
@@ -313,14 +314,12 @@ def _check_rows(
     missing = dict(zip(first.id, first.group, strict=True))
     for row in table.itertuples():
         if missing.pop(row.id, None) != row.group:
-            found = f"{row.id!r} of {row.group!r}"
-            expected = f"a row of {first_file}"
+            found = f"the id {row.id!r} with the group {row.group!r}"
+            expected = f"an id and group of {first_file}"
             raise wrong(at(file, row.Index), found, expected)
 
     for row_id in missing:
-        last_line = table.index[-1]
-        expected = f"also {row_id!r} of {first_file}"
-        raise wrong(at(file, last_line), "the end", expected)
+        raise wrong(file, f"no row with the id {row_id!r}", f"all rows of {first_file}")
 
 
 def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
@@ -424,5 +423,5 @@ def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> N
 
     # The last of several cells, or the group's last row where there is none.
     lines = is_judged_here.index[is_judged_here] if count else is_judged_here.index
-    found = f"{count} cells of {group!r} that are not {BELOW!r}"
-    raise wrong(at(file, lines[-1]), found, "one", "coherence")
+    found = f"{count} rows of {group!r} without {BELOW!r}"
+    raise wrong(at(file, lines[-1]), found, "one, which has the judgement", "coherence")
