@@ -767,3 +767,17 @@ def test_a_calibrant_has_a_panel_of_its_own_and_real_models_share_one():
     assert of_a == of_b
     assert of_a.count(", ") == 1
     assert of_a.split(", ")[0] == of_age
+
+
+def test_the_sample_deviation_and_1_percent_are_the_defaults():
+    control, other = some_ratings(2)
+    cells = {"control": control, "other": other}
+    explicit = brittleness_between(cells, ddof=1, level=0.01)
+    pd.testing.assert_frame_equal(brittleness_between(cells), explicit)
+    assert not explicit.equals(brittleness_between(cells, ddof=1, level=1.01))
+
+    ratings = {("a", "Age"): CATEGORY}
+    table, _ = excess_table(ratings, ["model", "category"])
+    sample = excess_over_brittleness(GROUP, CONTROL, ddof=1)
+    assert table.excess.tolist() == [sample.mean]
+    assert sample.mean != excess_over_brittleness(GROUP, CONTROL, ddof=0).mean

@@ -932,3 +932,44 @@ def test_the_mean_gap_of_a_model_is_that_of_all_its_blocks_and_of_common_ones():
 
 def test_the_root_of_the_mean_square_by_hand():
     assert statistics.root_mean_square(pd.Series([3.0, -4.0, np.nan])) == pytest.approx(12.5**0.5)
+
+
+def test_the_bands_of_table_2_by_hand():
+    delta = pd.Series([1.01, 1.0, 0.5, 0.0, -0.01, np.nan])
+
+    assert statistics.band(delta).tolist() == [
+        "above_1",
+        "0_to_1",
+        "0_to_1",
+        "0_to_1",
+        "negative",
+        "",
+    ]
+
+
+def test_three_pairs_are_returned_unless_told_otherwise():
+    values = np.ones((2, 2, 4))
+    # The pairs lack 4, 3, 2 and 1 of four ratings.
+    for number, (perceiver, experiencer) in enumerate(np.ndindex(2, 2)):
+        values[perceiver, experiencer, number:] = np.nan
+    least_rated = statistics.least_rated_pairs(values, ["a", "b"])
+    assert least_rated.percent_lost.tolist() == [100, 75, 50]
+
+    cells = least_rated.assign(model="m", category="Religion", mean=5.0, z=[1.0, 2.0, 3.0])
+    fourth = cells.head(1).assign(z=4.0)
+    lowest = statistics.lowest_pairs(pd.concat([fourth, cells]))
+    assert lowest.z.tolist() == [1, 2, 3]
+
+
+def test_blocks_and_identities_keep_their_order_and_groups_are_sorted(named):
+    """The order of the cells is that of the design: here y before x."""
+    y_first = named.iloc[::-1]
+
+    by_identity = statistics.standing(y_first)
+    assert by_identity["name"].tolist() == ["y", "x"] * 2
+
+    by_group = statistics.standing(y_first, {"Religion": {"x": "a group", "y": "b group"}})
+    assert by_group["name"].tolist() == ["a group", "b group"] * 2
+
+    cells = y_first.assign(mean=1.0, mean_released=1.0, z_released=0.0)
+    assert statistics.spread(cells, ["perceiver"]).index.tolist() == ["y", "x"]

@@ -308,23 +308,3 @@ def test_overall_accuracies_are_those_of_three_tables():
 )
 def test_a_size_is_read_from_a_name(name, billions):
     np.testing.assert_equal(printed.billions_by_name(name), billions)
-
-
-def test_a_judge_of_one_letter_is_said_to_be_one():
-    """Three of four say A under Raw, all under ID; A is right in one item of four."""
-    rows = [
-        ("Raw", 0, "A", "A"),
-        ("Raw", 1, "B", "A"),
-        ("Raw", 2, "C", "A"),
-        ("Raw", 3, "D", "B"),
-        ("ID", 0, "A", "A"),
-        ("ID", 1, "B", "A"),
-        ("ID", 2, "C", "A"),
-        ("ID", 3, "D", "A"),
-    ]
-    verdicts = pd.DataFrame(rows, columns=["prompt", "key", "correct", "letter"])
-    without_letter = verdicts.assign(letter="")
-    one_letter = statistics.favourite_letter
-
-    assert one_letter(verdicts) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
-    assert one_letter(without_letter) == "no verdicts"

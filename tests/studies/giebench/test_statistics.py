@@ -813,3 +813,23 @@ def test_a_gain_over_all_orders_by_hand():
 
     assert row.reason == "cannot be told: two identities"
     assert np.isnan(row.p_like)
+
+
+def test_a_judge_of_one_letter_is_said_to_be_one():
+    """Three of four say A under Raw, all under ID; A is right in one item of four."""
+    rows = [
+        ("Raw", 0, "A", "A"),
+        ("Raw", 1, "B", "A"),
+        ("Raw", 2, "C", "A"),
+        ("Raw", 3, "D", "B"),
+        ("ID", 0, "A", "A"),
+        ("ID", 1, "B", "A"),
+        ("ID", 2, "C", "A"),
+        ("ID", 3, "D", "A"),
+    ]
+    verdicts = pd.DataFrame(rows, columns=["prompt", "key", "correct", "letter"])
+    without_letter = verdicts.assign(letter="")
+    one_letter = statistics.favourite_letter
+
+    assert one_letter(verdicts) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
+    assert one_letter(without_letter) == "no verdicts"

@@ -103,3 +103,29 @@ def test_commas_in_brackets_do_not_part_keywords():
 
     assert found.words == ("caring", "kind", "old")
     assert found.reasons == ("a, b", "", "c and d, e")
+
+
+def test_a_bullet_beside_a_number_begins_another_list():
+    """The first list has one keyword, and so has the second, but two were asked for."""
+    assert parse_keywords("2. Old\n- Kind", 2).words == ("old",)
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        ("* Old\nWarm: 3", ("",)),  # behind bullets, ratings are another list
+        ("2. Old\nWarm: 3", ("Warm: 3",)),  # behind a number, a line goes on with the item
+        ("Kind\nPoor\nKeywords", ("", "")),  # a heading without a colon is no reason
+    ],
+)
+def test_which_line_below_an_item_is_its_reason(text, reasons):
+    assert parse_keywords(text, len(reasons)).reasons == reasons
+
+
+def test_numbered_sentences_may_have_blank_lines_between_them():
+    text = "Kind, old.\n\n1. They help the poor people.\n\n2. They are quite old today."
+
+    found = parse_keywords(f"Keywords: {text}", 2)
+
+    assert found.words == ("kind", "old")
+    assert found.reasons == ("They help the poor people.", "They are quite old today.")

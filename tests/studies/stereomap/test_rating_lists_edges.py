@@ -63,6 +63,7 @@ def test_a_rating_without_a_word(text, expected):
         ("They are friendly people with 4", 4, NOT_RATED),
         ("They are friendly and sociable people with 4", NOT_RATED, NOT_RATED),
         ("So 4 friendly and 3 sociable 2", NOT_RATED, 2),
+        ("Friendly Sociable 3", NOT_RATED, 3),
         # The ends of the scale.
         ("Friendly: 0.9\nSociable: 5.1", OUTSIDE, OUTSIDE),
         ("Friendly: 1.0\nSociable: 5/5.0", 1, 5),

@@ -485,6 +485,15 @@ def test_self_bleu_of_texts_of_several_lengths_by_hand():
     assert self_bleu(["a b", "c b", "a d e f"], order=1) == pytest.approx(expected)
 
 
+def test_self_bleu_counts_up_to_four_words_in_a_row_unless_told_otherwise():
+    texts = ["a b c d e f", "a b c d x y", "x b c d e y"]
+
+    bleu = self_bleu(texts)
+
+    assert bleu == self_bleu(texts, order=4)
+    assert bleu != self_bleu(texts, order=3)
+
+
 def test_self_bleu_of_equal_and_of_disjoint_texts():
     assert self_bleu(["one two three four five"] * 3) == 1  # and not 1 + 2e-16
     assert self_bleu(["short one"] * 2) == pytest.approx(1)  # judged by words and pairs
@@ -735,3 +744,14 @@ def test_refusal_rates_of_models_are_one_table_in_their_order():
     ).assign(construct="Emotion", prompt="Emotion")
     table = refusals_by_model(replies, ["a", "b", "silent"])
     assert table[["model", "group", "rate"]].values.tolist() == [["a", "Men", 1], ["b", "Men", 0.5]]
+
+
+def test_a_group_that_always_refuses_is_worth_all_its_replies():
+    """Nothing varies by chance, so the design effect is 1."""
+    prompts = ["p", "p", "q", "q"]
+    replies = pd.DataFrame({"prompt": prompts, "group": "a", "construct": "x", "status": "refused"})
+
+    (row,) = refusal_rates(replies).itertuples()
+
+    low, high = proportion_confint(4, 4, alpha=0.05, method="wilson")
+    assert (row.low, row.high) == pytest.approx((low, high))
