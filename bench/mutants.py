@@ -257,7 +257,7 @@ def chosen_samples() -> int:
     """How many mutants of each file are tried: what the user says, 0 being all."""
     given = os.environ.get("SAMPLES") or f"{SAMPLES}"
     if not given.isdecimal():
-        sys.exit(f"SAMPLES is a whole number, 0 for all, not {given!r}")
+        sys.exit(f"SAMPLES must be a whole number, or 0 for all, found {given!r}")
     return int(given) or sys.maxsize
 
 
