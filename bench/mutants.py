@@ -267,7 +267,7 @@ def chosen_samples() -> int:
     """
     given = os.environ.get("SAMPLES") or f"{SAMPLES}"
     if not given.isdecimal():
-        sys.exit(f"SAMPLES is a whole number, 0 for all, not {given!r}")
+        sys.exit(f"SAMPLES must be a whole number, or 0 for all, found {given!r}")
     return int(given) or sys.maxsize
 
 

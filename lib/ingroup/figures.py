@@ -429,7 +429,9 @@ def _size(name: str, usual: float, unit: str) -> float:
     except ValueError:
         size = 0
     if not 0 < size < math.inf:
-        raise InputError(f"{name.upper()}: found {OWN[name]!r}, expected a number of {unit}")
+        raise InputError(
+            f"{name.upper()}: found {OWN[name]!r}, expected a number of {unit} above 0"
+        )
     return size
 
 

@@ -123,7 +123,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"REWRITER": "a;b"}, "^REWRITER: found 'a;b', expected one model$"),
         (GAP, {"MODELS": "./nowhere"}, "^MODELS: found no folder './nowhere', expected a model's"),
         (GAP, {"MODELS": __file__}, "^MODELS: found the file '.*py', expected a model's folder"),
-        (GAP, {"MODELS": "calibrant@"}, "stored$"),
+        (GAP, {"MODELS": "@stored"}, "replay, stored$"),
         (GAP, {"ENGINE": "ollama"}, "did you mean ENGINE=inspect\\?$"),
         (GAP, {"DTYPE": "fp16"}, "did you mean DTYPE=float16\\?$"),
         (

@@ -498,6 +498,22 @@ def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("covers the ground truth", "the interval covers the ground truth in 1 of 1 rows"),
+        ("clusters of the ground truth", "all clusters are those of the ground truth in 1 of 1"),
+        ("no cluster differs, as in the ground truth", "as in the ground truth, in 1 of 1 rows"),
+        ("equal to the ground truth", "equal to the ground truth in 1 of 1 rows"),
+    ],
+)
+def test_a_count_of_a_verdict_reads_as_a_sentence(tmp_path, verdict, words):
+    table = pd.DataFrame({"verdict": [verdict]})
+    table.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
+    (sentence,) = report.counted(tmp_path)
+    assert words in sentence
+
+
 def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
     summary = project / "build" / "notebooks" / "10_a.txt"

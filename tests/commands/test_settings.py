@@ -177,7 +177,7 @@ def test_two_runs_never_have_one_folder():
         (
             "all",
             {"STUDY": "10"},
-            "STUDY is for make ask and make plan and make view, found make all",
+            "STUDY is for make ask or plan or view, found make all",
         ),
         ("10", {"RATE": "5"}, "RATE is for make plan, found make 10"),
         ("00", {"N_EVENTS": "3"}, "N_EVENTS is not a parameter here; it is one of 10_empathy_gap"),

@@ -212,7 +212,7 @@ def test_a_shard_that_is_always_lost_is_a_sentence_and_the_store_goes_on(tmp_pat
     text = str(caught.value)
     reason = "The actor" if how == "falls" else r"RuntimeError: the card fell off the bus"
     assert text.startswith(f"a shard was lost {1 + RETRIES} times ({reason}")
-    assert text.endswith("answers that are stored stay, run again to go on behind them")
+    assert text.endswith("run again, which keeps all stored answers and asks the rest")
     assert "\n" not in text
     asked = Counter(shard for _, shard in calls(tmp_path / "log"))
     assert asked[9] == 1 + RETRIES
@@ -372,8 +372,8 @@ def test_the_last_node_is_lost_and_the_same_line_goes_on(machines, tmp_path, alo
         with pytest.raises(EngineError) as caught:
             machines.ended.result()
     assert str(caught.value) == (
-        "no worker of the Ray cluster was there for 0.5 s; answers that are stored stay, run again "
-        "to go on behind them"
+        "no worker of the Ray cluster was there for 0.5 s; run again, which keeps all stored "
+        "answers and asks the rest"
     )
     # A worker takes two shards, and one before the gate may be behind one that waits for it.
     before = machines.stored()

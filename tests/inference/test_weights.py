@@ -1,8 +1,10 @@
 """Weights out of packages: the one file, put together, at its hash, or a sentence."""
 
 import hashlib
+import json
 import subprocess
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -104,3 +106,14 @@ def test_what_is_packaged_is_locked_with_a_hash(name):
     assert lock.startswith(f"{about['package']} ")
     assert lock.count("--hash=sha256:") == len(about["parts"])
     assert len(about["sha256"]) == 64
+
+
+def test_a_missing_entry_of_a_tokenizer_is_a_sentence(tmp_path):
+    """A KeyError's own text is the name alone."""
+    (tmp_path / "tokenizer.json").write_text("{}", "utf8")
+
+    def load(folder, **_):
+        return json.loads((Path(folder) / "tokenizer.json").read_text("utf8"))["added_tokens"]
+
+    with pytest.raises(EngineError, match="cannot be loaded: its files have no entry 'added_tok"):
+        weights.Weights(str(tmp_path)).load(load)

@@ -94,12 +94,11 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     if not run.notebooks:
         folder = os.path.relpath(run.folder / "notebooks")
         available = settings.runs()
+        end = f"; RUN can be {', '.join(available)}" if available else ""
         question = settings.did_you_mean(name, available)
-        there_are = question or f"there are {', '.join(available) or 'none'}"
-        raise FileNotFoundError(
-            f"there is no run {name} ({folder} holds no executed notebook): {_command(name)} makes "
-            f"it; {there_are}"
-        )
+        if question:
+            end = f"; {question}"
+        raise FileNotFoundError(f"there is no run in {folder}: {_command(name)} makes it{end}")
 
     document = contents(run)
 

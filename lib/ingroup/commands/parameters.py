@@ -117,8 +117,9 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
 
     known = notebooks()
     for name, values in profiled.items():
-        if name not in known:
-            question = hint(str(name), known)
+        # Any other name may hold values that several notebooks share by a YAML alias.
+        question = hint(str(name), known)
+        if name not in known and question:
             raise InputError(f"{profile_file}: found {name!r}, expected a notebook{question}")
         if values is not None and not isinstance(values, dict):
             where = f"{profile_file}, {name}"

@@ -193,7 +193,8 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
         if len(rows) <= FEW < total:
             # Line 1 of the file is the header, and rows count from 0.
             lines = map(str, rows.index + 2)
-            count += f" ({file.name}, line {', '.join(lines)})"
+            word = "line" if len(rows) == 1 else "lines"
+            count += f" ({file.name}, {word} {', '.join(lines)})"
         counts.append(count)
     return counts
 

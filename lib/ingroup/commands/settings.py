@@ -23,7 +23,12 @@ DEFAULT_RUN = "default"
 OF_MAKE = {"PYTHON", "VENV", "PY", "READY", "TORCH_INDEX", "DATA_MIRROR", "PROFILE", "RUN"}
 OF_COMMANDS = {"STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE"}
 # Options of commands with the targets that read them; any other of `TASKS` would pass them over.
-READ_BY = {"STUDY": {"plan", "ask", "view"}, "RATE": {"plan"}, "BUNDLE": {"view"}}
+READ_BY = {
+    "STUDY": {"plan", "ask", "view"},
+    "RATE": {"plan"},
+    "SAMPLES": {"view"},
+    "BUNDLE": {"view"},
+}
 OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 # They say who computes, and change no result.
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
@@ -766,8 +771,8 @@ def _check_options(goals: Collection[str], environment: Mapping[str, str]) -> No
     for name in given(environment):
         readers = READ_BY.get(name, all_goals)
         if all_goals and all_goals.isdisjoint(readers):
-            targets = " and ".join(f"make {target}" for target in sorted(readers))
-            raise Refused(f"{name} is for {targets}, found make {' '.join(sorted(all_goals))}")
+            targets = " or ".join(sorted(readers))
+            raise Refused(f"{name} is for make {targets}, found make {' '.join(sorted(all_goals))}")
 
 
 def _figures(run: str) -> list[str]:

@@ -21,7 +21,7 @@ from ingroup.inference.preparation import complete, prepare
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
 AT_A_TIME = 2  # shards that a worker has: one is computed, the prompts of the next are made
 PATIENCE = 300.0  # seconds without any worker; a node takes minutes to start again
-STORED = "answers that are stored stay, run again to go on behind them"
+STORED = "run again, which keeps all stored answers and asks the rest"
 
 
 class Worker:
