@@ -121,7 +121,7 @@ def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net,
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
     (net / file).touch()
-    with pytest.raises(InputError, match=r"config.json, line 1, column 16: found what is not JSON"):
+    with pytest.raises(InputError, match=r"config.json, line 1, column 16: found a mistake"):
         merged("30_giebench", "demo", {"MODELS": str(net)})
 
 

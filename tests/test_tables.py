@@ -41,6 +41,14 @@ def test_an_unreadable_file_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"latin\.csv, line 3: found a byte that is not UTF-8"):
         decoded(tmp_path / "latin.csv")
 
+    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04a\nb")
+    with pytest.raises(InputError, match="found an Excel workbook or another zip file, expected"):
+        decoded(tmp_path / "book.csv")
+    for encoding in ("utf-16-le", "utf-16-be"):
+        (tmp_path / "wide.csv").write_bytes("\ufeffa\nb\n".encode(encoding))
+        with pytest.raises(InputError, match=r"wide\.csv: found UTF-16 text, expected UTF-8 text"):
+            decoded(tmp_path / "wide.csv")
+
     os.mkfifo(tmp_path / "pipe.csv")  # to open it would wait for ever
     for name, kind in (("pipe.csv", "device"), (".", "folder")):
         with pytest.raises(InputError, match=f"cannot be read: it is a {kind}, expected a file"):
@@ -149,7 +157,7 @@ WRONG_JSON = {
     " ": ": found an empty file, expected JSON.",
     '{"a": [1],\n}': ", line 1, column 10: found a comma behind the last entry, expected a closing",
     "[1, 2, ]": ", line 1, column 6: found a comma behind the last entry, expected a",
-    '{"a": 1,\nb}': ", line 2, column 1: found what is not JSON (",
+    '{"a": 1,\nb}': ", line 2, column 1: found a mistake (",
     '[{"a": 1, "b": 2, "a": 3}]': ", key 'a': found it 2 times in one object, expected it once.",
     "[" * 100_000: ": found lists or objects that are nested too deeply, expected JSON.",
 }
@@ -166,8 +174,8 @@ def test_json_that_is_wrong_is_one_sentence(file, content):
 
 
 WRONG_YAML = {
-    "a: [1\nb: }\n": ", line 2, column 2: found what is not YAML (expected ',' or ']'",
-    "a: 1\n\tb: 2\n": ", line 2, column 1: found what is not YAML (found character",
+    "a: [1\nb: }\n": ", line 2, column 2: found a mistake (expected ',' or ']'",
+    "a: 1\n\tb: 2\n": ", line 2, column 1: found a mistake (found character",
     "a: \x01\n": ": found a character that YAML does not allow, expected YAML.",
 }
 

@@ -23,6 +23,13 @@ csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
 # What a table may have between two cells, in words.
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 
+# What a file is instead of UTF-8 text, by its first bytes.
+_OTHER_FILES = {
+    b"PK\x03\x04": "an Excel workbook or another zip file",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+
 LONGEST = 2000  # characters of a message
 
 
@@ -150,9 +157,10 @@ def given_path(value: str | Path, known: Sequence[str], kind: str) -> Path:
     if str(value) and os.path.exists(path):
         return path
 
+    found = f"no file or folder {str(value)!r}" if str(value) else "''"
     names = ", ".join(known)
     question = hint(str(value), known)
-    raise InputError(f"found {str(value)!r}, expected {names}, or the path of {kind}{question}")
+    raise InputError(f"found {found}, expected {names}, or the path of {kind}{question}")
 
 
 def at(file: Path, line: int) -> str:
@@ -189,7 +197,8 @@ def decoded(file: Path) -> str:
     Raises
     ------
     InputError
-        If the file cannot be read, or has a byte that is not UTF-8 (the message names its line).
+        If the file cannot be read, is a zip file or UTF-16 text, or has a byte that is not UTF-8
+        (the message names its line).
     """
     try:
         if file.is_dir():
@@ -197,7 +206,11 @@ def decoded(file: Path) -> str:
         # A device might never end.
         if file.exists() and not file.is_file():
             raise InputError(f"{file} cannot be read: it is a device, expected a file.")
-        return file.read_bytes().decode("utf-8-sig")
+        content = file.read_bytes()
+        for mark, found in _OTHER_FILES.items():
+            if content.startswith(mark):
+                raise wrong(file, found, "UTF-8 text")
+        return content.decode("utf-8-sig")
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}.") from problem
     except UnicodeDecodeError as problem:
@@ -440,7 +453,7 @@ def read_json(file: Path) -> Any:
             found = "a comma behind the last entry"
             raise wrong(where, found, "a closing bracket") from problem
         where = f"{at(file, problem.lineno)}, column {problem.colno}"
-        raise wrong(where, f"what is not JSON ({problem.msg})", "JSON") from problem
+        raise wrong(where, f"a mistake ({problem.msg})", "valid JSON") from problem
     except RecursionError as problem:
         raise wrong(file, "lists or objects that are nested too deeply", "JSON") from problem
 
@@ -470,7 +483,7 @@ def read_yaml(file: Path) -> Any:
         mark = problem.problem_mark
         if mark is not None:
             where = f"{at(file, mark.line + 1)}, column {mark.column + 1}"
-        raise wrong(where, f"what is not YAML ({problem.problem})", "YAML") from problem
+        raise wrong(where, f"a mistake ({problem.problem})", "valid YAML") from problem
     except yaml.YAMLError as problem:
         raise wrong(file, "a character that YAML does not allow", "YAML") from problem
 

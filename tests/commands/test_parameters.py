@@ -144,7 +144,11 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (STEREOMAP, {"GROUPS": "Nurses,Doctors"}, "semicolons between groups: Nurses;Doctors$"),
         ("50_audit", {"FOLDER": "/nope"}, "^FOLDER: found '/nope', expected a folder like data/"),
         (GAP, {"CATEGORIES": "Creed"}, "CATEGORIES: found 'Creed', expected one of Race or Ethnic"),
-        (GAP, {"CORPUS": "nowhere.tsv"}, "^CORPUS: found 'nowhere.tsv', expected sample, c"),
+        (
+            GAP,
+            {"CORPUS": "nowhere.tsv"},
+            "^CORPUS: found no file or folder 'nowhere.tsv', expected sa",
+        ),
         (GAP, {"SETTINGS": "P9,S0,T0"}, "SETTINGS: found 'P9,S0,T0', expected one of each"),
         (GAP, {"EXCLUSION": "any"}, "EXCLUSION 'any' is unknown; expected listwise or pairwise"),
         (GAP, {"PARSING": "authors"}, "PARSING 'authors' is unknown; expected sound or released"),
@@ -234,7 +238,11 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (SAMARITAN, {"BRITTLENESS": "n"}, "'n' is unknown; expected sample or population"),
         (SAMARITAN, {"N_SCENARIOS": "1"}, r"N_SCENARIOS must be .* at least 2 .*, or 0 for all"),
         (SAMARITAN, {"N_SCENARIOS": "104"}, "N_SCENARIOS is 104, expected at most 103, the n"),
-        (SAMARITAN, {"SCENARIOS": "nowhere.csv"}, "^SCENARIOS: found 'nowhere.csv', exp"),
+        (
+            SAMARITAN,
+            {"SCENARIOS": "nowhere.csv"},
+            "^SCENARIOS: found no file or folder 'nowhere.csv', e",
+        ),
         (SAMARITAN, {"N_EVENTS": "4"}, "20_biased_samaritan has no parameter N_EVENTS"),
         (GIEBENCH, {"ORDER": "random"}, "ORDER 'random' is unknown; expected given or rotate"),
         (GIEBENCH, {"WORDING": "print"}, "WORDING 'print' is unknown; expected straight, uncued"),
@@ -253,7 +261,11 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             {"TEMPERATURE": "-1"},
             "TEMPERATURE must be a number from 0 to 2, or empty, found '-1'",
         ),
-        (GIEBENCH, {"QUESTIONS": "nowhere.json"}, "^QUESTIONS: found 'nowhere.json', e"),
+        (
+            GIEBENCH,
+            {"QUESTIONS": "nowhere.json"},
+            "^QUESTIONS: found no file or folder 'nowhere.json', e",
+        ),
         (GIEBENCH, {"SCENARIOS": "sample"}, "30_giebench has no parameter SCENARIOS"),
         (STEREOMAP, {"FORM": "plural"}, "FORM 'plural' is unknown; expected released or gramm"),
         (STEREOMAP, {"CALLS": "one"}, "CALLS 'one' is unknown; expected together or separate"),
@@ -261,7 +273,11 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (STEREOMAP, {"ABLATION_ROUNDS": "-1"}, r"ABLATION_ROUNDS must be .* 0 to 10\^9"),
         (STEREOMAP, {"GROUPS": "Nurse"}, "GROUPS: found 'Nurse', expected .*mean Nurses"),
         (STEREOMAP, {"GROUPS": "Nurses;Doctors"}, "CLUSTERS is 5, expected at most 2, the number"),
-        (KEYWORDS, {"DICTIONARY": "nowhere.csv"}, "^DICTIONARY: found 'nowhere.csv', e"),
+        (
+            KEYWORDS,
+            {"DICTIONARY": "nowhere.csv"},
+            "^DICTIONARY: found no file or folder 'nowhere.csv', e",
+        ),
         (
             KEYWORDS,
             {"MAPPINGS": "nowhere.csv"},
@@ -422,7 +438,7 @@ def test_one_model_through_two_engines_is_compared_and_nothing_else():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("10_empathy_gap: [1\n", "line 2, column 1: found what is not YAML"),
+        ("10_empathy_gap: [1\n", "line 2, column 1: found a mistake"),
         ("- 1\n", r"found \[1\], expected notebooks with their parameters"),
         ("", "found an empty file, expected notebooks with their parameters"),
         ("10_empaty_gap: {}\n", r"'10_empaty_gap', .*; did you mean 10_empathy_gap\?$"),

@@ -437,7 +437,7 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
 @pytest.mark.parametrize(
     ("corpus", "sentence"),
     [
-        ("giebench", "found 'giebench', expected sample, crowd-envent, or "),
+        ("giebench", "found no file or folder 'giebench', expected sample, crowd-envent, or "),
         ("crowd-envent", r"crowd-enVent_anger.tsv is not there; `make data`"),
     ],
 )

@@ -760,8 +760,8 @@ def without(field):
 
 NO_FIELD = ", key 'k': found no field '{}', expected the fields category, id"
 NOT_JSON = (
-    ", line 2, column 1: found what is not JSON (Expecting property name enclosed in double "
-    "quotes), expected JSON"
+    ", line 2, column 1: found a mistake (Expecting property name enclosed in double "
+    "quotes), expected valid JSON"
 )
 FILES = [
     (f'{{"k": {json.dumps(ITEM)}, "k": 2}}', ", key 'k': found it 2 times in one object, exp"),
