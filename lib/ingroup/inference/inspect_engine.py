@@ -1067,7 +1067,7 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
 def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
     """Return the tokens of the answer, without the tokens of the reasoning.
 
-    The result is empty if the reasoning and the answer cannot be told apart.
+    The result is empty if the reasoning and the answer cannot be told apart, or share a token.
     """
     if not reply.reasoning:
         return tokens
@@ -1081,9 +1081,12 @@ def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
 
     token_begins = 0
     for number, token in enumerate(tokens):
-        if token_begins >= answer_begins:
-            return tokens[number:]
-        token_begins += len(token.text)
+        token_ends = token_begins + len(token.text)
+        if token_ends > answer_begins:
+            # White space before an answer is often a part of its first token.
+            before_answer = whole[token_begins:answer_begins]
+            return [] if before_answer.strip() else tokens[number:]
+        token_begins = token_ends
     return []
 
 
