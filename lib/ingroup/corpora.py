@@ -85,9 +85,7 @@ def file(corpus: str, name: str) -> Path:
 
     problem = fault(path, CORPORA[corpus].files[name])
     if problem:
-        raise InputError(
-            f"{path} was changed: it {problem}; `make data` fetches the published one."
-        )
+        raise InputError(f"{path} {problem}; `make data` fetches the published one.")
     return path
 
 

@@ -15,7 +15,7 @@ from ingroup.commands.settings import first_notebooks
 from ingroup.contract import module_of
 from ingroup.design import Block, Message, named_values
 from ingroup.inference import Job, StoreError, rated, stored
-from ingroup.inference.choices import most_probable, numbers_of, probabilities
+from ingroup.inference.choices import most_probable_text, numbers_of, probabilities
 from ingroup.inference.job import folder_name
 from ingroup.inference.prompts import fold_system
 from ingroup.parsing import Rule
@@ -382,7 +382,7 @@ def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
     return {
         "answer_prefix": prefixes[prefix].strip(),
         "mean": float(shares @ points),
-        "most_probable": "" if has_failed else most_probable(shares, choices),
+        "most_probable": "" if has_failed else most_probable_text(shares, choices),
         "option_mass": float(option_mass),
     }
 

@@ -1,5 +1,6 @@
 """The transformers engine against transformers' own generate, prompt by prompt."""
 
+import errno
 import hashlib
 import json
 import re
@@ -17,7 +18,7 @@ from scipy import stats
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import slow
-from ingroup import paths
+from ingroup import corpora, paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.choices import Tree
 from ingroup.inference.prompts import batches
@@ -651,7 +652,18 @@ def test_a_model_of_the_hub_is_compared_with_its_hashes(name, hub_snapshot):
     content[-1] ^= 1
     blob.write_bytes(content)
 
-    with pytest.raises(EngineError, match=rf"{name}: found other bytes than the hub's hash"):
+    with pytest.raises(EngineError, match=rf"{name} has .*, expected .*; delete {blob} and"):
+        Weights("some/calibrant")
+
+
+@pytest.mark.usefixtures("hub_snapshot")
+def test_a_file_of_the_hub_that_cannot_be_read_is_not_called_changed(monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(corpora.pooch, "file_hash", refuse)
+
+    with pytest.raises(EngineError, match="safetensors cannot be read: Permission denied; delete "):
         Weights("some/calibrant")
 
 

@@ -41,12 +41,12 @@ from ingroup.inference.cost import (
     Characters,
     Prices,
     budget_of,
+    max_output_tokens,
     money,
-    most_output,
     prices,
 )
 from ingroup.inference.engine import Bos, SystemRole
-from ingroup.inference.generate import SHARD_SIZE, pinned
+from ingroup.inference.generate import SHARD_SIZE, manifest_entries
 from ingroup.inference.job import asked_live, provide
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
@@ -292,7 +292,7 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
     refusal : str
         A sentence that says why a run cannot go on with the stored answers, or "" where it can.
     """
-    expected = {"engine": job.engine, **pinned(job.design, job.sampling, SHARD_SIZE)}
+    expected = {"engine": job.engine, **manifest_entries(job.design, job.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and job.engine not in models.SERVERS:
         expected |= prompter.identity()
     # Its prompts still hold stand-ins, whose fingerprint says nothing.
@@ -455,7 +455,7 @@ def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int
     left = row["trials"] - row["answered"]
     # Prompts that are left are taken to be as long as the others.
     prompt_tokens = row["tokens"] * left / row["trials"]
-    reply_tokens = most_output(job.sampling) * left
+    reply_tokens = max_output_tokens(job.sampling) * left
     price = math.nan
     if its_prices.are_given:
         price = its_prices.cost(prompt_tokens, reply_tokens)

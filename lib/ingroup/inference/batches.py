@@ -401,7 +401,7 @@ class Waiting:
         self.answer: Any = None
 
     def give(self, answer: Any) -> None:
-        """Hand over the answer, so that the call goes on.
+        """Set the answer of this waiting request, so that its call returns.
 
         Parameters
         ----------

@@ -20,10 +20,10 @@ from ingroup.parsing import Ending
 Tokens = tuple[int, ...]  # ids
 Floats = NDArray[np.float64]
 Steps = Sequence[Floats]  # at each place of a tree: (prompts, steps)
-LEAST = 1e-12  # probability left for an end, which rounding can make 0 or negative
-LOWEST = -100.0  # log-probability of an ending for which a model has no token
+LEAST_PROBABILITY = 1e-12  # probability left for an end, which rounding can make 0 or negative
+LEAST_LOG_PROBABILITY = -100.0  # log-probability of an ending for which a model has no token
 
-BEST = 5  # answers that are shown of a distribution
+N_SHOWN = 5  # answers that are shown of a distribution
 TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
@@ -121,7 +121,7 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: i
     return stored / sums
 
 
-def most_probable(weights: Floats, choices: Sequence[str]) -> str:
+def most_probable_text(weights: Floats, choices: Sequence[str]) -> str:
     """Write the most probable answers of a distribution on one line.
 
     Parameters
@@ -134,11 +134,11 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
     Returns
     -------
     str
-        `BEST` answers with their probabilities, the most probable first.
+        `N_SHOWN` answers with their probabilities, the most probable first.
     """
     best = []
     most_probable_first = np.argsort(-weights, kind="stable")
-    for index in most_probable_first[:BEST]:
+    for index in most_probable_first[:N_SHOWN]:
         choice = choices[index].strip()
         probability = f"{weights[index]:.1%}"
         best.append(f"{choice} ({probability})")
@@ -395,20 +395,21 @@ class Place(NamedTuple):
             # Whatever does not go on with an answer ends it, so the end has all other probability.
             probability_of_going_on = np.exp(going_on).sum(axis=1, keepdims=True)
             rest = 1 - probability_of_going_on
-            end = np.log(np.maximum(rest, LEAST))
+            end = np.log(np.maximum(rest, LEAST_PROBABILITY))
         ways = np.hstack([going_on, end])
         return log_softmax(ways / temperature, axis=1)
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """Return the log of the sum of some tokens' probabilities for each prompt, at least `LOWEST`.
+    """Return the log of the sum of some tokens' probabilities for each prompt.
 
-    Without tokens the sum is 0, and its log becomes `LOWEST`. The shape is (prompts, 1).
+    The result has the shape (prompts, 1), and is at least `LEAST_LOG_PROBABILITY`. Without tokens
+    the sum is 0, and its log becomes `LEAST_LOG_PROBABILITY`.
     """
     # The start of -inf, a probability of 0, is the sum of no tokens.
     log_sum = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
     # An infinite number would make the whole reply invalid.
-    return np.maximum(log_sum, LOWEST)
+    return np.maximum(log_sum, LEAST_LOG_PROBABILITY)
 
 
 class Tree:

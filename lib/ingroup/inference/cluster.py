@@ -97,7 +97,8 @@ class Worker:
         Returns
         -------
         dict
-            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty
+            without choices.
         """
         return self._ready_engine().spelling(sampling)
 
@@ -268,7 +269,8 @@ class Cluster(Engine):
         Returns
         -------
         dict
-            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty
+            without choices.
 
         Raises
         ------

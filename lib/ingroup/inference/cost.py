@@ -1,4 +1,7 @@
-"""The cost of asking a server: prices, estimated tokens, and a limit that a run does not pass."""
+"""The cost of asking a server: prices, estimated tokens, and a limit that a run does not pass.
+
+`ingroup.commands.plan.bill` estimates the cost of a whole run before it starts.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +14,7 @@ from ingroup.tables import InputError
 
 CHARACTERS = 4  # in a token of English text, where the model's tokenizer is not at hand
 LEAST_OF_BATCH = 0.5  # share of the largest batch so far: a smaller one is not worth its hours
-FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
+CALLS_FOR_ESTIMATE = 16  # calls whose token counts show how many tokens this model makes of a text
 PRICED_FOR = 1e6  # tokens: prices are per million
 
 
@@ -132,7 +135,7 @@ class Characters:
         return estimates
 
 
-def most_output(sampling: Sampling) -> int:
+def max_output_tokens(sampling: Sampling) -> int:
     """Count the most output tokens of one trial, over all of its calls.
 
     Parameters
@@ -188,7 +191,9 @@ class Budget:
         self._has_learnt = False
         self._largest_batch = 0
 
-    def most(self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False) -> float:
+    def highest_cost(
+        self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False
+    ) -> float:
         """Compute the most that one trial can cost.
 
         That is the cost of its estimated prompt and of replies of ``max_tokens``. The prompt counts
@@ -211,18 +216,19 @@ class Budget:
             The cost, in the currency of the prices.
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
-        output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
+        output_tokens = math.ceil(max_output_tokens(sampling) * self._share_of_max_tokens)
         # The bound takes each answer prefix for a call of its own, with the whole prompt again.
         full_price = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
         return full_price * BATCHED if in_batch else full_price
 
-    def affordable(
+    def n_affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
     ) -> int:
         """Count the chats, from the first, that can be asked at once without passing the limit.
 
         Each chat counts with the most tokens that it can take. Until the server has counted tokens,
-        at most `FIRST` chats are allowed, so that its counts soon replace the estimate.
+        at most `CALLS_FOR_ESTIMATE` chats are allowed, so that its counts soon replace the
+        estimate.
 
         Parameters
         ----------
@@ -248,13 +254,13 @@ class Budget:
 
         # Until the server has counted some prompts, 4 characters a token is a guess.
         if not self._has_learnt:
-            chats = chats[:FIRST]
+            chats = chats[:CALLS_FOR_ESTIMATE]
 
         # Replies in doubt count as if they had been billed, so that the limit holds in any case.
         total = self.spent + self.in_doubt
         allowed = 0
         for chat in chats:
-            total += self.most(chat, sampling, in_batch)
+            total += self.highest_cost(chat, sampling, in_batch)
             if total > self.limit:
                 break
             allowed += 1
@@ -263,19 +269,21 @@ class Budget:
         is_cut = allowed < len(chats)
         is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
         if not allowed or is_small:
-            raise LimitReached(self._reached(self.most(chats[0], sampling, in_batch), allowed))
+            raise LimitReached(
+                self._reached(self.highest_cost(chats[0], sampling, in_batch), allowed)
+            )
         if in_batch:
             self._largest_batch = max(self._largest_batch, allowed)
         return allowed
 
-    def _reached(self, most: float, allowed: int) -> str:
+    def _reached(self, highest_cost: float, allowed: int) -> str:
         """Write the sentence on the limit. An `allowed` above 0 is a batch too small to be sent."""
         small = ""
         if allowed:
             small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
         return (
             f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
-            f"may cost {money(most)}{small}"
+            f"may cost {money(highest_cost)}{small}"
         )
 
     def bill(self) -> str:
@@ -324,17 +332,17 @@ class Budget:
         # A failed call, or a server that sends no counts: it may have been billed all the same.
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1
-            self.in_doubt += self.most(chat, sampling) * reply.price_share
+            self.in_doubt += self.highest_cost(chat, sampling) * reply.price_share
             return
 
         full_price = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
         self.spent += full_price * reply.price_share
         self._has_learnt = True
-        # As in `most`, the prompt counts once for each prefix. Even an empty prompt counts 1.
+        # As in `highest_cost`, the prompt counts once for each prefix, and is at least 1 character.
         sent = max(1, characters(chat)) * len(sampling.leads)
-        # Both numbers only grow, so `most` stays an upper bound for what comes next.
+        # Both numbers only grow, so `highest_cost` stays an upper bound for what comes next.
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
-        share = reply.output_tokens / most_output(sampling)
+        share = reply.output_tokens / max_output_tokens(sampling)
         self._share_of_max_tokens = max(self._share_of_max_tokens, share)
 
 

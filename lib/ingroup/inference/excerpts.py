@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from ingroup.design import Design
 from ingroup.inference.engine import Reply, Sampling
-from ingroup.inference.generate import SHARD_SIZE, pinned
+from ingroup.inference.generate import SHARD_SIZE, manifest_entries
 from ingroup.inference.shards import SCHEMA
 from ingroup.inference.store import Store, StoreError, read_manifest
 
@@ -78,7 +78,7 @@ def excerpt(
 
         # How it was answered is the source's; what was asked is this design's.
         manifest = dict(source.manifest)
-        manifest |= pinned(design, sampling, SHARD_SIZE)
+        manifest |= manifest_entries(design, sampling, SHARD_SIZE)
         manifest["chats"] = design.chats_digest
         manifest[SOURCE] = digest
         _copy(source, trials, Store(folder, manifest, source.max_tokens))
@@ -104,7 +104,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
 
 def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
     """Tell whether a store was asked with this sampling, for this or another design."""
-    expected = pinned(design, sampling)
+    expected = manifest_entries(design, sampling)
     for name in OF_DESIGN:
         expected.pop(name, None)
     # Only entries on the sampling are left; the source's manifest says more.
@@ -147,7 +147,7 @@ def _copy(source: Store, trials: list[int], target: Store) -> None:
     replies = _replies(source)
     with target.writing():
         # Replies of one shard here may come from any shards of the source.
-        for shard in range(target.shards):
+        for shard in range(target.n_shards):
             start, stop = target.bounds(shard)
             target.write(shard, [replies[trial] for trial in trials[start:stop]])
 
@@ -155,7 +155,7 @@ def _copy(source: Store, trials: list[int], target: Store) -> None:
 def _replies(store: Store) -> list[Reply]:
     """Read all replies of a complete store, by trial. Raise a StoreError if a file is damaged."""
     replies = []
-    for _, table, damaged in store.tables(range(store.shards), SCHEMA.names):
+    for _, table, damaged in store.tables(range(store.n_shards), SCHEMA.names):
         if table is None or damaged:
             raise StoreError(f"{damaged[0]} is damaged; put it back")
         for row in table.select(Reply._fields).to_pylist():

@@ -35,8 +35,10 @@ SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
-def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """Return a manifest's entries except the engine's identity and `Design.chats_digest`.
+def manifest_entries(
+    design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE
+) -> dict[str, Any]:
+    """Return the manifest's entries that follow from the design, the sampling and the shard size.
 
     Parameters
     ----------
@@ -110,13 +112,13 @@ def open_store(
         stored = read_manifest(file)
         engine.recall(stored, sampling)
     else:
-        # `prepare` may make a call, which costs money.
+        # `prepare` may make a call, which costs money: LimitReached is raised before it.
         if budget is not None and engine.costs:
-            budget.affordable([design[0].messages], sampling)
+            budget.n_affordable([design[0].messages], sampling)
         first_reply = engine.prepare(design[0].messages, sampling)
 
     # The identity holds what `recall` or `prepare` has just learnt, so it is asked for now.
-    manifest = engine.identity() | pinned(design, sampling, shard_size)
+    manifest = engine.identity() | manifest_entries(design, sampling, shard_size)
     spelling = engine.spelling(sampling)
     # A store from before steps were kept has none, and goes on without them.
     is_older = stored is not None and SPELLING not in stored
@@ -237,7 +239,7 @@ def _write_missing(
             if index < len(whole_shards):
                 store.write(state.missing[index], replies)
             else:
-                store.write_again(todo[index], replies)
+                store.write_supplements(todo[index], replies)
 
             n_done += len(replies)
             # Engines that keep each reply have counted it as it came.
@@ -304,7 +306,7 @@ def _keep_each_reply(
             # Trials in a batch are paid for already: they are read first, whatever the limit.
             group = ledger.covered(rest)
             if not group:
-                group = _affordable(engine, budget, design, rest, sampling)
+                group = _affordable_trials(engine, budget, design, rest, sampling)
 
             chats = _chats(design, group)
             keep = partial(_keep, journal, progress, pay, group, chats)
@@ -324,14 +326,14 @@ def _keep_each_reply(
     ledger.clear()
 
 
-def _affordable(
+def _affordable_trials(
     engine: Engine, budget: Budget, design: Design, trials: list[int], sampling: Sampling
 ) -> list[int]:
     """Return the first trials, as many as may be asked at once under the budget's limit."""
     if not engine.costs:
         return trials
     chats = _chats(design, trials)
-    return trials[: budget.affordable(chats, sampling, engine.batch)]
+    return trials[: budget.n_affordable(chats, sampling, engine.batch)]
 
 
 def _chats(design: Design, trials: Sequence[int]) -> list[Sequence[Message]]:

@@ -964,7 +964,7 @@ def _stay_out_of_the_notebook() -> None:
 
 
 def _http_trouble(error: BaseException, status: int) -> Trouble:
-    """Find out why a server declined a call, by its client's exception."""
+    """Read from the client's exception why the server declined a call."""
     message = getattr(error, "message", None)
     if not isinstance(message, str) or not message:
         message = str(error)

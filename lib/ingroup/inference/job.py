@@ -18,7 +18,7 @@ from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.excerpts import excerpt
-from ingroup.inference.generate import fill, open_store, pinned
+from ingroup.inference.generate import fill, manifest_entries, open_store
 from ingroup.inference.reading import FREE, STORED_MEAN, Reading
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
 from ingroup.models import STORED
@@ -246,7 +246,7 @@ class Job:
         """Tell whether a folder holds answers to this job's design, with this job's sampling."""
         manifest = read_manifest(folder / "manifest.json")
         # The size of its shards changes no answer, so it is taken from the manifest itself.
-        expected = pinned(self.design, self.sampling, manifest["shard_size"])
+        expected = manifest_entries(self.design, self.sampling, manifest["shard_size"])
         # The manifest says more than the design and the sampling, e.g. which engine answered.
         return expected.items() <= manifest.items()
 
@@ -333,7 +333,7 @@ def _share_of_shards(folder: Path) -> float:
     # A folder that cannot be opened sorts last; whoever reads it gets the error.
     except StoreError:
         return 0.0
-    return len(store.files()) / store.shards
+    return len(store.files()) / store.n_shards
 
 
 def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
@@ -1002,7 +1002,7 @@ def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path]
         return False
 
     manifest = read_manifest(file)
-    expected = pinned(job.design, job.sampling, manifest["shard_size"])
+    expected = manifest_entries(job.design, job.sampling, manifest["shard_size"])
     expected |= _expected_identity(job, folder, manifest, options, revision)
     if job.engine == STORED:
         differences = _other_identity(job, folder, manifest)

@@ -36,10 +36,11 @@ _PROBE = [
 
 
 @contextmanager
-def without_panic(name: str) -> Iterator[None]:
-    """Turn the panic of a tokenizer in Rust into an EngineError.
+def tokenizer_panic_as_error(name: str) -> Iterator[None]:
+    """Raise an EngineError where a tokenizer panics.
 
-    Such a panic is not an Exception.
+    Fast tokenizers are written in Rust. A panic, Rust's error that a program does not expect, is
+    no Exception in Python, so that ``except Exception`` would let it pass.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def without_panic(name: str) -> Iterator[None]:
     Yields
     ------
     None
-        Nothing. The body of the ``with`` statement uses the tokenizer.
+        The body of the ``with`` statement uses the tokenizer.
 
     Raises
     ------
@@ -237,7 +238,7 @@ class Prompter:
         EngineError
             The tokenizer breaks.
         """
-        with without_panic(self.tokenizer.name_or_path):
+        with tokenizer_panic_as_error(self.tokenizer.name_or_path):
             return self._batch(conversations)
 
     def _batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
@@ -431,8 +432,8 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
 
     The prompts are sorted, so that neighbours share the longest prefixes. A batch ends when it is
     full. Once it has ``least`` prompts, it also ends before a prompt that shares too few tokens
-    with it. The others would then compute more additional tokens than this prompt would save. An
-    example is the next persona in the empathy-gap design.
+    with it. If that prompt joined, the batch would compute more tokens in all. An example is the
+    next persona in the empathy-gap design.
 
     Parameters
     ----------

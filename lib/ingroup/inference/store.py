@@ -1,4 +1,6 @@
-"""Responses on disk: shards that are written once, and a manifest that says what they answer.
+"""Responses on disk, in shards that are written once.
+
+A manifest names the prompts, the sampling and the engine of the responses.
 
 After a kill at any moment the next run goes on with the missing shards. A shard that exists is
 whole, and is never written again. A later run's replies to trials that had failed stand in a
@@ -32,7 +34,7 @@ JOURNAL = "journal.jsonl"
 BATCHES = "batches.json"
 SPELLING = "spelling"  # of the choices, in the manifest of a store whose replies have steps
 FORMAT = 5  # what the files look like
-SHARDS = 16  # to a part of a table: a few megabytes
+SHARDS_PER_PART = 16  # of a table that is read in parts: a few megabytes
 
 _ROOM = 2**16  # bytes that must be free before anything is asked
 _NAME = re.compile(r"part-(\d{5}|[1-9]\d{5,})(?:\.again-(\d+))?\.parquet")
@@ -284,7 +286,7 @@ class Store:
         return Ledger(self.folder / BATCHES, self._hash)
 
     @property
-    def shards(self) -> int:
+    def n_shards(self) -> int:
         """Count the shards of the whole design.
 
         Returns
@@ -304,10 +306,10 @@ class Store:
         bool
             False as well where a shard is damaged and was moved aside.
         """
-        return len(self.files()) == self.shards
+        return len(self.files()) == self.n_shards
 
     def bounds(self, shard: int) -> tuple[int, int]:
-        """Return the first trial of a shard, and the trial after its last.
+        """Return the number of a shard's first trial, and the number after its last trial.
 
         Parameters
         ----------
@@ -317,7 +319,7 @@ class Store:
         Returns
         -------
         tuple of int
-            The two trials' numbers.
+            The two numbers, as ``range`` takes them.
         """
         start = shard * self.shard_size
         return start, min(start + self.shard_size, self.trials)
@@ -359,7 +361,7 @@ class Store:
         files: dict[int, list[Path]] = {}
         # The shard itself has number 0, so it comes before its supplements.
         for shard, again, name in sorted(parts):
-            if shard in files or (again == 0 and shard < self.shards):
+            if shard in files or (again == 0 and shard < self.n_shards):
                 files.setdefault(shard, []).append(self.folder / name)
         return files
 
@@ -415,7 +417,7 @@ class Store:
         state = State([], [], [], [])
         first_limit = self.manifest.get("sampling_max_tokens") or 0
         columns = ["trial", "finish_reason", "max_tokens"]
-        for shard, table, files in self.tables(range(self.shards), columns):
+        for shard, table, files in self.tables(range(self.n_shards), columns):
             state.damaged.extend(files)
             if table is None:
                 state.missing.append(shard)
@@ -458,7 +460,7 @@ class Store:
             raise StoreError(f"{path} is there already; answers are never overwritten")
         shards.write(path, self._hash, trials, replies, self.max_tokens)
 
-    def write_again(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
+    def write_supplements(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
         """Write replies to ascending trials that had failed or were cut, and were asked again.
 
         Each of their shards gets one more supplement, unless all of its trials failed.
@@ -564,8 +566,8 @@ class Store:
 def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     """Read a store in parts, so that no large table is held.
 
-    A part has `SHARDS` shards. ``trial`` counts through all parts. Concatenated, the parts are the
-    table that `Store.read` returns at once.
+    A part has `SHARDS_PER_PART` shards. ``trial`` counts through all parts. Concatenated, the parts
+    are the table that `Store.read` returns at once.
 
     Parameters
     ----------
@@ -584,7 +586,7 @@ def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     StoreError
         As :meth:`Store.read`.
     """
-    size = SHARDS * store.shard_size
+    size = SHARDS_PER_PART * store.shard_size
     for start in range(0, store.trials, size):
         part = store.read(start, min(start + size, store.trials), columns)
         # `read` counts from its start, and the parts are to count on.

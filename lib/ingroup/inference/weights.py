@@ -40,7 +40,7 @@ from ingroup.inference.engine import (
     Sampling,
     SystemRole,
 )
-from ingroup.inference.prompts import Prompter, Prompts, without_panic
+from ingroup.inference.prompts import Prompter, Prompts, tokenizer_panic_as_error
 from ingroup.inference.reasoning import apart, is_mark
 
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
@@ -204,7 +204,10 @@ class Weights:
                 )
 
     def _fetch(self, suffixes: Set[str]) -> Path:
-        """Fetch the hub's files, and compare each with the hash that names it in the cache."""
+        """Fetch the hub's files, and compare each with its hash.
+
+        The hash is the name of the file in the hub's cache.
+        """
         patterns = [f"*{suffix}" for suffix in suffixes]
         try:
             folder = Path(snapshot_download(self.model, allow_patterns=patterns))
@@ -226,10 +229,7 @@ class Weights:
             scheme = "sha256" if len(blob.name) == 64 else "git"
             problem = corpora.fault(blob, f"{scheme}:{blob.name}")
             if problem:
-                raise EngineError(
-                    f"{file}: found other bytes than the hub's hash names: it {problem}; delete "
-                    f"{blob} and run again"
-                )
+                raise EngineError(f"{file} {problem}; delete {blob} and run again")
         return folder
 
     def _unusable(self, error: Exception) -> EngineError:
@@ -264,7 +264,7 @@ class Weights:
             Where the files cannot be loaded.
         """
         try:
-            with without_panic(self.model):
+            with tokenizer_panic_as_error(self.model):
                 return loader(str(self.folder), trust_remote_code=False, **options)
         except EngineError:
             raise
@@ -505,7 +505,7 @@ class LocalEngine(Engine, ABC):
             The logits are not finite after any prompt of the first batch. So a run stops before
             anything is stored.
         """
-        with without_panic(self.weights.model):
+        with tokenizer_panic_as_error(self.weights.model):
             if sampling.choices:
                 replies = self._scored(prompts, sampling)
             else:
@@ -589,8 +589,8 @@ class LocalEngine(Engine, ABC):
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
         """Make the tree of the choices' tokens, as the tokenizer spells them after a prefix.
 
-        Raise an EngineError if two choices are spelt alike. Also raise it if one choice begins
-        another and the model has no end token.
+        Raise an EngineError if two choices have the same tokens. Also raise it if the tokens of one
+        choice begin the tokens of another, and the model has no token that ends a reply.
         """
         cannot = f"{self.weights.model!r} cannot be scored"
         lead_ids = self._spelt(lead)
@@ -607,7 +607,7 @@ class LocalEngine(Engine, ABC):
             raise EngineError(f"{cannot}: {error}") from error
 
         if tree.needs_an_end and not self._end_tokens:
-            shorter, longer = _one_begins_another(choices, tree)
+            shorter, longer = _beginning_and_longer_choice(choices, tree)
             raise EngineError(
                 f"{cannot}: the answer {shorter!r} begins the answer {longer!r}, and the model has "
                 "no token that ends a reply; name one as eos_token_id in its "
@@ -626,8 +626,8 @@ class LocalEngine(Engine, ABC):
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices, empty without
-            choices.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty
+            without choices.
         """
         if not sampling.choices:
             return {}
@@ -670,8 +670,11 @@ def _tensor(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
     return f"{name} (found the shape {tuple(found)}, expected {tuple(expected)})"
 
 
-def _one_begins_another(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
-    """Find two choices of which one begins another, in a tree that needs an end."""
+def _beginning_and_longer_choice(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
+    """Find a choice whose tokens are the first tokens of a longer choice, and the longer choice.
+
+    Only the end of the answer (the end of the reply, or a newline) tells the two apart.
+    """
     place = next(place for place in tree.places if place.is_answer)
     shorter = tree.spelt.index(place.path)
     # The place has a way on: a longer answer passes it.
