@@ -24,7 +24,7 @@ from ingroup.tables import InputError, at, check, hint, once, read_table, read_y
 STORED = "stored"  # in place of an engine: stored answers are read, by whatever engine
 ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
 SERVERS = ("inspect",)  # engines that ask a server, whose replies have a price
-FORMER = {"openai": "inspect"}  # engines under the names that they had
+FORMER_ENGINES = {"openai": "inspect"}  # engines under the names that they had
 # What inspect_ai's names of models begin with.
 PROVIDERS = (
     "anthropic",
@@ -210,7 +210,7 @@ def find(text: str) -> Model | None:
 
 
 @cache
-def same(asked: str, named: str) -> bool:
+def is_same_checkpoint(asked: str, named: str) -> bool:
     """Tell whether the name in a server's reply means the model that was asked.
 
     An alias and its dated form are the same, and a provider's prefix of `asked` may be missing in
@@ -251,7 +251,7 @@ def same(asked: str, named: str) -> bool:
     return _share_one(asked_marks, named_marks)
 
 
-def checkpoint(text: str) -> str:
+def checkpoint_caution(text: str) -> str:
     """Write a caution if a name means another checkpoint than the checkpoint of a paper's numbers.
 
     The paper's own checkpoints are the hub's id and the ``ids`` of the registry. Only two whole
@@ -331,7 +331,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 
 
 @cache
-def _reasoning() -> re.Pattern[str]:
+def _reasoning_pattern() -> re.Pattern[str]:
     """Compile the families of ``reasoning.yaml`` as one pattern."""
     families = read_yaml(paths.MODELS / "reasoning.yaml")
     # A family's name may begin at any word of a model's name, but not inside a word.
@@ -340,7 +340,7 @@ def _reasoning() -> re.Pattern[str]:
 
 
 @cache
-def reasons(name: str) -> bool:
+def is_reasoning_model(name: str) -> bool:
     """Tell whether a model reasons before it answers, by its name alone.
 
     ``data/models/reasoning.yaml`` lists the families. Case and a provider's prefix do not matter.
@@ -355,7 +355,7 @@ def reasons(name: str) -> bool:
     bool
         True for a model of a family that reasons.
     """
-    return bool(_reasoning().search(_last_part(name)))
+    return bool(_reasoning_pattern().search(_last_part(name)))
 
 
 def provider(text: str) -> str:
@@ -398,7 +398,7 @@ def _is_on_the_hub(name: str) -> bool:
     return any(fnmatch(lower, pattern) for pattern in patterns)
 
 
-def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, str]:
+def split_entry(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, str]:
     """Split an entry of ``MODELS`` into the model, spelt as it was, and its engine.
 
     Parameters
@@ -431,7 +431,7 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
         name = text.strip()
         chosen = _usual_engine(name, engine)
 
-    chosen = FORMER.get(chosen, chosen)
+    chosen = FORMER_ENGINES.get(chosen, chosen)
     if not name or chosen not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         question = "" if chosen in ENGINES else hint(chosen, ENGINES)
@@ -439,7 +439,7 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
     return name, chosen
 
 
-def only_read(entries: Iterable[str]) -> set[str]:
+def read_only_models(entries: Iterable[str]) -> set[str]:
     """List the models that are given as ``name@stored``, so that they may not be asked anything.
 
     Parameters
@@ -461,7 +461,7 @@ def only_read(entries: Iterable[str]) -> set[str]:
 
 
 def _usual_engine(name: str, engine: str) -> str:
-    """Choose the engine of a name that states none (see `split`)."""
+    """Choose the engine of a name that states none (see `split_entry`)."""
     model = find(name)
     registered = model.engine if model else ENGINES[0]
     is_served = provider(name) != ""
@@ -524,7 +524,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     """
     model_entries = []
     for text in parameters["MODELS"]:
-        name, engine = split(text, parameters["ENGINE"])
+        name, engine = split_entry(text, parameters["ENGINE"])
         model = find(name)
         usual_reading = model.reading if model else "free"
 
@@ -539,7 +539,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     return model_entries
 
 
-def recordings(text: str, name: str) -> str:
+def recorded_place(text: str, name: str) -> str:
     """Find the place of a model's recorded answers.
 
     Parameters
@@ -652,7 +652,7 @@ def revision(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def packaged() -> dict[str, dict[str, Any]]:
+def packaged_models() -> dict[str, dict[str, Any]]:
     """Read the models whose weights come as Python packages, and the entries for `make model`.
 
     Returns
@@ -676,7 +676,7 @@ def how_to_ask(model: str) -> str:
     str
         The command and the parameter, "" for any other model.
     """
-    if model not in packaged():
+    if model not in packaged_models():
         return ""
     return f"make model, then MODELS={model}@transformers"
 
@@ -689,7 +689,7 @@ def local_models() -> list[str]:
     list of str
         Their names, sorted.
     """
-    names = set(packaged())
+    names = set(packaged_models())
     for file in paths.MODELS.glob("*/config.json"):
         names.add(file.parent.name)
     return sorted(names)
@@ -708,7 +708,7 @@ def can_be_loaded(model: str) -> bool:
     bool
         True for files, for packaged weights, and for a name on the hub, which is not asked.
     """
-    if model in packaged() or folder(model):
+    if model in packaged_models() or folder(model):
         return True
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
         return True

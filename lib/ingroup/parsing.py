@@ -106,13 +106,13 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     Checked with a table of replies, random text, and a second transcription of the released rule.
     """
     if rule == "released":
-        return _released(str(text))
+        return _released_rating(str(text))
     if not isinstance(text, str):
         return Parsed(math.nan, UNPARSABLE)
-    return _sound(text, low, high)
+    return _sound_rating(text, low, high)
 
 
-def _released(text: str) -> Parsed:
+def _released_rating(text: str) -> Parsed:
     """Read a rating as the released code does."""
     if text.startswith(("I cannot", "I can't", "I'm not rating")):
         return Parsed(math.nan, REFUSED)
@@ -228,9 +228,9 @@ _SIGNS |= dict.fromkeys("−–‐‑－", "-")
 _SIGNS |= dict.fromkeys("／⁄", "/")
 
 
-def _sound(text: str, low: float, high: float) -> Parsed:
+def _sound_rating(text: str, low: float, high: float) -> Parsed:
     """Read a rating only if there is no doubt which number is meant."""
-    in_ascii = text if text.isascii() else "".join(map(plain, text))
+    in_ascii = text if text.isascii() else "".join(map(as_ascii, text))
     # splitlines knows other ends of lines than \n, too, such as a carriage return.
     in_lines = "\n".join(in_ascii.splitlines())
     without_scale = _scale_mention(low, high).sub(" ", in_lines)
@@ -254,7 +254,7 @@ def _sound(text: str, low: float, high: float) -> Parsed:
     return Parsed(math.nan, UNPARSABLE)
 
 
-def plain(char: str) -> str:
+def as_ascii(char: str) -> str:
     """Write a character as ASCII if it is a digit or a sign.
 
     Any other numeral, such as a fraction, becomes "x": then its number cannot be read.

@@ -489,7 +489,7 @@ def test_a_ledger_of_batches_that_is_not_as_it_was_written_is_one_sentence(tmp_p
     submission = Ledger(file, "manifest").intend([1, 2], 8)
 
     assert Ledger(file, "manifest").submissions == {submission.name: submission}
-    assert Ledger(file, "manifest").covered([0, 1, 2, 3]) == [1, 2]
+    assert Ledger(file, "manifest").trials_in_batches([0, 1, 2, 3]) == [1, 2]
 
     whole = file.read_bytes()
     damaged = [b"", b"[]", whole[:-2], whole + b"x"]

@@ -16,7 +16,7 @@ from ingroup.inference.choices import (
     Tree,
     agreement,
     beginnings,
-    expected,
+    expected_values,
     probabilities,
 )
 from slow import defined, greedy
@@ -237,13 +237,13 @@ def test_stored_probabilities_are_read_and_a_failed_call_has_none(responses):
 
 
 def test_the_mean_weighs_each_choice_by_its_probability(responses):
-    mean = expected(responses, "135")
+    mean = expected_values(responses, "135")
 
     assert mean[0][0] == 0.5 * 1 + 0.25 * 3 + 0.25 * 5
 
 
 def test_the_mean_of_a_part_keeps_its_index(responses):
-    mean = expected(responses.iloc[1:], "135")
+    mean = expected_values(responses.iloc[1:], "135")
 
     assert mean.index.tolist() == [1, 2]
     assert mean[0].tolist() == pytest.approx([np.nan, 5], nan_ok=True)
@@ -253,7 +253,7 @@ def test_several_leads_are_columns(tmp_path):
     reply = Reply("1 5", "stop", probabilities=(1, 0, 0, 0, 0.5, 0.5), mass=(1, 1))
     responses = stored_and_read(tmp_path, [reply, reply], leads=2)
 
-    mean = expected(responses, "135", n_prefixes=2)
+    mean = expected_values(responses, "135", n_prefixes=2)
 
     assert mean.to_numpy().tolist() == [[1, 4], [1, 4]]
 

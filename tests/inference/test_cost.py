@@ -7,13 +7,13 @@ from ingroup.design import Block, Design
 from ingroup.inference import Reply, Sampling, fill, open_store
 from ingroup.inference.cost import (
     Budget,
-    Characters,
+    CharacterEstimate,
     LimitReached,
     Prices,
     budget_of,
     max_output_tokens,
     money,
-    prices,
+    prices_of,
 )
 from ingroup.tables import InputError
 from toy import Server
@@ -38,8 +38,8 @@ def test_prices_are_per_million_tokens():
 
 
 def test_prices_that_are_not_set_are_0():
-    assert prices({"PRICE_IN": 2.5, "PRICE_OUT": 10.0}) == (2.5, 10.0)
-    assert prices({"PRICE_IN": None}) == (0.0, 0.0)
+    assert prices_of({"PRICE_IN": 2.5, "PRICE_OUT": 10.0}) == (2.5, 10.0)
+    assert prices_of({"PRICE_IN": None}) == (0.0, 0.0)
     assert Prices(0.0, 1.0).are_given
     assert not Prices().are_given
 
@@ -53,7 +53,7 @@ def test_small_amounts_are_told_to_a_hundredth_of_a_cent(amount, text):
 
 
 def test_tokens_are_estimated_from_characters():
-    prompts = Characters().batch([CHAT, CHAT[:1], []])
+    prompts = CharacterEstimate().batch([CHAT, CHAT[:1], []])
 
     assert [len(prompt) for prompt in prompts] == [100, 25, 0]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ingroup.design import Block, Design
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.reasoning import separate
+from ingroup.inference.reasoning import split_reasoning
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
@@ -193,7 +193,7 @@ def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
     replies = engine.answer(chats, SAMPLING)
 
     read_back = [(reply.text, reply.reasoning) for reply in replies]
-    assert read_back == [separate(text) for _, _, text in numbered_rows]
+    assert read_back == [split_reasoning(text) for _, _, text in numbered_rows]
 
 
 def test_a_store_is_refused_with_the_way_to_read_it(plan, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from fake_openai import FakeOpenAI, completion, fault, ok
 from ingroup.inference import EngineError, Sampling, open_store
-from ingroup.inference.choices import expected, probabilities
+from ingroup.inference.choices import expected_values, probabilities
 from ingroup.inference.inspect_engine import InspectEngine
 from toy import religion, run
 
@@ -164,7 +164,7 @@ def test_scored_answers_are_stored_and_read_as_those_of_a_local_model(tmp_path):
         table = run(plan, tmp_path, engine, sampling=SCALE)
         manifest = open_store(tmp_path, plan, engine, SCALE, 50).manifest
 
-    means = expected(table, NUMBERS)[0]
+    means = expected_values(table, NUMBERS)[0]
     probabilities_of_70 = probabilities(table, NUMBERS)[:, 0, 70]
     assert means.tolist() == [71.0] * len(plan)
     assert probabilities_of_70.tolist() == [0.5] * len(plan)
@@ -228,7 +228,7 @@ def score_within(server, folder, max_tokens):
         engine.address = "the same"
         table = run(religion(1), folder, engine, sampling=sampling)
 
-    return expected(table, NUMBERS)[0]
+    return expected_values(table, NUMBERS)[0]
 
 
 def test_a_scored_reply_that_was_cut_is_asked_again_with_more_tokens(tmp_path):

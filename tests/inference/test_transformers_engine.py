@@ -23,9 +23,9 @@ from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.choices import Tree
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import (
-    BATCHES,
-    Draw,
-    Finite,
+    BATCHES_PER_THREAD,
+    FiniteLogits,
+    GumbelDraw,
     TransformersEngine,
     attention_mask,
 )
@@ -323,7 +323,7 @@ def one_by_one(monkeypatch):
 def test_what_is_answered_is_kept_before_the_shard_is_full(engine, one_by_one, tmp_path):
     """A killed run goes on behind the replies that it had."""
     plan = religion(1)
-    largest = BATCHES * torch.get_num_threads()
+    largest = BATCHES_PER_THREAD * torch.get_num_threads()
     stopped = tmp_path / "stopped"
 
     with pytest.raises(KeyboardInterrupt):
@@ -440,7 +440,7 @@ def test_a_run_whose_first_batch_is_not_finite_stops_and_stores_nothing(engine, 
 
 def test_a_token_that_a_model_forbids_is_no_failure():
     """Minus infinity is a logit that some models give; the largest logit counts."""
-    finite = Finite()
+    finite = FiniteLogits()
     first_step = torch.tensor([[1.0, -torch.inf], [torch.nan, 1.0], [torch.inf, 1.0]])
     second_step = torch.tensor([[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]])
 
@@ -759,7 +759,7 @@ def count_draws(**options):
     logits = torch.tensor(np.log(PROBABILITIES), dtype=torch.float32).repeat(DRAWS, 1)
     prompts = [[number] for number in range(DRAWS)]
 
-    draw = Draw(prompts, Sampling(seed=5, **options), "cpu")
+    draw = GumbelDraw(prompts, Sampling(seed=5, **options), "cpu")
 
     tokens = draw(None, logits).argmax(-1)
     return np.bincount(tokens, minlength=4)

@@ -80,7 +80,7 @@ class Examples:
         chance = rng.random()
         if chance < 0.12:
             word = pick(rng, self.refusal["words"])
-            text = self._with(rng, text, word)
+            text = self._with_word(rng, text, word)
         if chance < 0.05 or 0.12 < chance < 0.18:
             listed = self.refusal["phrasing"]
             refused = [row for row in phrasings if row.phrasing in listed]
@@ -137,7 +137,7 @@ class Examples:
             narrative = self.narrator.draw(rng, n_words)
             tokens = narrative.split()
         else:
-            tokens = self._changed(rng)
+            tokens = self._changed_scenario(rng)
 
         # A made-up text has no slot for the person, and a changed one may have lost it.
         if scenarios.SLOT not in " ".join(tokens):
@@ -145,7 +145,7 @@ class Examples:
             tokens.insert(position, scenarios.SLOT)
         return " ".join(tokens)
 
-    def _changed(self, rng: np.random.Generator) -> list[str]:
+    def _changed_scenario(self, rng: np.random.Generator) -> list[str]:
         """Draw a scenario's tokens.
         They may be spliced with another's, thinned out, or have added words.
         """
@@ -161,7 +161,7 @@ class Examples:
         n_words = rng.integers(0, 5)
         words = rng.choice(self.heavy, size=n_words).tolist()
         for word in words:
-            text = self._with(rng, text, word)
+            text = self._with_word(rng, text, word)
         return text.split()
 
     @staticmethod
@@ -190,7 +190,7 @@ class Examples:
         return beginning + rest
 
     @staticmethod
-    def _with(rng: np.random.Generator, text: str, word: str) -> str:
+    def _with_word(rng: np.random.Generator, text: str, word: str) -> str:
         """Insert a word at a random position, with a capital letter if it opens a sentence."""
         tokens = text.split()
         position = position_in(rng, tokens)

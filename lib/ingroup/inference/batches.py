@@ -21,17 +21,17 @@ from tqdm import tqdm
 from ingroup.inference.engine import EngineError
 from ingroup.inference.ledger import Ledger, LedgerTrials, Submission
 from ingroup.inference.server_responses import (
-    Refused,
     Unanswered,
+    UnusableAnswer,
     causes_of,
-    masked,
-    normalised,
+    line_without_keys,
+    normalise,
     pause,
     status_of,
 )
 
 TICK = 15.0  # seconds from one look at a batch to the next
-LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
+LOOK_ATTEMPTS = 240  # of a batch, one after the other, that may fail: an hour without a network
 ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
 MOST_REQUESTS = 50_000  # in one batch: the smallest limit of the providers
 MOST_BYTES = 180_000_000  # of one batch, likewise
@@ -281,7 +281,7 @@ class OpenAIBatches:
         if status != 200:
             return _status_error(self.client, status, body)
         kind = Response if "output" in body else ChatCompletion
-        return kind.construct(**normalised(body))
+        return kind.construct(**normalise(body))
 
 
 class AnthropicBatches:
@@ -416,7 +416,7 @@ class Batcher:
     """Collector of requests that stands in for the server: inspect_ai asks it for each answer.
 
     The method `run` is a task beside the calls. It sends nothing if batches of an earlier run hold
-    all trials (``ledger_trials.are_covered``). Otherwise it sends all trials in new batches.
+    all trials (``ledger_trials.are_in_batches``). Otherwise it sends all trials in new batches.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ class Batcher:
         self.provider = _provider_of(api)
         self.ledger = ledger_trials.ledger
         self.max_tokens = max_tokens
-        self._is_covered = ledger_trials.are_covered
+        self._are_in_batches = ledger_trials.are_in_batches
         # Trials whose request inspect_ai has not made yet; a batch is sent when none is left.
         self._coming = set(ledger_trials.trials)
         self._waiting: dict[int, Waiting] = {}
@@ -517,7 +517,7 @@ class Batcher:
         """
         # inspect_ai makes the requests one by one, and a batch must be complete when it is created.
         await self._all_here.wait()
-        if not self._is_covered:
+        if not self._are_in_batches:
             for part in self._parts():
                 await self._submit(part)
 
@@ -537,7 +537,7 @@ class Batcher:
 
         # Without this a call that no batch covers would wait for ever.
         for call in self._waiting.values():
-            call.give(Refused("no batch has an answer to this request"))
+            call.give(UnusableAnswer("no batch has an answer to this request"))
 
     def _parts(self) -> list[dict[int, dict]]:
         """Split the bodies of the requests, by trial, into parts that each fit into one batch."""
@@ -566,7 +566,9 @@ class Batcher:
         # The calls of one model have the same headers, except for inspect_ai's mark of each call.
         headers = _headers_of(self._waiting[submission.trials[0]].request)
         try:
-            file = await _retried(_is_passing, self.provider.upload, submission.name, requests)
+            file = await _call_provider(
+                _is_passing, self.provider.upload, submission.name, requests
+            )
         except Exception as error:
             # An upload alone is not billed, so it is safe to forget it and to ask anew.
             self.ledger.forget(submission)
@@ -576,7 +578,7 @@ class Batcher:
         try:
             # Creating is repeated only where surely nothing was taken: a second batch would be
             # billed, too.
-            batch = await _retried(_is_busy, self.provider.create, file, requests, headers)
+            batch = await _call_provider(_is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             status = _first_status(error)
             # A timeout (408) and a conflict (409) do not say that nothing was created.
@@ -598,14 +600,14 @@ class Batcher:
         state = await _look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
-            reason = masked(state.problem)
+            reason = line_without_keys(state.problem)
             raise EngineError(f"batch {submission.batch} gave no replies ({reason})")
         return state.ended
 
     async def _hand_out(self, submission: Submission) -> None:
         """Hand the answers of a batch to the calls that wait for them."""
         try:
-            answers = await _retried(_is_passing, self._read, submission)
+            answers = await _call_provider(_is_passing, self._read, submission)
         except Exception as error:
             replies = f"the replies of batch {submission.batch}"
             if _first_status(error) == 404:
@@ -616,7 +618,7 @@ class Batcher:
                 "the provider keeps them; run again to fetch them"
             ) from error
 
-        nothing = Refused(f"batch {submission.batch} has no answer to this request")
+        nothing = UnusableAnswer(f"batch {submission.batch} has no answer to this request")
         for trial in submission.trials:
             call = self._waiting.pop(trial, None)
             # An earlier run may have sent more trials in this batch than are asked for now.
@@ -672,7 +674,7 @@ async def find_again(api: Any, ledger: Ledger) -> None:
             await _refuse_strangers(provider, ledger, submission)
         if state.problem:
             ledger.forget(submission)
-            lost = f"batch {submission.batch} is lost ({masked(state.problem)})"
+            lost = f"batch {submission.batch} is lost ({line_without_keys(state.problem)})"
             _say(f"{lost}: its {prompts} are asked again")
         else:
             _say(f"{prompts} are in batch {submission.batch} already")
@@ -687,7 +689,7 @@ async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -
     await sleep(min(LAG, max(0.0, LAG - passed)))
 
     try:
-        return await _retried(_is_passing, provider.find, submission, other_batches)
+        return await _call_provider(_is_passing, provider.find, submission, other_batches)
     # Anthropic's search waits for batches, and an error of that has its own sentence.
     except EngineError:
         raise
@@ -703,7 +705,7 @@ async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Subm
 
     The key may then be the key of another project.
     """
-    if not submission.file or await _retried(_is_passing, provider.knows, submission.file):
+    if not submission.file or await _call_provider(_is_passing, provider.knows, submission.file):
         return
     raise EngineError(
         f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
@@ -715,7 +717,9 @@ async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Subm
 async def _look_at(provider: Provider, submission: Submission) -> State:
     """Ask for the state of a batch, `UNKNOWN` if the provider does not know the batch."""
     try:
-        return await _retried(_is_passing, provider.check, submission.batch, attempts=LOOKS)
+        return await _call_provider(
+            _is_passing, provider.check, submission.batch, attempts=LOOK_ATTEMPTS
+        )
     except Exception as error:
         if _first_status(error) == 404:
             # A 404 does not tell a batch that expired long ago from one of another project.
@@ -726,18 +730,18 @@ async def _look_at(provider: Provider, submission: Submission) -> State:
         ) from error
 
 
-async def _retried(
-    may_help: Callable[[BaseException], bool],
+async def _call_provider(
+    should_retry: Callable[[BaseException], bool],
     ask: Callable[..., Awaitable[Any]],
     *arguments: Any,
     attempts: int = ATTEMPTS,
 ) -> Any:
-    """Call a provider, and call it again after each error for which `may_help` is true."""
+    """Call a provider, and call it again after each error for which `should_retry` is true."""
     # A batch that is looked at for an hour is asked at a steady pace, without longer and longer
     # pauses.
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
-        retry=retry_if_exception(may_help),
+        retry=retry_if_exception(should_retry),
         stop=stop_after_attempt(attempts),
         wait=wait,
         reraise=True,
@@ -786,7 +790,7 @@ def _say(sentence: str) -> None:
 
 def _reason_of(error: BaseException) -> str:
     """Write an error's message on one line without keys, or its class if it has no message."""
-    return masked(str(error)) or type(error).__name__
+    return line_without_keys(str(error)) or type(error).__name__
 
 
 def _headers_of(request: Mapping[str, Any]) -> dict[str, str]:

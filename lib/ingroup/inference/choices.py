@@ -24,7 +24,7 @@ LEAST_PROBABILITY = 1e-12  # probability left for an end, which rounding can mak
 LEAST_LOG_PROBABILITY = -100.0  # log-probability of an ending for which a model has no token
 
 N_SHOWN = 5  # answers that are shown of a distribution
-TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
+SUM_TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
 def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
@@ -63,10 +63,10 @@ def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     sums = answers.sum(axis=1)
     # An option mass stands alone and need not be 1; probabilities have to sum to 1.
     if width == 1:
-        is_at_most_1 = sums <= 1 + TOLERANCE
+        is_at_most_1 = sums <= 1 + SUM_TOLERANCE
         return bool(is_at_most_1.all())
     deviations = np.abs(sums - 1)
-    is_close_to_1 = deviations <= TOLERANCE
+    is_close_to_1 = deviations <= SUM_TOLERANCE
     return bool(is_close_to_1.all())
 
 
@@ -145,7 +145,9 @@ def most_probable_text(weights: Floats, choices: Sequence[str]) -> str:
     return ", ".join(best)
 
 
-def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> pd.DataFrame:
+def expected_values(
+    responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1
+) -> pd.DataFrame:
     r"""Compute the mean of the distribution over a scale.
 
     The papers' ratings are read from text instead.

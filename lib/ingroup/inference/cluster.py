@@ -19,8 +19,8 @@ from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.preparation import complete, prepare
 
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
-AT_A_TIME = 2  # shards that a worker has: one is computed, the prompts of the next are made
-PATIENCE = 300.0  # seconds without any worker; a node takes minutes to start again
+SHARDS_PER_WORKER = 2  # shards that a worker has: one is computed, the prompts of the next are made
+WORKER_TIMEOUT = 300.0  # seconds without any worker; a node takes minutes to start again
 STORED = "answers that are stored stay, run again to go on behind them"
 
 
@@ -148,7 +148,7 @@ class _Shards:
         """
         # A shard that was lost once may be what kills workers.
         suspects = [shard for shard in held if self.losses[shard] > 0]
-        if len(held) == AT_A_TIME or len(suspects) > 0:
+        if len(held) == SHARDS_PER_WORKER or len(suspects) > 0:
             return None
 
         for shard in self.lost:
@@ -216,7 +216,7 @@ class Cluster(Engine):
         """Start a new worker, in a process of its own."""
         ray, _ = _connect(self._address)
         as_actor = ray.remote(
-            max_concurrency=AT_A_TIME,
+            max_concurrency=SHARDS_PER_WORKER,
             # Ray neither restarts nor retries by itself: it would spend all tries on a lost node.
             max_restarts=0,
             max_task_retries=0,
@@ -321,7 +321,7 @@ class Cluster(Engine):
         ------
         EngineError
             An engine gives up, two engines are not the same, a part was lost ``RETRIES`` + 1 times
-            on any workers, or no worker is ready for ``PATIENCE`` seconds.
+            on any workers, or no worker is ready for ``WORKER_TIMEOUT`` seconds.
         """
         is_complete = False
         first: dict[str, str] = {}
@@ -358,7 +358,7 @@ class Cluster(Engine):
             # A sole worker gets back what it lost, as no other can take it.
             alone = len(workers.ready) == 1
             # In this order no worker gets a second shard before every worker has one.
-            for worker in workers.emptiest_first() * AT_A_TIME:
+            for worker in workers.emptiest_first() * SHARDS_PER_WORKER:
                 shard = shards.take(worker, workers.held_by(worker), alone)
                 if shard is not None:
                     task = worker.answer.remote(shared, sampling, todo[shard])
@@ -379,11 +379,11 @@ class Cluster(Engine):
             except ray.exceptions.RayError as error:
                 shards.lose(shard, worker)
                 if shards.losses[shard] > RETRIES:
-                    raise _lost(error) from error
+                    raise _lost_shard_error(error) from error
                 # Where the error is a task's, the engine broke and its worker lives.
                 is_dead = not isinstance(error, ray.exceptions.RayTaskError)
-                # A worker that dies loses up to `AT_A_TIME` shards, and each comes here. Only the
-                # first still finds it ready and replaces it.
+                # A worker that dies loses up to `SHARDS_PER_WORKER` shards, and each comes here.
+                # Only the first still finds it ready and replaces it.
                 if is_dead and worker in workers.ready:
                     workers.ready.remove(worker)
                     self._drop(worker)
@@ -449,21 +449,23 @@ class _Workers:
 
 
 def _next_ended(ray: ModuleType, workers: _Workers) -> Any:
-    """Return the next task that has ended, None if none ended within `PATIENCE`.
+    """Return the next task that has ended, None if none ended within `WORKER_TIMEOUT`.
 
     Raise an EngineError instead of None if no worker is ready.
     """
     waiting = [*workers.answering, *workers.starting]
     ended = []
     if waiting:
-        ended, _ = ray.wait(waiting, timeout=PATIENCE)
+        ended, _ = ray.wait(waiting, timeout=WORKER_TIMEOUT)
     if ended:
         return ended[0]
 
     if workers.ready:
         return None
     if waiting:
-        raise EngineError(f"no worker of the Ray cluster was there for {PATIENCE:g} s; {STORED}")
+        raise EngineError(
+            f"no worker of the Ray cluster was there for {WORKER_TIMEOUT:g} s; {STORED}"
+        )
     raise EngineError(
         f"{workers.failed_starts} workers of the Ray cluster did not start "
         f"({workers.reason}); {STORED}"
@@ -482,7 +484,7 @@ def _check_same(first: dict[str, str], engine: dict[str, str]) -> None:
             )
 
 
-def _lost(error: Exception) -> EngineError:
+def _lost_shard_error(error: Exception) -> EngineError:
     """Make the error of a shard that was lost in each attempt."""
     # A task's error has as its cause what the worker raised; its own text is a traceback.
     cause = getattr(error, "cause", None)

@@ -12,10 +12,11 @@ from ingroup.design import Message
 from ingroup.inference.engine import BATCHED, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
-CHARACTERS = 4  # in a token of English text, where the model's tokenizer is not at hand
-LEAST_OF_BATCH = 0.5  # share of the largest batch so far: a smaller one is not worth its hours
+CHARACTERS_PER_TOKEN = 4  # of English text, where the model's tokenizer is not at hand
+# A batch that the limit cuts below this share of the largest batch so far is not worth its hours.
+LEAST_SHARE_OF_BATCH = 0.5
 CALLS_FOR_ESTIMATE = 16  # calls whose token counts show how many tokens this model makes of a text
-PRICED_FOR = 1e6  # tokens: prices are per million
+TOKENS_PER_PRICE = 1e6
 
 
 class LimitReached(EngineError):
@@ -54,10 +55,10 @@ class Prices(NamedTuple):
         float
             The price, in the currency of the prices.
         """
-        return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
+        return (prompt_tokens * self.prompt + output_tokens * self.output) / TOKENS_PER_PRICE
 
 
-def prices(parameters: Mapping[str, Any]) -> Prices:
+def prices_of(parameters: Mapping[str, Any]) -> Prices:
     """Read the prices among a run's parameters.
 
     Parameters
@@ -94,7 +95,7 @@ def money(amount: float) -> str:
     return f"{amount:,.{decimals}f}"
 
 
-def characters(chat: Sequence[Message]) -> int:
+def n_characters(chat: Sequence[Message]) -> int:
     """Count the characters of a chat's texts.
 
     Parameters
@@ -110,7 +111,7 @@ def characters(chat: Sequence[Message]) -> int:
     return sum(len(message["content"]) for message in chat)
 
 
-class Characters:
+class CharacterEstimate:
     """Estimate of token counts by characters, in place of a `prompts.Prompter`."""
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> list[range]:
@@ -124,12 +125,12 @@ class Characters:
         Returns
         -------
         list of range
-            A sequence per chat, whose length is the estimate: one token for `CHARACTERS`
-            characters, rounded up.
+            A sequence per chat, whose length is the estimate: the characters divided by
+            `CHARACTERS_PER_TOKEN`, rounded up.
         """
         estimates = []
         for chat in conversations:
-            n_tokens = math.ceil(characters(chat) / CHARACTERS)
+            n_tokens = math.ceil(n_characters(chat) / CHARACTERS_PER_TOKEN)
             # A range has a length and takes no memory, whatever its length.
             estimates.append(range(n_tokens))
         return estimates
@@ -186,7 +187,7 @@ class Budget:
         self.prompt_tokens = 0
         self.output_tokens = 0
         # What the replies of this run show; at first an estimate and the limit that is sent.
-        self._tokens_a_character = 1 / CHARACTERS
+        self._tokens_per_character = 1 / CHARACTERS_PER_TOKEN
         self._share_of_max_tokens = 1.0
         self._has_learnt = False
         self._largest_batch = 0
@@ -215,7 +216,7 @@ class Budget:
         float
             The cost, in the currency of the prices.
         """
-        prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
+        prompt_tokens = math.ceil(n_characters(chat) * self._tokens_per_character)
         output_tokens = math.ceil(max_output_tokens(sampling) * self._share_of_max_tokens)
         # The bound takes each answer prefix for a call of its own, with the whole prompt again.
         full_price = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
@@ -267,7 +268,7 @@ class Budget:
 
         # A batch may be small where no chats are left, but not where the limit cuts it.
         is_cut = allowed < len(chats)
-        is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
+        is_small = in_batch and is_cut and allowed < LEAST_SHARE_OF_BATCH * self._largest_batch
         if not allowed or is_small:
             raise LimitReached(
                 self._reached(self.highest_cost(chats[0], sampling, in_batch), allowed)
@@ -339,9 +340,9 @@ class Budget:
         self.spent += full_price * reply.price_share
         self._has_learnt = True
         # As in `highest_cost`, the prompt counts once for each prefix, and is at least 1 character.
-        sent = max(1, characters(chat)) * len(sampling.leads)
+        sent = max(1, n_characters(chat)) * len(sampling.leads)
         # Both numbers only grow, so `highest_cost` stays an upper bound for what comes next.
-        self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
+        self._tokens_per_character = max(self._tokens_per_character, reply.prompt_tokens / sent)
         share = reply.output_tokens / max_output_tokens(sampling)
         self._share_of_max_tokens = max(self._share_of_max_tokens, share)
 
@@ -386,7 +387,7 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
         There is a limit and a price is missing.
     """
     limit = parameters.get("COST_LIMIT") or 0.0
-    its_prices = prices(parameters)
+    its_prices = prices_of(parameters)
     # Tokens without a price would count as free, and the run would pass its limit.
     if limit and not (its_prices.prompt and its_prices.output):
         raise InputError(

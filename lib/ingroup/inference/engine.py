@@ -198,7 +198,7 @@ class Reply(NamedTuple):
     steps: Sequence[float] = ()
 
 
-def encodable(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Put "?" for half a surrogate pair, which JSON can spell and a shard cannot hold.
 
     Parameters
@@ -390,7 +390,7 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     if effort.isdigit():
         room = int(effort)
     # A model that reasons by itself needs the room even where no effort is set.
-    elif effort != "none" and (effort or models.reasons(model)):
+    elif effort != "none" and (effort or models.is_reasoning_model(model)):
         room = ROOM_OF_EFFORT.get(effort, REASONING_ROOM)
 
     # The study of Hou et al., greedy by itself, has no parameter TOP_P.
@@ -428,7 +428,7 @@ def find_model(name: str) -> str:
         Where the folder cannot be made.
     """
     folder = models.folder(name)
-    if folder is None and name in models.packaged():
+    if folder is None and name in models.packaged_models():
         # This imports torch, which only a model that is not yet made needs.
         from ingroup.inference.weights import make
 
@@ -534,7 +534,7 @@ def make_engine(
         from ingroup.inference.vllm_engine import VLLMEngine
 
         return VLLMEngine(find_model(model), system, bos, gpus, dtype, reasoning)
-    if models.FORMER.get(name, name) == "inspect":
+    if models.FORMER_ENGINES.get(name, name) == "inspect":
         from ingroup.inference.inspect_engine import InspectEngine
 
         # A wrong address is reported here, before the first of thousands of calls.
@@ -542,5 +542,5 @@ def make_engine(
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 
-        return ReplayEngine(models.recordings(recordings, model), model)
+        return ReplayEngine(models.recorded_place(recordings, model), model)
     raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(models.ENGINES[:-1])}")

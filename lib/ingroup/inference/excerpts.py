@@ -14,12 +14,12 @@ from ingroup.inference.generate import SHARD_SIZE, manifest_entries
 from ingroup.inference.shards import SCHEMA
 from ingroup.inference.store import Store, StoreError, read_manifest
 
-SOURCE = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
+SOURCE_ENTRY = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
 # Names in a manifest that say what was asked, and nothing about how.
-OF_DESIGN = ("prompts", "trials", "shard_size", "chats")
+DESIGN_ENTRIES = ("prompts", "trials", "shard_size", "chats")
 
 
-def excerpt(
+def write_excerpt(
     source: Store,
     source_design: Design,
     design: Design,
@@ -80,7 +80,7 @@ def excerpt(
         manifest = dict(source.manifest)
         manifest |= manifest_entries(design, sampling, SHARD_SIZE)
         manifest["chats"] = design.chats_digest
-        manifest[SOURCE] = digest
+        manifest[SOURCE_ENTRY] = digest
         _copy(source, trials, Store(folder, manifest, source.max_tokens))
     return True
 
@@ -92,7 +92,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
         return False
     manifest = read_manifest(file)
     expected = {
-        SOURCE: digest,
+        SOURCE_ENTRY: digest,
         "prompts": design.fingerprint,
         "chats": design.chats_digest,
     }
@@ -105,7 +105,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
 def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
     """Tell whether a store was asked with this sampling, for this or another design."""
     expected = manifest_entries(design, sampling)
-    for name in OF_DESIGN:
+    for name in DESIGN_ENTRIES:
         expected.pop(name, None)
     # Only entries on the sampling are left; the source's manifest says more.
     return expected.items() <= source.manifest.items()
@@ -113,7 +113,7 @@ def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
 
 def _trials(source_design: Design, design: Design) -> list[int] | None:
     """Find the source's trial with each prompt of a design, None if the source lacks a prompt."""
-    numbers = _numbers(source_design)
+    numbers = _trial_by_prompt(source_design)
     trials = []
     for trial in design:
         # Prompts are found by their text: the same prompt has other numbers in other designs.
@@ -125,7 +125,7 @@ def _trials(source_design: Design, design: Design) -> list[int] | None:
 
 
 @lru_cache(maxsize=4)  # the same design is asked of several models
-def _numbers(design: Design) -> dict[str, int]:
+def _trial_by_prompt(design: Design) -> dict[str, int]:
     """Map each prompt, as JSON, to the number of its first trial."""
     numbers: dict[str, int] = {}
     for trial in design:

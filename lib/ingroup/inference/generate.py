@@ -28,7 +28,7 @@ from ingroup.inference.store import (
     parts,
     read_manifest,
 )
-from ingroup.models import checkpoint, same
+from ingroup.models import checkpoint_caution, is_same_checkpoint
 from ingroup.tables import shown
 
 SHARD_SIZE = 4096
@@ -304,7 +304,7 @@ def _keep_each_reply(
 
         while rest:
             # Trials in a batch are paid for already: they are read first, whatever the limit.
-            group = ledger.covered(rest)
+            group = ledger.trials_in_batches(rest)
             if not group:
                 group = _affordable_trials(engine, budget, design, rest, sampling)
 
@@ -366,18 +366,18 @@ def _pay(
         budget.count(reply)
 
 
-def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
+def _count_other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
     """Count the replies that name each model other than the model that was asked."""
     others = {}
     for category, count in responses.model.value_counts(sort=False).items():
         name = str(category)
         # A dated name of the model that was asked is the same model.
-        if count > 0 and name and not same(model or "", name):
+        if count > 0 and name and not is_same_checkpoint(model or "", name):
             others[name] = int(count)
     return others
 
 
-def _reasoning_alone(responses: pd.DataFrame) -> int:
+def _count_reasoning_alone(responses: pd.DataFrame) -> int:
     """Count the replies that were cut within their reasoning, before any text of the answer."""
     if not {"text", "reasoning"}.issubset(responses.columns):
         return 0
@@ -412,10 +412,10 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     served: set[str] = set()
     for part in responses:
         prompts += len(part)
-        reasoning_alone += _reasoning_alone(part)
+        reasoning_alone += _count_reasoning_alone(part)
         # A reply that a filter declined has an error, too, but did not fail.
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        other_models.update(_other_models(part, model))
+        other_models.update(_count_other_models(part, model))
         served.update(part.model.astype(str).unique())
 
     sentences = []
@@ -433,9 +433,9 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
         sentences.append(f"{count:,} of {prompts:,} replies name another model ({names})")
 
     # Where the name that was asked is another checkpoint itself, the tables say so.
-    if not checkpoint(model or ""):
+    if not checkpoint_caution(model or ""):
         for name in sorted(served - other_models.keys()):
-            sentence = checkpoint(name)
+            sentence = checkpoint_caution(name)
             if sentence:
                 sentences.append(sentence)
     return sentences
@@ -493,7 +493,7 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
         "prompts": len(responses),
         **tokens,
         "failed": failed,
-        "another_model": sum(_other_models(responses, model).values()),
+        "another_model": sum(_count_other_models(responses, model).values()),
         "cost": cost,
     }
     return pd.DataFrame([row])

@@ -15,9 +15,9 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.cost import LimitReached, budget_of, money, prices
+from ingroup.inference.cost import LimitReached, budget_of, money, prices_of
 from ingroup.inference.engine import EngineError, Sampling, make_engine
-from ingroup.inference.excerpts import excerpt
+from ingroup.inference.excerpts import write_excerpt
 from ingroup.inference.generate import fill, manifest_entries, open_store
 from ingroup.inference.reading import FREE, STORED_MEAN, Reading
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
@@ -26,9 +26,10 @@ from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__ or ()}
-Jobs = Callable[[Mapping[str, Any]], list["Job"]]  # a study's ``jobs``: from parameters to jobs
-SHOWN_PARTS = 3  # of those that a model lacks
-LIVE = "transformers"  # the engine that asks what the recordings lack
+# The type of a study's function ``jobs``, which makes jobs from parameters.
+JobsFunction = Callable[[Mapping[str, Any]], list["Job"]]
+SHOWN_PARTS = 3  # parts of a study that a message names
+LIVE_ENGINE = "transformers"  # the engine that asks what the recordings lack
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
 
@@ -179,9 +180,9 @@ class Job:
         left out. A job of the engine "stored" has the folders of any engine.
 
         If there is no such folder, the list has complete stores under the engine's earlier name
-        (``models.FORMER``), which are only read. If there are no such stores either, it has an
-        excerpt of recorded answers (`provide`). A job of the engine "stored" also has the excerpt
-        if no other store is complete.
+        (``models.FORMER_ENGINES``), which are only read. If there are no such stores either, it has
+        an excerpt of recorded answers (`copy_recorded`). A job of the engine "stored" also has the
+        excerpt if no other store is complete.
 
         Returns
         -------
@@ -233,7 +234,7 @@ class Job:
     def _former_folders(self) -> list[Path]:
         """List the folders with all answers to this job, under an earlier name of its engine."""
         folders = []
-        for former, current in models.FORMER.items():
+        for former, current in models.FORMER_ENGINES.items():
             if current != self.engine:
                 continue
             folder = self._root_of_new / replace(self, engine=former).address
@@ -336,7 +337,7 @@ def _share_of_shards(folder: Path) -> float:
     return len(store.files()) / store.n_shards
 
 
-def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
+def recorded_with(**default: Any) -> Callable[[JobsFunction], JobsFunction]:
     """Decorate a study's ``jobs``, so that a run with other parameters keeps the recorded models.
 
     ``@recorded_with(N_EVENTS=12)`` says that the recordings are about 12 events. A run about 3 of
@@ -358,7 +359,7 @@ def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
         ``name@stored`` is never asked.
     """
 
-    def decorate(jobs: Jobs) -> Jobs:
+    def decorate(jobs: JobsFunction) -> JobsFunction:
         @wraps(jobs)
         def of_changed_run(parameters: Mapping[str, Any]) -> list[Job]:
             jobs_of_run = jobs(parameters)
@@ -410,7 +411,7 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
     # A job of another engine asks by itself.
     if wider is None or job.engine != STORED:
         return None
-    if job.loaded in models.only_read(parameters["MODELS"]):
+    if job.loaded in models.read_only_models(parameters["MODELS"]):
         return None
     # What the default run leaves out is left out here, too.
     recording = _recording_of(wider)
@@ -422,7 +423,7 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
     # The answers are to be comparable with the recorded ones, unless the run names a type itself.
     if parameters.get("DTYPE", "auto") == "auto" and "dtype" in manifest:
         options["dtype"] = manifest["dtype"]
-    return replace(job, engine=LIVE, options=options)
+    return replace(job, engine=LIVE_ENGINE, options=options)
 
 
 def jobs_by_model(jobs: Iterable[Job]) -> dict[str, list[Job]]:
@@ -502,7 +503,7 @@ def is_recorded(folder: Path) -> bool:
     return paths.RECORDINGS in folder.parents or _is_excerpt(folder)
 
 
-def provide(job: Job) -> None:
+def copy_recorded(job: Job) -> None:
     """Copy a job's answers from the recorded job that holds all its trials, if there is one.
 
     Nothing is copied if the job has answers of its own.
@@ -526,7 +527,7 @@ def provide(job: Job) -> None:
 
     study, source, _, part = job.address.parts
     folder = paths.RESPONSES / EXCERPTS / study / source / recorded.parent.name / part
-    excerpt(stored(job.wider), job.wider.design, job.design, job.sampling, folder)
+    write_excerpt(stored(job.wider), job.wider.design, job.design, job.sampling, folder)
 
 
 def rated(jobs: Iterable[Job]) -> list[Job]:
@@ -575,7 +576,7 @@ def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs. Answers that a recording holds are copied from it first (`provide`).
+        Jobs. Answers that a recording holds are copied from it first (`copy_recorded`).
 
     Returns
     -------
@@ -589,7 +590,7 @@ def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
     """
     complete = []
     for job in jobs:
-        provide(job)
+        copy_recorded(job)
 
         try:
             store = stored(job)
@@ -669,7 +670,7 @@ def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
             for reply in store.journal().kept.values():
                 prompt_tokens += reply.prompt_tokens * reply.price_share
                 output_tokens += reply.output_tokens * reply.price_share
-    return prices(parameters).cost(prompt_tokens, output_tokens)
+    return prices_of(parameters).cost(prompt_tokens, output_tokens)
 
 
 def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
@@ -761,7 +762,7 @@ def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
 def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
     """List the jobs that are left out, because their answers are only read, and the jobs to ask.
 
-    Answers that a recording holds are copied from it first (`provide`).
+    Answers that a recording holds are copied from it first (`copy_recorded`).
     """
     # Hashing a model's folder reads all of its weights, and many jobs have one model.
     revision = cache(models.revision)
@@ -770,19 +771,19 @@ def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job]
 
     for job in jobs:
         # This comes first because it can change which folder the job reads.
-        provide(job)
+        copy_recorded(job)
         if _is_answered(job, options | job.options, revision):
             continue
         if job.engine != STORED:
             open_jobs.append(job)
-        elif job.live is not None and _goes_on(job.live, options, revision):
+        elif job.live is not None and _can_go_on(job.live, options, revision):
             open_jobs.append(job.live)
         else:
             absent.append(job)
     return absent, open_jobs
 
 
-def _goes_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]) -> bool:
+def _can_go_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]) -> bool:
     """Tell whether a live job can begin or complete a store. If it cannot, print the reason."""
     try:
         _is_answered(live, options | live.options, revision)
@@ -1079,7 +1080,7 @@ def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
     if state.missing or state.damaged or store.has_unwritten:
         return False
     # A store under an engine's former name is only read, even where calls failed.
-    if stored_engine in models.FORMER:
+    if stored_engine in models.FORMER_ENGINES:
         return True
 
     # Servers ask their failed calls again; elsewhere a call would fail in the same way.

@@ -17,17 +17,17 @@ import numpy as np
 
 from ingroup.design import Design, Message
 from ingroup.inference.engine import Bos, EngineError, SystemRole
-from ingroup.inference.reasoning import closing, opens
+from ingroup.inference.reasoning import closing_text, ends_in_reasoning
 
 if TYPE_CHECKING:
     from tokenizers import AddedToken
     from transformers import PreTrainedTokenizerBase
 
-    from ingroup.inference.cost import Characters
+    from ingroup.inference.cost import CharacterEstimate
 
 Prompts = list[list[int]]  # chats as token ids
 
-LONGEST = 20  # seconds for one short chat, which usually takes a thousandth of a second
+RENDER_SECONDS = 20  # seconds for one short chat, which usually takes a thousandth of a second
 
 _PROBE = [
     {"role": "system", "content": "INGROUP SYSTEM PROBE"},
@@ -163,8 +163,8 @@ class Prompter:
         if texts:
             self._example = texts[0]
             # The last text is the chat without a system turn, which more templates take.
-            self.opens_reasoning = opens(texts[-1])
-            self.answer_prefix = closing(texts[-1])
+            self.opens_reasoning = ends_in_reasoning(texts[-1])
+            self.answer_prefix = closing_text(texts[-1])
 
         keeps_both = any(_holds_turns(text, _PROBE) for text in texts)
         if self.system == "keep" and not keeps_both:
@@ -209,12 +209,12 @@ class Prompter:
 
         thread = Thread(target=render, daemon=True)
         thread.start()
-        thread.join(LONGEST)
+        thread.join(RENDER_SECONDS)
         # A thread cannot be ended, but as a daemon it does not keep the process alive.
         if thread.is_alive():
             raise EngineError(
                 f"the chat template of {self.tokenizer.name_or_path} does not render a chat of "
-                f"three words within {LONGEST} s"
+                f"three words within {RENDER_SECONDS} s"
             )
         return texts
 
@@ -279,7 +279,7 @@ class Prompter:
         Turns of the last batch are not encoded again either, as many batches have the same persona,
         and each persona sees the same events.
         """
-        chats = [cut(text, marks) for text in texts]
+        chats = [split_before_marks(text, marks) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(chats)))
 
         # Chats whose persona has no turn of its own share next to nothing.
@@ -350,7 +350,7 @@ def _holds_turns(text: str, chat: Sequence[Message]) -> bool:
     return all(turn["content"] in text for turn in chat)
 
 
-def cut(text: str, marks: re.Pattern) -> list[str]:
+def split_before_marks(text: str, marks: re.Pattern) -> list[str]:
     """Cut a text before each of its marks.
 
     Parameters
@@ -480,8 +480,8 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
         yield batch, shared
 
 
-def tokens(
-    design: Design, prompter: "Prompter | Characters", size: int, rng: np.random.Generator
+def estimate_tokens(
+    design: Design, prompter: "Prompter | CharacterEstimate", size: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Estimate the prompt tokens of a design from a random sample of its trials.
 
@@ -489,7 +489,7 @@ def tokens(
     ----------
     design : Design
         The trials.
-    prompter : Prompter or Characters
+    prompter : Prompter or CharacterEstimate
         The object that counts the tokens.
     size : int
         Number of trials that are drawn without replacement, at least 2. A smaller design is drawn

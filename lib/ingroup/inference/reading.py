@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ingroup.inference.choices import (
     Steps,
     Tree,
-    expected,
+    expected_values,
     numbers_of,
     probabilities,
 )
@@ -23,7 +23,7 @@ from ingroup.inference.store import SPELLING, Store, StoreError
 from ingroup.parsing import Ending, How
 from ingroup.tables import InputError
 
-NUMBERS_A_COUNT = 4  # that Philox gives before its counter goes up by one
+NUMBERS_PER_COUNT = 4  # that Philox gives before its counter goes up by one
 
 
 class Reading(NamedTuple):
@@ -126,7 +126,7 @@ def numbers(
     if reading.how == "drawn" and not sampling.draws:
         raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
     if reading == STORED_MEAN:
-        return expected(responses, sampling.choices, len(sampling.leads))
+        return expected_values(responses, sampling.choices, len(sampling.leads))
     columns = {}
     points = _points(sampling)
     is_answered, trees_with_steps = _trees_with_steps(responses, store, sampling, reading)
@@ -138,7 +138,7 @@ def numbers(
         else:
             assert sampling.temperature is not None  # sampling.draws
             chances = tree.probabilities(steps, reading.ending, sampling.temperature)
-            drawn = _drawn(chances, responses["trial"], sampling.seed + number)
+            drawn = _draw(chances, responses["trial"], sampling.seed + number)
             values = points[drawn]
         columns[number] = np.where(is_answered, values, np.nan)
     return pd.DataFrame(columns, responses.index)
@@ -247,7 +247,7 @@ def _points(sampling: Sampling) -> NDArray[np.float64]:
     return np.array([float(choice) for choice in sampling.choices])
 
 
-def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
+def _draw(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
     """Draw the index of one answer for each row, by its probabilities.
 
     Trial t takes the t-th number of one random stream. So a draw does not depend on which rows are
@@ -257,8 +257,8 @@ def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArra
     first = int(trials.min())
     last = int(trials.max())
     # The stream is wound on to the block of numbers that holds the first trial's.
-    blocks_before = first // NUMBERS_A_COUNT
-    begin = blocks_before * NUMBERS_A_COUNT
+    blocks_before = first // NUMBERS_PER_COUNT
+    begin = blocks_before * NUMBERS_PER_COUNT
     stream = np.random.Philox(key=seed)
     stream.advance(blocks_before)
     generator = np.random.Generator(stream)

@@ -35,7 +35,7 @@ _BARE_OTHER = re.compile(r"assistant(?:analysis|commentary)")
 _BARE_ANALYSIS = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?![a-z]|\s*[:,;.)-])")
 
 
-def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
+def split_reasoning(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
     """Split a reply into the answer and the reasoning before it.
 
     Parameters
@@ -77,7 +77,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     return answer, reasoning
 
 
-def apart(reply: Reply, opened: bool = False) -> Reply:
+def split_reply(reply: Reply, opened: bool = False) -> Reply:
     """Move the reasoning in a reply's text to a field of its own.
 
     Parameters
@@ -96,12 +96,12 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
         return reply
 
     # Where a reply was cut inside a mark of reasoning, all that follows the mark is reasoning.
-    answer, reasoning = separate(reply.text, opened, reply.finish_reason != LENGTH)
+    answer, reasoning = split_reasoning(reply.text, opened, reply.finish_reason != LENGTH)
     thoughts = [part for part in (reply.reasoning, reasoning) if part]
     return reply._replace(text=answer, reasoning="\n".join(thoughts))
 
 
-def opens(prompt: str) -> bool:
+def ends_in_reasoning(prompt: str) -> bool:
     """Tell whether a rendered prompt ends inside the reasoning.
 
     Parameters
@@ -122,7 +122,7 @@ def opens(prompt: str) -> bool:
     return not _closes(last) and not prompt[last.end() :].strip()
 
 
-def closing(prompt: str) -> str:
+def closing_text(prompt: str) -> str:
     """Return the text that ends the reasoning of a rendered prompt, before an answer is scored.
 
     It is "" if the prompt does not end inside the reasoning. If the model would name a channel
@@ -140,7 +140,7 @@ def closing(prompt: str) -> str:
     """
     if prompt.endswith("<|start|>assistant"):
         return "<|channel|>final<|message|>"
-    if not opens(prompt):
+    if not ends_in_reasoning(prompt):
         return ""
 
     mark = list(_MARK.finditer(prompt))[-1]

@@ -11,10 +11,10 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import pandas as pd
 
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, encodable
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, without_surrogates
 from ingroup.tables import at, check, read_json, read_table, wrong
 
-EMPTY = Reply(None, FAILED, error="the recorded call gave no answer")
+NO_ANSWER = Reply(None, FAILED, error="the recorded call gave no answer")
 
 # Columns of the system turn (may be missing), of the user turn and of the response.
 HOU = ("system_prompt", "user_input", "response")
@@ -27,7 +27,7 @@ LOG = ".eval"  # of inspect_ai
 LARGEST_LOG = 2**30  # bytes of an unpacked log, which is read as a whole
 ZIP_ZSTANDARD = 93  # inspect_ai teaches it to zipfile
 _ENTRY = b"PK\x01\x02"  # begins each entry of an archive's list of members
-_PACKED = 4096  # bytes that are unpacked at a time: a bomb makes 128 MB of them
+_BLOCK_SIZE = 4096  # bytes that are unpacked at a time: a bomb makes 128 MB of them
 KINDS = (*DELIMITERS, ".json", LOG)
 ROUNDS = ("round", "run")  # columns
 CATEGORY = "category"
@@ -125,10 +125,10 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     """
     suffix = file.suffix.lower()
     if suffix in DELIMITERS:
-        return _table(file, DELIMITERS[suffix], round_of_file)
+        return _table_recordings(file, DELIMITERS[suffix], round_of_file)
     if suffix == ".json":
-        return _results(file)
-    return _log(file)
+        return _result_recordings(file)
+    return _log_recordings(file)
 
 
 def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
@@ -200,13 +200,13 @@ def _questionnaires(file: Path) -> set[str]:
     with file.open(encoding="utf8", errors="replace") as stream:
         if user.lower() not in stream.readline().lower():
             return set()
-    table = _read(file, DELIMITERS[suffix])
+    table = _read_table(file, DELIMITERS[suffix])
     return set(table[user]) if user in table else set()
 
 
-def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Recording]:
+def _table_recordings(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Recording]:
     """Read the recordings of a table, in one of three layouts."""
-    table = _read(file, delimiter)
+    table = _read_table(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
     # A table without system turns, as StereoMap's, has empty ones.
@@ -218,7 +218,7 @@ def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Re
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
             # pandas writes the answer of a call that failed, None, as an empty cell.
-            reply = EMPTY
+            reply = NO_ANSWER
         recording = Recording(
             where=at(file, line),
             prompt=as_text(row[system], row[user]),
@@ -233,7 +233,7 @@ def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Re
             yield recording._replace(reply=Reply(text, STOP), draft=number)
 
 
-def _read(file: Path, delimiter: str) -> pd.DataFrame:
+def _read_table(file: Path, delimiter: str) -> pd.DataFrame:
     """Read a table, and spell its columns as in the layouts, regardless of case."""
     table = read_table(file, (), delimiter)
     new_names = {}
@@ -269,7 +269,7 @@ def _draft(cell: str) -> str:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return cell
     if len(texts) == 1 and isinstance(texts[0], str):
-        return encodable(texts[0])
+        return without_surrogates(texts[0])
     return cell
 
 
@@ -307,7 +307,7 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, round_of_file: int |
     return table.groupby("Questionnaire").cumcount() + 1
 
 
-def _results(file: Path) -> Iterator[Recording]:
+def _result_recordings(file: Path) -> Iterator[Recording]:
     """Read the recordings of GIEBench's results. An item without an answer is a failed call.
 
     A file without any answer holds only the prompts, and gives no recordings.
@@ -322,21 +322,21 @@ def _results(file: Path) -> Iterator[Recording]:
         if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
             raise wrong(where, reprlib.repr(item), "an item with a text 'prompt'")
 
-        prompt = encodable(item["prompt"])
+        prompt = without_surrogates(item["prompt"])
         answer = item.get("answer")
         if answer is None:
-            recorded.append(Recording(where, prompt, EMPTY))
+            recorded.append(Recording(where, prompt, NO_ANSWER))
         elif isinstance(answer, str):
-            reply = Reply(encodable(answer), STOP)
+            reply = Reply(without_surrogates(answer), STOP)
             recorded.append(Recording(where, prompt, reply))
         else:
             raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
 
-    if any(recording.reply != EMPTY for recording in recorded):
+    if any(recording.reply != NO_ANSWER for recording in recorded):
         yield from recorded
 
 
-def _log(file: Path) -> Iterator[Recording]:
+def _log_recordings(file: Path) -> Iterator[Recording]:
     """Read the recordings of a log of inspect_ai: chats up to the model's turn, epochs as rounds.
 
     Samples without a reply are skipped, and so are scored answers, which `make view` shows as text.
@@ -407,7 +407,7 @@ def _unstated_bytes(archive: ZipFile, member: ZipInfo) -> int:
     n_bytes = 0
     # zipfile compares the checksum when it reaches the end of a member.
     with archive.open(member) as stream:
-        while n_bytes <= LARGEST_LOG and (block := stream.read(_PACKED)):
+        while n_bytes <= LARGEST_LOG and (block := stream.read(_BLOCK_SIZE)):
             n_bytes += len(block)
     return n_bytes - stated
 

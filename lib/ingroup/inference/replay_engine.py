@@ -27,14 +27,14 @@ from ingroup.inference.engine import (
     Reply,
     Sampling,
 )
-from ingroup.inference.reasoning import apart
+from ingroup.inference.reasoning import split_reply
 from ingroup.inference.recordings import Recording
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
-_LOOKED_AT = 100_000  # recordings among which the nearest one is sought
-_PART = 4_096  # trials whose prompts are made at once
-_KEY = "S16"
+_N_CANDIDATES = 100_000  # recordings among which the nearest one is sought
+_TRIALS_PER_PART = 4_096  # trials whose prompts are made at once
+_KEY_TYPE = "S16"
 
 
 class Origin(NamedTuple):
@@ -111,7 +111,7 @@ class ReplayEngine(Engine):
         origin_numbers = array("i")
         replies: dict[Reply, int] = {}
         origins: dict[Origin, int] = {}
-        for file, recording in self._recorded():
+        for file, recording in self._all_recordings():
             keys += _key(recording.prompt)
             # Many replies are one of a few numbers, so each is kept once.
             reply_number = replies.setdefault(recording.reply, len(replies))
@@ -124,7 +124,7 @@ class ReplayEngine(Engine):
         if all(reply.text is None for reply in replies):
             raise EngineError(f"{self.path} holds no recorded answer, expected at least one")
 
-        unsorted = np.frombuffer(keys, dtype=_KEY)
+        unsorted = np.frombuffer(keys, dtype=_KEY_TYPE)
         # Recordings of one prompt stay in the order of the files, in which trials get them.
         order = np.argsort(unsorted, kind="stable")
         self._by_key = order.astype(np.int32)
@@ -132,14 +132,14 @@ class ReplayEngine(Engine):
 
         self._reply_of = np.asarray(reply_numbers)
         self._origin_of = np.asarray(origin_numbers)
-        self._replies = [apart(reply) for reply in replies]
+        self._replies = [split_reply(reply) for reply in replies]
         self._origins = list(origins)
         # A draft has the round of its answer here; `_round_of` counts drafts behind these rounds.
         self._n_rounds = max(origin.round for origin in origins)
         self._used = np.zeros(len(unsorted), dtype=bool)
         self._settled: dict[tuple, dict[int, list[int]]] = {}
 
-    def _recorded(self) -> Iterator[tuple[Path, Recording]]:
+    def _all_recordings(self) -> Iterator[tuple[Path, Recording]]:
         """Yield all recordings, in the order of the files, each with its file."""
         for file in self._files:
             for recording in recordings.read(file, self._rounds_of_files.get(file)):
@@ -147,7 +147,7 @@ class ReplayEngine(Engine):
 
     def _recording(self, number: int) -> Recording:
         """Read a recording again, by its number."""
-        return next(islice(self._recorded(), number, None))[1]
+        return next(islice(self._all_recordings(), number, None))[1]
 
     # ---- match -----------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class ReplayEngine(Engine):
     def _find(self, prompts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Find where the open recordings of each prompt begin and end, in the order of the keys."""
         joined = b"".join(map(_key, prompts))
-        keys = np.frombuffer(joined, dtype=_KEY)
+        keys = np.frombuffer(joined, dtype=_KEY_TYPE)
         begins = np.searchsorted(self._open_keys, keys, side="left")
         ends = np.searchsorted(self._open_keys, keys, side="right")
         return begins, ends
@@ -387,8 +387,8 @@ class ReplayEngine(Engine):
             return {}
 
         asking: dict[int, list[int]] = {}
-        for start in range(0, len(design), _PART):
-            stop = min(start + _PART, len(design))
+        for start in range(0, len(design), _TRIALS_PER_PART):
+            stop = min(start + _TRIALS_PER_PART, len(design))
             trials = range(start, stop)
             prompts = [_prompt(design[trial].messages) for trial in trials]
             begins, ends = self._find(prompts)
@@ -429,7 +429,7 @@ class ReplayEngine(Engine):
         trials_ask = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
         found = (
             "two replies to one prompt of one repetition "
-            f"({_short(recording.reply)} and {_short(conflict.reply)}) "
+            f"({_quoted_beginning(recording.reply)} and {_quoted_beginning(conflict.reply)}) "
             f"where {trials_ask} for {len(numbers)} recordings"
         )
         expected = (
@@ -449,7 +449,7 @@ class ReplayEngine(Engine):
             return len(os.path.commonprefix([recording.prompt, first]))  # noqa: RUF071 (characters)
 
         # The search takes part of the recordings, as there may be millions.
-        candidates = islice(self._recorded(), _LOOKED_AT)
+        candidates = islice(self._all_recordings(), _N_CANDIDATES)
         near = max((recording for _, recording in candidates), key=shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
         if near.prompt == first:
@@ -486,7 +486,7 @@ class ReplayEngine(Engine):
         return {
             "engine": "replay",
             "model": self.model,
-            "files": _listed(self._files),
+            "files": _file_names(self._files),
             "revision": digest.hexdigest(),
         }
 
@@ -512,7 +512,7 @@ class ReplayEngine(Engine):
         return f"; drafts are the rounds {self._n_rounds + 1} to {last} (ROUNDS={last} asks all)"
 
 
-def _listed(files: Sequence[Path]) -> str:
+def _file_names(files: Sequence[Path]) -> str:
     """List the names of files, or only the first and the last of more than 8 files."""
     names = [file.name for file in files]
     if len(names) > 8:
@@ -526,7 +526,7 @@ def _prompt(chat: Sequence[Message]) -> str:
 
 
 def _key(prompt: str) -> bytes:
-    """Compute the digest of a prompt, in the 16 bytes of `_KEY`."""
+    """Compute the digest of a prompt, in the 16 bytes of `_KEY_TYPE`."""
     content = prompt.encode()
     return hashlib.blake2b(content, digest_size=16).digest()
 
@@ -541,7 +541,7 @@ def _words(text: str) -> set[str]:
     return words - {"or"}
 
 
-def _short(reply: Reply) -> str:
+def _quoted_beginning(reply: Reply) -> str:
     """Quote the beginning of a reply, for a sentence."""
     if reply.text is None:
         return "a failed call"

