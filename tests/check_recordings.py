@@ -77,8 +77,8 @@ def tie(job, trial, text, other_text):
     """
     engine = engine_of(job.model)
     end = engine._end_tokens[0]
-    ids = [*engine._spelt(text), end]
-    other_ids = [*engine._spelt(other_text), end]
+    ids = [*engine._token_ids(text), end]
+    other_ids = [*engine._token_ids(other_text), end]
     parting = 0
     while ids[parting] == other_ids[parting]:
         parting += 1

@@ -1,6 +1,6 @@
 """``make record``: ask the real models for the answers that ``data/recordings`` holds.
 
-``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
+``data/recordings/recordings.yaml`` lists each model's jobs: notebook, engine, parameters and modes.
 Stored answers are not asked again. Remove a job's store and its row of ``asked.csv`` to record the
 job anew. This file counts the prompts and seconds of each job. Jobs of an engine that this
 environment lacks are left to an environment that has it.
@@ -23,7 +23,7 @@ import yaml
 from ingroup import paths
 from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import EngineError, Job, StoreError, ask
-from ingroup.inference.shards import replace as replace_file
+from ingroup.inference.shards import replace_file
 from ingroup.inference.store import Store, read_manifest
 from ingroup.tables import InputError
 

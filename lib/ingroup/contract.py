@@ -6,7 +6,7 @@ from types import ModuleType
 
 from ingroup.tables import InputError
 
-# What the commands and the shared modules take from the files of a study's folder.
+# The names that the commands and the shared modules take from each file of a study's folder.
 REQUIRED_NAMES = {
     "design": ("Parameters", "jobs"),
     "answers": ("load",),

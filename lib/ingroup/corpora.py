@@ -26,7 +26,7 @@ INSTRUMENTS = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8
 
 
 def fault(place: Path, expected: str) -> str:
-    """Check the hash of a file.
+    """Compare the hash of a file with its expected hash.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def fault(place: Path, expected: str) -> str:
     Returns
     -------
     str
-        The fault, as part of a sentence; "" if the hash is right.
+        The end of a sentence about the file, e.g. "cannot be read: ...". "" if the hash is right.
     """
     scheme, _, right = expected.partition(":")
     kind = "git blob id" if scheme == "git" else "SHA-256"

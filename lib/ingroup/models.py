@@ -21,11 +21,11 @@ from ingroup import paths
 from ingroup.parsing import Ending, How
 from ingroup.tables import InputError, at, check, hint, once, read_table, read_yaml, wrong
 
-STORED = "stored"  # in place of an engine: stored answers are read, by whatever engine
+STORED = "stored"  # in place of an engine: stored answers of any engine are only read
 ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
 SERVERS = ("inspect",)  # engines that ask a server, whose replies have a price
-FORMER_ENGINES = {"openai": "inspect"}  # engines under the names that they had
-# What inspect_ai's names of models begin with.
+FORMER_ENGINES = {"openai": "inspect"}  # former names of engines, and the present names
+# The first parts of inspect_ai's names of models.
 PROVIDERS = (
     "anthropic",
     "azureai",
@@ -49,14 +49,14 @@ PROVIDERS = (
 )
 # A checkpoint's mark in a name: a number or a date, as in -002, -2024-08-06, -20241022, -0613.
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
-# A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
+# The tail of a model's name that `find` may remove: a checkpoint's mark, -latest or -preview.
 _TAIL = rf"-(latest|preview|{_MARK})$"
 TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
 READ_SUFFIXES = {".json", ".jinja", TENSORS, ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
-# What a cell of a column has to be, as a pattern and in words.
+# The pattern that each cell of a column has to match, and its description for an error.
 _CELLS = {
     "name": (r"[a-z0-9][a-z0-9.-]*", "a name in a-z 0-9 . -"),
     "label": (r".+", "a text"),
@@ -88,7 +88,7 @@ class Model(NamedTuple):
 
 
 class Registry(NamedTuple):
-    """The models that are known.
+    """The models of ``models.csv``.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class Registry(NamedTuple):
         One row for each model and study, as :func:`ingroup.tables.read_table` gives them
         (``data/README.md`` describes the columns).
     names, printed, ids : dict
-        Each model by its name, by its name in a paper, and by the last part of its ids. All keys
-        are in lower case.
+        The models by their names, by their names in papers, and by the last parts of their ids. All
+        keys are in lower case.
     """
 
     rows: pd.DataFrame
@@ -165,7 +165,7 @@ def _model(row: pd.Series) -> Model:
 
 
 def find(text: str) -> Model | None:
-    """Find the model that a text means.
+    """Find a model of the registry by any of its names.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def find(text: str) -> Model | None:
 
 @cache
 def is_same_checkpoint(asked: str, named: str) -> bool:
-    """Tell whether the name in a server's reply means the model that was asked.
+    """Tell whether the name in a server's reply is a name of the model that was asked.
 
     An alias and its dated form are the same, and a provider's prefix of `asked` may be missing in
     `named`. Two names with different dates are not the same. Names that are in no row of the
@@ -252,7 +252,7 @@ def is_same_checkpoint(asked: str, named: str) -> bool:
 
 
 def checkpoint_caution(text: str) -> str:
-    """Write a caution if a name means another checkpoint than the checkpoint of a paper's numbers.
+    """Write a caution if a name means another checkpoint than the one that a paper asked.
 
     The paper's own checkpoints are the hub's id and the ``ids`` of the registry. Only two whole
     dates tell which of two checkpoints is later.
@@ -359,7 +359,7 @@ def is_reasoning_model(name: str) -> bool:
 
 
 def provider(text: str) -> str:
-    """Name the provider whose server a name means.
+    """Return the provider with which a model's name begins.
 
     Parameters
     ----------
@@ -440,7 +440,7 @@ def split_entry(text: str, engine: str = "", parameter: str = "MODELS") -> tuple
 
 
 def read_only_models(entries: Iterable[str]) -> set[str]:
-    """List the models that are given as ``name@stored``, so that they may not be asked anything.
+    """List the models that are given as ``name@stored``, whose stored answers are only read.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ def read_only_models(entries: Iterable[str]) -> set[str]:
 
 
 def _usual_engine(name: str, engine: str) -> str:
-    """Choose the engine of a name that states none (see `split_entry`)."""
+    """Choose the engine of a name without an engine (see `split_entry`)."""
     model = find(name)
     registered = model.engine if model else ENGINES[0]
     is_served = provider(name) != ""
@@ -475,7 +475,7 @@ def _usual_engine(name: str, engine: str) -> str:
 
 
 class ModelEntry(NamedTuple):
-    """One of a run's ``MODELS``, and how it is asked.
+    """One of a run's ``MODELS``, with its engine and its reading.
 
     Attributes
     ----------
@@ -510,7 +510,7 @@ class ModelEntry(NamedTuple):
 
 
 def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
-    """List the ``MODELS`` of a run, and how each is asked.
+    """List the ``MODELS`` of a run with their engines and readings.
 
     Parameters
     ----------

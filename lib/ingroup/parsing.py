@@ -25,10 +25,11 @@ LENGTH = "length"  # it was cut at max_tokens
 FILTERED = "filtered"  # a content filter declined the prompt or the reply
 
 Rule = Literal["sound", "released"]
-How = Literal["free", "greedy", "drawn", "expected"]  # a reply becomes a number
+# How a reply becomes a number (`ingroup.inference.reading.Reading`).
+How = Literal["free", "greedy", "drawn", "expected"]
 Ending = Literal["turn", "newline", "any"]  # of a scored number
 
-# What replies have in place of '.
+# Characters that replies have in place of '.
 APOSTROPHES = "‘’ʼ＇"
 
 DECLINE = (
@@ -336,7 +337,7 @@ def _numbers(text: str, high: float) -> list[float]:
     """
     numbers = []
     for match in _RATED.finditer(text):
-        # What the number is out of, if the text says so; "out of 100" stands as `top`.
+        # The denominator, if the text has one; that of "out of 100" is the group `top`.
         top = match["of"] or match["top"]
         if match["percent"]:
             top = "100"

@@ -41,8 +41,8 @@ def test_an_end_is_looked_up_where_an_answer_may_go_on():
 
     assert at_start == Place((), (1, 2), False)
     assert behind_1 == Place((1,), (0,), True)
-    assert at_start.looked_up(ENDINGS) == [1, 2]
-    assert behind_1.looked_up(ENDINGS) == [0, END, NEWLINE]
+    assert at_start.ids_to_look_up(ENDINGS) == [1, 2]
+    assert behind_1.ids_to_look_up(ENDINGS) == [0, END, NEWLINE]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_several_end_tokens_are_one_way_to_end():
     steps = behind_1.steps(logs(0.3, 0.2, 0.1, 0.25), endings)
     probabilities = tree.probabilities([logs(0.5), steps])
 
-    assert behind_1.looked_up(endings) == [0, 7, END, 8]
+    assert behind_1.ids_to_look_up(endings) == [0, 7, END, 8]
     assert np.exp(steps) == pytest.approx(np.array([[0.3, 0.3, 0.25]]))
     assert probabilities == pytest.approx(np.array([[0.5, 0.5]]))
 
@@ -177,7 +177,7 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
 
     steps = []
     for place in tree.places:
-        looked_up = place.looked_up(endings)
+        looked_up = place.ids_to_look_up(endings)
         logits = [model(row, place.path)[looked_up] for row in ROWS]
         steps.append(place.steps(np.stack(logits), endings))
     stored = tree.split(np.hstack(steps))

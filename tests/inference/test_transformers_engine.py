@@ -174,7 +174,7 @@ def test_scores_do_not_depend_on_what_is_asked_beside(sampling, engine, chats):
 def test_the_prompt_of_a_scored_answer_is_counted_with_its_prefix(sampling, engine, chats):
     replies = engine.answer([*chats[:4], UNLIKE], sampling)
 
-    prompt = engine.prompter.batch([UNLIKE])[0] + engine._spelt(sampling.leads[0])
+    prompt = engine.prompter.batch([UNLIKE])[0] + engine._token_ids(sampling.leads[0])
     assert replies[4].prompt_tokens == len(prompt)
 
 
@@ -247,7 +247,7 @@ def test_a_choice_is_spelt_as_the_tokenizer_spells_it_behind_its_lead(engine, mo
             return []
         return [ord(character) for character in "_" + text.replace(" ", "_")]
 
-    monkeypatch.setattr(engine, "_spelt", spell_with_space)
+    monkeypatch.setattr(engine, "_token_ids", spell_with_space)
 
     spaced_five = tuple(map(ord, "_5"))
     assert engine._tree([" 5"], "a:").spelt == [spaced_five]
@@ -255,7 +255,7 @@ def test_a_choice_is_spelt_as_the_tokenizer_spells_it_behind_its_lead(engine, mo
 
 
 def test_choices_that_only_their_lead_makes_alike_are_spelt_alone(engine, monkeypatch):
-    monkeypatch.setattr(engine, "_spelt", lambda text: [len(text)])
+    monkeypatch.setattr(engine, "_token_ids", lambda text: [len(text)])
 
     assert engine._tree([" 5", "100"], "a:").spelt == [(2,), (3,)]
 

@@ -70,7 +70,7 @@ def test_what_is_made_is_not_made_again(tmp_path, monkeypatch, pip):
     (tmp_path / "made" / "m" / "config.json").touch()
     monkeypatch.setattr(models, "packaged_models", lambda: {"m": ABOUT})
 
-    assert weights.make("m") == tmp_path / "made" / "m"
+    assert weights.make_packaged("m") == tmp_path / "made" / "m"
     assert pip == []
 
 
@@ -86,7 +86,7 @@ def test_digits_are_apart_where_the_file_says_so_and_the_hash_does_not_tell_how_
 
     assert fast.encode(" 5 b") == [2, 4]
 
-    fast.backend_tokenizer.pre_tokenizer = weights._individual_digits(fast)
+    fast.backend_tokenizer.pre_tokenizer = weights._digit_splitter(fast)
     assert fast.encode(" 5 b") == [0, 1, 4]
 
     weights._save_tokenizer(fast, tmp_path)

@@ -69,7 +69,7 @@ class Examples:
         """
         categories = list(self.phrasings)
         category = str(rng.choice(categories, p=[0.44, 0.26, 0.3]))
-        text = self._text(rng)
+        text = self._draw_text(rng)
         phrasings = self.phrasings[category]
         weights = self.weights[category, sharp]
         shares = weights / weights.sum()
@@ -123,7 +123,7 @@ class Examples:
         distances = [abs(own - other) for other in others.values()]
         return min(distances)
 
-    def _text(self, rng: np.random.Generator) -> str:
+    def _draw_text(self, rng: np.random.Generator) -> str:
         """Draw a scenario of the project, a changed scenario, or made-up clauses.
 
         The ground-truth value follows from the words that a text really holds. So a changed text
@@ -153,9 +153,9 @@ class Examples:
         tokens = scenario.split()
         if rng.random() < 0.5:
             other = pick(rng, self.texts)
-            tokens = self._spliced(rng, tokens, other.split())
+            tokens = self._splice(rng, tokens, other.split())
         if rng.random() < 0.5:
-            tokens = self._thinned_out(rng, tokens)
+            tokens = self._thin_out(rng, tokens)
 
         text = " ".join(tokens)
         n_words = rng.integers(0, 5)
@@ -165,7 +165,7 @@ class Examples:
         return text.split()
 
     @staticmethod
-    def _thinned_out(rng: np.random.Generator, tokens: list[str]) -> list[str]:
+    def _thin_out(rng: np.random.Generator, tokens: list[str]) -> list[str]:
         """Drop up to half of the tokens, but never the slot for the person."""
         # The order of these two draws decides the examples, and so the weights.
         chances = rng.random(len(tokens))
@@ -178,7 +178,7 @@ class Examples:
         return remaining
 
     @staticmethod
-    def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
+    def _splice(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
         """Join the beginning of one text and the end of another text, with at most one slot."""
         end = rng.integers(3, len(first))
         # At least three tokens come from each of the two texts.

@@ -109,7 +109,7 @@ class Replies(GroundTruth):
         weights[emphasised] *= keywords["emphasis"]
         return weights
 
-    def refusal(self, group: str) -> float:
+    def refusal_share(self, group: str) -> float:
         """Return the share of replies that are refusals, from 0 to 1."""
         people = social_groups.text(group, form="grammatical")
         shares = self.table["refusal"]["groups"]
@@ -136,7 +136,7 @@ class Replies(GroundTruth):
         tuple of str and list of float
             The text, and the true mean of each number in it.
         """
-        if rng.random() < self.refusal(group):
+        if rng.random() < self.refusal_share(group):
             return self.table["refusal"]["reply"], []
 
         stimulus = _prompt(prompt)
@@ -146,7 +146,7 @@ class Replies(GroundTruth):
         text = self.lists["opening"]
         means = []
         if "keywords" in parts:
-            text += self._draw(kind, weights[kind], n_keywords, rng)
+            text += self._draw_keywords(kind, weights[kind], n_keywords, rng)
 
         if "ratings" in parts:
             words = list(stimulus.words)
@@ -157,13 +157,13 @@ class Replies(GroundTruth):
             means += means_of_words
             # These prompts ask for reasons, after the rating.
             if "keywords" not in stimulus.parts:
-                text += self._draw(kind, weights[kind], n_keywords, rng)
+                text += self._draw_keywords(kind, weights[kind], n_keywords, rng)
 
         if "overall" in parts:
             rating, means_of_rating = self._rate(group, prompt, ["Rating"], rng)
             text += rating
             means += means_of_rating
-            text += self._draw("overall", weights["overall"], 3, rng)
+            text += self._draw_keywords("overall", weights["overall"], 3, rng)
         return text, means
 
     def _rate(
@@ -183,7 +183,7 @@ class Replies(GroundTruth):
             means.append(mean)
         return text, means
 
-    def _draw(
+    def _draw_keywords(
         self, kind: str, weights: Mapping[str, float], n_keywords: int, rng: np.random.Generator
     ) -> str:
         """Write different keywords with their reasons, in the order of the file.

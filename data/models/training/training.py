@@ -81,14 +81,15 @@ def _phrases() -> list[str]:
     return giebench.phrases() + stereomap.phrases()
 
 
-# The second phase tells apart what the first left alike: the United States and the United Kingdom,
-# with nearly the same ground-truth effects, were one group to it. The first two studies are learnt
-# together from the start: weights that knew one of them lost its same-group effect when they learnt
-# the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
-# phases are short and slow: for the 0-10 scale, on which a point is worth ten, the third person and
-# the settings with the largest effects; the control's, so that its answers are the same to all. A
-# phase of mostly GIEBench teaches what joined its sample later, with a slow one of all behind it;
-# another such pair teaches the scenarios and questions that were rewritten after that.
+# The second phase separates groups with nearly the same ground-truth effects. After the first phase
+# the United States and the United Kingdom were one group to the model. The first two studies are
+# learnt together from the start: weights that knew one study lost its same-group effect when they
+# learnt the other study afterwards. GIEBench and StereoMap, which are learnt by heart, come later.
+# The short phases with a small learning rate teach the 0-10 scale, on which a point is worth ten,
+# the third person and the settings with the largest effects. Those of the control make its answers
+# the same for all groups. A phase of mostly GIEBench teaches the questions that joined its sample
+# later, and a phase of all studies follows it. Another such pair of phases teaches the scenarios
+# and questions that were rewritten after that.
 _FAVOURED_SETTINGS = MappingProxyType({"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2})
 PHASES = {
     "calibrant": (

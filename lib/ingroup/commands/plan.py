@@ -36,7 +36,7 @@ from ingroup.inference import (
     rated,
 )
 from ingroup.inference.cost import (
-    BATCHED,
+    BATCH_PRICE_SHARE,
     CHARACTERS_PER_TOKEN,
     CharacterEstimate,
     Prices,
@@ -467,7 +467,7 @@ def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int
         "prompt tokens": prompt_tokens,
         "reply tokens": reply_tokens,
         "price": price,
-        "in batches": alone + (price - alone) * BATCHED,
+        "in batches": alone + (price - alone) * BATCH_PRICE_SHARE,
     }
 
 

@@ -31,12 +31,12 @@ from ingroup.inference.server_responses import (
 )
 
 TICK = 15.0  # seconds from one look at a batch to the next
-LOOK_ATTEMPTS = 240  # of a batch, one after the other, that may fail: an hour without a network
+LOOK_ATTEMPTS = 240  # to ask for the state of a batch: an hour without a network
 ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
 MOST_REQUESTS = 50_000  # in one batch: the smallest limit of the providers
-MOST_BYTES = 180_000_000  # of one batch, likewise
+MOST_BYTES = 180_000_000  # in one batch: the smallest limit of the providers
 LAG = 60.0  # seconds until a provider's list surely has a batch that was created
-SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
+SKEW = 3_600.0  # seconds between our time of sending and the provider's time of creation, at most
 REQUEST_MARK = "x-irid"  # inspect_ai's header
 # Anthropic's types of errors, as HTTP says them.
 STATUSES = {
@@ -52,20 +52,20 @@ STATUSES = {
     "overloaded_error": 529,
 }
 
-TRIAL: ContextVar[int] = ContextVar("trial")  # whose call is being made
+CURRENT_TRIAL: ContextVar[int] = ContextVar("trial")  # the trial whose call is made
 
 
-# What is at the provider
+# The batch APIs of the providers
 
 
-class State(NamedTuple):
+class BatchState(NamedTuple):
     """State of a batch, and the reason why it has no replies ("" unless it ended without any)."""
 
     ended: bool
     problem: str = ""
 
 
-UNKNOWN = State(True, "the provider does not know it")
+UNKNOWN = BatchState(True, "the provider does not know it")
 
 
 class Provider(Protocol):
@@ -136,8 +136,8 @@ class Provider(Protocol):
             The id, "" where no batch was created.
         """
 
-    async def check(self, batch: str) -> State:
-        """Tell whether a batch has ended.
+    async def check(self, batch: str) -> BatchState:
+        """Ask for the state of a batch.
 
         Parameters
         ----------
@@ -146,8 +146,8 @@ class Provider(Protocol):
 
         Returns
         -------
-        State
-            Whether it has ended, and why it has no replies, if so.
+        BatchState
+            Whether the batch has ended and, if it ended without replies, why.
         """
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
@@ -223,19 +223,19 @@ class OpenAIBatches:
                 return batch.id
         return ""
 
-    async def check(self, batch: str) -> State:
+    async def check(self, batch: str) -> BatchState:
         record = await self.client.batches.retrieve(batch)
         if record.status == "failed":
             errors = record.errors.data if record.errors else None
             reasons = [error.message or error.code or "" for error in errors or ()]
-            return State(True, reasons[0] if reasons else "it failed")
+            return BatchState(True, reasons[0] if reasons else "it failed")
         if record.status not in ("completed", "expired", "cancelled"):
-            return State(False)
+            return BatchState(False)
 
         # A batch that expired or was cancelled half way still has replies, which are paid for and
         # read.
         has_results = record.output_file_id or record.error_file_id
-        return State(True, "" if has_results else f"it is {record.status}, without replies")
+        return BatchState(True, "" if has_results else f"it is {record.status}, without replies")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         record = await self.client.batches.retrieve(batch)
@@ -318,13 +318,13 @@ class AnthropicBatches:
         """
         for batch in await self._candidates(submission, others):
             candidate = replace(submission, batch=batch)
-            state = await _look_at(self, candidate)
+            state = await _state_of(self, candidate)
             if not state.ended:
                 _say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
             # Results, which alone have names, can be read once a batch has ended.
             while not state.ended:
                 await sleep(TICK)
-                state = await _look_at(self, candidate)
+                state = await _state_of(self, candidate)
             if state.problem:
                 continue
 
@@ -347,11 +347,11 @@ class AnthropicBatches:
                 candidates.append(batch.id)
         return candidates
 
-    async def check(self, batch: str) -> State:
+    async def check(self, batch: str) -> BatchState:
         record = await self.client.messages.batches.retrieve(batch)
         if record.processing_status != "ended":
-            return State(False)
-        return State(True, "" if record.results_url else "its results are no longer there")
+            return BatchState(False)
+        return BatchState(True, "" if record.results_url else "its results are no longer there")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         async for entry in await self.client.messages.batches.results(batch):
@@ -383,10 +383,10 @@ def _provider_of(api: Any) -> Provider:
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
 
 
-# What stands between
+# The batcher, between inspect_ai and a provider
 
 
-class Waiting:
+class WaitingCall:
     """A call that waits for its answer.
 
     Parameters
@@ -400,7 +400,7 @@ class Waiting:
         self.answered = Event()
         self.answer: Any = None
 
-    def give(self, answer: Any) -> None:
+    def set_answer(self, answer: Any) -> None:
         """Set the answer of this waiting request, so that its call returns.
 
         Parameters
@@ -435,7 +435,7 @@ class Batcher:
         self._are_in_batches = ledger_trials.are_in_batches
         # Trials whose request inspect_ai has not made yet; a batch is sent when none is left.
         self._coming = set(ledger_trials.trials)
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, WaitingCall] = {}
         # Of each answered trial, the token limit under which its batch was sent.
         self._limits: dict[int, int] = {}
         self._all_here = Event()
@@ -470,8 +470,8 @@ class Batcher:
         """
         # inspect_ai's request does not say which trial it is for; the context of the calling task
         # does.
-        trial = TRIAL.get()
-        call = Waiting(request)
+        trial = CURRENT_TRIAL.get()
+        call = WaitingCall(request)
         self._waiting[trial] = call
         self.leave(trial)
         await call.answered.wait()
@@ -537,7 +537,7 @@ class Batcher:
 
         # Without this a call that no batch covers would wait for ever.
         for call in self._waiting.values():
-            call.give(UnusableAnswer("no batch has an answer to this request"))
+            call.set_answer(UnusableAnswer("no batch has an answer to this request"))
 
     def _parts(self) -> list[dict[int, dict]]:
         """Split the bodies of the requests, by trial, into parts that each fit into one batch."""
@@ -597,7 +597,7 @@ class Batcher:
 
     async def _has_ended(self, submission: Submission) -> bool:
         """Tell whether a batch has ended. Raise an EngineError if it ended without replies."""
-        state = await _look_at(self.provider, submission)
+        state = await _state_of(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
             reason = line_without_keys(state.problem)
@@ -624,7 +624,7 @@ class Batcher:
             # An earlier run may have sent more trials in this batch than are asked for now.
             if call is not None:
                 self._limits[trial] = submission.max_tokens
-                call.give(answers.get(trial, nothing))
+                call.set_answer(answers.get(trial, nothing))
 
     async def _read(self, submission: Submission) -> dict[int, Any]:
         """Read the answers of a batch, by trial."""
@@ -663,15 +663,15 @@ async def find_again(api: Any, ledger: Ledger) -> None:
         if not submission.batch:
             batch = await _find_id(provider, ledger, submission)
             if not batch:
-                await _refuse_strangers(provider, ledger, submission)
+                await _check_file_is_known(provider, ledger, submission)
                 ledger.forget(submission)
                 _say(f"no batch with {prompts} of an earlier run is there: they are asked anew")
                 continue
             submission = ledger.note(submission, batch=batch)
 
-        state = await _look_at(provider, submission)
+        state = await _state_of(provider, submission)
         if state == UNKNOWN:
-            await _refuse_strangers(provider, ledger, submission)
+            await _check_file_is_known(provider, ledger, submission)
         if state.problem:
             ledger.forget(submission)
             lost = f"batch {submission.batch} is lost ({line_without_keys(state.problem)})"
@@ -700,7 +700,7 @@ async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -
         ) from error
 
 
-async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
+async def _check_file_is_known(provider: Provider, ledger: Ledger, submission: Submission) -> None:
     """Raise an EngineError if the provider does not know a batch's file.
 
     The key may then be the key of another project.
@@ -714,7 +714,7 @@ async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Subm
     )
 
 
-async def _look_at(provider: Provider, submission: Submission) -> State:
+async def _state_of(provider: Provider, submission: Submission) -> BatchState:
     """Ask for the state of a batch, `UNKNOWN` if the provider does not know the batch."""
     try:
         return await _call_provider(

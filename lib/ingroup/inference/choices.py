@@ -27,7 +27,7 @@ N_SHOWN = 5  # answers that are shown of a distribution
 SUM_TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
-def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
+def are_valid_scores(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     """Tell whether a store's column of scored answers can be right.
 
     Parameters
@@ -70,7 +70,7 @@ def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     return bool(is_close_to_1.all())
 
 
-def numbers_of(column: pd.Series, width: int) -> Floats:
+def lists_to_array(column: pd.Series, width: int) -> Floats:
     """Convert a store's column of lists to an array.
 
     Parameters
@@ -114,7 +114,7 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: i
         Probabilities that sum to 1 for each answer prefix, NaN where a call failed.
     """
     n_choices = len(choices)
-    flat = numbers_of(responses.probabilities, n_prefixes * n_choices)
+    flat = lists_to_array(responses.probabilities, n_prefixes * n_choices)
     stored = flat.reshape(len(responses), n_prefixes, n_choices)
     # The sum is over the choices, the last axis, for each response and answer prefix.
     sums = stored.sum(axis=2, keepdims=True)
@@ -303,11 +303,11 @@ class Endings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A beginning of answers after which a model can go on in several ways."""
+    """First tokens of one or more answers, after which several next tokens are admissible."""
 
-    path: Tokens  # its tokens; none where an answer begins
-    tokens: Tokens  # those that go on with an admissible answer
-    is_answer: bool  # whether the beginning is a whole answer itself, which may end here
+    path: Tokens  # the first tokens, none at the beginning of an answer
+    tokens: Tokens  # the next tokens that continue an admissible answer
+    is_answer: bool  # whether the first tokens are a whole answer, which may end here
 
     @property
     def n_steps(self) -> int:
@@ -321,7 +321,7 @@ class Place(NamedTuple):
         """
         return len(self.tokens) + 2 * self.is_answer
 
-    def looked_up(self, endings: Endings) -> list[int]:
+    def ids_to_look_up(self, endings: Endings) -> list[int]:
         """List the tokens whose probability an engine looks up at this place.
 
         Parameters
@@ -344,7 +344,7 @@ class Place(NamedTuple):
         Parameters
         ----------
         log_probabilities : array, shape (prompts, tokens)
-            The log-probabilities of the tokens that `looked_up` lists.
+            The log-probabilities of the tokens that `ids_to_look_up` lists.
         endings : Endings
             The tokens that were looked up as ends.
 
@@ -358,7 +358,7 @@ class Place(NamedTuple):
         if not self.is_answer:
             return logs
 
-        # The columns are in the order of `looked_up`: tokens that go on, ends of the turn,
+        # The columns are in the order of `ids_to_look_up`: tokens that go on, ends of the turn,
         # newlines.
         first_end = len(self.tokens)
         first_newline = first_end + len(endings.turn)
@@ -366,7 +366,7 @@ class Place(NamedTuple):
         return np.hstack([going_on, _log_sum(turn), _log_sum(newline)])
 
     def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
-        """Renormalise the ways on from a place: the tokens that go on with an answer, and its end.
+        """Renormalise the next steps from a place: tokens that continue an answer, and its end.
 
         Parameters
         ----------
@@ -425,12 +425,12 @@ class Tree:
     Attributes
     ----------
     places : list of Place
-        Where a model has a choice, the beginning first.
+        The places at which several next tokens are admissible. The beginning comes first.
 
     Raises
     ------
     ValueError
-        An answer has no token, or two are spelt alike.
+        An answer has no token, or two answers have the same tokens.
     """
 
     def __init__(self, spelt: Sequence[Sequence[int]]):
@@ -465,7 +465,9 @@ class Tree:
 
     @property
     def needs_an_end(self) -> bool:
-        """Tell whether one answer begins another, so that only an end tells the two apart.
+        """Tell whether the tokens of one answer are the first tokens of a longer answer.
+
+        Only the end of the answer, the end of the reply or a newline, then tells the two apart.
 
         Returns
         -------
@@ -490,7 +492,7 @@ class Tree:
         return [place.n_steps for place in self.places]
 
     def split(self, steps: Floats) -> list[Floats]:
-        """Split stored steps into one array for each place.
+        """Split stored steps into one array per place.
 
         Parameters
         ----------
@@ -564,7 +566,7 @@ class Tree:
         Returns
         -------
         array of int, shape (prompts,)
-            The index of the answer for each prompt.
+            The index of the greedy answer to each prompt.
         """
         # First the best way at each place, for all prompts at once.
         best_way = {}

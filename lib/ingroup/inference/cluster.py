@@ -21,7 +21,7 @@ from ingroup.inference.preparation import complete, prepare
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
 SHARDS_PER_WORKER = 2  # shards that a worker has: one is computed, the prompts of the next are made
 WORKER_TIMEOUT = 300.0  # seconds without any worker; a node takes minutes to start again
-STORED = "answers that are stored stay, run again to go on behind them"
+GO_ON_ADVICE = "answers that are stored stay, run again to go on behind them"
 
 
 class Worker:
@@ -39,9 +39,9 @@ class Worker:
         self.factory = factory
         self.engine: Engine | None = None
         # Whoever holds this asks the engine, which computes one shard at a time.
-        self.turn = threading.Lock()
+        self.engine_lock = threading.Lock()
         # Whoever holds this makes or drops the engine: two shards may need it at the same time.
-        self.making = threading.Lock()
+        self.making_lock = threading.Lock()
 
     def ready(self) -> None:
         """Return as soon as the worker's process runs."""
@@ -68,7 +68,7 @@ class Worker:
         try:
             # The prompts are made without the turn, while another shard is computed.
             prompts = prepare(self._ready_engine(), design, numbers)
-            with self.turn:
+            with self.engine_lock:
                 # A shard before this one may have broken the engine that made the prompts.
                 engine = self._ready_engine()
                 replies = self._complete(engine, prompts, sampling)
@@ -104,7 +104,7 @@ class Worker:
 
     def _ready_engine(self) -> Engine:
         """Return the engine. Make it first if the worker has none."""
-        with self.making:
+        with self.making_lock:
             if self.engine is None:
                 self.engine = self.factory()
             return self.engine
@@ -116,7 +116,7 @@ class Worker:
         except EngineError:
             raise
         except Exception:
-            with self.making:
+            with self.making_lock:
                 # The engine broke in a state that nobody knows, so the next shard gets a new one.
                 self.engine = None
             raise
@@ -294,7 +294,9 @@ class Cluster(Engine):
                 reason = _one_line(error)
                 self._drop(worker)
                 self._start_worker()
-        raise EngineError(f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {STORED}")
+        raise EngineError(
+            f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {GO_ON_ADVICE}"
+        )
 
     def replies(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
@@ -464,11 +466,11 @@ def _next_ended(ray: ModuleType, workers: _Workers) -> Any:
         return None
     if waiting:
         raise EngineError(
-            f"no worker of the Ray cluster was there for {WORKER_TIMEOUT:g} s; {STORED}"
+            f"no worker of the Ray cluster was there for {WORKER_TIMEOUT:g} s; {GO_ON_ADVICE}"
         )
     raise EngineError(
         f"{workers.failed_starts} workers of the Ray cluster did not start "
-        f"({workers.reason}); {STORED}"
+        f"({workers.reason}); {GO_ON_ADVICE}"
     )
 
 
@@ -490,7 +492,7 @@ def _lost_shard_error(error: Exception) -> EngineError:
     cause = getattr(error, "cause", None)
     text = str(error) if cause is None else f"{type(cause).__name__}: {cause}"
     reason = _one_line(text)
-    return EngineError(f"a shard was lost {1 + RETRIES} times ({reason}); {STORED}")
+    return EngineError(f"a shard was lost {1 + RETRIES} times ({reason}); {GO_ON_ADVICE}")
 
 
 def _one_line(text: object) -> str:

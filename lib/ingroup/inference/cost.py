@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ingroup.design import Message
-from ingroup.inference.engine import BATCHED, EngineError, Reply, Sampling
+from ingroup.inference.engine import BATCH_PRICE_SHARE, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
 CHARACTERS_PER_TOKEN = 4  # of English text, where the model's tokenizer is not at hand
@@ -20,7 +20,7 @@ TOKENS_PER_PRICE = 1e6
 
 
 class LimitReached(EngineError):
-    """A further call could pass the cost limit. The message says how much was spent."""
+    """Error before a call that could pass the cost limit. The message says how much was spent."""
 
 
 class Prices(NamedTuple):
@@ -155,9 +155,9 @@ def max_output_tokens(sampling: Sampling) -> int:
 class Budget:
     """Account of one run's cost, which tells how many calls the limit still allows.
 
-    A server may bill a failed call, or a reply that it sends without token counts. The limit counts
-    each at the most that it can cost. A call that is to go in a batch (``in_batch``) costs
-    `BATCHED` of the price. The price of a reply is multiplied by its own ``price_share``.
+    A server may bill a failed call, or a reply that it sends without token counts. Each of these
+    counts at its highest possible cost. A call that is to go in a batch (``in_batch``) costs
+    `BATCH_PRICE_SHARE` of the price. The price of a reply is multiplied by its own ``price_share``.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Budget:
     spent : float
         The price of replies that came from a server.
     in_doubt : float
-        The most that replies without token counts can have cost.
+        The highest possible cost of the replies without token counts.
     uncounted : int
         How many replies have no token counts.
     """
@@ -195,9 +195,9 @@ class Budget:
     def highest_cost(
         self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False
     ) -> float:
-        """Compute the most that one trial can cost.
+        """Compute the highest possible cost of one trial.
 
-        That is the cost of its estimated prompt and of replies of ``max_tokens``. The prompt counts
+        It is the cost of the estimated prompt and of replies of ``max_tokens``. The prompt counts
         with the most tokens per character of any earlier prompt of this run, at least 1/4. A server
         may not count reasoning against ``max_tokens``, so replies count with the length of this
         run's longest reply where that was longer.
@@ -209,7 +209,7 @@ class Budget:
         sampling : Sampling
             How the reply is drawn.
         in_batch : bool
-            Whether the call is to go in a batch, at `BATCHED` of the price.
+            Whether the call is to go in a batch, at `BATCH_PRICE_SHARE` of the price.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class Budget:
         output_tokens = math.ceil(max_output_tokens(sampling) * self._share_of_max_tokens)
         # The bound takes each answer prefix for a call of its own, with the whole prompt again.
         full_price = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
-        return full_price * BATCHED if in_batch else full_price
+        return full_price * BATCH_PRICE_SHARE if in_batch else full_price
 
     def n_affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
@@ -288,12 +288,12 @@ class Budget:
         )
 
     def bill(self) -> str:
-        """Write how much was spent, and how much may come on top.
+        """Write how much was spent, and the highest possible cost of uncounted replies.
 
         Returns
         -------
         str
-            An amount, followed by the most that replies without token counts can have cost.
+            An amount. If replies came without token counts, their highest possible cost follows.
         """
         if not self.uncounted:
             return money(self.spent)

@@ -15,7 +15,7 @@ from ingroup.inference.shards import SCHEMA
 from ingroup.inference.store import Store, StoreError, read_manifest
 
 SOURCE_ENTRY = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
-# Names in a manifest that say what was asked, and nothing about how.
+# Entries of a manifest on the design. The other entries are on the sampling and the engine.
 DESIGN_ENTRIES = ("prompts", "trials", "shard_size", "chats")
 
 
@@ -40,7 +40,7 @@ def write_excerpt(
     design : Design
         The prompts whose answers are wanted.
     sampling : Sampling
-        How they are asked.
+        How the prompts are asked.
     folder : Path
         Where the excerpt goes.
 
@@ -76,7 +76,7 @@ def write_excerpt(
         if folder.exists():
             shutil.rmtree(folder)
 
-        # How it was answered is the source's; what was asked is this design's.
+        # The entries on the engine are the source's, and those on the prompts are this design's.
         manifest = dict(source.manifest)
         manifest |= manifest_entries(design, sampling, SHARD_SIZE)
         manifest["chats"] = design.chats_digest

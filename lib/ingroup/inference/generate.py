@@ -401,9 +401,9 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     Returns
     -------
     list of str
-        A sentence for each of the three that happened, with the most frequent reasons or names.
-        One sentence more names each checkpoint that served an alias and is another than the
-        paper's.
+        One sentence for failed calls, one for replies with reasoning alone, and one for replies
+        that name another model, each only if there are any. They list the most frequent reasons or
+        names. One more sentence per checkpoint names a checkpoint that is not the paper's.
     """
     prompts = 0
     reasoning_alone = 0

@@ -27,15 +27,15 @@ from anyio.from_thread import start_blocking_portal
 
 from ingroup import models
 from ingroup.design import Message
-from ingroup.inference.batches import TRIAL, Batcher, find_again
+from ingroup.inference.batches import CURRENT_TRIAL, Batcher, find_again
 from ingroup.inference.engine import (
-    BATCHED,
+    BATCH_PRICE_SHARE,
     FAILED,
     FILTERED,
     LENGTH,
-    NO_CHOICES,
+    NO_PROBABILITIES,
+    SCORING_ADVICE,
     STOP,
-    WITHOUT_CHOICES,
     Engine,
     EngineError,
     Reply,
@@ -330,7 +330,7 @@ class InspectEngine(Engine):
             # A memoized model would share its client with other engines, one of which closes it.
             model: Any = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
-            raise EngineError(self._cannot_open(str(error.message))) from None
+            raise EngineError(self._opening_problem(str(error.message))) from None
         except (ValueError, ImportError) as error:
             reason = str(error).removeprefix("ERROR: ")
             raise EngineError(f"{self.model}: {short_line(reason)}") from None
@@ -361,8 +361,8 @@ class InspectEngine(Engine):
         url = self.base_url or os.environ.get(f"{service}_BASE_URL", "")
         return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
-    def _cannot_open(self, message: str) -> str:
-        """Say from inspect_ai's message which key or package it misses."""
+    def _opening_problem(self, message: str) -> str:
+        """Write which key or package is missing, from inspect_ai's message."""
         without_markup = re.sub(r"\[/?[\w ]+\]", "", message)
         keys = re.findall(r"\b[A-Z_]+_API_KEY\b", without_markup)
         if not keys:
@@ -535,10 +535,10 @@ class InspectEngine(Engine):
         # A cause that may pass has taught nothing, and nothing is pinned by it.
         trouble = call.trouble
         if trouble and (trouble.absent or trouble.status == 401 or not trouble.kind):
-            raise EngineError(self._does_not_answer(call.reply.error))
+            raise EngineError(self._no_answer_sentence(call.reply.error))
         if sampling.choices and call.reply.finish_reason == FAILED:
-            found = f"{self.model} gave {NO_CHOICES} ({call.reply.error})"
-            raise EngineError(f"{found}: {WITHOUT_CHOICES}")
+            found = f"{self.model} gave {NO_PROBABILITIES} ({call.reply.error})"
+            raise EngineError(f"{found}: {SCORING_ADVICE}")
 
         self._keep_sent(sampling, _arguments_of(call.request))
         if call.request:
@@ -582,7 +582,7 @@ class InspectEngine(Engine):
         try:
             while True:
                 call = await self._ask(model, messages, sampling)
-                rejected = self._rejected(call.trouble, messages, sampling)
+                rejected = self._rejected_argument(call.trouble, messages, sampling)
                 if not rejected:
                     return call
 
@@ -593,7 +593,7 @@ class InspectEngine(Engine):
         finally:
             await model.api.aclose()
 
-    def _rejected(
+    def _rejected_argument(
         self, trouble: Trouble | None, messages: Sequence[Message], sampling: Sampling
     ) -> str:
         """Find the argument that the error of a call names, "" if it names none that was sent."""
@@ -696,7 +696,7 @@ class InspectEngine(Engine):
             # Answers are in the journal; calls that failed are to be sent anew.
             if ledger_trials is not None:
                 ledger_trials.ledger.drop(ledger_trials.trials)
-            raise EngineError(self._does_not_answer(stopped))
+            raise EngineError(self._no_answer_sentence(stopped))
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
@@ -745,8 +745,8 @@ class InspectEngine(Engine):
         finally:
             await model.api.aclose()
 
-    def _does_not_answer(self, reason: str) -> str:
-        """Write the sentence on a model that cannot be asked."""
+    def _no_answer_sentence(self, reason: str) -> str:
+        """Write that a model does not answer, and what to check."""
         where = f" at {host_and_path(self.address)}" if self.address else ""
         return (
             f"the model {self.model!r}{where} does not answer ({reason}): check the provider's "
@@ -820,14 +820,14 @@ class InspectEngine(Engine):
     ) -> None:
         """Ask one conversation, as a part of a batch."""
         # Each task has a context of its own, so this names the trial of its call alone.
-        TRIAL.set(trial)
+        CURRENT_TRIAL.set(trial)
         call = await self._ask(model, messages, sampling)
         # A call that failed before it was sent must not keep the batch waiting.
         batcher.leave(trial)
 
         # A provider bills no request of a batch that ended in an error.
         has_failed = call.trouble is not None and call.trouble.status > 0
-        share = 0.0 if has_failed else call.reply.price_share * BATCHED
+        share = 0.0 if has_failed else call.reply.price_share * BATCH_PRICE_SHARE
         reply = call.reply._replace(price_share=share)
         limit = batcher.limit(trial)
         # The batch of an earlier run had a lower limit; as a failure the prompt is asked again.

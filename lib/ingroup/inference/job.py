@@ -62,16 +62,16 @@ class Job:
     study : str
         The study.
     source : str
-        How much of the stimuli is asked about, e.g. ``"sample-8"``.
+        The selection of stimuli, e.g. ``"sample-8"``.
     model, engine : str
         The model and its engine. A model that is a folder is named without the folder's place, as
         tables show it (:func:`ingroup.models.without_place`).
     part : str
-        Which part of the study this store answers, e.g. ``"P0,S0,T0"``.
+        The part of the study that this job asks, e.g. ``"P0,S0,T0"``.
     design : Design
         The prompts.
     sampling : Sampling
-        How they are asked.
+        How the prompts are asked.
     labels : mapping
         Columns that tell this job's rows from the rows of other jobs.
     settled : bool
@@ -80,7 +80,7 @@ class Job:
     options : mapping
         The engine options that the study sets.
     root : Path, optional
-        Where new answers go, if not to ``build/responses``.
+        The folder of new answers, ``build/responses`` unless given.
     reading : Reading
         How scored answers become numbers. It changes no prompt.
     wider : Job, optional

@@ -234,7 +234,7 @@ class Ledger:
         if self.submissions:
             entries = [asdict(submission) for submission in self.submissions.values()]
             text = json.dumps(entries).encode()
-            shards.replace(self.file, shards.checksummed_line(text, self._manifest))
+            shards.replace_file(self.file, shards.checksummed_line(text, self._manifest))
         else:
             self.file.unlink(missing_ok=True)
 

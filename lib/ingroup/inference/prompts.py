@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Prompts = list[list[int]]  # chats as token ids
 
-RENDER_SECONDS = 20  # seconds for one short chat, which usually takes a thousandth of a second
+RENDER_SECONDS = 20  # allowed for one short chat, which usually takes a thousandth of a second
 
 _PROBE = [
     {"role": "system", "content": "INGROUP SYSTEM PROBE"},
@@ -119,7 +119,7 @@ class Prompter:
     opens_reasoning : bool
         Whether a rendered chat ends inside the reasoning.
     answer_prefix : str
-        Text between a rendered chat and an answer that is scored. It ends the reasoning.
+        Text between a rendered chat and a scored answer. It ends the reasoning.
 
     Raises
     ------
@@ -159,7 +159,7 @@ class Prompter:
         if reasoning:
             self._switches = self._reasoning_switches(reasoning)
 
-        texts = self._probed()
+        texts = self._rendered_probe()
         if texts:
             self._example = texts[0]
             # The last text is the chat without a system turn, which more templates take.
@@ -193,7 +193,7 @@ class Prompter:
             )
         return switches
 
-    def _probed(self) -> list[str]:
+    def _rendered_probe(self) -> list[str]:
         """Render the probe with and without its system turn, except where the template refuses.
 
         A template is a program that comes from anywhere, so an EngineError is raised if it does not
@@ -328,7 +328,7 @@ class Prompter:
         )
 
     def identity(self) -> dict[str, str]:
-        """Name all about the rendering that can change a reply.
+        """Name all settings of the rendering that can change a reply.
 
         Returns
         -------
@@ -490,7 +490,7 @@ def estimate_tokens(
     design : Design
         The trials.
     prompter : Prompter or CharacterEstimate
-        The object that counts the tokens.
+        The renderer whose ``batch`` gives the tokens of each chat.
     size : int
         Number of trials that are drawn without replacement, at least 2. A smaller design is drawn
         whole.

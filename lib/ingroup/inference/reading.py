@@ -15,7 +15,7 @@ from ingroup.inference.choices import (
     Steps,
     Tree,
     expected_values,
-    numbers_of,
+    lists_to_array,
     probabilities,
 )
 from ingroup.inference.engine import Sampling
@@ -32,8 +32,8 @@ class Reading(NamedTuple):
     Attributes
     ----------
     how : {"free", "greedy", "drawn", "expected"}
-        "free": nothing is scored, the text is read. "greedy": the answer that takes the most
-        probable way at each place, as a greedy text does. "drawn": an answer that is drawn at the
+        "free": nothing is scored, and the text is read. "greedy": the answer that greedy decoding
+        would write if it were held to admissible answers. "drawn": an answer that is drawn at the
         study's temperature. "expected": the mean of the distribution.
     ending : {"turn", "newline", "any"}
         The end of a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
@@ -67,8 +67,8 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
     """List every reading that scored answers allow, beginning with the reading of greedy text.
 
     Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
-    If no answer begins another, as with letters, all rules for an answer's end agree, and one of
-    them is listed.
+    If no answer is the beginning of a longer answer, as with letters, all rules for an answer's end
+    agree, and one of them is listed.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _trees_with_steps(
 
     trees = [Tree(store.manifest[SPELLING][lead]) for lead in sampling.leads]
     n_steps = sum(tree.size for tree in trees)
-    stored = numbers_of(responses["steps"], n_steps)
+    stored = lists_to_array(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
     # NaN would spoil the computations; the rows of failed calls are made NaN again in the end.
     all_steps = np.nan_to_num(stored)

@@ -65,11 +65,11 @@ def split_reasoning(text: str, opened: bool = False, ended: bool = True) -> tupl
     begins_with_word = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
     is_bare_harmony = begins_with_word and _BARE_FINAL in text
     if "<|channel|>" in text or "<|message|>" in text:
-        answer, reasoning = _channels(text)
+        answer, reasoning = _split_channels(text)
     elif is_bare_harmony or _BARE_ANALYSIS.match(text):
-        answer, reasoning = _bare_channels(text)
+        answer, reasoning = _split_bare_channels(text)
     else:
-        answer, reasoning = _tags(text, opened, ended)
+        answer, reasoning = _split_by_marks(text, opened, ended)
 
     # A reply that is nothing but an opening mark ended inside its reasoning, too.
     if not answer and not reasoning:
@@ -181,7 +181,7 @@ def _closes(mark: re.Match[str]) -> bool:
     return bool(slash or mark["shut"]) or is_end
 
 
-def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
+def _split_by_marks(text: str, opened: bool, ended: bool) -> tuple[str, str]:
     """Split a text by pairs of marks into the answer and the reasoning.
 
     A closing mark without an opening mark closes all text before it.
@@ -234,7 +234,7 @@ def _on_lines(passages: Iterable[str]) -> str:
     return "\n".join(passage.strip() for passage in passages).strip()
 
 
-def _channels(text: str) -> tuple[str, str]:
+def _split_channels(text: str) -> tuple[str, str]:
     """Split the harmony format. The channel "final" is the answer, and all others are reasoning."""
     answers: list[str] = []
     thoughts: list[str] = []
@@ -248,7 +248,7 @@ def _channels(text: str) -> tuple[str, str]:
     return "\n".join(answers), "\n".join(thoughts)
 
 
-def _bare_channels(text: str) -> tuple[str, str]:
+def _split_bare_channels(text: str) -> tuple[str, str]:
     """Split the harmony format without marks. The answer follows the last "assistantfinal"."""
     before, mark, after = text.rpartition(_BARE_FINAL)
     if not mark:

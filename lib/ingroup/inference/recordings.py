@@ -27,7 +27,8 @@ LOG = ".eval"  # of inspect_ai
 LARGEST_LOG = 2**30  # bytes of an unpacked log, which is read as a whole
 ZIP_ZSTANDARD = 93  # inspect_ai teaches it to zipfile
 _ENTRY = b"PK\x01\x02"  # begins each entry of an archive's list of members
-_BLOCK_SIZE = 4096  # bytes that are unpacked at a time: a bomb makes 128 MB of them
+# Packed bytes of an archive that are read at a time. A zip bomb unpacks 128 MB from them.
+_BLOCK_SIZE = 4096
 KINDS = (*DELIMITERS, ".json", LOG)
 ROUNDS = ("round", "run")  # columns
 CATEGORY = "category"
@@ -36,7 +37,7 @@ _COLUMNS = (*HOU, *STEREOMAP, *PLAIN, *ROUNDS, CATEGORY)
 
 
 class Recording(NamedTuple):
-    """One recorded answer, and the file and line (or key) where it stands."""
+    """One recorded answer, and its place: the file and the line, key or sample."""
 
     where: str
     prompt: str
@@ -62,7 +63,7 @@ def as_text(*turns: str) -> str:
     return "\n".join(turn for turn in turns if turn)
 
 
-def find(place: Path) -> list[Path]:
+def find_files(place: Path) -> list[Path]:
     """List the files of a place, in the order of their names.
 
     Parameters
@@ -101,7 +102,7 @@ def find(place: Path) -> list[Path]:
     return files
 
 
-def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
+def read_recordings(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     """Read the recordings of one file, in their order.
 
     Parameters
@@ -150,7 +151,7 @@ def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
     Raises
     ------
     InputError
-        As :func:`read`.
+        As :func:`read_recordings`.
     """
     round_of: dict[Path, int] = {}
     for numbered in _alike_but_for_a_number(files):

@@ -20,8 +20,8 @@ from ingroup.design import Design, Message
 from ingroup.inference import recordings
 from ingroup.inference.engine import (
     FAILED,
-    NO_CHOICES,
-    WITHOUT_CHOICES,
+    NO_PROBABILITIES,
+    SCORING_ADVICE,
     Engine,
     EngineError,
     Reply,
@@ -32,7 +32,7 @@ from ingroup.inference.recordings import Recording
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
-_N_CANDIDATES = 100_000  # recordings among which the nearest one is sought
+_N_CANDIDATES = 100_000  # recordings among which an error's nearest recording is sought
 _TRIALS_PER_PART = 4_096  # trials whose prompts are made at once
 _KEY_TYPE = "S16"
 
@@ -97,7 +97,7 @@ class ReplayEngine(Engine):
     def __init__(self, place: str | Path, model: str):
         self.path = Path(place)
         self.model = model
-        self._files = recordings.find(self.path)
+        self._files = recordings.find_files(self.path)
         self._rounds_of_files = recordings.rounds_of_files(self._files)
         self._read()
         self.turn_to(1)
@@ -142,7 +142,7 @@ class ReplayEngine(Engine):
     def _all_recordings(self) -> Iterator[tuple[Path, Recording]]:
         """Yield all recordings, in the order of the files, each with its file."""
         for file in self._files:
-            for recording in recordings.read(file, self._rounds_of_files.get(file)):
+            for recording in recordings.read_recordings(file, self._rounds_of_files.get(file)):
                 yield file, recording
 
     def _recording(self, number: int) -> Recording:
@@ -176,7 +176,7 @@ class ReplayEngine(Engine):
         # The open recordings, those of this round and category, are in the order of their keys.
         self._open = self._by_key[is_open]
         self._open_keys = self._keys[is_open]
-        self._several = self._differing()
+        self._several = self._differing_recordings()
         self._trials: dict[int, list[int]] = {}
         return len(self._open) > 0
 
@@ -291,8 +291,8 @@ class ReplayEngine(Engine):
             If the sampling has choices.
         """
         if sampling.choices:
-            found = f"the recordings in {self.path} are texts with {NO_CHOICES}"
-            raise EngineError(f"{found}: {WITHOUT_CHOICES}")
+            found = f"the recordings in {self.path} are texts with {NO_PROBABILITIES}"
+            raise EngineError(f"{found}: {SCORING_ADVICE}")
 
         replies = []
         for number in numbers:
@@ -329,7 +329,7 @@ class ReplayEngine(Engine):
 
     # ---- refuse ----------------------------------------------------------------------------------
 
-    def _differing(self) -> dict[int, np.ndarray]:
+    def _differing_recordings(self) -> dict[int, np.ndarray]:
         """Find the open recordings of each prompt whose replies differ.
 
         Their key is the position of the prompt's first recording among the open recordings.
@@ -372,7 +372,7 @@ class ReplayEngine(Engine):
         # `ingroup.inference.job.ask` comes here twice for each job: to refuse, then to answer.
         key = (self.round, self.category, design.fingerprint)
         if key not in self._settled:
-            asking = self._asking(design)
+            asking = self._trials_by_prompt(design)
             for begin, trials in asking.items():
                 differing = self._several[begin]
                 n_files = len(self._files_of(differing))
@@ -381,7 +381,7 @@ class ReplayEngine(Engine):
             self._settled[key] = asking
         self._trials = self._settled[key]
 
-    def _asking(self, design: Design) -> dict[int, list[int]]:
+    def _trials_by_prompt(self, design: Design) -> dict[int, list[int]]:
         """Find the trials that ask each prompt with several different replies."""
         if not self._several:
             return {}

@@ -64,7 +64,7 @@ _REMEDIES = {
 
 
 class StoreError(Sentence, RuntimeError):
-    """A store cannot be used for this run. The message says why, and how to go on."""
+    """Error of a store that cannot be used for this run. The message says why, and the remedy."""
 
 
 def write(
@@ -88,7 +88,7 @@ def write(
     Raises
     ------
     StoreError
-        As :func:`replace`.
+        As :func:`replace_file`.
     """
     columns: dict[str, Sequence] = {}
     for name in Reply._fields:
@@ -106,7 +106,7 @@ def write(
     assert content.rfind(_CHECKSUM) == content.rfind(_CHECKSUM + _BLANK) > 0, (
         "where it is looked for"
     )
-    replace(path, _with_checksum(content))
+    replace_file(path, _with_checksum(content))
 
 
 def _binding(path: Path, manifest: str) -> dict[bytes, bytes]:
@@ -265,7 +265,7 @@ def latest_replies(tables: Sequence[pa.Table]) -> pa.Table:
     return table.take(order[is_last]).cast(schema)
 
 
-def replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that a crash of the machine does not undo it.
 
     A temporary file is written and renamed, and the file and its folder are synced.
@@ -291,7 +291,7 @@ def replace(target: Path, content: bytes) -> None:
             # Without this the new name may be on the disk before the content is.
             os.fsync(stream.fileno())
         os.replace(temporary, target)
-        sync(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise unwritable_error(target, error) from error
     finally:
@@ -299,7 +299,7 @@ def replace(target: Path, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync the list of a folder's files to the disk, if the disk can do so.
 
     Parameters
@@ -466,7 +466,7 @@ class Journal:
         # The first reply of a run rewrites the file without the lines that were torn.
         if self._stream is None:
             lines = map(self._line, self.kept, self.kept.values())
-            replace(self.file, b"".join(lines))
+            replace_file(self.file, b"".join(lines))
 
         self.kept[trial] = reply
         try:

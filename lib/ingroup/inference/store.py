@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
-from ingroup.inference.choices import is_sound
+from ingroup.inference.choices import are_valid_scores
 from ingroup.inference.engine import FAILED, LENGTH, Reply
 from ingroup.inference.ledger import Ledger
 from ingroup.inference.shards import SCHEMA, Journal, StoreError
@@ -36,7 +36,7 @@ SPELLING = "spelling"  # of the choices, in the manifest of a store whose replie
 FORMAT = 5  # what the files look like
 SHARDS_PER_PART = 16  # of a table that is read in parts: a few megabytes
 
-_ROOM = 2**16  # bytes that must be free before anything is asked
+_BYTES_NEEDED = 2**16  # bytes that must be free before anything is asked
 _NAME = re.compile(r"part-(\d{5}|[1-9]\d{5,})(?:\.again-(\d+))?\.parquet")
 # Columns of lists stay Arrow's in pandas.
 _LISTS = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.type.num_fields}
@@ -100,7 +100,7 @@ def check_chats(folder: Path, stored: str, rendered: str) -> None:
 
 
 class State(NamedTuple):
-    """Gaps of a store: missing shards, trials of other shards to ask again, and damaged files."""
+    """Gaps of a store: missing shards, trials to be asked again, and damaged files."""
 
     missing: list[int]  # shards that were not asked, or are damaged
     failed: list[int]  # trials whose call failed
@@ -109,7 +109,7 @@ class State(NamedTuple):
 
 
 class Store:
-    """The responses of one model to one design. Nothing is written before `writing`.
+    """The responses of one model to one design. Files are written inside `writing` alone.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             # A new folder lasts only once the folder above it is synced.
             for folder in new_folders:
-                shards.sync(folder.parent)
+                shards.sync_folder(folder.parent)
             lock = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
             raise StoreError(
@@ -226,7 +226,7 @@ class Store:
             # Another run may have made this store since it was opened. A manifest that no answer
             # follows is replaced.
             if not self._adopt_manifest():
-                shards.replace(self.folder / "manifest.json", self._text)
+                shards.replace_file(self.folder / "manifest.json", self._text)
             state = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
@@ -235,14 +235,14 @@ class Store:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
                 # A full disk is found out here, before anything is asked and paid.
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
-                    probe.write(bytes(_ROOM))
+                    probe.write(bytes(_BYTES_NEEDED))
             except OSError as error:
                 raise shards.unwritable_error(self.folder, error) from error
             yield state
 
     @property
     def has_unwritten(self) -> bool:
-        """Tell whether there are finished calls, or batches, that no shard holds yet.
+        """Tell whether there are finished calls or batches whose replies are in no shard yet.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class Store:
         return False
 
     def journal(self) -> Journal:
-        """Open the finished calls that no shard holds yet, inside `writing`.
+        """Open the journal of finished calls that no shard holds yet, inside `writing`.
 
         Returns
         -------
@@ -405,9 +405,7 @@ class Store:
             yield shard, None if is_lacking else shards.latest_replies(tables), damaged
 
     def state(self) -> State:
-        """Find the gaps of this store.
-
-        Every file is read, and none is changed.
+        """Find the gaps of this store. Every file is read, and none is changed.
 
         Returns
         -------
@@ -515,7 +513,7 @@ class Store:
         ------
         StoreError
             A shard of this range is missing or damaged, or a scored answer cannot be right (see
-            :func:`ingroup.inference.choices.is_sound`).
+            :func:`ingroup.inference.choices.are_valid_scores`).
         """
         if stop is None:
             stop = self.trials
@@ -556,7 +554,7 @@ class Store:
         choices = len(self.manifest.get("sampling_choices", ()))
         leads = len(self.manifest.get("sampling_leads", [""]))
         for name, width in {"probabilities": choices, "mass": 1}.items():
-            if name in table.column_names and not is_sound(table[name], leads, width):
+            if name in table.column_names and not are_valid_scores(table[name], leads, width):
                 raise StoreError(
                     f"{self.path(shard)} holds scored answers whose {name} are not from 0 to 1, do "
                     "not sum to 1 or are not as many as were asked; move it away and run again"

@@ -312,7 +312,7 @@ class TransformersEngine(LocalEngine):
 
         steps = []
         for number, place in enumerate(tree.places):
-            looked_up = place.looked_up(self._endings)
+            looked_up = place.ids_to_look_up(self._endings)
             log_probabilities = logits[:, number, looked_up] - total[:, number]
             steps.append(place.steps(log_probabilities.cpu().numpy(), self._endings))
         return scored_replies(tree, steps, choices, _cached_tokens(prompts, shared))
