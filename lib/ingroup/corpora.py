@@ -160,7 +160,7 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
         target = paths.RAW / corpus / name
         try:
             if not target.is_file() or fault(target, expected):
-                _replace(target, corpus, name, mirror)
+                _fetch_file(target, corpus, name, mirror)
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__
             raise InputError(f"{target} cannot be written or read ({reason}).") from problem
@@ -171,13 +171,13 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
     return fetched
 
 
-def _replace(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
+def _fetch_file(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
     """Fetch one file beside its target, verify it, and move it there."""
     # On the same disk the last step is one rename: no half of a file is ever under its name.
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent) as aside:
         copy = Path(aside) / target.name
-        origin = _bring(corpus, name, mirror, copy)
+        origin = _copy_or_download(corpus, name, mirror, copy)
         problem = fault(copy, CORPORA[corpus].files[name])
         if problem:
             raise InputError(f"{name} from {origin} {problem}; it was not kept.")
@@ -195,7 +195,7 @@ def _drop_empty(folder: Path) -> None:
         folder = folder.parent
 
 
-def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
+def _copy_or_download(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
     """Copy one file from the mirror or the web, unverified, and return its origin."""
     origin: Path | str = f"{CORPORA[corpus].address}/{name}"
     if mirror:

@@ -342,15 +342,15 @@ def _numbers(text: str, high: float) -> list[float]:
         if match["percent"]:
             top = "100"
 
-        if top is not None and _number(top) != high:
+        if top is not None and _decimal(top) != high:
             numbers.append(math.nan)
         # "out of 100" alone has no value and adds no number.
         elif match["value"] and not match["glue"]:
-            numbers.append(_number(match["value"]))
+            numbers.append(_decimal(match["value"]))
     return numbers
 
 
-def _number(token: str) -> float:
+def _decimal(token: str) -> float:
     """Read a plain decimal number. Any other text gives NaN."""
     if re.fullmatch(r"[-+]?\d*\.?\d+", token):
         return float(token)

@@ -472,7 +472,7 @@ def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatc
 
     server = FakeBatches()
     address = serve(server)
-    monkeypatch.setattr(batches, "pause", lambda state: 0.0)
+    monkeypatch.setattr(batches, "pause_seconds", lambda state: 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(batches.OpenAIBatches, "create", unreachable)
         with pytest.raises(EngineError, match=r"^no batch can be created \(no route\)$"):

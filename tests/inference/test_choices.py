@@ -94,8 +94,8 @@ def test_the_greedy_answer_need_not_be_the_most_probable():
     steps = [logs(0.5, 0.4), logs(0.3, 0.28, 0.01)]
 
     assert tree.probabilities(steps)[0].argmax() == 2
-    assert tree.greedy(steps).tolist() == [1]
-    assert tree.greedy(steps, "any").tolist() == [0]
+    assert tree.greedy_answers(steps).tolist() == [1]
+    assert tree.greedy_answers(steps, "any").tolist() == [0]
 
 
 def test_several_end_tokens_are_one_way_to_end():
@@ -184,7 +184,7 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
 
     for ending in ("turn", "newline", "any"):
         probabilities = tree.probabilities(stored, ending)
-        greedy_answers = tree.greedy(stored, ending)
+        greedy_answers = tree.greedy_answers(stored, ending)
 
         assert probabilities.sum(axis=1) == pytest.approx([1, 1])
         for row in ROWS:

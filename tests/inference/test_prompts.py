@@ -244,20 +244,20 @@ def recording(tokenizer, monkeypatch):
     """A prompter that keeps which texts it encoded."""
     prompter = Prompter(tokenizer)
     prompter.encoded = []
-    encode = prompter._encoded
+    encode = prompter._encode
 
     def encode_and_keep(texts, special):
         prompter.encoded.extend(texts)
         return encode(texts, special)
 
-    monkeypatch.setattr(prompter, "_encoded", encode_and_keep)
+    monkeypatch.setattr(prompter, "_encode", encode_and_keep)
     return prompter
 
 
 @pytest.fixture
 def whole(tokenizer, recording, crossed):
     """The tokens of each prompt, encoded as a whole."""
-    texts = recording._rendered(crossed)
+    texts = recording._render(crossed)
     return [tokenizer.encode(text, add_special_tokens=False) for text in texts]
 
 

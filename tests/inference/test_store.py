@@ -871,9 +871,9 @@ def test_replies_from_before_a_column_count_at_the_whole_price(
     replies = [Reply("1", "stop", price_share=0.5), Reply("2", "stop")]
     with monkeypatch.context() as patch:
         patch.setattr(shards, "SCHEMA", schema_without(*added_later))
-        shards.write(shard, "m", range(2), replies, 8)
+        shards.write_shard(shard, "m", range(2), replies, 8)
 
-    table = shards.read(shard, "m", range(2), True, SCHEMA.names)
+    table = shards.read_shard(shard, "m", range(2), True, SCHEMA.names)
 
     assert table["price_share"].to_pylist() == [1.0, 1.0]
     assert table["text"].to_pylist() == ["1", "2"]

@@ -207,7 +207,7 @@ def test_stored_steps_give_the_answers_under_every_rule_of_where_they_end(
     for chat, reply in zip(chats, replies, strict=True):
         steps = tree.split(np.array([reply.steps]))
         probabilities = tree.probabilities(steps, ending)[0]
-        greedy = tree.greedy(steps, ending).tolist()
+        greedy = tree.greedy_answers(steps, ending).tolist()
 
         logits = slow.known(model, engine.prompter.batch([chat])[0], spelt).get
         expected = slow.defined(logits, spelt, ends, newlines, ending)

@@ -47,7 +47,7 @@ from ingroup.inference.cost import (
 )
 from ingroup.inference.engine import Bos, SystemRole
 from ingroup.inference.generate import SHARD_SIZE, manifest_entries
-from ingroup.inference.job import asked_live, copy_recorded
+from ingroup.inference.job import copy_recorded, live_sentences
 from ingroup.inference.prompts import Prompter, estimate_tokens
 from ingroup.inference.store import read_manifest
 from ingroup.stats.power import POWER
@@ -561,7 +561,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     notes += refusals[:3]
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
-    notes += [f"{sentence}." for sentence in asked_live(live, "will be asked live")]
+    notes += [f"{sentence}." for sentence in live_sentences(live, "will be asked live")]
     notes += lacking
     # Each sentence stands once, in the order of its first line.
     parts += dict.fromkeys(notes)

@@ -26,7 +26,7 @@ from ingroup.inference.server_responses import (
     causes_of,
     line_without_keys,
     normalise,
-    pause,
+    pause_seconds,
     status_of,
 )
 
@@ -105,7 +105,7 @@ class Provider(Protocol):
             The provider's id of the batch.
         """
 
-    async def knows(self, file: str) -> bool:
+    async def has_file(self, file: str) -> bool:
         """Tell whether the provider has an uploaded file.
 
         Parameters
@@ -203,7 +203,7 @@ class OpenAIBatches:
         # A batch has one endpoint.
         return "/v1/responses" if "input" in first else "/v1/chat/completions"
 
-    async def knows(self, file: str) -> bool:
+    async def has_file(self, file: str) -> bool:
         try:
             await self.client.files.retrieve(file)
         except Exception as error:
@@ -306,7 +306,7 @@ class AnthropicBatches:
         batch = await batches.create(requests=entries, extra_headers=headers)
         return batch.id
 
-    async def knows(self, file: str) -> bool:
+    async def has_file(self, file: str) -> bool:
         # There are no files at Anthropic whose presence could be asked for.
         return False
 
@@ -705,7 +705,7 @@ async def _check_file_is_known(provider: Provider, ledger: Ledger, submission: S
 
     The key may then be the key of another project.
     """
-    if not submission.file or await _call_provider(_is_passing, provider.knows, submission.file):
+    if not submission.file or await _call_provider(_is_passing, provider.has_file, submission.file):
         return
     raise EngineError(
         f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
@@ -739,7 +739,7 @@ async def _call_provider(
     """Call a provider, and call it again after each error for which `should_retry` is true."""
     # A batch that is looked at for an hour is asked at a steady pace, without longer and longer
     # pauses.
-    wait = pause if attempts == ATTEMPTS else lambda state: TICK
+    wait = pause_seconds if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
         retry=retry_if_exception(should_retry),
         stop=stop_after_attempt(attempts),

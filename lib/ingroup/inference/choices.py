@@ -255,7 +255,7 @@ def agreement(
         ``percent_agree`` and ``percent_agree_greedy`` are shares of the answered prompts (NaN
         without any). ``begin`` counts texts that begin with an admissible answer.
         ``begin_greedy`` counts texts that begin with the greedy answer, or with the most probable
-        answer if ``greedy`` is not given. ``mean_above`` is the mean difference of the
+        answer if ``greedy_answers`` is not given. ``mean_above`` is the mean difference of the
         distribution's mean and the free answer in points, and ``mean_apart`` the mean absolute
         difference, both over the answered prompts. ``option_mass`` is in percent.
     """
@@ -477,7 +477,7 @@ class Tree:
         return any(place.is_answer for place in self.places)
 
     @property
-    def size(self) -> int:
+    def n_steps(self) -> int:
         """Count the steps of a reply, over all places.
 
         Returns
@@ -550,11 +550,10 @@ class Tree:
             columns.append(log_probability)
         return np.exp(np.stack(columns, axis=1))
 
-    def greedy(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.intp]:
-        """Find the answer that takes the most probable way at each place.
+    def greedy_answers(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.intp]:
+        """Find the answer that greedy decoding would write if it were held to admissible answers.
 
-        Greedy decoding that is held to admissible answers writes this answer, which need not be the
-        most probable one.
+        It takes the most probable step at each place, and need not be the most probable answer.
 
         Parameters
         ----------
@@ -587,8 +586,8 @@ class Tree:
     def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
         """Tell for each prompt whether a tie decides the greedy answer.
 
-        `greedy` takes the first of equally probable ways, as free greedy decoding does. Logits of
-        16 bits are often equal.
+        `greedy_answers` takes the first of equally probable steps, as free greedy decoding does.
+        Logits of 16 bits are often equal.
 
         Parameters
         ----------
@@ -610,7 +609,7 @@ class Tree:
             n_largest = (logs == largest).sum(axis=1)
             has_tie[path] = n_largest > 1
 
-        greedy = self.greedy(steps, ending)
+        greedy = self.greedy_answers(steps, ending)
         tied = np.zeros(len(greedy), dtype=bool)
         # A tie counts only at the places that the greedy answer passes.
         for answer, route in enumerate(self._routes):

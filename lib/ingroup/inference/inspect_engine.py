@@ -50,7 +50,7 @@ from ingroup.inference.server_responses import (
     UnusableAnswer,
     causes_of,
     host_and_path,
-    pause,
+    pause_seconds,
     read_body,
     short_line,
     should_retry,
@@ -58,7 +58,7 @@ from ingroup.inference.server_responses import (
     valid_count,
     without_keys,
 )
-from ingroup.inference.top_logprobs import Token, score
+from ingroup.inference.top_logprobs import Token, read_scores
 from ingroup.parameters import address
 from ingroup.tables import shown
 
@@ -197,7 +197,7 @@ class _Event:
     def on_complete(self, event: Any) -> None:
         self.event = event
 
-    def sent(self) -> Mapping[str, Any]:
+    def request(self) -> Mapping[str, Any]:
         """Return the request that was sent, empty if none was sent."""
         call = getattr(self.event, "call", None)
         return call.request if call is not None else {}
@@ -337,7 +337,7 @@ class InspectEngine(Engine):
 
         # inspect_ai would send slow calls again, which may be billed each time.
         model.should_retry = partial(should_retry, model.should_retry)
-        model.api.retry_wait = lambda: pause
+        model.api.retry_wait = lambda: pause_seconds
         # As long as the process lives, inspect_ai keeps under this key how many calls go at once.
         pool = f"{self._connections}-batch" if batch else self._connections
         model.api.connection_key = lambda: pool
@@ -376,7 +376,7 @@ class InspectEngine(Engine):
         )
 
     def _hint(self) -> str:
-        """Ask whether a model's name has a misspelt provider, or means weights of the model hub."""
+        """Write a hint for a name with a misspelt provider, or of weights of the model hub."""
         first, _, rest = self._named.partition("/")
         near = difflib.get_close_matches(first, models.PROVIDERS, 1)
         if rest and near and near[0] != first:
@@ -458,12 +458,12 @@ class InspectEngine(Engine):
             identity["base_url"] = host_and_path(self.address)
         if self._sent:
             identity["left_out"] = sorted(self.left_out)
-            for name, value in self.sent.items():
+            for name, value in self.sent_arguments.items():
                 identity[f"sent_{name}"] = value
         return identity
 
     @property
-    def sent(self) -> dict[str, Any]:
+    def sent_arguments(self) -> dict[str, Any]:
         """Return the arguments of the latest design's calls, as they stand in a request.
 
         Returns
@@ -568,7 +568,7 @@ class InspectEngine(Engine):
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
         """Keep the arguments that are sent with a sampling, and make this sampling the latest."""
         key = _sampling_key(sampling)
-        # The latest stands last, for `sent`.
+        # The latest stands last, for `sent_arguments`.
         self._sent.pop(key, None)
         self._sent[key] = sent
 
@@ -903,7 +903,7 @@ class InspectEngine(Engine):
             if trouble.status == 400 and "content_filter" in trouble.reason:
                 reply = Reply("", FILTERED, error=trouble.reason, price_share=share)
                 trouble = None
-        return Call(without_keys(reply), trouble, event.sent())
+        return Call(without_keys(reply), trouble, event.request())
 
     def _read(self, output: Any, sampling: Sampling) -> Reply:
         """Read the reply in an output of inspect_ai. It has scores if the sampling has choices."""
@@ -1049,7 +1049,7 @@ def _with_scores(reply: Reply, output: Any, sampling: Sampling) -> Reply:
         for top in token.top_logprobs or ():
             alternatives[top.token] = math.exp(top.logprob)
         tokens.append(Token(token.token, alternatives))
-    scores = score(_answer_tokens(tokens, reply), sampling.choices, sampling.leads)
+    scores = read_scores(_answer_tokens(tokens, reply), sampling.choices, sampling.leads)
     masses = tuple(scored.option_mass for scored in scores)
     # Behind some prefix no choice was seen, so the text stays as the model wrote it.
     if not all(masses):

@@ -276,7 +276,7 @@ class Job:
 
     @property
     def mode(self) -> str:
-        """Return how the job is asked, as tables show it.
+        """Return the job's mode, as tables show it.
 
         Returns
         -------
@@ -287,7 +287,7 @@ class Job:
 
     @property
     def read_as(self) -> str:
-        """Return how an answer becomes a value, as tables show it.
+        """Return the job's reading, as tables show it.
 
         Returns
         -------
@@ -445,8 +445,8 @@ def jobs_by_model(jobs: Iterable[Job]) -> dict[str, list[Job]]:
     return groups
 
 
-def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
-    """Write how many prompts of which models are asked live, because the recordings lack them.
+def live_sentences(jobs: Iterable[Job], when: str) -> list[str]:
+    """Write how many prompts of each model are asked live, because the recordings lack them.
 
     Parameters
     ----------
@@ -550,7 +550,7 @@ def rated(jobs: Iterable[Job]) -> list[Job]:
 
 
 def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
-    """Select the jobs by which one model is rated.
+    """Select the jobs of one model whose answers are analysed.
 
     Parameters
     ----------
@@ -571,7 +571,7 @@ def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
 
 
 def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
-    """Select the jobs whose answers are stored, all of them and to these prompts.
+    """Select the jobs all of whose answers are stored and belong to the present prompts.
 
     Parameters
     ----------
@@ -634,7 +634,7 @@ def count_stored(jobs: Iterable[Job]) -> int:
 
 
 def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
-    """Compute the cost in all runs of the servers' answers that `count_stored` counts.
+    """Compute the cost of the servers' stored answers, over all runs that asked for them.
 
     Parameters
     ----------
@@ -706,23 +706,23 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
         Where a job is not settled.
     """
     jobs = list(jobs)
-    _print_choices(jobs)
+    _print_read_folders(jobs)
     budget = budget_of(parameters)
     # A notebook has only some of the options; `make_engine` has defaults for the rest.
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     categories = {job.labels.get("category", "") for job in jobs}
-    absent, open_jobs = _unanswered(jobs, options)
+    absent, open_jobs = _absent_and_open_jobs(jobs, options)
     # All keys are checked before the first model answers, which may take hours.
     _check_servers(open_jobs, options)
     # The other models may answer for hours, so a reader learns before which are left out.
     _report_absent(absent, absent, jobs)
     # The jobs of the run itself are named in its progress bars alone.
     live = [job for job in open_jobs if job not in jobs]
-    for sentence in asked_live(live, "are asked now"):
+    for sentence in live_sentences(live, "are asked now"):
         print(shown(sentence), file=sys.stderr)
 
     unrecorded = []
-    for same_engine in _by_engine(open_jobs):
+    for same_engine in _jobs_by_engine(open_jobs):
         _check_settled(same_engine)
         first = same_engine[0]
         engine = make_engine(first.engine, first.loaded, **options | first.options)
@@ -730,18 +730,18 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
             # This first pass only refuses: ambiguous recordings stop the run before anything is
             # stored.
             for job in same_engine:
-                _turn_to(engine, job, categories)
+                _select_recordings(engine, job, categories)
 
             # The engine is turned again for each job, as it has only one round and category at a
             # time.
             for job in same_engine:
-                if not _turn_to(engine, job, categories):
+                if not _select_recordings(engine, job, categories):
                     unrecorded.append(job)
                     continue
                 try:
                     _fill(job, engine, budget)
                 except LimitReached as reached:
-                    message = _at_limit(reached, jobs, parameters)
+                    message = _limit_message(reached, jobs, parameters)
                     raise EngineError(message) from reached
 
     absent += unrecorded
@@ -749,7 +749,7 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     return [job for job in jobs if job not in absent]
 
 
-def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
+def _jobs_by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
     """Group the jobs that one engine can answer."""
     groups: dict[tuple, list[Job]] = {}
     for job in jobs:
@@ -759,7 +759,9 @@ def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
     return groups.values()
 
 
-def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
+def _absent_and_open_jobs(
+    jobs: Iterable[Job], options: dict[str, Any]
+) -> tuple[list[Job], list[Job]]:
     """List the jobs that are left out, because their answers are only read, and the jobs to ask.
 
     Answers that a recording holds are copied from it first (`copy_recorded`).
@@ -813,7 +815,7 @@ def _check_settled(jobs: Iterable[Job]) -> None:
             raise ValueError(f"{job.title}: texts of its prompts are still to be written")
 
 
-def _turn_to(engine: Any, job: Job, categories: Iterable[str]) -> bool:
+def _select_recordings(engine: Any, job: Job, categories: Iterable[str]) -> bool:
     """Make an engine of recordings answer this job next. Tell whether it has recordings of the job.
 
     Any other engine needs no turning, and the result is True. Raise an EngineError if prompts of
@@ -822,8 +824,8 @@ def _turn_to(engine: Any, job: Job, categories: Iterable[str]) -> bool:
     if job.engine != "replay":
         return True
 
-    has_some = engine.turn_to(job.round, job.labels.get("category", ""), categories)
-    engine.tell_apart(job.design)
+    has_some = engine.select_recordings(job.round, job.labels.get("category", ""), categories)
+    engine.assign_recordings(job.design)
     return has_some
 
 
@@ -833,7 +835,9 @@ def _fill(job: Job, engine: Any, budget: Any) -> None:
     fill(job.design, engine, store, job.sampling, job.title, budget)
 
 
-def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[str, Any]) -> str:
+def _limit_message(
+    reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[str, Any]
+) -> str:
     """Write the message of a run that stops at its COST_LIMIT."""
     cost = money(cost_stored(jobs, parameters))
     return (
@@ -902,7 +906,7 @@ def _parts_of(jobs: Sequence[Job]) -> str:
     return f" ({text})"
 
 
-def _print_choices(jobs: Iterable[Job]) -> None:
+def _print_read_folders(jobs: Iterable[Job]) -> None:
     """Print which folder is read, for each job whose answers are in several folders."""
     choices = []
     for job in jobs:
@@ -919,7 +923,7 @@ def _print_choices(jobs: Iterable[Job]) -> None:
     print(message, file=sys.stderr)
 
 
-def _other_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+def _identity_differences(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     """List which of model and engine differ between a job and the manifest of its folder."""
     _, _, engine = folder.parent.name.rpartition("@")
     model = manifest.get("model", job.model)
@@ -941,7 +945,7 @@ def _model_name(text: str) -> str:
 def _check_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise an IdentityError if a store holds the answers of another model or engine."""
     # The first difference is enough for a sentence.
-    for name in _other_identity(job, folder, manifest):
+    for name in _identity_differences(job, folder, manifest):
         raise IdentityError(
             f"{folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
             "place says; nothing was changed: move that folder away"
@@ -1006,7 +1010,7 @@ def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path]
     expected = manifest_entries(job.design, job.sampling, manifest["shard_size"])
     expected |= _expected_identity(job, folder, manifest, options, revision)
     if job.engine == STORED:
-        differences = _other_identity(job, folder, manifest)
+        differences = _identity_differences(job, folder, manifest)
         differences += [name for name in expected if manifest.get(name) != expected[name]]
         # The engine "stored" asks nothing, so answers that do not fit are left out and not
         # replaced.

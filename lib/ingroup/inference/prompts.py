@@ -159,7 +159,7 @@ class Prompter:
         if reasoning:
             self._switches = self._reasoning_switches(reasoning)
 
-        texts = self._rendered_probe()
+        texts = self._render_probe()
         if texts:
             self._example = texts[0]
             # The last text is the chat without a system turn, which more templates take.
@@ -193,7 +193,7 @@ class Prompter:
             )
         return switches
 
-    def _rendered_probe(self) -> list[str]:
+    def _render_probe(self) -> list[str]:
         """Render the probe with and without its system turn, except where the template refuses.
 
         A template is a program that comes from anywhere, so an EngineError is raised if it does not
@@ -205,7 +205,7 @@ class Prompter:
             for chat in (_PROBE, _PROBE[1:]):
                 # A template may refuse a system turn, or any chat.
                 with suppress(Exception):
-                    texts.extend(self._rendered([chat]))
+                    texts.extend(self._render([chat]))
 
         thread = Thread(target=render, daemon=True)
         thread.start()
@@ -247,7 +247,7 @@ class Prompter:
         if not conversations:
             return []
 
-        texts = self._rendered(conversations)
+        texts = self._render(conversations)
         # The template's text has its special tokens already; the authors' script adds them again.
         special = self.bos == "released" or self.system == "plain"
         if not self.tokenizer.is_fast:
@@ -258,10 +258,10 @@ class Prompter:
                 return_token_type_ids=False,
             )["input_ids"]
         if special or self._turns is None:
-            return self._encoded(texts, special)
-        return self._encoded_in_turns(texts, self._turns)
+            return self._encode(texts, special)
+        return self._encode_in_turns(texts, self._turns)
 
-    def _encoded(self, texts: Sequence[str], special: bool) -> Prompts:
+    def _encode(self, texts: Sequence[str], special: bool) -> Prompts:
         """Encode texts as token ids, without masks and offsets, in two thirds of the usual time."""
         backend = self.tokenizer.backend_tokenizer
         # Padding and truncation are reset only where they are set: another thread may be decoding
@@ -273,7 +273,7 @@ class Prompter:
         encoded = backend.encode_batch_fast(texts, add_special_tokens=special)
         return [encoding.ids for encoding in encoded]
 
-    def _encoded_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
+    def _encode_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
         """Encode texts as the same token ids, but encode each distinct turn once.
 
         Turns of the last batch are not encoded again either, as many batches have the same persona,
@@ -284,11 +284,11 @@ class Prompter:
 
         # Chats whose persona has no turn of its own share next to nothing.
         if sum(map(len, distinct)) > 0.9 * sum(map(len, texts)):
-            return self._encoded(texts, special=False)
+            return self._encode(texts, special=False)
 
         last_ids = self._ids_of_turns
         new = [turn for turn in distinct if turn not in last_ids]
-        ids_of_turns = dict(zip(new, self._encoded(new, special=False), strict=True))
+        ids_of_turns = dict(zip(new, self._encode(new, special=False), strict=True))
         # Only this batch's turns are kept, so the memory does not grow with the design.
         for turn in distinct:
             if turn in last_ids:
@@ -316,7 +316,7 @@ class Prompter:
         marks = turn_marks(backend.get_added_tokens_decoder().values(), self._example)
         return re.compile("|".join(map(re.escape, marks))) if marks else None
 
-    def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
+    def _render(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
         """Render chats as text."""
         if self.system == "plain":
             texts = []
@@ -376,7 +376,7 @@ def split_before_marks(text: str, marks: re.Pattern) -> list[str]:
 
 
 def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
-    """List the added tokens inside a text before which it can be cut without a change of its ids.
+    """List the added tokens before which a text can be cut without a change of its token ids.
 
     Such a token usually begins a turn. Turns that many chats share are then encoded once.
 

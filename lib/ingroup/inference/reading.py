@@ -132,7 +132,7 @@ def numbers(
     is_answered, trees_with_steps = _trees_with_steps(responses, store, sampling, reading)
     for number, (tree, steps) in enumerate(trees_with_steps):
         if reading.how == "greedy":
-            values = points[tree.greedy(steps, reading.ending)]
+            values = points[tree.greedy_answers(steps, reading.ending)]
         elif reading.how == "expected":
             values = tree.probabilities(steps, reading.ending) @ points
         else:
@@ -191,7 +191,7 @@ def _trees_with_steps(
         )
 
     trees = [Tree(store.manifest[SPELLING][lead]) for lead in sampling.leads]
-    n_steps = sum(tree.size for tree in trees)
+    n_steps = sum(tree.n_steps for tree in trees)
     stored = lists_to_array(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
     # NaN would spoil the computations; the rows of failed calls are made NaN again in the end.
@@ -200,7 +200,7 @@ def _trees_with_steps(
     trees_with_steps: list[tuple[Tree, Steps]] = []
     begin = 0
     for tree in trees:
-        end = begin + tree.size
+        end = begin + tree.n_steps
         steps = tree.split(all_steps[:, begin:end])
         trees_with_steps.append((tree, steps))
         begin = end

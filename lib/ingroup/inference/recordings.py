@@ -154,7 +154,7 @@ def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
         As :func:`read_recordings`.
     """
     round_of: dict[Path, int] = {}
-    for numbered in _alike_but_for_a_number(files):
+    for numbered in _numbered_files(files):
         first = min(numbered)
         consecutive = list(range(first, first + len(numbered)))
         if first > 1 or sorted(numbered) != consecutive:
@@ -166,7 +166,7 @@ def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
     return round_of
 
 
-def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
+def _numbered_files(files: Sequence[Path]) -> list[dict[int, Path]]:
     """Group the files whose names differ in one number alone, each file by its number."""
     by_rest: dict[tuple, dict[int, Path]] = {}
     for file in files:
@@ -252,7 +252,7 @@ def _drafts(row: Mapping[str, str]) -> list[str]:
     for column, cell in row.items():
         is_draft = column.lower().startswith(DRAFT) and column[len(DRAFT) :].isdecimal()
         if is_draft and cell:
-            drafts.append(_draft(cell))
+            drafts.append(_draft_text(cell))
 
     answer = row[STEREOMAP[2]].strip()
     if drafts and drafts[0].strip() == answer:
@@ -260,7 +260,7 @@ def _drafts(row: Mapping[str, str]) -> list[str]:
     return drafts
 
 
-def _draft(cell: str) -> str:
+def _draft_text(cell: str) -> str:
     """Return the text of a draft, which the authors' script writes as a Python list of one text."""
     if not re.fullmatch(r"""\[(['"]).*\1\]""", cell, re.DOTALL):
         return cell
@@ -362,7 +362,7 @@ def _log_recordings(file: Path) -> Iterator[Recording]:
         # Logs that earlier versions of `make view` wrote say the mode in other words.
         is_scored = metadata.get("mode") == "scored" or metadata.get("asked") == "over choices"
         if sample.output.choices and not is_scored:
-            yield _sample(file, sample)
+            yield _sample_recording(file, sample)
 
 
 def _check_archive(file: Path) -> None:
@@ -413,7 +413,7 @@ def _unstated_bytes(archive: ZipFile, member: ZipInfo) -> int:
     return n_bytes - stated
 
 
-def _sample(file: Path, sample: Any) -> Recording:
+def _sample_recording(file: Path, sample: Any) -> Recording:
     """Make the recording of one sample of a log."""
     # The prompt ends where the model's turn begins, which the log holds, too.
     turns = takewhile(lambda message: message.role != "assistant", sample.messages)

@@ -89,7 +89,7 @@ class ReplayEngine(Engine):
 
     Where one prompt has several different replies in one round and category, each trial gets its
     own, in the order of the file, if as many trials ask as are recorded. Anything else is refused
-    (:meth:`tell_apart`).
+    (:meth:`assign_recordings`).
     """
 
     asks_again = False
@@ -100,7 +100,7 @@ class ReplayEngine(Engine):
         self._files = recordings.find_files(self.path)
         self._rounds_of_files = recordings.rounds_of_files(self._files)
         self._read()
-        self.turn_to(1)
+        self.select_recordings(1)
 
     # ---- read ------------------------------------------------------------------------------------
 
@@ -151,8 +151,10 @@ class ReplayEngine(Engine):
 
     # ---- match -----------------------------------------------------------------------------------
 
-    def turn_to(self, number: int, category: str = "", others: Iterable[str] = ()) -> bool:
-        """Answer from the recordings of a round and a category from now on.
+    def select_recordings(
+        self, number: int, category: str = "", others: Iterable[str] = ()
+    ) -> bool:
+        """Select the recordings of a round and a category, from which the engine answers from now.
 
         Parameters
         ----------
@@ -235,7 +237,7 @@ class ReplayEngine(Engine):
         conversations : sequence
             The chats, each a sequence of turns.
         trials : sequence of int, optional
-            The trials of the chats, by number in the design that :meth:`tell_apart` was given.
+            The trials of the chats, by number in the design given to :meth:`assign_recordings`.
 
         Returns
         -------
@@ -252,7 +254,7 @@ class ReplayEngine(Engine):
         prompts = [_prompt(chat) for chat in conversations]
         begins, ends = self._find(prompts)
         if prompts and not self._used.any() and (begins == ends).all():
-            raise EngineError(self._nearest(prompts))
+            raise EngineError(self._no_match_message(prompts))
 
         trials_or_none = [None] * len(prompts) if trials is None else trials
         numbers = []
@@ -353,10 +355,10 @@ class ReplayEngine(Engine):
             differing[begin] = self._open[begin : ends[index]]
         return differing
 
-    def tell_apart(self, design: Design) -> None:
-        """Settle which trial of a design gets which of several different replies to one prompt.
+    def assign_recordings(self, design: Design) -> None:
+        """Assign different replies to one prompt to the trials of a design that ask this prompt.
 
-        Trials and recordings of a prompt go together in their order.
+        The trials of a prompt get its recordings in order.
 
         Parameters
         ----------
@@ -441,16 +443,16 @@ class ReplayEngine(Engine):
             f"{recording.where}, and {conflict.where}: found {found}, expected {expected}"
         )
 
-    def _nearest(self, prompts: list[str]) -> str:
-        """Write the sentence on prompts of which none has a recording."""
+    def _no_match_message(self, prompts: list[str]) -> str:
+        """Write that no prompt has a recording, and where the nearest recording differs."""
         first = prompts[0]
 
-        def shared(recording: Recording) -> int:
+        def n_shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, first]))  # noqa: RUF071 (characters)
 
         # The search takes part of the recordings, as there may be millions.
         candidates = islice(self._all_recordings(), _N_CANDIDATES)
-        near = max((recording for _, recording in candidates), key=shared)
+        near = max((recording for _, recording in candidates), key=n_shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
         if near.prompt == first:
             return (
@@ -458,7 +460,7 @@ class ReplayEngine(Engine):
                 f"{near.where} holds the first, of another round or category"
             )
 
-        length = shared(near)
+        length = n_shared(near)
         window = slice(max(length - 20, 0), length + 20)
         found = near.prompt[window]
         expected = first[window]

@@ -130,7 +130,7 @@ def should_retry(usual: Callable[[BaseException], bool], error: BaseException) -
     return usual(error)
 
 
-def pause(state: Any) -> float:
+def pause_seconds(state: Any) -> float:
     """Choose the pause before a call is sent again.
 
     Parameters
@@ -152,7 +152,7 @@ def pause(state: Any) -> float:
     return min(LONGEST_PAUSE, doubled)
 
 
-def keys() -> list[str]:
+def environment_keys() -> list[str]:
     """List the keys that the environment holds.
 
     Returns
@@ -186,7 +186,7 @@ def without_keys(reply: Reply) -> Reply:
     text = reply.text
     reasoning = reply.reasoning
     model = reply.model
-    for key in keys():
+    for key in environment_keys():
         # A plain or a very short word, as a key for a server that wants none, may well be the
         # answer or a part of it: it is masked in errors alone.
         is_plain_word = len(key) < SECRET_LENGTH and key.isalpha()
@@ -217,7 +217,7 @@ def line_without_keys(error: str) -> str:
     str
         The line. A very short key is masked only where it is a whole word.
     """
-    for key in keys():
+    for key in environment_keys():
         pattern = re.escape(key)
         if len(key) <= WORD_LENGTH:
             pattern = rf"(?<!\w){pattern}(?!\w)"

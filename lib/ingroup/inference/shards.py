@@ -67,7 +67,7 @@ class StoreError(Sentence, RuntimeError):
     """Error of a store that cannot be used for this run. The message says why, and the remedy."""
 
 
-def write(
+def write_shard(
     path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
 ) -> None:
     """Write replies to ascending trials as a file that is bound to a manifest's hash.
@@ -124,7 +124,7 @@ def _with_checksum(content: bytes) -> bytes:
     return head + digest.encode() + tail
 
 
-def read(
+def read_shard(
     path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]
 ) -> pa.Table | None:
     """Read some columns of a file.

@@ -394,7 +394,7 @@ class Store:
             damaged = []
             for path in files.get(shard, ()):
                 whole = path == self.path(shard)
-                table = shards.read(path, self._hash, trials, whole, columns)
+                table = shards.read_shard(path, self._hash, trials, whole, columns)
                 if table is None:
                     damaged.append(path)
                 else:
@@ -456,7 +456,7 @@ class Store:
             raise StoreError(f"found {len(replies)} replies for {path}, {expected}")
         if path.exists():
             raise StoreError(f"{path} is there already; answers are never overwritten")
-        shards.write(path, self._hash, trials, replies, self.max_tokens)
+        shards.write_shard(path, self._hash, trials, replies, self.max_tokens)
 
     def write_supplements(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
         """Write replies to ascending trials that had failed or were cut, and were asked again.
@@ -487,7 +487,7 @@ class Store:
             assert match is not None  # as `files` chooses them
             number = 1 + int(match[2] or 0)
             file = self.folder / f"{self.path(shard).stem}.again-{number}.parquet"
-            shards.write(file, self._hash, trials_of_shard, answers, self.max_tokens)
+            shards.write_shard(file, self._hash, trials_of_shard, answers, self.max_tokens)
 
     def read(
         self, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
@@ -521,7 +521,7 @@ class Store:
         end_shard = -(-stop // self.shard_size)
 
         tables = []
-        names = self._names_of(columns)
+        names = self._columns_to_read(columns)
         for shard, table, damaged in self.tables(range(first_shard, end_shard), names):
             if damaged:
                 raise StoreError(f"{damaged[0]} is damaged; run the generation again")
@@ -538,7 +538,7 @@ class Store:
         frame["trial"] -= start
         return frame
 
-    def _names_of(self, columns: Sequence[str]) -> list[str]:
+    def _columns_to_read(self, columns: Sequence[str]) -> list[str]:
         """List the columns to read, in the order of ``SCHEMA``.
         Columns that the store lacks are left out.
         """

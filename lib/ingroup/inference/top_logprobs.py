@@ -24,7 +24,7 @@ class Scores(NamedTuple):
     option_mass: float  # the probability of all choices together, 0 to 1
 
 
-def score(
+def read_scores(
     tokens: Sequence[Token], choices: Sequence[str], leads: Sequence[str] = ("",)
 ) -> list[Scores]:
     """Read the probabilities of admissible answers from a reply that a server wrote as free text.

@@ -153,7 +153,7 @@ class TransformersEngine(LocalEngine):
             (reply,) = super(TransformersEngine, self)._scored([ids], sampling, cache=cache)
             return reply
 
-        with self._threads(len(prompts)) as pool:
+        with self._thread_pool(len(prompts)) as pool:
             return list(pool.map(score, prompts))
 
     def _scored_in_tree(
@@ -193,13 +193,13 @@ class TransformersEngine(LocalEngine):
             parts.append([prompts[index] for index in batch])
             shared_lengths.append(shared)
 
-        with self._threads(len(parts)) as pool:
+        with self._thread_pool(len(parts)) as pool:
             answers = chain.from_iterable(pool.map(compute, parts, shared_lengths))
             reply_of = dict(zip(order, answers, strict=True))
         return [reply_of[index] for index in range(len(prompts))]
 
     @contextmanager
-    def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
+    def _thread_pool(self, parts: int) -> Iterator[ThreadPoolExecutor]:
         """Yield a pool of threads for this many parts.
 
         The threads on a CPU share its cores. Parts side by side with one thread each take half the
@@ -219,7 +219,7 @@ class TransformersEngine(LocalEngine):
         """Generate replies to prompts.
         Their first ``shared`` tokens are equal and computed once.
         """
-        rest, prefix, past = self._begin(prompts, shared)
+        rest, prefix, past = self._split_prefix(prompts, shared)
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
@@ -247,7 +247,7 @@ class TransformersEngine(LocalEngine):
             replies.append(reply)
         return replies
 
-    def _begin(
+    def _split_prefix(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
         """Split prompts into the tokens after their shared prefix, the prefix, and its cache.
@@ -281,7 +281,7 @@ class TransformersEngine(LocalEngine):
         on its own path, as in tree attention for speculative decoding (Miao et al. 2024).
         """
         model = self._model
-        rest, _, past = self._begin(prompts, shared, past)
+        rest, _, past = self._split_prefix(prompts, shared, past)
         prompt_ids = rest["input_ids"]
         n_prompts, length = prompt_ids.shape
         paths = _beginnings(tree)
@@ -344,7 +344,7 @@ class TransformersEngine(LocalEngine):
 def attention_mask(
     is_text: torch.Tensor, shared: int, paths: Sequence[tuple[int, ...]]
 ) -> torch.Tensor:
-    """Tell which token sees which, if a tree of answers stands after each prompt.
+    """Make the attention mask of prompts that are each followed by a tree of answers.
 
     Parameters
     ----------

@@ -354,7 +354,7 @@ def scored_replies(
         One reply for each prompt. It is a failed call if a step is not finite.
     """
     probabilities = tree.probabilities(steps)
-    greedy = tree.greedy(steps)
+    greedy = tree.greedy_answers(steps)
     # The first place is where every answer begins, so its steps are the admissible first tokens.
     option_mass = np.exp(steps[0]).sum(axis=1)
     flat = np.hstack(steps)
