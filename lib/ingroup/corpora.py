@@ -120,11 +120,11 @@ def instrument(model: str) -> Path:
         raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
 
     folder = Path(spec.submodule_search_locations[0]) / entry["folder"]
-    for file, expected in entry["files"].items():
-        problem = fault(folder / file, f"sha256:{expected}")
+    for file_name, expected in entry["files"].items():
+        problem = fault(folder / file_name, f"sha256:{expected}")
         if problem:
             raise InputError(
-                f"{folder / file} {problem}; nothing was loaded, and `pip install "
+                f"{folder / file_name} {problem}; nothing was loaded, and `pip install "
                 f"--force-reinstall {package}` brings the right one."
             )
     return folder

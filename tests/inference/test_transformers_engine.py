@@ -482,7 +482,7 @@ def test_a_model_that_looks_back_far_enough_is_scored(chats, copy):
 def test_an_end_token_that_is_written_counts_and_has_no_text(engine):
     end = engine.tokenizer.eos_token_id
 
-    reply = engine._ended([1], [end, 5], 0)
+    reply = engine._ended_reply([1], [end, 5], 0)
 
     assert reply == Reply("", "stop", 1, 0, 1)
 
