@@ -39,8 +39,8 @@ _PROBE = [
 def tokenizer_panic_as_error(name: str) -> Iterator[None]:
     """Raise an EngineError where a tokenizer panics.
 
-    Fast tokenizers are written in Rust. A panic, Rust's error that a program does not expect, is
-    no Exception in Python, so that ``except Exception`` would let it pass.
+    Fast tokenizers are written in Rust. A panic of Rust code is not an Exception in Python, so
+    ``except Exception`` would not catch it.
 
     Parameters
     ----------
