@@ -19,7 +19,7 @@ from ingroup.design import Block, Design
 from ingroup.inference import Engine, Reply, Sampling, fill, make_engine, open_store
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.prompts import batches
-from ingroup.inference.transformers_engine import LEAST
+from ingroup.inference.transformers_engine import LEAST_SCORED_PROMPTS
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials
 
@@ -164,7 +164,7 @@ def bench_choices() -> Iterator[dict]:
     design = trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])
     yield from _rows_of_choices(design, models.calibrants()[0], "", len(design), n_slow=4)
     # The real model counts only on a machine where its weights have been made.
-    real = next(iter(models.packaged()))
+    real = next(iter(models.packaged_models()))
     if models.folder(real) is not None:
         yield from _rows_of_choices(design, real, "_real", 12, n_slow=1)
 
@@ -210,7 +210,7 @@ def _rows_of_choices(
     # The shared prefix of a batch is computed for its first prompt alone.
     n_tokens = sum(map(len, all_prompts))
     n_computed = n_tokens
-    for batch, n_shared in batches(all_prompts, engine.batch_size, LEAST):
+    for batch, n_shared in batches(all_prompts, engine.batch_size, LEAST_SCORED_PROMPTS):
         n_computed -= (len(batch) - 1) * n_shared
     saved = f"{1 - n_computed / n_tokens:.0%} not computed"
     yield row(

@@ -178,7 +178,7 @@ def write(folder: Path, setting: str, category: str, share: float) -> None:
     # This is a generator, so that only one shard of replies is held at a time.
     replies = made_up(design, stimuli.setting(setting).high)
     with store.writing():
-        for shard in range(store.shards):
+        for shard in range(store.n_shards):
             start, stop = store.bounds(shard)
             store.write(shard, list(islice(replies, stop - start)))
 

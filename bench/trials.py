@@ -75,7 +75,7 @@ from ingroup.inference import (  # noqa: E402
 from ingroup.inference.cluster import Cluster  # noqa: E402
 from ingroup.inference.inspect_engine import InspectEngine  # noqa: E402
 from ingroup.inference.replay_engine import ReplayEngine  # noqa: E402
-from ingroup.inference.shards import replace as replace_file  # noqa: E402
+from ingroup.inference.shards import replace_file  # noqa: E402
 from ingroup.inference.store import read_manifest  # noqa: E402
 from ingroup.inference.transformers_engine import TransformersEngine  # noqa: E402
 from ingroup.studies.biased_samaritan.stimuli import load_scenarios  # noqa: E402
@@ -436,7 +436,9 @@ def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
 
 def replies_of(file: Path) -> list[tuple[str, str | None]]:
     """List the prompts and replies of a file of recordings."""
-    return [(recording.prompt, recording.reply.text) for recording in recordings.read(file)]
+    return [
+        (recording.prompt, recording.reply.text) for recording in recordings.read_recordings(file)
+    ]
 
 
 # --- the command line

@@ -15,10 +15,12 @@ from ingroup import models, paths
 from ingroup.inference import find_model, make_engine, stored
 from ingroup.inference.job import answered_jobs
 from ingroup.inference.weights import Weights
-from record import listed, recorded
+from record import entries_by_model, recorded_jobs
 
 ENGINE = "vllm" if find_spec("vllm") else "transformers"
-MODELS = [name for name in listed() if ENGINE == "transformers" or not models.is_calibrant(name)]
+MODELS = [
+    name for name in entries_by_model() if ENGINE == "transformers" or not models.is_calibrant(name)
+]
 LEAST = 50  # prompts asked again, of each model
 TIE = 1e-3  # two tokens whose logits are nearer than this may change places
 
@@ -34,7 +36,7 @@ def recordings(model):
     Of a real model's free text, one job of each study: a text takes up to 128 steps. Answers in 16
     bits are left out, because each device rounds them in its own way.
     """
-    in_full = [job for job, given in recorded(model) if given["DTYPE"] == "auto"]
+    in_full = [job for job, given in recorded_jobs(model) if given["DTYPE"] == "auto"]
     jobs = answered_jobs(in_full)
     is_transformers = ENGINE == "transformers"
     chosen = []
@@ -75,8 +77,8 @@ def tie(job, trial, text, other_text):
     """
     engine = engine_of(job.model)
     end = engine._end_tokens[0]
-    ids = [*engine._spelt(text), end]
-    other_ids = [*engine._spelt(other_text), end]
+    ids = [*engine._token_ids(text), end]
+    other_ids = [*engine._token_ids(other_text), end]
     parting = 0
     while ids[parting] == other_ids[parting]:
         parting += 1
@@ -109,7 +111,7 @@ def compare(job, trial, row, reply):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_live_answers_equal_the_recorded_ones(model):
-    large = models.packaged().get(model, {}).get("large")
+    large = models.packaged_models().get(model, {}).get("large")
     if large and not (paths.MADE / model).is_dir():
         pytest.skip(f"the weights of {model} take {large}: make model fetches them")
 

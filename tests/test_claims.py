@@ -32,7 +32,7 @@ def plain(text):
 @pytest.fixture(scope="module")
 def tables():
     """The tables of the notebooks for the real models, as the default run has them."""
-    given = {"MODELS": ";".join(models.packaged())}
+    given = {"MODELS": ";".join(models.packaged_models())}
     for notebook in NOTEBOOKS:
         values = parameters.merged(notebook, "demo", given, run=RUN)
         run.execute(notebook, values, run.Progress(notebook, alone=False))

@@ -42,7 +42,7 @@ def test_what_is_not_there_is_named(new_study, file, text, sentence):
         (new_study / f"{file}.py").write_text(text)
 
     with pytest.raises(contract.Unfinished) as refused:
-        contract.module_of("new_study", file, *contract.DEFINED[file])
+        contract.module_of("new_study", file, *contract.REQUIRED_NAMES[file])
 
     beginning = f"the study new_study is unfinished: lib/ingroup/studies/new_study/{sentence}"
     assert str(refused.value).startswith(beginning)

@@ -1,5 +1,6 @@
 """The corpora: fetched from a site or a mirror, and verified by hash."""
 
+import errno
 import hashlib
 import re
 import shutil
@@ -245,12 +246,26 @@ def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, raw, corpus, name):
     assert file == raw / corpus / name
 
     file.write_bytes(b"\n")
-    sentence = f"{name} was changed: it has .*, expected .*`make data` fet"
+    sentence = f"{name} has .*, expected .*`make data` fet"
     with pytest.raises(InputError, match=sentence):
         corpora.file(corpus, name)
 
     fetch(corpus, mirror)  # a damaged file is fetched again
     assert corpora.file(corpus, name) == file
+
+
+def test_a_file_that_cannot_be_read_is_not_called_changed(mirror, raw, monkeypatch):
+    fetch("tiny", mirror)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(corpora.pooch, "file_hash", refuse)
+
+    with pytest.raises(
+        InputError, match=r"one\.tsv cannot be read: Permission denied; `make data`"
+    ):
+        corpora.file("tiny", "one.tsv")
 
 
 def test_the_command_prints_one_line_per_corpus(mirror, raw, tmp_path, capsys):

@@ -6,13 +6,13 @@ from itertools import islice, product
 
 import pytest
 
-from ingroup.design import Block, Design, filled, tenth
+from ingroup.design import Block, Design, fill_template, tenth
 from ingroup.tables import InputError
 
 
 def block(setting, category, **factors):
     def render(condition):
-        text = filled("{a} asks {b}", {"a": str(condition["a"]), "b": str(condition["b"])})
+        text = fill_template("{a} asks {b}", {"a": str(condition["a"]), "b": str(condition["b"])})
         return [{"role": "user", "content": text}]
 
     labels = {"setting": setting, "category": category}
@@ -99,10 +99,10 @@ def test_the_digest_of_chats_covers_the_first_the_last_and_64_between():
 
 
 def test_values_are_filled_in_one_pass_and_braces_in_them_stay():
-    assert filled("{a} and {b}, {{c}}", {"a": "{b}", "b": "{a}"}) == "{b} and {a}, {{c}}"
-    assert filled("as it is {x}", {}) == "as it is {x}"
+    assert fill_template("{a} and {b}, {{c}}", {"a": "{b}", "b": "{a}"}) == "{b} and {a}, {{c}}"
+    assert fill_template("as it is {x}", {}) == "as it is {x}"
     with pytest.raises(InputError, match=r"has no placeholder \{b\}"):
-        filled("{a}", {"a": "1", "b": "2"})
+        fill_template("{a}", {"a": "1", "b": "2"})
 
 
 def test_a_tenth_is_the_same_each_time_and_in_order():

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 import training
 from ingroup import models, paths, published
 from ingroup.inference import EngineError, make_engine
-from ingroup.models import calibrants, find, is_calibrant, split
+from ingroup.models import calibrants, find, is_calibrant, split_entry
 from ingroup.tables import InputError
 
 PEOPLE = {"Fiske et al. (2002)", "Cuddy et al. (2007)"}
@@ -127,7 +127,7 @@ def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text):
     ],
 )
 def test_a_dated_alias_is_the_same_model_and_another_date_is_not(requested, served, expected):
-    assert models.same(requested, served) is expected
+    assert models.is_same_checkpoint(requested, served) is expected
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_dated_alias_is_the_same_model_and_another_date_is_not(requested, serv
 def test_another_checkpoint_than_the_papers_is_one_sentence(relation, texts):
     for text in texts:
         assert find(text)
-        sentence = models.checkpoint(text)
+        sentence = models.checkpoint_caution(text)
         name = text.split("/")[-1]
         assert sentence.startswith(f"{name} {relation} checkpoint than the paper's: ")
         assert sentence.endswith(".")
@@ -175,7 +175,7 @@ def test_another_checkpoint_than_the_papers_is_one_sentence(relation, texts):
     ],
 )
 def test_the_papers_own_checkpoint_and_an_unknown_name_say_nothing(text):
-    assert models.checkpoint(text) == ""
+    assert models.checkpoint_caution(text) == ""
 
 
 REASON = """o1 openai/o1-mini o3-2025-04-16 o4-mini gpt-5 openai/gpt-5-mini-2025-08-07 GPT-5.1
@@ -205,8 +205,8 @@ ANSWER = """gpt-4o openai/gpt-4o-mini-2024-07-18 gpt-4.1 gpt-3.5-turbo gpt-5-cha
     [(name, True) for name in REASON.split()] + [(name, False) for name in ANSWER.split()],
 )
 def test_models_that_reason_before_they_answer_are_known_by_their_family(name, expected):
-    assert models.reasons(name) is expected
-    assert models.reasons(f"openai-api/any/{name.upper()}") is expected
+    assert models.is_reasoning_model(name) is expected
+    assert models.is_reasoning_model(f"openai-api/any/{name.upper()}") is expected
 
 
 def test_every_family_says_why_and_none_is_listed_twice():
@@ -238,7 +238,7 @@ def test_closed_models_are_asked_of_servers_and_packaged_ones_read_as_means():
     controls = ROWS[ROWS["control"] == "yes"]
     assert set(controls["name"]) == {"calibrant-null"}
     expected = ROWS[ROWS["reading"] == "expected"]
-    assert set(expected["name"]) == set(models.packaged())
+    assert set(expected["name"]) == set(models.packaged_models())
 
     for row in ROWS.itertuples():
         is_closed = row.access == "closed"
@@ -287,29 +287,29 @@ def test_a_model_is_sampled_as_the_paper_says(study, model, temperature, top_p):
     ],
 )
 def test_an_entry_of_models_is_a_model_and_its_engine(text, model, engine):
-    assert split(text) == (model, engine)
+    assert split_entry(text) == (model, engine)
 
 
 def test_recordings_have_a_place_for_each_model():
     """By any of a model's names; a place of one model may hold the mark itself."""
     several = " gpt-4-turbo-2024-04-09 = a/b*; own model=c/t=0.csv ;"
-    assert models.recordings(several, "openai/gpt-4-turbo") == "a/b*"
-    assert models.recordings(several, "own model") == "c/t=0.csv"
-    assert models.recordings(several, "gpt-4o") == ""
-    assert models.recordings("results/temperature=0", "gpt-4o") == "results/temperature=0"
-    assert models.recordings("gpt-4o=results/*", "gpt-4o") == "results/*"
-    assert models.recordings("gpt-4o=results/*", "calibrant") == ""
+    assert models.recorded_place(several, "openai/gpt-4-turbo") == "a/b*"
+    assert models.recorded_place(several, "own model") == "c/t=0.csv"
+    assert models.recorded_place(several, "gpt-4o") == ""
+    assert models.recorded_place("results/temperature=0", "gpt-4o") == "results/temperature=0"
+    assert models.recorded_place("gpt-4o=results/*", "gpt-4o") == "results/*"
+    assert models.recorded_place("gpt-4o=results/*", "calibrant") == ""
 
 
 def test_a_model_that_is_only_read_says_so():
     entries = ["a@stored", " b @ stored ", "c", "d@vllm", "a b/d@e@stored", "stored"]
-    assert models.only_read(entries) == {"a", "b", "a b/d@e"}
+    assert models.read_only_models(entries) == {"a", "b", "a b/d@e"}
 
 
 @pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])
 def test_an_unknown_engine_or_an_empty_name_is_one_sentence(text):
     with pytest.raises(InputError, match=r"^MODELS: found .*, expected a name, or name@engine.*"):
-        split(text)
+        split_entry(text)
 
 
 def test_the_engines_are_those_that_can_be_made_and_stored():

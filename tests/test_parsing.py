@@ -373,7 +373,7 @@ def test_a_number_at_the_limit_may_be_half_a_number(kind):
     ],
 )
 def test_a_character_is_ascii_where_it_is_a_digit_or_a_sign(character, expected):
-    assert parsing.plain(character) == expected
+    assert parsing.as_ascii(character) == expected
 
 
 def test_a_text_on_one_line_has_nothing_that_utf_8_or_a_spreadsheet_refuses():

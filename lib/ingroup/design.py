@@ -20,10 +20,10 @@ import numpy as np
 from ingroup.tables import InputError
 
 Message = dict[str, str]
-SAMPLED = 64  # chats between the first and last of a design, as a sample of its rendering
+N_SAMPLED_CHATS = 64  # chats between the first and last of a design, as a sample of its rendering
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """Fill the ``{placeholders}`` of a template in one pass.
 
     Braces inside a value are left as they are.
@@ -45,15 +45,15 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     InputError
         For a value whose placeholder the template does not have.
     """
-    parts = list(_cut(template, tuple(values)))
-    # Every second part is a name, as `_cut` splits a template.
+    parts = list(_split_template(template, tuple(values)))
+    # Every second part is a name, as `_split_template` splits a template.
     for position in range(1, len(parts), 2):
         parts[position] = values[parts[position]]
     return "".join(parts)
 
 
 @lru_cache  # a design fills the same few templates millions of times
-def _cut(template: str, names: tuple[str, ...]) -> list[str]:
+def _split_template(template: str, names: tuple[str, ...]) -> list[str]:
     """Split a template into texts and, between each two texts, the name of a placeholder.
 
     Raise an InputError if the template lacks the placeholder of a name.
@@ -294,7 +294,7 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def chats_digest(self) -> str:
-        """Hash the first chat, the last chat and `SAMPLED` chats evenly between them.
+        """Hash the first chat, the last chat and `N_SAMPLED_CHATS` chats evenly between them.
 
         The `fingerprint` covers the texts that are rendered. This digest covers the code that
         renders them.
@@ -304,7 +304,7 @@ class Design(Sequence[Trial]):
         str
             The first 16 hexadecimal digits of SHA-256.
         """
-        indices = np.linspace(0, len(self) - 1, SAMPLED + 2).astype(int)
+        indices = np.linspace(0, len(self) - 1, N_SAMPLED_CHATS + 2).astype(int)
         chats = []
         # A design with fewer trials than the sample would give some numbers twice.
         for index in dict.fromkeys(indices.tolist()):

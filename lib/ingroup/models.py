@@ -2,6 +2,8 @@
 
 A calibrant is to the pipeline as a reference weight is to a scale. It is a small Llama that answers
 the studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
+
+`ingroup.parameters.Parameters` checks with `can_be_loaded` whether the models of a run exist.
 """
 
 import hashlib
@@ -19,11 +21,11 @@ from ingroup import paths
 from ingroup.parsing import Ending, How
 from ingroup.tables import InputError, at, check, hint, once, read_table, read_yaml, wrong
 
-STORED = "stored"  # in place of an engine: stored answers are read, by whatever engine
+STORED = "stored"  # in place of an engine: stored answers of any engine are only read
 ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
 SERVERS = ("inspect",)  # engines that ask a server, whose replies have a price
-FORMER = {"openai": "inspect"}  # engines under the names that they had
-# What inspect_ai's names of models begin with.
+FORMER_ENGINES = {"openai": "inspect"}  # former names of engines, and the present names
+# The first parts of inspect_ai's names of models.
 PROVIDERS = (
     "anthropic",
     "azureai",
@@ -47,14 +49,14 @@ PROVIDERS = (
 )
 # A checkpoint's mark in a name: a number or a date, as in -002, -2024-08-06, -20241022, -0613.
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
-# A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
+# The tail of a model's name that `find` may remove: a checkpoint's mark, -latest or -preview.
 _TAIL = rf"-(latest|preview|{_MARK})$"
 TENSORS = ".safetensors"  # the suffix of the files with a model's weights
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
 READ_SUFFIXES = {".json", ".jinja", TENSORS, ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
-# What a cell of a column has to be, as a pattern and in words.
+# The pattern that each cell of a column has to match, and its description for an error.
 _CELLS = {
     "name": (r"[a-z0-9][a-z0-9.-]*", "a name in a-z 0-9 . -"),
     "label": (r".+", "a text"),
@@ -86,7 +88,7 @@ class Model(NamedTuple):
 
 
 class Registry(NamedTuple):
-    """The models that are known.
+    """The models of ``models.csv``.
 
     Attributes
     ----------
@@ -94,8 +96,8 @@ class Registry(NamedTuple):
         One row for each model and study, as :func:`ingroup.tables.read_table` gives them
         (``data/README.md`` describes the columns).
     names, printed, ids : dict
-        Each model by its name, by its name in a paper, and by the last part of its ids. All keys
-        are in lower case.
+        The models by their names, by their names in papers, and by the last parts of their ids. All
+        keys are in lower case.
     """
 
     rows: pd.DataFrame
@@ -163,7 +165,7 @@ def _model(row: pd.Series) -> Model:
 
 
 def find(text: str) -> Model | None:
-    """Find the model that a text means.
+    """Find a model of the registry by any of its names.
 
     Parameters
     ----------
@@ -208,8 +210,8 @@ def find(text: str) -> Model | None:
 
 
 @cache
-def same(asked: str, named: str) -> bool:
-    """Tell whether the name in a server's reply means the model that was asked.
+def is_same_checkpoint(asked: str, named: str) -> bool:
+    """Tell whether the name in a server's reply is a name of the model that was asked.
 
     An alias and its dated form are the same, and a provider's prefix of `asked` may be missing in
     `named`. Two names with different dates are not the same. Names that are in no row of the
@@ -249,8 +251,8 @@ def same(asked: str, named: str) -> bool:
     return _share_one(asked_marks, named_marks)
 
 
-def checkpoint(text: str) -> str:
-    """Write a caution if a name means another checkpoint than the checkpoint of a paper's numbers.
+def checkpoint_caution(text: str) -> str:
+    """Write a caution if a name means another checkpoint than the one that a paper asked.
 
     The paper's own checkpoints are the hub's id and the ``ids`` of the registry. Only two whole
     dates tell which of two checkpoints is later.
@@ -329,7 +331,7 @@ def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
 
 
 @cache
-def _reasoning() -> re.Pattern[str]:
+def _reasoning_pattern() -> re.Pattern[str]:
     """Compile the families of ``reasoning.yaml`` as one pattern."""
     families = read_yaml(paths.MODELS / "reasoning.yaml")
     # A family's name may begin at any word of a model's name, but not inside a word.
@@ -338,7 +340,7 @@ def _reasoning() -> re.Pattern[str]:
 
 
 @cache
-def reasons(name: str) -> bool:
+def is_reasoning_model(name: str) -> bool:
     """Tell whether a model reasons before it answers, by its name alone.
 
     ``data/models/reasoning.yaml`` lists the families. Case and a provider's prefix do not matter.
@@ -353,11 +355,11 @@ def reasons(name: str) -> bool:
     bool
         True for a model of a family that reasons.
     """
-    return bool(_reasoning().search(_last_part(name)))
+    return bool(_reasoning_pattern().search(_last_part(name)))
 
 
 def provider(text: str) -> str:
-    """Name the provider whose server a name means.
+    """Return the provider with which a model's name begins.
 
     Parameters
     ----------
@@ -396,7 +398,7 @@ def _is_on_the_hub(name: str) -> bool:
     return any(fnmatch(lower, pattern) for pattern in patterns)
 
 
-def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, str]:
+def split_entry(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, str]:
     """Split an entry of ``MODELS`` into the model, spelt as it was, and its engine.
 
     Parameters
@@ -429,7 +431,7 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
         name = text.strip()
         chosen = _usual_engine(name, engine)
 
-    chosen = FORMER.get(chosen, chosen)
+    chosen = FORMER_ENGINES.get(chosen, chosen)
     if not name or chosen not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         question = "" if chosen in ENGINES else hint(chosen, ENGINES)
@@ -437,8 +439,8 @@ def split(text: str, engine: str = "", parameter: str = "MODELS") -> tuple[str, 
     return name, chosen
 
 
-def only_read(entries: Iterable[str]) -> set[str]:
-    """List the models that are given as ``name@stored``, so that they may not be asked anything.
+def read_only_models(entries: Iterable[str]) -> set[str]:
+    """List the models that are given as ``name@stored``, whose stored answers are only read.
 
     Parameters
     ----------
@@ -459,7 +461,7 @@ def only_read(entries: Iterable[str]) -> set[str]:
 
 
 def _usual_engine(name: str, engine: str) -> str:
-    """Choose the engine of a name that states none (see `split`)."""
+    """Choose the engine of a name without an engine (see `split_entry`)."""
     model = find(name)
     registered = model.engine if model else ENGINES[0]
     is_served = provider(name) != ""
@@ -473,7 +475,7 @@ def _usual_engine(name: str, engine: str) -> str:
 
 
 class ModelEntry(NamedTuple):
-    """One of a run's ``MODELS``, and how it is asked.
+    """One of a run's ``MODELS``, with its engine and its reading.
 
     Attributes
     ----------
@@ -508,7 +510,7 @@ class ModelEntry(NamedTuple):
 
 
 def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
-    """List the ``MODELS`` of a run, and how each is asked.
+    """List the ``MODELS`` of a run with their engines and readings.
 
     Parameters
     ----------
@@ -522,7 +524,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     """
     model_entries = []
     for text in parameters["MODELS"]:
-        name, engine = split(text, parameters["ENGINE"])
+        name, engine = split_entry(text, parameters["ENGINE"])
         model = find(name)
         usual_reading = model.reading if model else "free"
 
@@ -537,7 +539,7 @@ def entries(parameters: Mapping[str, Any]) -> list[ModelEntry]:
     return model_entries
 
 
-def recordings(text: str, name: str) -> str:
+def recorded_place(text: str, name: str) -> str:
     """Find the place of a model's recorded answers.
 
     Parameters
@@ -650,7 +652,7 @@ def revision(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def packaged() -> dict[str, dict[str, Any]]:
+def packaged_models() -> dict[str, dict[str, Any]]:
     """Read the models whose weights come as Python packages, and the entries for `make model`.
 
     Returns
@@ -674,7 +676,7 @@ def how_to_ask(model: str) -> str:
     str
         The command and the parameter, "" for any other model.
     """
-    if model not in packaged():
+    if model not in packaged_models():
         return ""
     return f"make model, then MODELS={model}@transformers"
 
@@ -687,7 +689,7 @@ def local_models() -> list[str]:
     list of str
         Their names, sorted.
     """
-    names = set(packaged())
+    names = set(packaged_models())
     for file in paths.MODELS.glob("*/config.json"):
         names.add(file.parent.name)
     return sorted(names)
@@ -706,7 +708,7 @@ def can_be_loaded(model: str) -> bool:
     bool
         True for files, for packaged weights, and for a name on the hub, which is not asked.
     """
-    if model in packaged() or folder(model):
+    if model in packaged_models() or folder(model):
         return True
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
         return True

@@ -400,7 +400,7 @@ def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
 
 def _remedy(lacking_models: Sequence[str]) -> str:
     """Say in HTML how to ask these models. Return "" if no model has packaged weights."""
-    packaged = models.packaged()
+    packaged = models.packaged_models()
     askable = [model for model in lacking_models if model in packaged]
     if not askable:
         return ""

@@ -54,7 +54,7 @@ USUAL = {
 MEANT = {
     "READING": {"mean": "expected", "average": "expected", "text": "free"},
     "ENGINE": {
-        **models.FORMER,
+        **models.FORMER_ENGINES,
         "hf": "transformers",
         "huggingface": "transformers",
         "ollama": "inspect",
@@ -323,7 +323,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         # Only the empathy gap has this parameter.
         writer = getattr(self, "REWRITER", None)
         if writer:
-            named.append(("REWRITER", *models.split(writer, self.ENGINE, "REWRITER")))
+            named.append(("REWRITER", *models.split_entry(writer, self.ENGINE, "REWRITER")))
 
         # Only GIEBench may ask without the model's chat template.
         needs_template = getattr(self, "TEMPLATE", None) != "none"
@@ -374,7 +374,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         places = []
         examples = []
         for name in names:
-            places.append(models.recordings(self.RECORDINGS, name))
+            places.append(models.recorded_place(self.RECORDINGS, name))
             examples.append(f"{name}=<place>")
 
         # A place without a model's name, or a place given twice, leaves fewer places than models.
@@ -559,7 +559,7 @@ def _choices(name: str, problem: Mapping[str, Any]) -> list[str]:
     """List the values that a parameter can have, without "" and former names of engines."""
     left_out = {""}
     if name == "ENGINE":
-        left_out |= set(models.FORMER)
+        left_out |= set(models.FORMER_ENGINES)
     choices = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
     return [choice for choice in choices if choice not in left_out]
 

@@ -25,10 +25,11 @@ LENGTH = "length"  # it was cut at max_tokens
 FILTERED = "filtered"  # a content filter declined the prompt or the reply
 
 Rule = Literal["sound", "released"]
-How = Literal["free", "greedy", "drawn", "expected"]  # a reply becomes a number
+# How a reply becomes a number (`ingroup.inference.reading.Reading`).
+How = Literal["free", "greedy", "drawn", "expected"]
 Ending = Literal["turn", "newline", "any"]  # of a scored number
 
-# What replies have in place of '.
+# Characters that replies have in place of '.
 APOSTROPHES = "‘’ʼ＇"
 
 DECLINE = (
@@ -106,13 +107,13 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     Checked with a table of replies, random text, and a second transcription of the released rule.
     """
     if rule == "released":
-        return _released(str(text))
+        return _released_rating(str(text))
     if not isinstance(text, str):
         return Parsed(math.nan, UNPARSABLE)
-    return _sound(text, low, high)
+    return _sound_rating(text, low, high)
 
 
-def _released(text: str) -> Parsed:
+def _released_rating(text: str) -> Parsed:
     """Read a rating as the released code does."""
     if text.startswith(("I cannot", "I can't", "I'm not rating")):
         return Parsed(math.nan, REFUSED)
@@ -228,9 +229,9 @@ _SIGNS |= dict.fromkeys("−–‐‑－", "-")
 _SIGNS |= dict.fromkeys("／⁄", "/")
 
 
-def _sound(text: str, low: float, high: float) -> Parsed:
+def _sound_rating(text: str, low: float, high: float) -> Parsed:
     """Read a rating only if there is no doubt which number is meant."""
-    in_ascii = text if text.isascii() else "".join(map(plain, text))
+    in_ascii = text if text.isascii() else "".join(map(as_ascii, text))
     # splitlines knows other ends of lines than \n, too, such as a carriage return.
     in_lines = "\n".join(in_ascii.splitlines())
     without_scale = _scale_mention(low, high).sub(" ", in_lines)
@@ -254,7 +255,7 @@ def _sound(text: str, low: float, high: float) -> Parsed:
     return Parsed(math.nan, UNPARSABLE)
 
 
-def plain(char: str) -> str:
+def as_ascii(char: str) -> str:
     """Write a character as ASCII if it is a digit or a sign.
 
     Any other numeral, such as a fraction, becomes "x": then its number cannot be read.
@@ -336,20 +337,20 @@ def _numbers(text: str, high: float) -> list[float]:
     """
     numbers = []
     for match in _RATED.finditer(text):
-        # What the number is out of, if the text says so; "out of 100" stands as `top`.
+        # The denominator, if the text has one; that of "out of 100" is the group `top`.
         top = match["of"] or match["top"]
         if match["percent"]:
             top = "100"
 
-        if top is not None and _number(top) != high:
+        if top is not None and _decimal(top) != high:
             numbers.append(math.nan)
         # "out of 100" alone has no value and adds no number.
         elif match["value"] and not match["glue"]:
-            numbers.append(_number(match["value"]))
+            numbers.append(_decimal(match["value"]))
     return numbers
 
 
-def _number(token: str) -> float:
+def _decimal(token: str) -> float:
     """Read a plain decimal number. Any other text gives NaN."""
     if re.fullmatch(r"[-+]?\d*\.?\d+", token):
         return float(token)

@@ -375,12 +375,12 @@ def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The comparison with the column ``checkpoint``: the sentence of
-        :func:`ingroup.models.checkpoint` in the first row of each such model. The sentences are
-        printed, too. Without such a model the comparison comes back unchanged.
+        :func:`ingroup.models.checkpoint_caution` in the first row of each such model. The sentences
+        are printed, too. Without such a model the comparison comes back unchanged.
     """
     names = versus.reset_index()["model"]
     is_repeated = names.duplicated()
-    sentences = names.map(models.checkpoint)
+    sentences = names.map(models.checkpoint_caution)
     sentences = sentences.mask(is_repeated, "")
     different = sentences[sentences != ""]
     if different.empty:

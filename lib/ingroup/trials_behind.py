@@ -15,7 +15,7 @@ from ingroup.commands.settings import first_notebooks
 from ingroup.contract import module_of
 from ingroup.design import Block, Message, named_values
 from ingroup.inference import Job, StoreError, rated, stored
-from ingroup.inference.choices import most_probable, numbers_of, probabilities
+from ingroup.inference.choices import lists_to_array, most_probable_text, probabilities
 from ingroup.inference.job import folder_name
 from ingroup.inference.prompts import fold_system
 from ingroup.parsing import Rule
@@ -374,7 +374,7 @@ def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
     n_prefixes = len(prefixes)
     # Both arrays have one row, for the one reply, and one entry per prefix.
     shares = probabilities(reply, choices, n_prefixes)[0, prefix]
-    option_mass = numbers_of(reply.mass, n_prefixes)[0, prefix]
+    option_mass = lists_to_array(reply.mass, n_prefixes)[0, prefix]
     # Choices that are not numbers become NaN, and so does their mean.
     points = pd.to_numeric(pd.Series(choices), errors="coerce").to_numpy()
 
@@ -382,7 +382,7 @@ def _distribution(job: Job, reply: pd.DataFrame, prefix: int) -> dict[str, Any]:
     return {
         "answer_prefix": prefixes[prefix].strip(),
         "mean": float(shares @ points),
-        "most_probable": "" if has_failed else most_probable(shares, choices),
+        "most_probable": "" if has_failed else most_probable_text(shares, choices),
         "option_mass": float(option_mass),
     }
 

@@ -75,7 +75,7 @@ def test_logs_that_were_written_are_replayed_word_for_word(rounds):
     jobs, files = rounds
     engine = ReplayEngine(files[0].parent, "toy")
     for number, job in enumerate(jobs, start=1):
-        assert engine.turn_to(number)
+        assert engine.select_recordings(number)
         replies = engine.answer([trial.messages for trial in job.design], SAMPLING)
 
         rows = stored(job).read()
@@ -88,7 +88,7 @@ def test_logs_that_were_written_are_replayed_word_for_word(rounds):
             assert reply.finish_reason == finish_reason
             if reply != NO_RECORDING:
                 assert reply.model == "toy"
-    assert not engine.turn_to(3)
+    assert not engine.select_recordings(3)
 
 
 def test_a_sample_is_a_trial_with_what_parsing_made_of_it(rounds):
@@ -222,7 +222,7 @@ def test_foreign_logs_are_replayed_by_epoch_and_a_broken_one_is_refused(tmp_path
     (first,) = engine.answer([prompt], SAMPLING)
     assert first.text == "5"
 
-    assert engine.turn_to(2)
+    assert engine.select_recordings(2)
     second, unknown = engine.answer([prompt, [user_turn]], SAMPLING)
     assert second.text == "4"
     assert unknown.text is None

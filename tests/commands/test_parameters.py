@@ -83,7 +83,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
     assert values["PRICE_IN"] == 0.5
     assert values["PRICE_OUT"] == 0.0
-    assert values["MODELS"] == [*models.packaged(), "calibrant", "calibrant-null"]
+    assert values["MODELS"] == [*models.packaged_models(), "calibrant", "calibrant-null"]
     assert values["N_RESAMPLES"] == 10_000
     assert values["RUN"] == "default"
 

@@ -18,9 +18,9 @@ from ingroup import contract, corpora, paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import jobs_of, merged
 from ingroup.inference import Reply, open_store
-from ingroup.inference.cost import Characters
+from ingroup.inference.cost import CharacterEstimate
 from ingroup.inference.job import answered_jobs
-from ingroup.inference.prompts import Prompter, tokens
+from ingroup.inference.prompts import Prompter, estimate_tokens
 from ingroup.studies.biased_samaritan import group_profile as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.statistics import bias
@@ -96,7 +96,7 @@ def test_a_whole_design_is_counted_exactly(prompter):
     prompts = prompter.batch(chats_of(trials))
     rng = np.random.default_rng(0)
 
-    counted = tokens(trials, prompter, len(trials) + 1, rng)
+    counted = estimate_tokens(trials, prompter, len(trials) + 1, rng)
 
     assert counted["tokens"] == pytest.approx(sum(map(len, prompts)))
     assert counted["error"] == 0
@@ -106,7 +106,7 @@ def test_the_error_is_the_spread_of_repeated_samples():
     trials = list(design.trials(stimuli.load_events("sample", 12), None, ["Religion"]))[:300]
     rng = np.random.default_rng(0)
 
-    counts = pd.DataFrame([tokens(trials, Words(), 100, rng) for _ in range(300)])
+    counts = pd.DataFrame([estimate_tokens(trials, Words(), 100, rng) for _ in range(300)])
 
     error = counts.error.mean()
     assert np.std(counts.tokens) == pytest.approx(error, rel=0.12)
@@ -471,8 +471,8 @@ def test_a_servers_tokenizer_is_used_where_it_is_installed(prompter, monkeypatch
     """In a folder of ours, or in the hub's cache under the name that the registry has for it."""
     plan.load_counter.cache_clear()
     monkeypatch.setattr(plan, "try_to_load_from_cache", lambda *_: None)
-    assert isinstance(plan.load_counter("llama-3-8b"), Characters)
-    assert isinstance(plan.load_counter("gpt-4o"), Characters)
+    assert isinstance(plan.load_counter("llama-3-8b"), CharacterEstimate)
+    assert isinstance(plan.load_counter("gpt-4o"), CharacterEstimate)
     chat = [{"role": "system", "content": "Hello"}, {"role": "user", "content": "there"}]
     assert plan.load_counter("calibrant").batch([chat]) == prompter.batch([chat])
 
@@ -483,11 +483,11 @@ def test_a_servers_tokenizer_is_used_where_it_is_installed(prompter, monkeypatch
     plan.load_counter.cache_clear()
     monkeypatch.setattr(plan, "try_to_load_from_cache", cached)
     assert plan.load_counter("provider/qwen-1.5-4b").batch([chat]) == prompter.batch([chat])
-    assert isinstance(plan.load_counter("qwen-1.5-7b"), Characters)
+    assert isinstance(plan.load_counter("qwen-1.5-7b"), CharacterEstimate)
 
     (tmp_path / "tokenizer_config.json").write_text("{")
     monkeypatch.setattr(plan, "try_to_load_from_cache", lambda _, name: str(tmp_path / name))
-    assert isinstance(plan.load_counter("qwen-1.5-14b"), Characters)  # it cannot be loaded
+    assert isinstance(plan.load_counter("qwen-1.5-14b"), CharacterEstimate)  # it cannot be loaded
     plan.load_counter.cache_clear()
 
 

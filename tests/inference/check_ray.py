@@ -20,7 +20,7 @@ import toy
 from few import Few
 from ingroup.inference import Engine, EngineError, Reply, make_engine
 from ingroup.inference import cluster as cluster_module
-from ingroup.inference.cluster import AT_A_TIME, RETRIES, Cluster, _Shards
+from ingroup.inference.cluster import RETRIES, SHARDS_PER_WORKER, Cluster, _Shards
 from toy import SAMPLING, numbers, religion
 
 TRIALS, SHARD = 62, 4  # sixteen shards, the last one half full
@@ -171,7 +171,7 @@ def test_a_dead_worker_costs_only_the_shards_that_it_had(tmp_path, alone, falls)
     asked = many(tmp_path, crew=3, falls=falls)
     check(tmp_path, alone)
     deaths = sum(falls.values())
-    check_asked_again(asked, deaths * AT_A_TIME)
+    check_asked_again(asked, deaths * SHARDS_PER_WORKER)
     counts = Counter(shard for _, shard in asked)
     assert all(counts[shard] > times for shard, times in falls.items())
 
@@ -242,7 +242,7 @@ def test_workers_that_are_killed_from_outside(tmp_path, alone):
     asked = many(tmp_path, workers=3, crew=4)
     thread.join()
     check(tmp_path, alone)
-    check_asked_again(asked, 2 * AT_A_TIME)
+    check_asked_again(asked, 2 * SHARDS_PER_WORKER)
 
 
 class Machines:
@@ -367,7 +367,7 @@ def test_the_last_node_is_lost_and_the_same_line_goes_on(machines, tmp_path, alo
     machines.start(2)
     machines.wait(lambda: machines.all_wait(2) and machines.stored())
     with monkeypatch.context() as patch:
-        patch.setattr(cluster_module, "PATIENCE", 0.5)
+        patch.setattr(cluster_module, "WORKER_TIMEOUT", 0.5)
         machines.lose(node)
         with pytest.raises(EngineError) as caught:
             machines.ended.result()
@@ -388,7 +388,7 @@ def test_the_last_node_is_lost_and_the_same_line_goes_on(machines, tmp_path, alo
 
 
 def test_a_run_that_no_worker_joins_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
+    monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT", 0.5)
     cluster = Cluster(lambda: Scribe(tmp_path / "log"), 2)
     monkeypatch.setattr(cluster, "_gpus", 1)  # which this machine does not have: nobody starts
     with pytest.raises(EngineError, match=r"^no worker of the Ray cluster was there for 0.5 s; "):

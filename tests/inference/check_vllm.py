@@ -123,7 +123,7 @@ def test_scored_as_a_forward_pass_a_choice_says(model, number, sampling, chats, 
 
 def test_more_tokens_in_one_place_than_vllm_weighs_are_one_sentence(engine, chats):
     words = [engine.tokenizer.decode([token]) for token in range(300, 450)]
-    told = tuple({word for word in words if len(engine._spelt(word)) == 1})
+    told = tuple({word for word in words if len(engine._token_ids(word)) == 1})
     assert len(told) > 128
     with pytest.raises(EngineError, match="vLLM weighs at most 128 tokens in one place, these"):
         engine.answer(chats[:1], Sampling(choices=told))

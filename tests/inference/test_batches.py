@@ -472,7 +472,7 @@ def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatc
 
     server = FakeBatches()
     address = serve(server)
-    monkeypatch.setattr(batches, "pause", lambda state: 0.0)
+    monkeypatch.setattr(batches, "pause_seconds", lambda state: 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(batches.OpenAIBatches, "create", unreachable)
         with pytest.raises(EngineError, match=r"^no batch can be created \(no route\)$"):
@@ -489,7 +489,7 @@ def test_a_ledger_of_batches_that_is_not_as_it_was_written_is_one_sentence(tmp_p
     submission = Ledger(file, "manifest").intend([1, 2], 8)
 
     assert Ledger(file, "manifest").submissions == {submission.name: submission}
-    assert Ledger(file, "manifest").covered([0, 1, 2, 3]) == [1, 2]
+    assert Ledger(file, "manifest").trials_in_batches([0, 1, 2, 3]) == [1, 2]
 
     whole = file.read_bytes()
     damaged = [b"", b"[]", whole[:-2], whole + b"x"]

@@ -16,7 +16,7 @@ from ingroup.inference.choices import (
     Tree,
     agreement,
     beginnings,
-    expected,
+    expected_values,
     probabilities,
 )
 from slow import defined, greedy
@@ -41,8 +41,8 @@ def test_an_end_is_looked_up_where_an_answer_may_go_on():
 
     assert at_start == Place((), (1, 2), False)
     assert behind_1 == Place((1,), (0,), True)
-    assert at_start.looked_up(ENDINGS) == [1, 2]
-    assert behind_1.looked_up(ENDINGS) == [0, END, NEWLINE]
+    assert at_start.ids_to_look_up(ENDINGS) == [1, 2]
+    assert behind_1.ids_to_look_up(ENDINGS) == [0, END, NEWLINE]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_the_greedy_answer_need_not_be_the_most_probable():
     steps = [logs(0.5, 0.4), logs(0.3, 0.28, 0.01)]
 
     assert tree.probabilities(steps)[0].argmax() == 2
-    assert tree.greedy(steps).tolist() == [1]
-    assert tree.greedy(steps, "any").tolist() == [0]
+    assert tree.greedy_answers(steps).tolist() == [1]
+    assert tree.greedy_answers(steps, "any").tolist() == [0]
 
 
 def test_several_end_tokens_are_one_way_to_end():
@@ -106,7 +106,7 @@ def test_several_end_tokens_are_one_way_to_end():
     steps = behind_1.steps(logs(0.3, 0.2, 0.1, 0.25), endings)
     probabilities = tree.probabilities([logs(0.5), steps])
 
-    assert behind_1.looked_up(endings) == [0, 7, END, 8]
+    assert behind_1.ids_to_look_up(endings) == [0, 7, END, 8]
     assert np.exp(steps) == pytest.approx(np.array([[0.3, 0.3, 0.25]]))
     assert probabilities == pytest.approx(np.array([[0.5, 0.5]]))
 
@@ -177,14 +177,14 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
 
     steps = []
     for place in tree.places:
-        looked_up = place.looked_up(endings)
+        looked_up = place.ids_to_look_up(endings)
         logits = [model(row, place.path)[looked_up] for row in ROWS]
         steps.append(place.steps(np.stack(logits), endings))
     stored = tree.split(np.hstack(steps))
 
     for ending in ("turn", "newline", "any"):
         probabilities = tree.probabilities(stored, ending)
-        greedy_answers = tree.greedy(stored, ending)
+        greedy_answers = tree.greedy_answers(stored, ending)
 
         assert probabilities.sum(axis=1) == pytest.approx([1, 1])
         for row in ROWS:
@@ -237,13 +237,13 @@ def test_stored_probabilities_are_read_and_a_failed_call_has_none(responses):
 
 
 def test_the_mean_weighs_each_choice_by_its_probability(responses):
-    mean = expected(responses, "135")
+    mean = expected_values(responses, "135")
 
     assert mean[0][0] == 0.5 * 1 + 0.25 * 3 + 0.25 * 5
 
 
 def test_the_mean_of_a_part_keeps_its_index(responses):
-    mean = expected(responses.iloc[1:], "135")
+    mean = expected_values(responses.iloc[1:], "135")
 
     assert mean.index.tolist() == [1, 2]
     assert mean[0].tolist() == pytest.approx([np.nan, 5], nan_ok=True)
@@ -253,7 +253,7 @@ def test_several_leads_are_columns(tmp_path):
     reply = Reply("1 5", "stop", probabilities=(1, 0, 0, 0, 0.5, 0.5), mass=(1, 1))
     responses = stored_and_read(tmp_path, [reply, reply], leads=2)
 
-    mean = expected(responses, "135", n_prefixes=2)
+    mean = expected_values(responses, "135", n_prefixes=2)
 
     assert mean.to_numpy().tolist() == [[1, 4], [1, 4]]
 

@@ -7,13 +7,13 @@ from ingroup.design import Block, Design
 from ingroup.inference import Reply, Sampling, fill, open_store
 from ingroup.inference.cost import (
     Budget,
-    Characters,
+    CharacterEstimate,
     LimitReached,
     Prices,
     budget_of,
+    max_output_tokens,
     money,
-    most_output,
-    prices,
+    prices_of,
 )
 from ingroup.tables import InputError
 from toy import Server
@@ -38,8 +38,8 @@ def test_prices_are_per_million_tokens():
 
 
 def test_prices_that_are_not_set_are_0():
-    assert prices({"PRICE_IN": 2.5, "PRICE_OUT": 10.0}) == (2.5, 10.0)
-    assert prices({"PRICE_IN": None}) == (0.0, 0.0)
+    assert prices_of({"PRICE_IN": 2.5, "PRICE_OUT": 10.0}) == (2.5, 10.0)
+    assert prices_of({"PRICE_IN": None}) == (0.0, 0.0)
     assert Prices(0.0, 1.0).are_given
     assert not Prices().are_given
 
@@ -53,20 +53,20 @@ def test_small_amounts_are_told_to_a_hundredth_of_a_cent(amount, text):
 
 
 def test_tokens_are_estimated_from_characters():
-    prompts = Characters().batch([CHAT, CHAT[:1], []])
+    prompts = CharacterEstimate().batch([CHAT, CHAT[:1], []])
 
     assert [len(prompt) for prompt in prompts] == [100, 25, 0]
 
 
 def test_a_call_costs_its_prompt_and_a_reply_of_full_length():
-    assert Budget(1.0, PRICES).most(CHAT, SAMPLING) == pytest.approx(MOST)
+    assert Budget(1.0, PRICES).highest_cost(CHAT, SAMPLING) == pytest.approx(MOST)
 
 
 def test_a_call_with_two_answer_prefixes_costs_twice():
     sampling = Sampling(max_tokens=50, choices=("1", "2"), leads=("A: ", "B: "))
 
-    assert Budget(1.0, PRICES).most(CHAT, sampling) == pytest.approx(2 * MOST)
-    assert most_output(sampling) == 100
+    assert Budget(1.0, PRICES).highest_cost(CHAT, sampling) == pytest.approx(2 * MOST)
+    assert max_output_tokens(sampling) == 100
 
 
 @pytest.mark.parametrize(("limit", "allowed"), [(5.5, 5), (5.9, 5), (6.1, 6), (1.1, 1), (99.0, 16)])
@@ -74,14 +74,14 @@ def test_only_calls_that_fit_are_allowed(limit, allowed):
     """And no more than the first few, before the server has counted any prompt."""
     budget = Budget(limit * MOST, PRICES)
 
-    assert budget.affordable(CHATS, SAMPLING) == allowed
+    assert budget.n_affordable(CHATS, SAMPLING) == allowed
 
 
 def test_without_a_limit_all_are_allowed():
     budget = Budget(0.0, PRICES)
     budget.pay(Reply("1", "stop", 10**9, 0, 10**9), CHAT, SAMPLING)
 
-    assert budget.affordable(CHATS, SAMPLING) == 30
+    assert budget.n_affordable(CHATS, SAMPLING) == 30
 
 
 def test_what_is_spent_leaves_fewer_calls():
@@ -90,7 +90,7 @@ def test_what_is_spent_leaves_fewer_calls():
     budget.pay(FULL_REPLY, CHAT, SAMPLING)
 
     assert budget.spent == pytest.approx(MOST)
-    assert budget.affordable(CHATS, SAMPLING) == 9
+    assert budget.n_affordable(CHATS, SAMPLING) == 9
 
 
 def test_no_call_is_allowed_that_could_pass_the_limit():
@@ -99,7 +99,7 @@ def test_no_call_is_allowed_that_could_pass_the_limit():
         budget.pay(FULL_REPLY, CHAT, SAMPLING)
 
     with pytest.raises(LimitReached) as caught:
-        budget.affordable([CHAT], SAMPLING)
+        budget.n_affordable([CHAT], SAMPLING)
 
     assert str(caught.value) == (
         "COST_LIMIT=0.0021 stops this run: 0.0020 spent, and a further call may cost 0.0002"
@@ -111,9 +111,9 @@ def test_the_servers_counts_replace_the_estimate():
     budget = Budget(100 * MOST, PRICES)
 
     budget.pay(Reply("1", "stop", 300, 0, 1), CHAT, SAMPLING)
-    after_a_dear_prompt = budget.most(CHAT, SAMPLING)
+    after_a_dear_prompt = budget.highest_cost(CHAT, SAMPLING)
     budget.pay(Reply("1", "stop", 40, 0, 1), CHAT, SAMPLING)
-    after_a_cheap_prompt = budget.most(CHAT, SAMPLING)
+    after_a_cheap_prompt = budget.highest_cost(CHAT, SAMPLING)
 
     assert after_a_dear_prompt == pytest.approx(cost(300, 50))
     assert after_a_cheap_prompt == pytest.approx(cost(300, 50))
@@ -123,9 +123,9 @@ def test_reasoning_that_max_tokens_does_not_bound_is_expected_again():
     budget = Budget(100 * MOST, PRICES)
 
     budget.pay(Reply("1", "stop", 100, 0, 175, reasoning_tokens=170), CHAT, SAMPLING)
-    after_reasoning = budget.most(CHAT, SAMPLING)
+    after_reasoning = budget.highest_cost(CHAT, SAMPLING)
     budget.pay(Reply("1", "stop", 100, 0, 5), CHAT, SAMPLING)
-    after_a_short_reply = budget.most(CHAT, SAMPLING)
+    after_a_short_reply = budget.highest_cost(CHAT, SAMPLING)
 
     assert after_reasoning == pytest.approx(cost(100, 175))
     assert after_a_short_reply == pytest.approx(cost(100, 175))
@@ -139,7 +139,7 @@ def test_replies_without_counts_are_taken_for_the_most():
 
     assert budget.spent == 0.0
     assert budget.uncounted == 2
-    assert budget.affordable(CHATS, SAMPLING) == 1
+    assert budget.n_affordable(CHATS, SAMPLING) == 1
     assert budget.bill() == "0.00 (and up to 0.0004 for 2 replies without token counts)"
 
 
@@ -170,10 +170,10 @@ def test_calls_in_batches_count_at_half_the_price():
     """But a call that goes alone at the whole one."""
     budget = Budget(5.6 * MOST, PRICES)
 
-    assert budget.most(CHAT, SAMPLING) == pytest.approx(MOST)
-    assert budget.most(CHAT, SAMPLING, in_batch=True) == pytest.approx(MOST / 2)
-    assert budget.affordable(CHATS, SAMPLING) == 5
-    assert budget.affordable(CHATS, SAMPLING, in_batch=True) == 11
+    assert budget.highest_cost(CHAT, SAMPLING) == pytest.approx(MOST)
+    assert budget.highest_cost(CHAT, SAMPLING, in_batch=True) == pytest.approx(MOST / 2)
+    assert budget.n_affordable(CHATS, SAMPLING) == 5
+    assert budget.n_affordable(CHATS, SAMPLING, in_batch=True) == 11
 
 
 def test_a_reply_counts_at_the_share_of_the_price_at_which_it_was_bought():

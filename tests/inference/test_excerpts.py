@@ -19,7 +19,7 @@ from ingroup.inference import (
     stored,
 )
 from ingroup.inference import job as calling
-from ingroup.inference.excerpts import SOURCE
+from ingroup.inference.excerpts import SOURCE_ENTRY
 from toy import Toy, religion, run
 
 SCORED = Sampling(choices=("0", "100"))
@@ -106,7 +106,7 @@ def test_the_recordings_stay_as_they_are(few):
 
 def test_answers_recorded_anew_are_copied_anew(recorded, few):
     ask([few], {})
-    before = stored(few).manifest[SOURCE]
+    before = stored(few).manifest[SOURCE_ENTRY]
     folder = recorded.folder
     for file in folder.iterdir():
         file.unlink()
@@ -114,7 +114,7 @@ def test_answers_recorded_anew_are_copied_anew(recorded, few):
 
     ask([few], {})
 
-    assert stored(few).manifest[SOURCE] != before
+    assert stored(few).manifest[SOURCE_ENTRY] != before
     assert stored(few).read().text.eq("0").all()
 
 

@@ -372,7 +372,7 @@ def test_a_run_that_goes_on_sends_what_it_sent_and_pays_nothing_twice(tmp_path, 
     ],
 )
 def test_a_dated_name_of_the_same_model_is_no_other_model(asked, answered, same):
-    assert models.same(asked, answered) is same
+    assert models.is_same_checkpoint(asked, answered) is same
 
 
 # When nothing would help, the run ends
@@ -641,7 +641,7 @@ def test_a_name_without_a_provider_gets_one(name, base_url, full):
     ],
 )
 def test_a_providers_name_is_asked_there_and_a_hubs_name_is_not(text, engine, split):
-    assert models.split(text, engine) == split
+    assert models.split_entry(text, engine) == split
 
 
 # What a fresh reader found

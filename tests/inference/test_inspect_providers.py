@@ -199,10 +199,10 @@ def test_a_provider_is_asked_and_read(model, client, path, body, expected, rejec
         reasoning_tokens=reasoning_tokens,
     )
     assert replies == [reply, reply]
-    assert 2000 in engine.sent.values()
+    assert 2000 in engine.sent_arguments.values()
     if rejects:
         assert "temperature" not in requests[-1]
-    assert not any("S." in str(value) for value in engine.sent.values())
+    assert not any("S." in str(value) for value in engine.sent_arguments.values())
 
 
 def test_an_answer_that_comes_in_events_is_read():

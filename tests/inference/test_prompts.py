@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from ingroup import paths
 from ingroup.inference import EngineError, prompts
-from ingroup.inference.prompts import Prompter, cut, fold_system, turn_marks
+from ingroup.inference.prompts import Prompter, fold_system, split_before_marks, turn_marks
 from ingroup.studies.empathy_gap import stimuli
 
 CHAT = stimuli.setting("P0,S0,T0").messages("a Hindu", "a Jew", "fear", "the lift fell")
@@ -146,7 +146,7 @@ def test_a_chat_template_that_does_not_end_is_one_sentence(tokenizer, monkeypatc
     loop = "{% for a in range(2000) %}{% for b in range(2000) %}{% endfor %}{% endfor %}"
     endless = "{% if messages[0].role == 'system' %}" + loop + "{% endif %}"
     tokenizer.chat_template = endless + tokenizer.chat_template
-    monkeypatch.setattr(prompts, "LONGEST", 1e-3)
+    monkeypatch.setattr(prompts, "RENDER_SECONDS", 1e-3)
 
     with pytest.raises(EngineError, match="does not render a chat of three words within"):
         Prompter(tokenizer)
@@ -244,20 +244,20 @@ def recording(tokenizer, monkeypatch):
     """A prompter that keeps which texts it encoded."""
     prompter = Prompter(tokenizer)
     prompter.encoded = []
-    encode = prompter._encoded
+    encode = prompter._encode
 
     def encode_and_keep(texts, special):
         prompter.encoded.extend(texts)
         return encode(texts, special)
 
-    monkeypatch.setattr(prompter, "_encoded", encode_and_keep)
+    monkeypatch.setattr(prompter, "_encode", encode_and_keep)
     return prompter
 
 
 @pytest.fixture
 def whole(tokenizer, recording, crossed):
     """The tokens of each prompt, encoded as a whole."""
-    texts = recording._rendered(crossed)
+    texts = recording._render(crossed)
     return [tokenizer.encode(text, add_special_tokens=False) for text in texts]
 
 
@@ -358,7 +358,7 @@ def test_a_text_cut_before_its_marks_has_the_ids_of_the_whole(model, pre_tokeniz
 
         for _ in range(20 if marks else 0):
             text = "".join(rng.choices([*ADDED, *OTHERS], k=12))
-            parts = cut(text, pattern)
+            parts = split_before_marks(text, pattern)
             cuts += len(parts) - 1
 
             ids_of_parts = []

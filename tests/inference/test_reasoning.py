@@ -6,7 +6,13 @@ import pandas as pd
 import pytest
 
 from ingroup.inference.engine import LENGTH, STOP, Reply
-from ingroup.inference.reasoning import apart, closing, is_mark, opens, separate
+from ingroup.inference.reasoning import (
+    closing_text,
+    ends_in_reasoning,
+    is_mark,
+    split_reasoning,
+    split_reply,
+)
 from ingroup.parsing import CUT, OK, final_status, parse_rating
 from ingroup.studies.giebench.answers import NO_VERDICT, parse_verdict
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
@@ -58,28 +64,28 @@ FINAL = "<|start|>assistant<|channel|>final<|message|>"
     ],
 )
 def test_a_reply_is_split_into_answer_and_reasoning(text, answer, reasoning):
-    assert separate(text) == (answer, reasoning)
+    assert split_reasoning(text) == (answer, reasoning)
 
 
 def test_a_prompt_that_opens_the_reasoning_makes_all_before_its_end_reasoning():
-    assert separate("perhaps 72", opened=True) == ("", "perhaps 72")
-    assert separate("perhaps 72</think>65", opened=True) == ("65", "perhaps 72")
-    assert separate("<think>perhaps 72</think>65", opened=True) == ("65", "perhaps 72")
+    assert split_reasoning("perhaps 72", opened=True) == ("", "perhaps 72")
+    assert split_reasoning("perhaps 72</think>65", opened=True) == ("65", "perhaps 72")
+    assert split_reasoning("<think>perhaps 72</think>65", opened=True) == ("65", "perhaps 72")
 
 
 def test_a_mark_that_the_reasoning_mentions_hides_the_answer_only_where_the_reply_was_cut():
     text = "<think>I put it in <think> marks</think> 65"
-    assert separate(text, ended=True)[0] == "65"
-    assert separate(text, ended=False)[0] == ""
+    assert split_reasoning(text, ended=True)[0] == "65"
+    assert split_reasoning(text, ended=False)[0] == ""
 
 
 def test_a_failed_reply_stays_as_it_is_and_reasoning_of_a_server_is_kept():
     failed = Reply(None, "failed", error="no net")
 
-    assert apart(failed) is failed
+    assert split_reply(failed) is failed
 
     served = Reply("<think>b</think>65", STOP, reasoning="a")
-    assert apart(served) == Reply("65", STOP, reasoning="a\nb")
+    assert split_reply(served) == Reply("65", STOP, reasoning="a\nb")
 
 
 @pytest.mark.parametrize(
@@ -99,8 +105,8 @@ def test_a_failed_reply_stays_as_it_is_and_reasoning_of_a_server_is_kept():
     ],
 )
 def test_what_ends_the_reasoning_that_a_prompt_opens(prompt, closed):
-    assert closing(prompt) == closed
-    assert opens(prompt) == (closed != "" and "|channel|" not in closed)
+    assert closing_text(prompt) == closed
+    assert ends_in_reasoning(prompt) == (closed != "" and "|channel|" not in closed)
 
 
 def test_marks_among_special_tokens():
@@ -189,7 +195,7 @@ def test_no_value_is_read_out_of_reasoning(kind):
         thought = random_thought(rng, kind)
         text, ending, answers = shaped(rng, thought, OUTSIDE[kind])
 
-        reply = apart(Reply(text, ending))
+        reply = split_reply(Reply(text, ending))
         read = parse(reply.text)
         row = pd.DataFrame([reply._asdict()])
         (status,) = final_status(row, [read.status], unread=["unparsable", NO_VERDICT])

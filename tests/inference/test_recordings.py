@@ -25,12 +25,12 @@ def log(tmp_path):
 
 
 def replies(file):
-    return [recording.reply.text for recording in recordings.read(file)]
+    return [recording.reply.text for recording in recordings.read_recordings(file)]
 
 
 def test_a_place_whose_name_is_too_long_is_one_sentence():
     with pytest.raises(EngineError, match="cannot be read: File name too long"):
-        recordings.find(Path("x" * 5000))
+        recordings.find_files(Path("x" * 5000))
 
 
 def test_a_log_is_read(log):

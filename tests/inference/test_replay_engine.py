@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ingroup.design import Block, Design
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.reasoning import separate
+from ingroup.inference.reasoning import split_reasoning
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
@@ -90,10 +90,10 @@ def asking(*prompts):
 
 def reply_to_one(engine, number=1, category="", others=()):
     """The reply to the prompt "one" in a round; "nothing" without such a round."""
-    if not engine.turn_to(number, category, others):
+    if not engine.select_recordings(number, category, others):
         return "nothing"
 
-    engine.tell_apart(asking("one"))
+    engine.assign_recordings(asking("one"))
     return texts(engine, chat("one"))[0]
 
 
@@ -108,7 +108,7 @@ def texts_by_round(engine, *prompts):
 
     by_round = {}
     for number in range(1, 6):
-        if engine.turn_to(number):
+        if engine.select_recordings(number):
             by_round[number] = texts(engine, *chats)
 
     return by_round
@@ -167,7 +167,7 @@ def test_results_of_giebench_are_read_and_its_prompts_are_not(tmp_path):
     write_json(tmp_path / "ID-Prompt.json", prompts)
 
     engine = ReplayEngine(tmp_path, "gpt-4-turbo")
-    engine.tell_apart(asking("Question 0", "Question 99"))
+    engine.assign_recordings(asking("Question 0", "Question 99"))
 
     numbered_chats = [chat(f"Question {number}") for number in range(len(QUIRKS))]
     assert texts(engine, *numbered_chats) == QUIRKS
@@ -193,7 +193,7 @@ def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
     replies = engine.answer(chats, SAMPLING)
 
     read_back = [(reply.text, reply.reasoning) for reply in replies]
-    assert read_back == [separate(text) for _, _, text in numbered_rows]
+    assert read_back == [split_reasoning(text) for _, _, text in numbered_rows]
 
 
 def test_a_store_is_refused_with_the_way_to_read_it(plan, tmp_path):
@@ -479,7 +479,7 @@ def twice(tmp_path):
 def test_trials_of_one_prompt_get_its_recordings_in_their_order(numbers, twice):
     """Whatever stands between them, and whichever trials are asked first."""
     plan = asking("v", "two\nlines", "v", "u", "v")
-    twice.tell_apart(plan)
+    twice.assign_recordings(plan)
 
     chats = [plan[number].messages for number in numbers]
     replies = twice.complete(twice.match(chats, numbers), SAMPLING)
@@ -491,7 +491,7 @@ def test_trials_of_one_prompt_get_its_recordings_in_their_order(numbers, twice):
 def test_a_run_that_was_stopped_goes_on_with_the_right_recordings(twice, tmp_path):
     """The first shard was lost: its trials get theirs, not the first ones of their prompts."""
     plan = asking("v", "w", "v", "u", "u", "v")
-    twice.tell_apart(plan)
+    twice.assign_recordings(plan)
     before = run(plan, tmp_path / "store", twice, 2).text.tolist()
     (tmp_path / "store" / "part-00001.parquet").unlink()
 
@@ -509,7 +509,7 @@ def test_more_or_fewer_recordings_than_trials_are_refused(prompts, asked, twice,
     file = tmp_path / "a.csv"
 
     with pytest.raises(EngineError) as raised:
-        twice.tell_apart(asking(*prompts))
+        twice.assign_recordings(asking(*prompts))
 
     sentence = str(raised.value)
     assert f"{file}, line 5, and {file}, line 8: found two replies" in sentence
@@ -521,9 +521,9 @@ def test_more_or_fewer_recordings_than_trials_are_refused(prompts, asked, twice,
 
 def test_an_ambiguous_prompt_that_no_trial_asks_is_no_error(twice):
     with pytest.raises(EngineError):
-        twice.tell_apart(asking("v"))
+        twice.assign_recordings(asking("v"))
 
-    twice.tell_apart(asking("u", "w"))
+    twice.assign_recordings(asking("u", "w"))
 
     assert texts(twice, chat("u"), chat("w")) == ["1", "4"]
 
@@ -535,12 +535,12 @@ def test_different_replies_in_different_files_are_refused(tmp_path):
     engine = ReplayEngine(tmp_path, "m")
 
     with pytest.raises(EngineError, match=f"{gpt}, line 2, and {qwen}, line 2: found two replies"):
-        engine.tell_apart(asking("v", "v"))
+        engine.assign_recordings(asking("v", "v"))
 
 
 def test_one_recording_of_one_file_answers_every_trial_of_its_prompt(tmp_path):
     engine = ReplayEngine(write_table(tmp_path / "Qwen.csv", [("v", "Qwen")]), "m")
-    engine.tell_apart(asking("v", "v"))
+    engine.assign_recordings(asking("v", "v"))
 
     assert texts(engine, chat("v")) == ["Qwen"]
 
@@ -594,7 +594,7 @@ def test_a_category_without_recordings_borrows_none_of_another(by, tmp_path):
     engine = ReplayEngine(tmp_path, "m")
 
     assert reply_to_one(engine, 1, "Gender", CATEGORIES) == "5"
-    assert engine.turn_to(1, "Race or Ethnicity", CATEGORIES)
+    assert engine.select_recordings(1, "Race or Ethnicity", CATEGORIES)
     assert texts(engine, chat("two"), chat("one")) == ["6", None]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fake_openai import FakeOpenAI, completion, fault, ok
 from ingroup.inference import EngineError, Sampling, open_store
-from ingroup.inference.choices import expected, probabilities
+from ingroup.inference.choices import expected_values, probabilities
 from ingroup.inference.inspect_engine import InspectEngine
 from toy import religion, run
 
@@ -122,6 +122,30 @@ def test_tokens_of_the_reasoning_are_passed_over():
     assert reply.probabilities[72] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("written", "alternative"), [(" 72", " 70"), ("\n\n72", "\n\n70"), ("72\n", "70\n")]
+)
+def test_white_space_in_the_token_of_an_answer_does_not_hide_it(written, alternative):
+    server = server_of(THINK, {"99": 1.0}, END_THINK, {written: 0.5, alternative: 0.25})
+
+    reply = reply_of(server, SCALE)
+
+    assert reply.text == "72"
+    assert reply.mass == (0.75,)
+    assert reply.probabilities[72] == pytest.approx(2 / 3)
+
+
+def test_an_answer_that_shares_a_token_with_the_reasoning_is_not_scored():
+    server = server_of(THINK, {"99": 1.0}, {"</think>\n\n7": 1.0}, {"2": 0.5, "0": 0.5})
+
+    reply = reply_of(server, SCALE)
+
+    # Without its first token the answer would be read as 2.
+    assert reply.text == "72"
+    assert reply.probabilities == ()
+    assert reply.mass == (0.0,)
+
+
 def test_nothing_is_made_up_where_no_choice_is_reported():
     server = server_of({"I": 0.9, "As": 0.1}, {" cannot": 1.0})
 
@@ -140,7 +164,7 @@ def test_scored_answers_are_stored_and_read_as_those_of_a_local_model(tmp_path):
         table = run(plan, tmp_path, engine, sampling=SCALE)
         manifest = open_store(tmp_path, plan, engine, SCALE, 50).manifest
 
-    means = expected(table, NUMBERS)[0]
+    means = expected_values(table, NUMBERS)[0]
     probabilities_of_70 = probabilities(table, NUMBERS)[:, 0, 70]
     assert means.tolist() == [71.0] * len(plan)
     assert probabilities_of_70.tolist() == [0.5] * len(plan)
@@ -204,7 +228,7 @@ def score_within(server, folder, max_tokens):
         engine.address = "the same"
         table = run(religion(1), folder, engine, sampling=sampling)
 
-    return expected(table, NUMBERS)[0]
+    return expected_values(table, NUMBERS)[0]
 
 
 def test_a_scored_reply_that_was_cut_is_asked_again_with_more_tokens(tmp_path):

@@ -531,10 +531,10 @@ def supplemented(tmp_path):
         [Reply("0", "stop"), FAILED, FAILED, FAILED],
         [Reply("4", "stop"), FAILED],
     )
-    store.write_again([1, 2, 3, 5], [Reply("1", "stop"), FAILED, FAILED, FAILED])
-    store.write_again([1, 2, 3], [FAILED, Reply("2", "stop"), FAILED])
+    store.write_supplements([1, 2, 3, 5], [Reply("1", "stop"), FAILED, FAILED, FAILED])
+    store.write_supplements([1, 2, 3], [FAILED, Reply("2", "stop"), FAILED])
     for number in range(3, 12):
-        store.write_again([2], [Reply(f"two {number}", "length")])
+        store.write_supplements([2], [Reply(f"two {number}", "length")])
 
     for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
         (tmp_path / name).write_bytes(b"x")
@@ -803,7 +803,7 @@ def short(tmp_path):
     replies = [reply(trial) for trial in range(42)]
     in_fours = [replies[start : start + 4] for start in range(0, 42, 4)]
     store = filled(tmp_path, {"trials": 42, "shard_size": 4}, *in_fours)
-    store.write_again([5], [Reply("99", "stop", 10, 4, 1)])
+    store.write_supplements([5], [Reply("99", "stop", 10, 4, 1)])
     return store
 
 
@@ -815,7 +815,7 @@ def plain(table):
 
 @pytest.mark.parametrize("number", [1, 2, 16])
 def test_the_parts_are_the_whole_and_no_shard_is_read_twice(short, number, monkeypatch):
-    monkeypatch.setattr(stores, "SHARDS", number)
+    monkeypatch.setattr(stores, "SHARDS_PER_PART", number)
 
     tables = list(parts(short))
 
@@ -835,7 +835,7 @@ def test_some_trials_are_rows_of_the_whole(short, start, stop):
 
 
 def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short, monkeypatch):
-    monkeypatch.setattr(stores, "SHARDS", 2)
+    monkeypatch.setattr(stores, "SHARDS_PER_PART", 2)
     shard = short.path(7)
     shard.write_bytes(shard.read_bytes()[:-20] + bytes(20))
 
@@ -871,9 +871,9 @@ def test_replies_from_before_a_column_count_at_the_whole_price(
     replies = [Reply("1", "stop", price_share=0.5), Reply("2", "stop")]
     with monkeypatch.context() as patch:
         patch.setattr(shards, "SCHEMA", schema_without(*added_later))
-        shards.write(shard, "m", range(2), replies, 8)
+        shards.write_shard(shard, "m", range(2), replies, 8)
 
-    table = shards.read(shard, "m", range(2), True, SCHEMA.names)
+    table = shards.read_shard(shard, "m", range(2), True, SCHEMA.names)
 
     assert table["price_share"].to_pylist() == [1.0, 1.0]
     assert table["text"].to_pylist() == ["1", "2"]

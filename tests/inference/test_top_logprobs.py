@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ingroup.inference.top_logprobs import Token, score
+from ingroup.inference.top_logprobs import Token, read_scores
 
 SCALE = [str(number) for number in range(101)]
 ONE_TO_FIVE = ["1", "2", "3", "4", "5"]
@@ -20,7 +20,7 @@ def written(*texts):
 
 def score_one(tokens, choices, *prefixes):
     """The score of a reply that has one answer."""
-    scores = score(tokens, choices, *prefixes)
+    scores = read_scores(tokens, choices, *prefixes)
     assert len(scores) == 1
     return scores[0]
 
@@ -110,7 +110,7 @@ def test_each_answer_prefix_is_looked_for_behind_the_one_before():
         Token(" 2", {" 2": 0.75, " ": 0.25}),
     ]
 
-    friendly, sociable, honest = score(tokens, SPACED_ONE_TO_FIVE, prefixes)
+    friendly, sociable, honest = read_scores(tokens, SPACED_ONE_TO_FIVE, prefixes)
 
     assert friendly.probabilities == pytest.approx([0, 0, 0, 0.5, 0.5])
     assert sociable.probabilities[1] == 1
@@ -173,7 +173,7 @@ def test_any_tokens_give_a_distribution_or_nan(choices):
         texts = rng.choice(PIECES, rng.integers(0, 6))
         tokens = [random_token(text, rng) for text in texts]
 
-        for answer in score(tokens, choices, ["", "Friendly"]):
+        for answer in read_scores(tokens, choices, ["", "Friendly"]):
             total = answer.probabilities.sum()
             assert 0 <= answer.option_mass <= 1
             if answer.option_mass == 0:

@@ -1,5 +1,6 @@
 """The transformers engine against transformers' own generate, prompt by prompt."""
 
+import errno
 import hashlib
 import json
 import re
@@ -17,14 +18,14 @@ from scipy import stats
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import slow
-from ingroup import paths
+from ingroup import corpora, paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.choices import Tree
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import (
-    BATCHES,
-    Draw,
-    Finite,
+    BATCHES_PER_THREAD,
+    FiniteLogits,
+    GumbelDraw,
     TransformersEngine,
     attention_mask,
 )
@@ -173,7 +174,7 @@ def test_scores_do_not_depend_on_what_is_asked_beside(sampling, engine, chats):
 def test_the_prompt_of_a_scored_answer_is_counted_with_its_prefix(sampling, engine, chats):
     replies = engine.answer([*chats[:4], UNLIKE], sampling)
 
-    prompt = engine.prompter.batch([UNLIKE])[0] + engine._spelt(sampling.leads[0])
+    prompt = engine.prompter.batch([UNLIKE])[0] + engine._token_ids(sampling.leads[0])
     assert replies[4].prompt_tokens == len(prompt)
 
 
@@ -206,7 +207,7 @@ def test_stored_steps_give_the_answers_under_every_rule_of_where_they_end(
     for chat, reply in zip(chats, replies, strict=True):
         steps = tree.split(np.array([reply.steps]))
         probabilities = tree.probabilities(steps, ending)[0]
-        greedy = tree.greedy(steps, ending).tolist()
+        greedy = tree.greedy_answers(steps, ending).tolist()
 
         logits = slow.known(model, engine.prompter.batch([chat])[0], spelt).get
         expected = slow.defined(logits, spelt, ends, newlines, ending)
@@ -246,7 +247,7 @@ def test_a_choice_is_spelt_as_the_tokenizer_spells_it_behind_its_lead(engine, mo
             return []
         return [ord(character) for character in "_" + text.replace(" ", "_")]
 
-    monkeypatch.setattr(engine, "_spelt", spell_with_space)
+    monkeypatch.setattr(engine, "_token_ids", spell_with_space)
 
     spaced_five = tuple(map(ord, "_5"))
     assert engine._tree([" 5"], "a:").spelt == [spaced_five]
@@ -254,7 +255,7 @@ def test_a_choice_is_spelt_as_the_tokenizer_spells_it_behind_its_lead(engine, mo
 
 
 def test_choices_that_only_their_lead_makes_alike_are_spelt_alone(engine, monkeypatch):
-    monkeypatch.setattr(engine, "_spelt", lambda text: [len(text)])
+    monkeypatch.setattr(engine, "_token_ids", lambda text: [len(text)])
 
     assert engine._tree([" 5", "100"], "a:").spelt == [(2,), (3,)]
 
@@ -322,7 +323,7 @@ def one_by_one(monkeypatch):
 def test_what_is_answered_is_kept_before_the_shard_is_full(engine, one_by_one, tmp_path):
     """A killed run goes on behind the replies that it had."""
     plan = religion(1)
-    largest = BATCHES * torch.get_num_threads()
+    largest = BATCHES_PER_THREAD * torch.get_num_threads()
     stopped = tmp_path / "stopped"
 
     with pytest.raises(KeyboardInterrupt):
@@ -439,7 +440,7 @@ def test_a_run_whose_first_batch_is_not_finite_stops_and_stores_nothing(engine, 
 
 def test_a_token_that_a_model_forbids_is_no_failure():
     """Minus infinity is a logit that some models give; the largest logit counts."""
-    finite = Finite()
+    finite = FiniteLogits()
     first_step = torch.tensor([[1.0, -torch.inf], [torch.nan, 1.0], [torch.inf, 1.0]])
     second_step = torch.tensor([[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]])
 
@@ -481,7 +482,7 @@ def test_a_model_that_looks_back_far_enough_is_scored(chats, copy):
 def test_an_end_token_that_is_written_counts_and_has_no_text(engine):
     end = engine.tokenizer.eos_token_id
 
-    reply = engine._ended([1], [end, 5], 0)
+    reply = engine._ended_reply([1], [end, 5], 0)
 
     assert reply == Reply("", "stop", 1, 0, 1)
 
@@ -651,7 +652,18 @@ def test_a_model_of_the_hub_is_compared_with_its_hashes(name, hub_snapshot):
     content[-1] ^= 1
     blob.write_bytes(content)
 
-    with pytest.raises(EngineError, match=rf"{name}: found other bytes than the hub's hash"):
+    with pytest.raises(EngineError, match=rf"{name} has .*, expected .*; delete {blob} and"):
+        Weights("some/calibrant")
+
+
+@pytest.mark.usefixtures("hub_snapshot")
+def test_a_file_of_the_hub_that_cannot_be_read_is_not_called_changed(monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(corpora.pooch, "file_hash", refuse)
+
+    with pytest.raises(EngineError, match="safetensors cannot be read: Permission denied; delete "):
         Weights("some/calibrant")
 
 
@@ -747,7 +759,7 @@ def count_draws(**options):
     logits = torch.tensor(np.log(PROBABILITIES), dtype=torch.float32).repeat(DRAWS, 1)
     prompts = [[number] for number in range(DRAWS)]
 
-    draw = Draw(prompts, Sampling(seed=5, **options), "cpu")
+    draw = GumbelDraw(prompts, Sampling(seed=5, **options), "cpu")
 
     tokens = draw(None, logits).argmax(-1)
     return np.bincount(tokens, minlength=4)

@@ -70,9 +70,9 @@ def test_what_is_made_is_not_made_again(tmp_path, monkeypatch, pip):
     monkeypatch.setattr(paths, "MADE", tmp_path / "made")
     (tmp_path / "made" / "m").mkdir(parents=True)
     (tmp_path / "made" / "m" / "config.json").touch()
-    monkeypatch.setattr(models, "packaged", lambda: {"m": ABOUT})
+    monkeypatch.setattr(models, "packaged_models", lambda: {"m": ABOUT})
 
-    assert weights.make("m") == tmp_path / "made" / "m"
+    assert weights.make_packaged("m") == tmp_path / "made" / "m"
     assert pip == []
 
 
@@ -88,7 +88,7 @@ def test_digits_are_apart_where_the_file_says_so_and_the_hash_does_not_tell_how_
 
     assert fast.encode(" 5 b") == [2, 4]
 
-    fast.backend_tokenizer.pre_tokenizer = weights._individual_digits(fast)
+    fast.backend_tokenizer.pre_tokenizer = weights._digit_splitter(fast)
     assert fast.encode(" 5 b") == [0, 1, 4]
 
     weights._save_tokenizer(fast, tmp_path)
@@ -98,9 +98,9 @@ def test_digits_are_apart_where_the_file_says_so_and_the_hash_does_not_tell_how_
     assert PreTrainedTokenizerFast.from_pretrained(tmp_path).encode(" 5 b") == [0, 1, 4]
 
 
-@pytest.mark.parametrize("name", models.packaged())
+@pytest.mark.parametrize("name", models.packaged_models())
 def test_what_is_packaged_is_locked_with_a_hash(name):
-    about = models.packaged()[name]
+    about = models.packaged_models()[name]
     lock = (paths.ROOT / "locks" / about["lock"]).read_text("utf8")
 
     assert lock.startswith(f"{about['package']} ")

@@ -101,7 +101,7 @@ def test_a_rater_of_one_number_has_no_bias(run_constant):
 
     checkpoint = names["out"].read("printed_versus_here").checkpoint
     (sentence,) = checkpoint.dropna()
-    assert sentence == models.checkpoint(model)
+    assert sentence == models.checkpoint_caution(model)
     assert checkpoint.first_valid_index() == 0
     assert beyond["RUN"] == "constant"
 

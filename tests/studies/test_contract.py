@@ -9,7 +9,7 @@ import pytest
 from ingroup import paths, published
 from ingroup.commands import settings
 from ingroup.commands.parameters import merged
-from ingroup.contract import DEFINED, module_of
+from ingroup.contract import REQUIRED_NAMES, module_of
 from ingroup.design import Design
 from ingroup.inference import Engine, Reply, ask, job, stored
 from ingroup.models import calibrants
@@ -110,10 +110,10 @@ def test_every_study_is_here():
     assert list(SMALL) == first, "SMALL above has each study's first notebook, by number"
 
 
-@pytest.mark.parametrize("file", DEFINED)
+@pytest.mark.parametrize("file", REQUIRED_NAMES)
 @pytest.mark.parametrize("notebook", SMALL)
 def test_every_module_defines_what_the_others_take(notebook, file):
-    module_of(notebook[3:], file, *DEFINED[file])
+    module_of(notebook[3:], file, *REQUIRED_NAMES[file])
 
 
 @pytest.mark.parametrize("notebook", SMALL)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingroup.design import filled
+from ingroup.design import fill_template
 from ingroup.studies.biased_samaritan import stimuli as samaritan
 from ingroup.studies.empathy_gap import stimuli as gap
 from ingroup.studies.giebench import stimuli as giebench
@@ -67,7 +67,7 @@ def giebench_prompts():
     for name in PRINTED["giebench"].keys() - texts.keys():
         template = templates[name]
         used = {slot: text for slot, text in slots.items() if f"{{{slot}}}" in template}
-        texts[name] = filled(template, used)
+        texts[name] = fill_template(template, used)
 
     return texts
 

@@ -69,7 +69,7 @@ class Examples:
         """
         categories = list(self.phrasings)
         category = str(rng.choice(categories, p=[0.44, 0.26, 0.3]))
-        text = self._text(rng)
+        text = self._draw_text(rng)
         phrasings = self.phrasings[category]
         weights = self.weights[category, sharp]
         shares = weights / weights.sum()
@@ -80,7 +80,7 @@ class Examples:
         chance = rng.random()
         if chance < 0.12:
             word = pick(rng, self.refusal["words"])
-            text = self._with(rng, text, word)
+            text = self._with_word(rng, text, word)
         if chance < 0.05 or 0.12 < chance < 0.18:
             listed = self.refusal["phrasing"]
             refused = [row for row in phrasings if row.phrasing in listed]
@@ -123,7 +123,7 @@ class Examples:
         distances = [abs(own - other) for other in others.values()]
         return min(distances)
 
-    def _text(self, rng: np.random.Generator) -> str:
+    def _draw_text(self, rng: np.random.Generator) -> str:
         """Draw a scenario of the project, a changed scenario, or made-up clauses.
 
         The ground-truth value follows from the words that a text really holds. So a changed text
@@ -137,7 +137,7 @@ class Examples:
             narrative = self.narrator.draw(rng, n_words)
             tokens = narrative.split()
         else:
-            tokens = self._changed(rng)
+            tokens = self._changed_scenario(rng)
 
         # A made-up text has no slot for the person, and a changed one may have lost it.
         if scenarios.SLOT not in " ".join(tokens):
@@ -145,7 +145,7 @@ class Examples:
             tokens.insert(position, scenarios.SLOT)
         return " ".join(tokens)
 
-    def _changed(self, rng: np.random.Generator) -> list[str]:
+    def _changed_scenario(self, rng: np.random.Generator) -> list[str]:
         """Draw a scenario's tokens.
         They may be spliced with another's, thinned out, or have added words.
         """
@@ -153,19 +153,19 @@ class Examples:
         tokens = scenario.split()
         if rng.random() < 0.5:
             other = pick(rng, self.texts)
-            tokens = self._spliced(rng, tokens, other.split())
+            tokens = self._splice(rng, tokens, other.split())
         if rng.random() < 0.5:
-            tokens = self._thinned_out(rng, tokens)
+            tokens = self._thin_out(rng, tokens)
 
         text = " ".join(tokens)
         n_words = rng.integers(0, 5)
         words = rng.choice(self.heavy, size=n_words).tolist()
         for word in words:
-            text = self._with(rng, text, word)
+            text = self._with_word(rng, text, word)
         return text.split()
 
     @staticmethod
-    def _thinned_out(rng: np.random.Generator, tokens: list[str]) -> list[str]:
+    def _thin_out(rng: np.random.Generator, tokens: list[str]) -> list[str]:
         """Drop up to half of the tokens, but never the slot for the person."""
         # The order of these two draws decides the examples, and so the weights.
         chances = rng.random(len(tokens))
@@ -178,7 +178,7 @@ class Examples:
         return remaining
 
     @staticmethod
-    def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
+    def _splice(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
         """Join the beginning of one text and the end of another text, with at most one slot."""
         end = rng.integers(3, len(first))
         # At least three tokens come from each of the two texts.
@@ -190,7 +190,7 @@ class Examples:
         return beginning + rest
 
     @staticmethod
-    def _with(rng: np.random.Generator, text: str, word: str) -> str:
+    def _with_word(rng: np.random.Generator, text: str, word: str) -> str:
         """Insert a word at a random position, with a capital letter if it opens a sentence."""
         tokens = text.split()
         position = position_in(rng, tokens)

@@ -32,7 +32,7 @@ class Examples:
             self.pairs.append((pair["perceiver"], pair["experiencer"]))
         words = self.effects["words"]
         points = words["points"]
-        # Sensitive words are added apart, by `_with_sensitive`.
+        # Sensitive words are added apart, by `_with_sensitive_word`.
         heavy = [word for word in points if word not in self.sensitive]
         self.narrator = Narrator(folder / "vocabulary.yaml", heavy)
 
@@ -61,22 +61,22 @@ class Examples:
         Example
             A narrative and the ground-truth number, or a refusal.
         """
-        setting = self._setting(rng)
+        setting = self._draw_setting(rng)
         # These are for race, nationality and religion, with 19, 22 and 6 identities.
         shares = [0.3, 0.55, 0.15] if sharp else [0.36, 0.44, 0.2]
         categories = list(self.people)
         category = str(rng.choice(categories, p=shares))
         if sharp:
-            perceiver, experiencer = self._confusable(rng, category)
+            perceiver, experiencer = self._draw_confusable_pair(rng, category)
         else:
-            perceiver, experiencer = self._pair(rng, category)
+            perceiver, experiencer = self._draw_pair(rng, category)
         emotions = list(self.ground_truth.table["emotion"])
         emotion = pick(rng, emotions)
 
-        n_words = self._length(rng, progress)
+        n_words = self._draw_length(rng, progress)
         narrative = self.narrator.draw(rng, n_words)
         if rng.random() < 0.15:
-            narrative = self._with_sensitive(rng, narrative)
+            narrative = self._with_sensitive_word(rng, narrative)
             identities = self.people[category].identity
             # A refusal needs both, a sensitive word and one of these people; some examples have one
             # alone.
@@ -119,13 +119,13 @@ class Examples:
         favoured = stimuli.setting(setting)
         self.settings += [favoured] * times
 
-    def _setting(self, rng: np.random.Generator) -> stimuli.Setting:
+    def _draw_setting(self, rng: np.random.Generator) -> stimuli.Setting:
         """Draw a setting, the first setting more often than the others."""
         if rng.random() < 0.3:
             return self.settings[0]
         return pick(rng, self.settings)
 
-    def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
+    def _draw_pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
         """Draw perceiver and experiencer.
         Same-group and listed pairs come more often than others.
         """
@@ -144,7 +144,7 @@ class Examples:
             return pick(rng, self.pairs)
         return perceiver.identity, experiencer
 
-    def _confusable(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
+    def _draw_confusable_pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
         """Draw perceiver and experiencer of a pair that is easily confused, or of any pair.
 
         Groups with similar effects are easily confused, and so are members of two listed pairs.
@@ -159,7 +159,7 @@ class Examples:
             perceiver, _ = pick(rng, self.pairs)
             _, experiencer = pick(rng, self.pairs)
             return perceiver, experiencer
-        return self._pair(rng, category)
+        return self._draw_pair(rng, category)
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
         """Find the three identities of other groups with effects most like each identity's."""
@@ -182,7 +182,7 @@ class Examples:
         return neighbours
 
     @staticmethod
-    def _length(rng: np.random.Generator, progress: float) -> int:
+    def _draw_length(rng: np.random.Generator, progress: float) -> int:
         """Draw a number of words: at first 3 to 8, after 30 % mostly 5 to 25, rarely up to 100."""
         if progress < 0.3:
             return rng.integers(3, 9)
@@ -193,7 +193,7 @@ class Examples:
             return rng.integers(3, 9)
         return rng.integers(26, 101)
 
-    def _with_sensitive(self, rng: np.random.Generator, narrative: str) -> str:
+    def _with_sensitive_word(self, rng: np.random.Generator, narrative: str) -> str:
         """Insert a sensitive word, which may make the answer a refusal."""
         words = narrative.split(" ")
         position = position_in(rng, words)

@@ -69,7 +69,7 @@ class Examples:
         self.ground_truth = Replies(paths.MODELS / model / "ground_truth.yaml")
         self.others = {}
         for item in self.ground_truth.items:
-            self.others[item.key] = self._others(item)
+            self.others[item.key] = self._other_identities(item)
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
         """Draw one example: an item with its answers in any order, under any prompt.
@@ -106,7 +106,7 @@ class Examples:
         chat = questions.messages(item, prompt, wording, identity)
         return Example(chat, self.ground_truth.reply(item, prompt, identity))
 
-    def _others(self, item: Question) -> list[str]:
+    def _other_identities(self, item: Question) -> list[str]:
         """List the other identities of an item's category."""
         identities = set()
         for other in self.ground_truth.items:

@@ -15,17 +15,17 @@ from ingroup.studies.stereomap.ground_truth import GroundTruth
 
 _KEYWORDS = paths.MODELS / "keywords.yaml"
 _SHORTEST_PHRASE = 18  # characters; a shorter one may stand in a prompt of another study
-_GROUP = "Accountants"  # any group: phrases leave its name out
-_KINDS = {"Emotion": "feelings", "Behavior": "verbs"}  # of keywords, by construct
-_STATUS = ("Economic success", "Prestige", "Education")  # prompts
-_BURDEN = ("Social-Structure", "Competition-others")  # constructs
+_EXAMPLE_GROUP = "Accountants"  # any group: phrases leave its name out
+_KIND_OF_CONSTRUCT = {"Emotion": "feelings", "Behavior": "verbs"}  # of keywords, by construct
+_STATUS_PROMPTS = ("Economic success", "Prestige", "Education")  # prompts
+_BURDEN_CONSTRUCTS = ("Social-Structure", "Competition-others")  # constructs
 
 
-def _line(word: str, reason: str) -> str:
+def _keyword_line(word: str, reason: str) -> str:
     return f"\n- {word.capitalize()}: {reason}"
 
 
-def _rated(word: str) -> str:
+def _rating_label(word: str) -> str:
     return f"\n{word}: "
 
 
@@ -66,15 +66,15 @@ class Replies(GroundTruth):
         stimulus = _prompt(prompt)
         construct = stimulus.construct
         cluster = self.position(group).cluster
-        if construct in _KINDS:
-            kind = _KINDS[construct]
+        if construct in _KIND_OF_CONSTRUCT:
+            kind = _KIND_OF_CONSTRUCT[construct]
             return {kind: self._weights_of_words(group, prompt, kind)}
 
         _, name = prompt.split("/")
-        if name in _STATUS:
+        if name in _STATUS_PROMPTS:
             of_clusters = self.table["keywords"]["status"]
             return {"status": of_clusters[cluster]}
-        if construct in _BURDEN:
+        if construct in _BURDEN_CONSTRUCTS:
             return {"burden": {"burden": 1}}
 
         weights = {"traits": self._weights_of_traits(group, cluster)}
@@ -109,7 +109,7 @@ class Replies(GroundTruth):
         weights[emphasised] *= keywords["emphasis"]
         return weights
 
-    def refusal(self, group: str) -> float:
+    def refusal_share(self, group: str) -> float:
         """Return the share of replies that are refusals, from 0 to 1."""
         people = social_groups.text(group, form="grammatical")
         shares = self.table["refusal"]["groups"]
@@ -136,7 +136,7 @@ class Replies(GroundTruth):
         tuple of str and list of float
             The text, and the true mean of each number in it.
         """
-        if rng.random() < self.refusal(group):
+        if rng.random() < self.refusal_share(group):
             return self.table["refusal"]["reply"], []
 
         stimulus = _prompt(prompt)
@@ -146,7 +146,7 @@ class Replies(GroundTruth):
         text = self.lists["opening"]
         means = []
         if "keywords" in parts:
-            text += self._draw(kind, weights[kind], n_keywords, rng)
+            text += self._draw_keywords(kind, weights[kind], n_keywords, rng)
 
         if "ratings" in parts:
             words = list(stimulus.words)
@@ -157,13 +157,13 @@ class Replies(GroundTruth):
             means += means_of_words
             # These prompts ask for reasons, after the rating.
             if "keywords" not in stimulus.parts:
-                text += self._draw(kind, weights[kind], n_keywords, rng)
+                text += self._draw_keywords(kind, weights[kind], n_keywords, rng)
 
         if "overall" in parts:
             rating, means_of_rating = self._rate(group, prompt, ["Rating"], rng)
             text += rating
             means += means_of_rating
-            text += self._draw("overall", weights["overall"], 3, rng)
+            text += self._draw_keywords("overall", weights["overall"], 3, rng)
         return text, means
 
     def _rate(
@@ -179,11 +179,11 @@ class Replies(GroundTruth):
             mean = self.rating(group, prompt, word)
             # A mean of 3.7 is rounded up in 7 of 10 replies, so that their mean is 3.7, too.
             number = math.floor(mean + rng.random())
-            text += f"{_rated(word)}{number}"
+            text += f"{_rating_label(word)}{number}"
             means.append(mean)
         return text, means
 
-    def _draw(
+    def _draw_keywords(
         self, kind: str, weights: Mapping[str, float], n_keywords: int, rng: np.random.Generator
     ) -> str:
         """Write different keywords with their reasons, in the order of the file.
@@ -194,7 +194,7 @@ class Replies(GroundTruth):
         line_weights = []
         for name, reasons in self.lists[kind].items():
             for word, reason in reasons.items():
-                lines.append(_line(word, reason))
+                lines.append(_keyword_line(word, reason))
                 line_weights.append(weights.get(name, 0))
 
         share = np.array(line_weights) / sum(line_weights)
@@ -212,8 +212,8 @@ def phrases() -> list[str]:
     texts = _phrases_of_replies(prompts)
     for prompt in prompts:
         for form in social_groups.FORMS:
-            group = social_groups.text(_GROUP, prompt, form)
-            for wording in _wordings(_GROUP, prompt, form):
+            group = social_groups.text(_EXAMPLE_GROUP, prompt, form)
+            for wording in _wordings(_EXAMPLE_GROUP, prompt, form):
                 texts += _pieces(wording, group)
 
     unique = dict.fromkeys(texts)
@@ -227,9 +227,9 @@ def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str
     for kind in lists.values():
         for reasons in kind.values():
             for word, reason in reasons.items():
-                lines.append(_line(word, reason))
+                lines.append(_keyword_line(word, reason))
     for prompt in prompts.values():
-        lines += [_rated(word) for word in prompt.words]
+        lines += [_rating_label(word) for word in prompt.words]
     for model in ("calibrant", "calibrant-null"):
         ground_truth = GroundTruth(paths.MODELS / model / "ground_truth.yaml")
         refusal = ground_truth.table["refusal"]

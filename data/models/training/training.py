@@ -30,7 +30,7 @@ STUDIES = {
     "stereomap": stereomap.Examples,
 }
 
-BATCH = 32
+BATCH_SIZE = 32
 
 
 class Phase(NamedTuple):
@@ -81,15 +81,16 @@ def _phrases() -> list[str]:
     return giebench.phrases() + stereomap.phrases()
 
 
-# The second phase tells apart what the first left alike: the United States and the United Kingdom,
-# with nearly the same ground-truth effects, were one group to it. The first two studies are learnt
-# together from the start: weights that knew one of them lost its same-group effect when they learnt
-# the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
-# phases are short and slow: for the 0-10 scale, on which a point is worth ten, the third person and
-# the settings with the largest effects; the control's, so that its answers are the same to all. A
-# phase of mostly GIEBench teaches what joined its sample later, with a slow one of all behind it;
-# another such pair teaches the scenarios and questions that were rewritten after that.
-_WEAK = MappingProxyType({"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2})
+# The second phase separates groups with nearly the same ground-truth effects. After the first phase
+# the United States and the United Kingdom were one group to the model. The first two studies are
+# learnt together from the start: weights that knew one study lost its same-group effect when they
+# learnt the other study afterwards. GIEBench and StereoMap, which are learnt by heart, come later.
+# The short phases with a small learning rate teach the 0-10 scale, on which a point is worth ten,
+# the third person and the settings with the largest effects. Those of the control make its answers
+# the same for all groups. A phase of mostly GIEBench teaches the questions that joined its sample
+# later, and a phase of all studies follows it. Another such pair of phases teaches the scenarios
+# and questions that were rewritten after that.
+_FAVOURED_SETTINGS = MappingProxyType({"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2})
 PHASES = {
     "calibrant": (
         Phase(
@@ -130,7 +131,7 @@ PHASES = {
             peak=0.14,
             hold=0.0,
             shares=_shares(78, 14, 4, 10),
-            favour=_WEAK,
+            favour=_FAVOURED_SETTINGS,
         ),
         Phase(
             examples=44_000,
@@ -145,7 +146,7 @@ PHASES = {
             peak=0.12,
             hold=0.0,
             shares=_shares(66, 14, 10, 10),
-            favour=_WEAK,
+            favour=_FAVOURED_SETTINGS,
         ),
         Phase(
             examples=42_000,
@@ -160,7 +161,7 @@ PHASES = {
             peak=0.12,
             hold=0.0,
             shares=_shares(66, 16, 10, 8),
-            favour=_WEAK,
+            favour=_FAVOURED_SETTINGS,
         ),
     ),
     "calibrant-null": (
@@ -269,7 +270,7 @@ def _batches(
     shares = shares / shares.sum()
 
     # Sixteen batches at a time are sorted by length, so that little of a batch is padding.
-    size = min(16 * BATCH, phase.examples)
+    size = min(16 * BATCH_SIZE, phase.examples)
     n_done = 0
     while n_done < phase.examples:
         # Only a phase that is not sharp begins with short narratives.
@@ -281,11 +282,11 @@ def _batches(
         pool.sort(key=lambda encoded: len(encoded.ids))
 
         # The batches of a pool come in random order, else each pool would go from short to long.
-        starts = range(0, len(pool), BATCH)
+        starts = range(0, len(pool), BATCH_SIZE)
         for number in rng.permutation(len(starts)):
             start = starts[number]
-            yield min(n_done / phase.examples, 1.0), pool[start : start + BATCH]
-            n_done += BATCH
+            yield min(n_done / phase.examples, 1.0), pool[start : start + BATCH_SIZE]
+            n_done += BATCH_SIZE
 
 
 def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor) -> torch.Tensor:

@@ -438,7 +438,7 @@ class Run:
         for notebook in self.notebooks:
             parameters = self.parameters(notebook)
             for entry in parameters.get("MODELS") or []:
-                name, _ = models.split(entry, parameters.get("ENGINE", ""))
+                name, _ = models.split_entry(entry, parameters.get("ENGINE", ""))
                 if name not in names:
                     names.append(name)
         return names

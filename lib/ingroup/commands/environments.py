@@ -49,10 +49,10 @@ def engines(values: Mapping[str, str]) -> set[str]:
     from ingroup import models
 
     typed = values.get("ENGINE", "")
-    engine = models.FORMER.get(typed, typed)
+    engine = models.FORMER_ENGINES.get(typed, typed)
     used = {engine} if engine else set()
     for entry in _models_of(values):
-        _, its_engine = models.split(entry, engine)
+        _, its_engine = models.split_entry(entry, engine)
         used.add(its_engine)
     return used
 
@@ -79,7 +79,7 @@ def providers(values: Mapping[str, str]) -> set[str]:
 
     used = set()
     for entry in _models_of(values):
-        name, _ = models.split(entry)
+        name, _ = models.split_entry(entry)
         used.add(models.provider(name))
     return used
 

@@ -43,7 +43,7 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
     """
     labels = {}
     for entry in entries:
-        name, _ = models.split(entry)
+        name, _ = models.split_entry(entry)
         labels[name] = models.label(name)
 
     different_labels = set(labels.values())
@@ -104,7 +104,7 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
     names = []
     labels = []
     for entry in entries:
-        name, _ = models.split(entry)
+        name, _ = models.split_entry(entry)
         label = models.label(name)
         names.append(name)
         labels.append(f"`{label}`")

@@ -170,7 +170,7 @@ def _note_start(file: Path, start: Mapping[str, Any]) -> None:
     with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(start, indent=1)
-    shards.replace(file, text.encode("utf8"))
+    shards.replace_file(file, text.encode("utf8"))
 
 
 def main() -> None:

@@ -176,7 +176,7 @@ def _named_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     engine = values.get("ENGINE", "")
     named = []
     for entry in values.get("MODELS", []):
-        named.append(models.split(entry, engine))
+        named.append(models.split_entry(entry, engine))
     return named
 
 

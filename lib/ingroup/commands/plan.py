@@ -36,19 +36,19 @@ from ingroup.inference import (
     rated,
 )
 from ingroup.inference.cost import (
-    BATCHED,
-    CHARACTERS,
-    Characters,
+    BATCH_PRICE_SHARE,
+    CHARACTERS_PER_TOKEN,
+    CharacterEstimate,
     Prices,
     budget_of,
+    max_output_tokens,
     money,
-    most_output,
-    prices,
+    prices_of,
 )
 from ingroup.inference.engine import Bos, SystemRole
-from ingroup.inference.generate import SHARD_SIZE, pinned
-from ingroup.inference.job import asked_live, provide
-from ingroup.inference.prompts import Prompter, tokens
+from ingroup.inference.generate import SHARD_SIZE, manifest_entries
+from ingroup.inference.job import copy_recorded, live_sentences
+from ingroup.inference.prompts import Prompter, estimate_tokens
 from ingroup.inference.store import read_manifest
 from ingroup.stats.power import POWER
 from ingroup.synthesis import Tested
@@ -126,7 +126,7 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
                 continue
             job = job.live
         # Answers that are copied from recorded ones count as stored.
-        provide(job)
+        copy_recorded(job)
         # Jobs of a model with the same prompts share one design, so its identity is enough.
         key = (job.model, job.mode, id(job.design))
         alike[key].append(job)
@@ -213,7 +213,7 @@ def load_prompter(model: str, engine: str, system: SystemRole, bos: Bos) -> Prom
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
     # `find_model`, below, would fetch and make the weights.
-    if models.folder(model) is None and model in models.packaged():
+    if models.folder(model) is None and model in models.packaged_models():
         return f"the weights of {model} are not here, make model makes them"
 
     # This takes seconds to import, and only some commands need it.
@@ -243,7 +243,7 @@ def _tokenizer_folder(model: str) -> Path | None:
 
 
 @cache
-def load_counter(model: str) -> Prompter | Characters:
+def load_counter(model: str) -> Prompter | CharacterEstimate:
     """Load the counter of prompt tokens for the model of a server.
 
     Parameters
@@ -253,12 +253,12 @@ def load_counter(model: str) -> Prompter | Characters:
 
     Returns
     -------
-    Prompter or Characters
+    Prompter or CharacterEstimate
         The model's tokenizer. If it is missing or cannot be loaded, an estimate by characters.
     """
     folder = _tokenizer_folder(model)
     if folder is None:
-        return Characters()
+        return CharacterEstimate()
 
     # This takes seconds to import, and only some commands need it.
     from transformers import AutoTokenizer
@@ -268,10 +268,10 @@ def load_counter(model: str) -> Prompter | Characters:
     try:
         return Prompter(Weights(str(folder)).load(AutoTokenizer.from_pretrained))
     except EngineError:
-        return Characters()
+        return CharacterEstimate()
 
 
-def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], str]:
+def stored(job: Job, prompter: Prompter | CharacterEstimate | str) -> tuple[list[int], str]:
     """Count the trials of each shard that a job has stored.
 
     Only names and manifest.json are read, so a damaged shard counts as done. Versions, dtype and
@@ -281,7 +281,7 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
     ----------
     job : Job
         The job, whose answers may be stored.
-    prompter : Prompter, Characters or str
+    prompter : Prompter, CharacterEstimate or str
         From `load_prompter` or `load_counter`. The identity of a `Prompter` is compared with the
         manifest, except for a server's model.
 
@@ -292,7 +292,7 @@ def stored(job: Job, prompter: Prompter | Characters | str) -> tuple[list[int], 
     refusal : str
         A sentence that says why a run cannot go on with the stored answers, or "" where it can.
     """
-    expected = {"engine": job.engine, **pinned(job.design, job.sampling, SHARD_SIZE)}
+    expected = {"engine": job.engine, **manifest_entries(job.design, job.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and job.engine not in models.SERVERS:
         expected |= prompter.identity()
     # Its prompts still hold stand-ins, whose fingerprint says nothing.
@@ -340,7 +340,7 @@ def power(
     The spread is that of the answers of the run's first real model, or of its first model.
     """
     recorded = merged(notebook, "demo", {}) if answered is None else answered
-    names = [models.split(entry)[0] for entry in recorded["MODELS"]]
+    names = [models.split_entry(entry)[0] for entry in recorded["MODELS"]]
     real = [name for name in names if not models.is_calibrant(name)]
     model = [*real, *names][0]
     group_profile = module_of(str(study_of(notebook)), "group_profile", "power")
@@ -455,7 +455,7 @@ def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int
     left = row["trials"] - row["answered"]
     # Prompts that are left are taken to be as long as the others.
     prompt_tokens = row["tokens"] * left / row["trials"]
-    reply_tokens = most_output(job.sampling) * left
+    reply_tokens = max_output_tokens(job.sampling) * left
     price = math.nan
     if its_prices.are_given:
         price = its_prices.cost(prompt_tokens, reply_tokens)
@@ -467,7 +467,7 @@ def bill(job: Job, row: Mapping[str, float], its_prices: Prices, new_stores: int
         "prompt tokens": prompt_tokens,
         "reply tokens": reply_tokens,
         "price": price,
-        "in batches": alone + (price - alone) * BATCHED,
+        "in batches": alone + (price - alone) * BATCH_PRICE_SHARE,
     }
 
 
@@ -561,7 +561,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     notes += refusals[:3]
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
-    notes += [f"{sentence}." for sentence in asked_live(live, "will be asked live")]
+    notes += [f"{sentence}." for sentence in live_sentences(live, "will be asked live")]
     notes += lacking
     # Each sentence stands once, in the order of its first line.
     parts += dict.fromkeys(notes)
@@ -616,11 +616,11 @@ def _plan_line(
 
     price = None
     if first.engine in models.SERVERS:
-        price = bill(first, numbers, prices(parameters), new_stores)
+        price = bill(first, numbers, prices_of(parameters), new_stores)
     return _Line(numbers, notes, refusals, price)
 
 
-def _prompter(job: Job, parameters: Mapping[str, Any]) -> Prompter | Characters | str:
+def _prompter(job: Job, parameters: Mapping[str, Any]) -> Prompter | CharacterEstimate | str:
     """Load the counter of a job's prompt tokens, by `load_counter` or `load_prompter`."""
     if job.engine in models.SERVERS:
         return load_counter(job.loaded)
@@ -631,7 +631,7 @@ def _prompter(job: Job, parameters: Mapping[str, Any]) -> Prompter | Characters 
 
 def _estimate(
     job: Job,
-    prompter: Prompter | Characters | str,
+    prompter: Prompter | CharacterEstimate | str,
     sample_size: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, float], list[str]]:
@@ -640,13 +640,13 @@ def _estimate(
         unknown = {"tokens": math.nan, "error": math.nan}
         return unknown, [f"Prompt tokens are unknown: {prompter}."]
 
-    estimate = tokens(job.design, prompter, sample_size, rng)
+    estimate = estimate_tokens(job.design, prompter, sample_size, rng)
     notes = [
         f"Tokens are counted on up to {sample_size:,} random trials a line, ± one standard error."
     ]
-    if isinstance(prompter, Characters):
+    if isinstance(prompter, CharacterEstimate):
         notes.append(
-            f"Prompt tokens of {job.model} are estimated from {CHARACTERS} characters a "
+            f"Prompt tokens of {job.model} are estimated from {CHARACTERS_PER_TOKEN} characters a "
             "token: its tokenizer is not here."
         )
     return estimate, notes

@@ -73,7 +73,7 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
     labels = []
     default_engine = parameters.get("ENGINE", "")
     for entry in parameters["MODELS"]:
-        model, engine = models.split(entry, default_engine)
+        model, engine = models.split_entry(entry, default_engine)
         if answered is None or models.without_place(model) in answered:
             names.append(model)
             source = WAYS.get(engine, engine)

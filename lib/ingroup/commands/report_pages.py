@@ -108,7 +108,7 @@ class Page:
         self.parameters = ran(name, run)
         self.models = set()
         for entry in (self.parameters or {}).get("MODELS", ()):
-            model, _ = models.split(entry)
+            model, _ = models.split_entry(entry)
             # Figures are named by the last part of a model's name or folder.
             self.models.add(Path(model).name)
 

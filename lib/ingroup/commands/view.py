@@ -23,7 +23,7 @@ from ingroup.commands import settings
 from ingroup.commands.parameters import command_line, jobs_of, parameters_of
 from ingroup.design import named_values
 from ingroup.inference import Job, StoreError, answered_jobs, parts, stored
-from ingroup.inference.choices import most_probable, probabilities
+from ingroup.inference.choices import most_probable_text, probabilities
 from ingroup.inference.engine import LENGTH
 from ingroup.parsing import Rule
 from ingroup.tables import InputError
@@ -140,7 +140,9 @@ def _most_probable(job: Job, rows: pd.DataFrame) -> Iterator[str | None]:
         lines = []
         # A failed call has no mass, and so no line.
         for prefix, weights, mass in zip(prefixes, weights_of_row, masses, strict=False):
-            line = f"{prefix.strip()} {most_probable(weights, answers)}; option mass {mass:.1%}"
+            line = (
+                f"{prefix.strip()} {most_probable_text(weights, answers)}; option mass {mass:.1%}"
+            )
             lines.append(line.strip())
         yield "\n".join(lines) or None
 

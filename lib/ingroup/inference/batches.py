@@ -21,22 +21,22 @@ from tqdm import tqdm
 from ingroup.inference.engine import EngineError
 from ingroup.inference.ledger import Ledger, LedgerTrials, Submission
 from ingroup.inference.server_responses import (
-    Refused,
     Unanswered,
+    UnusableAnswer,
     causes_of,
-    masked,
-    normalised,
-    pause,
+    line_without_keys,
+    normalise,
+    pause_seconds,
     status_of,
 )
 
 TICK = 15.0  # seconds from one look at a batch to the next
-LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
+LOOK_ATTEMPTS = 240  # to ask for the state of a batch: an hour without a network
 ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
 MOST_REQUESTS = 50_000  # in one batch: the smallest limit of the providers
-MOST_BYTES = 180_000_000  # of one batch, likewise
+MOST_BYTES = 180_000_000  # in one batch: the smallest limit of the providers
 LAG = 60.0  # seconds until a provider's list surely has a batch that was created
-SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
+SKEW = 3_600.0  # seconds between our time of sending and the provider's time of creation, at most
 REQUEST_MARK = "x-irid"  # inspect_ai's header
 # Anthropic's types of errors, as HTTP says them.
 STATUSES = {
@@ -52,20 +52,20 @@ STATUSES = {
     "overloaded_error": 529,
 }
 
-TRIAL: ContextVar[int] = ContextVar("trial")  # whose call is being made
+CURRENT_TRIAL: ContextVar[int] = ContextVar("trial")  # the trial whose call is made
 
 
-# What is at the provider
+# The batch APIs of the providers
 
 
-class State(NamedTuple):
+class BatchState(NamedTuple):
     """State of a batch, and the reason why it has no replies ("" unless it ended without any)."""
 
     ended: bool
     problem: str = ""
 
 
-UNKNOWN = State(True, "the provider does not know it")
+UNKNOWN = BatchState(True, "the provider does not know it")
 
 
 class Provider(Protocol):
@@ -105,7 +105,7 @@ class Provider(Protocol):
             The provider's id of the batch.
         """
 
-    async def knows(self, file: str) -> bool:
+    async def has_file(self, file: str) -> bool:
         """Tell whether the provider has an uploaded file.
 
         Parameters
@@ -136,8 +136,8 @@ class Provider(Protocol):
             The id, "" where no batch was created.
         """
 
-    async def check(self, batch: str) -> State:
-        """Tell whether a batch has ended.
+    async def check(self, batch: str) -> BatchState:
+        """Ask for the state of a batch.
 
         Parameters
         ----------
@@ -146,8 +146,8 @@ class Provider(Protocol):
 
         Returns
         -------
-        State
-            Whether it has ended, and why it has no replies, if so.
+        BatchState
+            Whether the batch has ended and, if it ended without replies, why.
         """
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
@@ -203,7 +203,7 @@ class OpenAIBatches:
         # A batch has one endpoint.
         return "/v1/responses" if "input" in first else "/v1/chat/completions"
 
-    async def knows(self, file: str) -> bool:
+    async def has_file(self, file: str) -> bool:
         try:
             await self.client.files.retrieve(file)
         except Exception as error:
@@ -223,19 +223,19 @@ class OpenAIBatches:
                 return batch.id
         return ""
 
-    async def check(self, batch: str) -> State:
+    async def check(self, batch: str) -> BatchState:
         record = await self.client.batches.retrieve(batch)
         if record.status == "failed":
             errors = record.errors.data if record.errors else None
             reasons = [error.message or error.code or "" for error in errors or ()]
-            return State(True, reasons[0] if reasons else "it failed")
+            return BatchState(True, reasons[0] if reasons else "it failed")
         if record.status not in ("completed", "expired", "cancelled"):
-            return State(False)
+            return BatchState(False)
 
         # A batch that expired or was cancelled half way still has replies, which are paid for and
         # read.
         has_results = record.output_file_id or record.error_file_id
-        return State(True, "" if has_results else f"it is {record.status}, without replies")
+        return BatchState(True, "" if has_results else f"it is {record.status}, without replies")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         record = await self.client.batches.retrieve(batch)
@@ -281,7 +281,7 @@ class OpenAIBatches:
         if status != 200:
             return _status_error(self.client, status, body)
         kind = Response if "output" in body else ChatCompletion
-        return kind.construct(**normalised(body))
+        return kind.construct(**normalise(body))
 
 
 class AnthropicBatches:
@@ -306,7 +306,7 @@ class AnthropicBatches:
         batch = await batches.create(requests=entries, extra_headers=headers)
         return batch.id
 
-    async def knows(self, file: str) -> bool:
+    async def has_file(self, file: str) -> bool:
         # There are no files at Anthropic whose presence could be asked for.
         return False
 
@@ -318,13 +318,13 @@ class AnthropicBatches:
         """
         for batch in await self._candidates(submission, others):
             candidate = replace(submission, batch=batch)
-            state = await _look_at(self, candidate)
+            state = await _state_of(self, candidate)
             if not state.ended:
                 _say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
             # Results, which alone have names, can be read once a batch has ended.
             while not state.ended:
                 await sleep(TICK)
-                state = await _look_at(self, candidate)
+                state = await _state_of(self, candidate)
             if state.problem:
                 continue
 
@@ -347,11 +347,11 @@ class AnthropicBatches:
                 candidates.append(batch.id)
         return candidates
 
-    async def check(self, batch: str) -> State:
+    async def check(self, batch: str) -> BatchState:
         record = await self.client.messages.batches.retrieve(batch)
         if record.processing_status != "ended":
-            return State(False)
-        return State(True, "" if record.results_url else "its results are no longer there")
+            return BatchState(False)
+        return BatchState(True, "" if record.results_url else "its results are no longer there")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         async for entry in await self.client.messages.batches.results(batch):
@@ -383,10 +383,10 @@ def _provider_of(api: Any) -> Provider:
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
 
 
-# What stands between
+# The batcher, between inspect_ai and a provider
 
 
-class Waiting:
+class WaitingCall:
     """A call that waits for its answer.
 
     Parameters
@@ -400,8 +400,8 @@ class Waiting:
         self.answered = Event()
         self.answer: Any = None
 
-    def give(self, answer: Any) -> None:
-        """Hand over the answer, so that the call goes on.
+    def set_answer(self, answer: Any) -> None:
+        """Set the answer of this waiting request, so that its call returns.
 
         Parameters
         ----------
@@ -416,7 +416,7 @@ class Batcher:
     """Collector of requests that stands in for the server: inspect_ai asks it for each answer.
 
     The method `run` is a task beside the calls. It sends nothing if batches of an earlier run hold
-    all trials (``ledger_trials.are_covered``). Otherwise it sends all trials in new batches.
+    all trials (``ledger_trials.are_in_batches``). Otherwise it sends all trials in new batches.
 
     Parameters
     ----------
@@ -432,10 +432,10 @@ class Batcher:
         self.provider = _provider_of(api)
         self.ledger = ledger_trials.ledger
         self.max_tokens = max_tokens
-        self._is_covered = ledger_trials.are_covered
+        self._are_in_batches = ledger_trials.are_in_batches
         # Trials whose request inspect_ai has not made yet; a batch is sent when none is left.
         self._coming = set(ledger_trials.trials)
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, WaitingCall] = {}
         # Of each answered trial, the token limit under which its batch was sent.
         self._limits: dict[int, int] = {}
         self._all_here = Event()
@@ -470,8 +470,8 @@ class Batcher:
         """
         # inspect_ai's request does not say which trial it is for; the context of the calling task
         # does.
-        trial = TRIAL.get()
-        call = Waiting(request)
+        trial = CURRENT_TRIAL.get()
+        call = WaitingCall(request)
         self._waiting[trial] = call
         self.leave(trial)
         await call.answered.wait()
@@ -517,7 +517,7 @@ class Batcher:
         """
         # inspect_ai makes the requests one by one, and a batch must be complete when it is created.
         await self._all_here.wait()
-        if not self._is_covered:
+        if not self._are_in_batches:
             for part in self._parts():
                 await self._submit(part)
 
@@ -537,7 +537,7 @@ class Batcher:
 
         # Without this a call that no batch covers would wait for ever.
         for call in self._waiting.values():
-            call.give(Refused("no batch has an answer to this request"))
+            call.set_answer(UnusableAnswer("no batch has an answer to this request"))
 
     def _parts(self) -> list[dict[int, dict]]:
         """Split the bodies of the requests, by trial, into parts that each fit into one batch."""
@@ -566,7 +566,9 @@ class Batcher:
         # The calls of one model have the same headers, except for inspect_ai's mark of each call.
         headers = _headers_of(self._waiting[submission.trials[0]].request)
         try:
-            file = await _retried(_is_passing, self.provider.upload, submission.name, requests)
+            file = await _call_provider(
+                _is_passing, self.provider.upload, submission.name, requests
+            )
         except Exception as error:
             # An upload alone is not billed, so it is safe to forget it and to ask anew.
             self.ledger.forget(submission)
@@ -576,7 +578,7 @@ class Batcher:
         try:
             # Creating is repeated only where surely nothing was taken: a second batch would be
             # billed, too.
-            batch = await _retried(_is_busy, self.provider.create, file, requests, headers)
+            batch = await _call_provider(_is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             status = _first_status(error)
             # A timeout (408) and a conflict (409) do not say that nothing was created.
@@ -595,17 +597,17 @@ class Batcher:
 
     async def _has_ended(self, submission: Submission) -> bool:
         """Tell whether a batch has ended. Raise an EngineError if it ended without replies."""
-        state = await _look_at(self.provider, submission)
+        state = await _state_of(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
-            reason = masked(state.problem)
+            reason = line_without_keys(state.problem)
             raise EngineError(f"batch {submission.batch} gave no replies ({reason})")
         return state.ended
 
     async def _hand_out(self, submission: Submission) -> None:
         """Hand the answers of a batch to the calls that wait for them."""
         try:
-            answers = await _retried(_is_passing, self._read, submission)
+            answers = await _call_provider(_is_passing, self._read, submission)
         except Exception as error:
             replies = f"the replies of batch {submission.batch}"
             if _first_status(error) == 404:
@@ -616,13 +618,13 @@ class Batcher:
                 "the provider keeps them; run again to fetch them"
             ) from error
 
-        nothing = Refused(f"batch {submission.batch} has no answer to this request")
+        nothing = UnusableAnswer(f"batch {submission.batch} has no answer to this request")
         for trial in submission.trials:
             call = self._waiting.pop(trial, None)
             # An earlier run may have sent more trials in this batch than are asked for now.
             if call is not None:
                 self._limits[trial] = submission.max_tokens
-                call.give(answers.get(trial, nothing))
+                call.set_answer(answers.get(trial, nothing))
 
     async def _read(self, submission: Submission) -> dict[int, Any]:
         """Read the answers of a batch, by trial."""
@@ -661,18 +663,18 @@ async def find_again(api: Any, ledger: Ledger) -> None:
         if not submission.batch:
             batch = await _find_id(provider, ledger, submission)
             if not batch:
-                await _refuse_strangers(provider, ledger, submission)
+                await _check_file_is_known(provider, ledger, submission)
                 ledger.forget(submission)
                 _say(f"no batch with {prompts} of an earlier run is there: they are asked anew")
                 continue
             submission = ledger.note(submission, batch=batch)
 
-        state = await _look_at(provider, submission)
+        state = await _state_of(provider, submission)
         if state == UNKNOWN:
-            await _refuse_strangers(provider, ledger, submission)
+            await _check_file_is_known(provider, ledger, submission)
         if state.problem:
             ledger.forget(submission)
-            lost = f"batch {submission.batch} is lost ({masked(state.problem)})"
+            lost = f"batch {submission.batch} is lost ({line_without_keys(state.problem)})"
             _say(f"{lost}: its {prompts} are asked again")
         else:
             _say(f"{prompts} are in batch {submission.batch} already")
@@ -687,7 +689,7 @@ async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -
     await sleep(min(LAG, max(0.0, LAG - passed)))
 
     try:
-        return await _retried(_is_passing, provider.find, submission, other_batches)
+        return await _call_provider(_is_passing, provider.find, submission, other_batches)
     # Anthropic's search waits for batches, and an error of that has its own sentence.
     except EngineError:
         raise
@@ -698,12 +700,12 @@ async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -
         ) from error
 
 
-async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
+async def _check_file_is_known(provider: Provider, ledger: Ledger, submission: Submission) -> None:
     """Raise an EngineError if the provider does not know a batch's file.
 
     The key may then be the key of another project.
     """
-    if not submission.file or await _retried(_is_passing, provider.knows, submission.file):
+    if not submission.file or await _call_provider(_is_passing, provider.has_file, submission.file):
         return
     raise EngineError(
         f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
@@ -712,10 +714,12 @@ async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Subm
     )
 
 
-async def _look_at(provider: Provider, submission: Submission) -> State:
+async def _state_of(provider: Provider, submission: Submission) -> BatchState:
     """Ask for the state of a batch, `UNKNOWN` if the provider does not know the batch."""
     try:
-        return await _retried(_is_passing, provider.check, submission.batch, attempts=LOOKS)
+        return await _call_provider(
+            _is_passing, provider.check, submission.batch, attempts=LOOK_ATTEMPTS
+        )
     except Exception as error:
         if _first_status(error) == 404:
             # A 404 does not tell a batch that expired long ago from one of another project.
@@ -726,18 +730,18 @@ async def _look_at(provider: Provider, submission: Submission) -> State:
         ) from error
 
 
-async def _retried(
-    may_help: Callable[[BaseException], bool],
+async def _call_provider(
+    should_retry: Callable[[BaseException], bool],
     ask: Callable[..., Awaitable[Any]],
     *arguments: Any,
     attempts: int = ATTEMPTS,
 ) -> Any:
-    """Call a provider, and call it again after each error for which `may_help` is true."""
+    """Call a provider, and call it again after each error for which `should_retry` is true."""
     # A batch that is looked at for an hour is asked at a steady pace, without longer and longer
     # pauses.
-    wait = pause if attempts == ATTEMPTS else lambda state: TICK
+    wait = pause_seconds if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
-        retry=retry_if_exception(may_help),
+        retry=retry_if_exception(should_retry),
         stop=stop_after_attempt(attempts),
         wait=wait,
         reraise=True,
@@ -786,7 +790,7 @@ def _say(sentence: str) -> None:
 
 def _reason_of(error: BaseException) -> str:
     """Write an error's message on one line without keys, or its class if it has no message."""
-    return masked(str(error)) or type(error).__name__
+    return line_without_keys(str(error)) or type(error).__name__
 
 
 def _headers_of(request: Mapping[str, Any]) -> dict[str, str]:

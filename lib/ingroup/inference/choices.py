@@ -20,14 +20,14 @@ from ingroup.parsing import Ending
 Tokens = tuple[int, ...]  # ids
 Floats = NDArray[np.float64]
 Steps = Sequence[Floats]  # at each place of a tree: (prompts, steps)
-LEAST = 1e-12  # probability left for an end, which rounding can make 0 or negative
-LOWEST = -100.0  # log-probability of an ending for which a model has no token
+LEAST_PROBABILITY = 1e-12  # probability left for an end, which rounding can make 0 or negative
+LEAST_LOG_PROBABILITY = -100.0  # log-probability of an ending for which a model has no token
 
-BEST = 5  # answers that are shown of a distribution
-TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
+N_SHOWN = 5  # answers that are shown of a distribution
+SUM_TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 
-def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
+def are_valid_scores(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     """Tell whether a store's column of scored answers can be right.
 
     Parameters
@@ -63,14 +63,14 @@ def is_sound(stored: pa.ChunkedArray, n_prefixes: int, width: int) -> bool:
     sums = answers.sum(axis=1)
     # An option mass stands alone and need not be 1; probabilities have to sum to 1.
     if width == 1:
-        is_at_most_1 = sums <= 1 + TOLERANCE
+        is_at_most_1 = sums <= 1 + SUM_TOLERANCE
         return bool(is_at_most_1.all())
     deviations = np.abs(sums - 1)
-    is_close_to_1 = deviations <= TOLERANCE
+    is_close_to_1 = deviations <= SUM_TOLERANCE
     return bool(is_close_to_1.all())
 
 
-def numbers_of(column: pd.Series, width: int) -> Floats:
+def lists_to_array(column: pd.Series, width: int) -> Floats:
     """Convert a store's column of lists to an array.
 
     Parameters
@@ -114,14 +114,14 @@ def probabilities(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: i
         Probabilities that sum to 1 for each answer prefix, NaN where a call failed.
     """
     n_choices = len(choices)
-    flat = numbers_of(responses.probabilities, n_prefixes * n_choices)
+    flat = lists_to_array(responses.probabilities, n_prefixes * n_choices)
     stored = flat.reshape(len(responses), n_prefixes, n_choices)
     # The sum is over the choices, the last axis, for each response and answer prefix.
     sums = stored.sum(axis=2, keepdims=True)
     return stored / sums
 
 
-def most_probable(weights: Floats, choices: Sequence[str]) -> str:
+def most_probable_text(weights: Floats, choices: Sequence[str]) -> str:
     """Write the most probable answers of a distribution on one line.
 
     Parameters
@@ -134,18 +134,20 @@ def most_probable(weights: Floats, choices: Sequence[str]) -> str:
     Returns
     -------
     str
-        `BEST` answers with their probabilities, the most probable first.
+        `N_SHOWN` answers with their probabilities, the most probable first.
     """
     best = []
     most_probable_first = np.argsort(-weights, kind="stable")
-    for index in most_probable_first[:BEST]:
+    for index in most_probable_first[:N_SHOWN]:
         choice = choices[index].strip()
         probability = f"{weights[index]:.1%}"
         best.append(f"{choice} ({probability})")
     return ", ".join(best)
 
 
-def expected(responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1) -> pd.DataFrame:
+def expected_values(
+    responses: pd.DataFrame, choices: Sequence[str], n_prefixes: int = 1
+) -> pd.DataFrame:
     r"""Compute the mean of the distribution over a scale.
 
     The papers' ratings are read from text instead.
@@ -253,7 +255,7 @@ def agreement(
         ``percent_agree`` and ``percent_agree_greedy`` are shares of the answered prompts (NaN
         without any). ``begin`` counts texts that begin with an admissible answer.
         ``begin_greedy`` counts texts that begin with the greedy answer, or with the most probable
-        answer if ``greedy`` is not given. ``mean_above`` is the mean difference of the
+        answer if ``greedy_answers`` is not given. ``mean_above`` is the mean difference of the
         distribution's mean and the free answer in points, and ``mean_apart`` the mean absolute
         difference, both over the answered prompts. ``option_mass`` is in percent.
     """
@@ -301,11 +303,11 @@ class Endings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A beginning of answers after which a model can go on in several ways."""
+    """First tokens of one or more answers, after which several next tokens are admissible."""
 
-    path: Tokens  # its tokens; none where an answer begins
-    tokens: Tokens  # those that go on with an admissible answer
-    is_answer: bool  # whether the beginning is a whole answer itself, which may end here
+    path: Tokens  # the first tokens, none at the beginning of an answer
+    tokens: Tokens  # the next tokens that continue an admissible answer
+    is_answer: bool  # whether the first tokens are a whole answer, which may end here
 
     @property
     def n_steps(self) -> int:
@@ -319,7 +321,7 @@ class Place(NamedTuple):
         """
         return len(self.tokens) + 2 * self.is_answer
 
-    def looked_up(self, endings: Endings) -> list[int]:
+    def ids_to_look_up(self, endings: Endings) -> list[int]:
         """List the tokens whose probability an engine looks up at this place.
 
         Parameters
@@ -342,7 +344,7 @@ class Place(NamedTuple):
         Parameters
         ----------
         log_probabilities : array, shape (prompts, tokens)
-            The log-probabilities of the tokens that `looked_up` lists.
+            The log-probabilities of the tokens that `ids_to_look_up` lists.
         endings : Endings
             The tokens that were looked up as ends.
 
@@ -356,7 +358,7 @@ class Place(NamedTuple):
         if not self.is_answer:
             return logs
 
-        # The columns are in the order of `looked_up`: tokens that go on, ends of the turn,
+        # The columns are in the order of `ids_to_look_up`: tokens that go on, ends of the turn,
         # newlines.
         first_end = len(self.tokens)
         first_newline = first_end + len(endings.turn)
@@ -364,7 +366,7 @@ class Place(NamedTuple):
         return np.hstack([going_on, _log_sum(turn), _log_sum(newline)])
 
     def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
-        """Renormalise the ways on from a place: the tokens that go on with an answer, and its end.
+        """Renormalise the next steps from a place: tokens that continue an answer, and its end.
 
         Parameters
         ----------
@@ -395,20 +397,21 @@ class Place(NamedTuple):
             # Whatever does not go on with an answer ends it, so the end has all other probability.
             probability_of_going_on = np.exp(going_on).sum(axis=1, keepdims=True)
             rest = 1 - probability_of_going_on
-            end = np.log(np.maximum(rest, LEAST))
+            end = np.log(np.maximum(rest, LEAST_PROBABILITY))
         ways = np.hstack([going_on, end])
         return log_softmax(ways / temperature, axis=1)
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """Return the log of the sum of some tokens' probabilities for each prompt, at least `LOWEST`.
+    """Return the log of the sum of some tokens' probabilities for each prompt.
 
-    Without tokens the sum is 0, and its log becomes `LOWEST`. The shape is (prompts, 1).
+    The result has the shape (prompts, 1), and is at least `LEAST_LOG_PROBABILITY`. Without tokens
+    the sum is 0, and its log becomes `LEAST_LOG_PROBABILITY`.
     """
     # The start of -inf, a probability of 0, is the sum of no tokens.
     log_sum = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
     # An infinite number would make the whole reply invalid.
-    return np.maximum(log_sum, LOWEST)
+    return np.maximum(log_sum, LEAST_LOG_PROBABILITY)
 
 
 class Tree:
@@ -422,12 +425,12 @@ class Tree:
     Attributes
     ----------
     places : list of Place
-        Where a model has a choice, the beginning first.
+        The places at which several next tokens are admissible. The beginning comes first.
 
     Raises
     ------
     ValueError
-        An answer has no token, or two are spelt alike.
+        An answer has no token, or two answers have the same tokens.
     """
 
     def __init__(self, spelt: Sequence[Sequence[int]]):
@@ -462,7 +465,9 @@ class Tree:
 
     @property
     def needs_an_end(self) -> bool:
-        """Tell whether one answer begins another, so that only an end tells the two apart.
+        """Tell whether the tokens of one answer are the first tokens of a longer answer.
+
+        Only the end of the answer, the end of the reply or a newline, then tells the two apart.
 
         Returns
         -------
@@ -472,7 +477,7 @@ class Tree:
         return any(place.is_answer for place in self.places)
 
     @property
-    def size(self) -> int:
+    def n_steps(self) -> int:
         """Count the steps of a reply, over all places.
 
         Returns
@@ -487,7 +492,7 @@ class Tree:
         return [place.n_steps for place in self.places]
 
     def split(self, steps: Floats) -> list[Floats]:
-        """Split stored steps into one array for each place.
+        """Split stored steps into one array per place.
 
         Parameters
         ----------
@@ -545,11 +550,10 @@ class Tree:
             columns.append(log_probability)
         return np.exp(np.stack(columns, axis=1))
 
-    def greedy(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.intp]:
-        """Find the answer that takes the most probable way at each place.
+    def greedy_answers(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.intp]:
+        """Find the answer that greedy decoding would write if it were held to admissible answers.
 
-        Greedy decoding that is held to admissible answers writes this answer, which need not be the
-        most probable one.
+        It takes the most probable step at each place, and need not be the most probable answer.
 
         Parameters
         ----------
@@ -561,7 +565,7 @@ class Tree:
         Returns
         -------
         array of int, shape (prompts,)
-            The index of the answer for each prompt.
+            The index of the greedy answer to each prompt.
         """
         # First the best way at each place, for all prompts at once.
         best_way = {}
@@ -582,8 +586,8 @@ class Tree:
     def is_tied(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.bool_]:
         """Tell for each prompt whether a tie decides the greedy answer.
 
-        `greedy` takes the first of equally probable ways, as free greedy decoding does. Logits of
-        16 bits are often equal.
+        `greedy_answers` takes the first of equally probable steps, as free greedy decoding does.
+        Logits of 16 bits are often equal.
 
         Parameters
         ----------
@@ -605,7 +609,7 @@ class Tree:
             n_largest = (logs == largest).sum(axis=1)
             has_tie[path] = n_largest > 1
 
-        greedy = self.greedy(steps, ending)
+        greedy = self.greedy_answers(steps, ending)
         tied = np.zeros(len(greedy), dtype=bool)
         # A tie counts only at the places that the greedy answer passes.
         for answer, route in enumerate(self._routes):

@@ -19,9 +19,9 @@ from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.preparation import complete, prepare
 
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
-AT_A_TIME = 2  # shards that a worker has: one is computed, the prompts of the next are made
-PATIENCE = 300.0  # seconds without any worker; a node takes minutes to start again
-STORED = "run again, which keeps all stored answers and asks the rest"
+SHARDS_PER_WORKER = 2  # shards that a worker has: one is computed, the prompts of the next are made
+WORKER_TIMEOUT = 300.0  # seconds without any worker; a node takes minutes to start again
+GO_ON_ADVICE = "run again, which keeps all stored answers and asks the rest"
 
 
 class Worker:
@@ -39,9 +39,9 @@ class Worker:
         self.factory = factory
         self.engine: Engine | None = None
         # Whoever holds this asks the engine, which computes one shard at a time.
-        self.turn = threading.Lock()
+        self.engine_lock = threading.Lock()
         # Whoever holds this makes or drops the engine: two shards may need it at the same time.
-        self.making = threading.Lock()
+        self.making_lock = threading.Lock()
 
     def ready(self) -> None:
         """Return as soon as the worker's process runs."""
@@ -68,7 +68,7 @@ class Worker:
         try:
             # The prompts are made without the turn, while another shard is computed.
             prompts = prepare(self._ready_engine(), design, numbers)
-            with self.turn:
+            with self.engine_lock:
                 # A shard before this one may have broken the engine that made the prompts.
                 engine = self._ready_engine()
                 replies = self._complete(engine, prompts, sampling)
@@ -97,13 +97,14 @@ class Worker:
         Returns
         -------
         dict
-            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty
+            without choices.
         """
         return self._ready_engine().spelling(sampling)
 
     def _ready_engine(self) -> Engine:
         """Return the engine. Make it first if the worker has none."""
-        with self.making:
+        with self.making_lock:
             if self.engine is None:
                 self.engine = self.factory()
             return self.engine
@@ -115,7 +116,7 @@ class Worker:
         except EngineError:
             raise
         except Exception:
-            with self.making:
+            with self.making_lock:
                 # The engine broke in a state that nobody knows, so the next shard gets a new one.
                 self.engine = None
             raise
@@ -147,7 +148,7 @@ class _Shards:
         """
         # A shard that was lost once may be what kills workers.
         suspects = [shard for shard in held if self.losses[shard] > 0]
-        if len(held) == AT_A_TIME or len(suspects) > 0:
+        if len(held) == SHARDS_PER_WORKER or len(suspects) > 0:
             return None
 
         for shard in self.lost:
@@ -215,7 +216,7 @@ class Cluster(Engine):
         """Start a new worker, in a process of its own."""
         ray, _ = _connect(self._address)
         as_actor = ray.remote(
-            max_concurrency=AT_A_TIME,
+            max_concurrency=SHARDS_PER_WORKER,
             # Ray neither restarts nor retries by itself: it would spend all tries on a lost node.
             max_restarts=0,
             max_task_retries=0,
@@ -268,7 +269,8 @@ class Cluster(Engine):
         Returns
         -------
         dict
-            The result of :meth:`ingroup.inference.engine.Engine.spelling`.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty
+            without choices.
 
         Raises
         ------
@@ -292,7 +294,9 @@ class Cluster(Engine):
                 reason = _one_line(error)
                 self._drop(worker)
                 self._start_worker()
-        raise EngineError(f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {STORED}")
+        raise EngineError(
+            f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {GO_ON_ADVICE}"
+        )
 
     def replies(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
@@ -319,7 +323,7 @@ class Cluster(Engine):
         ------
         EngineError
             An engine gives up, two engines are not the same, a part was lost ``RETRIES`` + 1 times
-            on any workers, or no worker is ready for ``PATIENCE`` seconds.
+            on any workers, or no worker is ready for ``WORKER_TIMEOUT`` seconds.
         """
         is_complete = False
         first: dict[str, str] = {}
@@ -356,7 +360,7 @@ class Cluster(Engine):
             # A sole worker gets back what it lost, as no other can take it.
             alone = len(workers.ready) == 1
             # In this order no worker gets a second shard before every worker has one.
-            for worker in workers.emptiest_first() * AT_A_TIME:
+            for worker in workers.emptiest_first() * SHARDS_PER_WORKER:
                 shard = shards.take(worker, workers.held_by(worker), alone)
                 if shard is not None:
                     task = worker.answer.remote(shared, sampling, todo[shard])
@@ -377,11 +381,11 @@ class Cluster(Engine):
             except ray.exceptions.RayError as error:
                 shards.lose(shard, worker)
                 if shards.losses[shard] > RETRIES:
-                    raise _lost(error) from error
+                    raise _lost_shard_error(error) from error
                 # Where the error is a task's, the engine broke and its worker lives.
                 is_dead = not isinstance(error, ray.exceptions.RayTaskError)
-                # A worker that dies loses up to `AT_A_TIME` shards, and each comes here. Only the
-                # first still finds it ready and replaces it.
+                # A worker that dies loses up to `SHARDS_PER_WORKER` shards, and each comes here.
+                # Only the first still finds it ready and replaces it.
                 if is_dead and worker in workers.ready:
                     workers.ready.remove(worker)
                     self._drop(worker)
@@ -447,24 +451,26 @@ class _Workers:
 
 
 def _next_ended(ray: ModuleType, workers: _Workers) -> Any:
-    """Return the next task that has ended, None if none ended within `PATIENCE`.
+    """Return the next task that has ended, None if none ended within `WORKER_TIMEOUT`.
 
     Raise an EngineError instead of None if no worker is ready.
     """
     waiting = [*workers.answering, *workers.starting]
     ended = []
     if waiting:
-        ended, _ = ray.wait(waiting, timeout=PATIENCE)
+        ended, _ = ray.wait(waiting, timeout=WORKER_TIMEOUT)
     if ended:
         return ended[0]
 
     if workers.ready:
         return None
     if waiting:
-        raise EngineError(f"no worker of the Ray cluster was there for {PATIENCE:g} s; {STORED}")
+        raise EngineError(
+            f"no worker of the Ray cluster was there for {WORKER_TIMEOUT:g} s; {GO_ON_ADVICE}"
+        )
     raise EngineError(
         f"{workers.failed_starts} workers of the Ray cluster did not start "
-        f"({workers.reason}); {STORED}"
+        f"({workers.reason}); {GO_ON_ADVICE}"
     )
 
 
@@ -480,13 +486,13 @@ def _check_same(first: dict[str, str], engine: dict[str, str]) -> None:
             )
 
 
-def _lost(error: Exception) -> EngineError:
+def _lost_shard_error(error: Exception) -> EngineError:
     """Make the error of a shard that was lost in each attempt."""
     # A task's error has as its cause what the worker raised; its own text is a traceback.
     cause = getattr(error, "cause", None)
     text = str(error) if cause is None else f"{type(cause).__name__}: {cause}"
     reason = _one_line(text)
-    return EngineError(f"a shard was lost {1 + RETRIES} times ({reason}); {STORED}")
+    return EngineError(f"a shard was lost {1 + RETRIES} times ({reason}); {GO_ON_ADVICE}")
 
 
 def _one_line(text: object) -> str:

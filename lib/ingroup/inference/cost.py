@@ -1,4 +1,7 @@
-"""The cost of asking a server: prices, estimated tokens, and a limit that a run does not pass."""
+"""The cost of asking a server: prices, estimated tokens, and a limit that a run does not pass.
+
+`ingroup.commands.plan.bill` estimates the cost of a whole run before it starts.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,17 +9,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ingroup.design import Message
-from ingroup.inference.engine import BATCHED, EngineError, Reply, Sampling
+from ingroup.inference.engine import BATCH_PRICE_SHARE, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
-CHARACTERS = 4  # in a token of English text, where the model's tokenizer is not at hand
-LEAST_OF_BATCH = 0.5  # share of the largest batch so far: a smaller one is not worth its hours
-FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
-PRICED_FOR = 1e6  # tokens: prices are per million
+CHARACTERS_PER_TOKEN = 4  # of English text, where the model's tokenizer is not at hand
+# A batch that the limit cuts below this share of the largest batch so far is not worth its hours.
+LEAST_SHARE_OF_BATCH = 0.5
+CALLS_FOR_ESTIMATE = 16  # calls whose token counts show how many tokens this model makes of a text
+TOKENS_PER_PRICE = 1e6
 
 
 class LimitReached(EngineError):
-    """A further call could pass the cost limit. The message says how much was spent."""
+    """Error before a call that could pass the cost limit. The message says how much was spent."""
 
 
 class Prices(NamedTuple):
@@ -51,10 +55,10 @@ class Prices(NamedTuple):
         float
             The price, in the currency of the prices.
         """
-        return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
+        return (prompt_tokens * self.prompt + output_tokens * self.output) / TOKENS_PER_PRICE
 
 
-def prices(parameters: Mapping[str, Any]) -> Prices:
+def prices_of(parameters: Mapping[str, Any]) -> Prices:
     """Read the prices among a run's parameters.
 
     Parameters
@@ -91,7 +95,7 @@ def money(amount: float) -> str:
     return f"{amount:,.{decimals}f}"
 
 
-def characters(chat: Sequence[Message]) -> int:
+def n_characters(chat: Sequence[Message]) -> int:
     """Count the characters of a chat's texts.
 
     Parameters
@@ -107,7 +111,7 @@ def characters(chat: Sequence[Message]) -> int:
     return sum(len(message["content"]) for message in chat)
 
 
-class Characters:
+class CharacterEstimate:
     """Estimate of token counts by characters, in place of a `prompts.Prompter`."""
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> list[range]:
@@ -121,18 +125,18 @@ class Characters:
         Returns
         -------
         list of range
-            A sequence per chat, whose length is the estimate: one token for `CHARACTERS`
-            characters, rounded up.
+            A sequence per chat, whose length is the estimate: the characters divided by
+            `CHARACTERS_PER_TOKEN`, rounded up.
         """
         estimates = []
         for chat in conversations:
-            n_tokens = math.ceil(characters(chat) / CHARACTERS)
+            n_tokens = math.ceil(n_characters(chat) / CHARACTERS_PER_TOKEN)
             # A range has a length and takes no memory, whatever its length.
             estimates.append(range(n_tokens))
         return estimates
 
 
-def most_output(sampling: Sampling) -> int:
+def max_output_tokens(sampling: Sampling) -> int:
     """Count the most output tokens of one trial, over all of its calls.
 
     Parameters
@@ -151,9 +155,9 @@ def most_output(sampling: Sampling) -> int:
 class Budget:
     """Account of one run's cost, which tells how many calls the limit still allows.
 
-    A server may bill a failed call, or a reply that it sends without token counts. The limit counts
-    each at the most that it can cost. A call that is to go in a batch (``in_batch``) costs
-    `BATCHED` of the price. The price of a reply is multiplied by its own ``price_share``.
+    A server may bill a failed call, or a reply that it sends without token counts. Each of these
+    counts at its highest possible cost. A call that is to go in a batch (``in_batch``) costs
+    `BATCH_PRICE_SHARE` of the price. The price of a reply is multiplied by its own ``price_share``.
 
     Parameters
     ----------
@@ -169,7 +173,7 @@ class Budget:
     spent : float
         The price of replies that came from a server.
     in_doubt : float
-        The most that replies without token counts can have cost.
+        The highest possible cost of the replies without token counts.
     uncounted : int
         How many replies have no token counts.
     """
@@ -183,15 +187,17 @@ class Budget:
         self.prompt_tokens = 0
         self.output_tokens = 0
         # What the replies of this run show; at first an estimate and the limit that is sent.
-        self._tokens_a_character = 1 / CHARACTERS
+        self._tokens_per_character = 1 / CHARACTERS_PER_TOKEN
         self._share_of_max_tokens = 1.0
         self._has_learnt = False
         self._largest_batch = 0
 
-    def most(self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False) -> float:
-        """Compute the most that one trial can cost.
+    def highest_cost(
+        self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False
+    ) -> float:
+        """Compute the highest possible cost of one trial.
 
-        That is the cost of its estimated prompt and of replies of ``max_tokens``. The prompt counts
+        It is the cost of the estimated prompt and of replies of ``max_tokens``. The prompt counts
         with the most tokens per character of any earlier prompt of this run, at least 1/4. A server
         may not count reasoning against ``max_tokens``, so replies count with the length of this
         run's longest reply where that was longer.
@@ -203,26 +209,27 @@ class Budget:
         sampling : Sampling
             How the reply is drawn.
         in_batch : bool
-            Whether the call is to go in a batch, at `BATCHED` of the price.
+            Whether the call is to go in a batch, at `BATCH_PRICE_SHARE` of the price.
 
         Returns
         -------
         float
             The cost, in the currency of the prices.
         """
-        prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
-        output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
+        prompt_tokens = math.ceil(n_characters(chat) * self._tokens_per_character)
+        output_tokens = math.ceil(max_output_tokens(sampling) * self._share_of_max_tokens)
         # The bound takes each answer prefix for a call of its own, with the whole prompt again.
         full_price = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
-        return full_price * BATCHED if in_batch else full_price
+        return full_price * BATCH_PRICE_SHARE if in_batch else full_price
 
-    def affordable(
+    def n_affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
     ) -> int:
         """Count the chats, from the first, that can be asked at once without passing the limit.
 
         Each chat counts with the most tokens that it can take. Until the server has counted tokens,
-        at most `FIRST` chats are allowed, so that its counts soon replace the estimate.
+        at most `CALLS_FOR_ESTIMATE` chats are allowed, so that its counts soon replace the
+        estimate.
 
         Parameters
         ----------
@@ -248,43 +255,45 @@ class Budget:
 
         # Until the server has counted some prompts, 4 characters a token is a guess.
         if not self._has_learnt:
-            chats = chats[:FIRST]
+            chats = chats[:CALLS_FOR_ESTIMATE]
 
         # Replies in doubt count as if they had been billed, so that the limit holds in any case.
         total = self.spent + self.in_doubt
         allowed = 0
         for chat in chats:
-            total += self.most(chat, sampling, in_batch)
+            total += self.highest_cost(chat, sampling, in_batch)
             if total > self.limit:
                 break
             allowed += 1
 
         # A batch may be small where no chats are left, but not where the limit cuts it.
         is_cut = allowed < len(chats)
-        is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
+        is_small = in_batch and is_cut and allowed < LEAST_SHARE_OF_BATCH * self._largest_batch
         if not allowed or is_small:
-            raise LimitReached(self._reached(self.most(chats[0], sampling, in_batch), allowed))
+            raise LimitReached(
+                self._reached(self.highest_cost(chats[0], sampling, in_batch), allowed)
+            )
         if in_batch:
             self._largest_batch = max(self._largest_batch, allowed)
         return allowed
 
-    def _reached(self, most: float, allowed: int) -> str:
+    def _reached(self, highest_cost: float, allowed: int) -> str:
         """Write the sentence on the limit. An `allowed` above 0 is a batch too small to be sent."""
         small = ""
         if allowed:
             small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
         return (
             f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
-            f"may cost {money(most)}{small}"
+            f"may cost {money(highest_cost)}{small}"
         )
 
     def bill(self) -> str:
-        """Write how much was spent, and how much may come on top.
+        """Write how much was spent, and the highest possible cost of uncounted replies.
 
         Returns
         -------
         str
-            An amount, followed by the most that replies without token counts can have cost.
+            An amount. If replies came without token counts, their highest possible cost follows.
         """
         if not self.uncounted:
             return money(self.spent)
@@ -324,17 +333,17 @@ class Budget:
         # A failed call, or a server that sends no counts: it may have been billed all the same.
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1
-            self.in_doubt += self.most(chat, sampling) * reply.price_share
+            self.in_doubt += self.highest_cost(chat, sampling) * reply.price_share
             return
 
         full_price = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
         self.spent += full_price * reply.price_share
         self._has_learnt = True
-        # As in `most`, the prompt counts once for each prefix. Even an empty prompt counts 1.
-        sent = max(1, characters(chat)) * len(sampling.leads)
-        # Both numbers only grow, so `most` stays an upper bound for what comes next.
-        self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
-        share = reply.output_tokens / most_output(sampling)
+        # As in `highest_cost`, the prompt counts once for each prefix, and is at least 1 character.
+        sent = max(1, n_characters(chat)) * len(sampling.leads)
+        # Both numbers only grow, so `highest_cost` stays an upper bound for what comes next.
+        self._tokens_per_character = max(self._tokens_per_character, reply.prompt_tokens / sent)
+        share = reply.output_tokens / max_output_tokens(sampling)
         self._share_of_max_tokens = max(self._share_of_max_tokens, share)
 
 
@@ -378,7 +387,7 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
         There is a limit and a price is missing.
     """
     limit = parameters.get("COST_LIMIT") or 0.0
-    its_prices = prices(parameters)
+    its_prices = prices_of(parameters)
     # Tokens without a price would count as free, and the run would pass its limit.
     if limit and not (its_prices.prompt and its_prices.output):
         raise InputError(

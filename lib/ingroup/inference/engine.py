@@ -20,14 +20,14 @@ from ingroup.tables import Sentence
 SystemRole = Literal["keep", "fold", "plain"]  # how a system turn is rendered
 Bos = Literal["template", "released"]  # how often a BOS token is added
 
-# Tokens for reasoning, beside those of the answer. Some providers give an effort a budget, which
-# must fit.
+# Tokens that a reply may use for reasoning, in addition to the tokens of its answer. Some providers
+# give each effort a budget, and the budget has to fit into them.
 REASONING_ROOM = 8_192
 ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
-# Parts of the error of an engine that is asked to score and cannot.
-NO_CHOICES = "no probabilities for all admissible answers"
-WITHOUT_CHOICES = "use READING=free, or ENGINE=transformers or vllm"
-BATCHED = 0.5  # share of the price that providers bill for calls in batches
+# Parts of the error of an engine that cannot score answers.
+NO_PROBABILITIES = "no probabilities for all admissible answers"
+SCORING_ADVICE = "use READING=free, or ENGINE=transformers or vllm"
+BATCH_PRICE_SHARE = 0.5  # share of the price that providers bill for calls in batches
 
 
 class EngineError(Sentence, RuntimeError):
@@ -148,9 +148,9 @@ class Reply(NamedTuple):
     Attributes
     ----------
     text : str or None
-        The answer without special tokens, None where the call failed. A scored one is
-        made of the leads and the answers that greedy decoding would write if it were held to
-        admissible answers.
+        The answer without special tokens, None where the call failed. The text of a scored reply
+        has, after each answer prefix, the answer that greedy decoding would write if it were held
+        to admissible answers.
     finish_reason : {"stop", "length", "filtered", "failed"}
         In this order: the model ended, the reply was cut at max_tokens, a content filter declined,
         or there is no reply.
@@ -165,22 +165,22 @@ class Reply(NamedTuple):
     model : str
         The model that answered, as a server names it.
     probabilities : sequence of float
-        Of a scored reply: the probabilities of the answers after the first lead, the second, and
-        so on.
+        The probabilities of a scored reply's choices: those after the first answer prefix, then
+        those after the second, and so on.
     mass : sequence of float
-        The probability that the model, unconstrained, gives to the first tokens of admissible
-        answers, after each lead.
+        The option mass after each answer prefix: the probability that the model, unconstrained,
+        gives to the first tokens of admissible answers.
     reasoning : str
         The model's thoughts before its answer, "" without any. It is never parsed.
     reasoning_tokens : int
         How many of ``output_tokens`` are reasoning.
     price_share : float
-        The share of its price that a server bills for the call: `BATCHED` in a batch, 0 where it
-        refused.
+        The share of its price that a server bills for the call: `BATCH_PRICE_SHARE` in a batch, 0
+        if the server declined the call.
     steps : sequence of float
         Log-probabilities at each place of the tree of answers
-        (:class:`ingroup.inference.choices.Tree`), lead by lead, where an engine tells them. With
-        ``engine.spelling`` they give the probabilities under another end.
+        (:class:`ingroup.inference.choices.Tree`), prefix by prefix, if the engine returns them.
+        With ``engine.spelling`` they give the probabilities under another rule for an answer's end.
     """
 
     text: str | None
@@ -198,7 +198,7 @@ class Reply(NamedTuple):
     steps: Sequence[float] = ()
 
 
-def encodable(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Put "?" for half a surrogate pair, which JSON can spell and a shard cannot hold.
 
     Parameters
@@ -215,7 +215,7 @@ def encodable(text: str) -> str:
 
 
 class Engine:
-    """Anything that answers chats.
+    """Base class of all engines. An engine answers chats.
 
     An engine that loads a model takes token ids as well (`ingroup.inference.weights.LocalEngine`).
     So prompts are made while it computes others. An engine of recordings has ``match``, which gets
@@ -354,8 +354,8 @@ class Engine:
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices, empty where replies
-            have no steps.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty if the
+            replies have no steps.
         """
         return {}
 
@@ -390,7 +390,7 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     if effort.isdigit():
         room = int(effort)
     # A model that reasons by itself needs the room even where no effort is set.
-    elif effort != "none" and (effort or models.reasons(model)):
+    elif effort != "none" and (effort or models.is_reasoning_model(model)):
         room = ROOM_OF_EFFORT.get(effort, REASONING_ROOM)
 
     # The study of Hou et al., greedy by itself, has no parameter TOP_P.
@@ -428,11 +428,11 @@ def find_model(name: str) -> str:
         Where the folder cannot be made.
     """
     folder = models.folder(name)
-    if folder is None and name in models.packaged():
+    if folder is None and name in models.packaged_models():
         # This imports torch, which only a model that is not yet made needs.
-        from ingroup.inference.weights import make
+        from ingroup.inference.weights import make_packaged
 
-        folder = make(name)
+        folder = make_packaged(name)
     if folder:
         return str(folder)
 
@@ -534,7 +534,7 @@ def make_engine(
         from ingroup.inference.vllm_engine import VLLMEngine
 
         return VLLMEngine(find_model(model), system, bos, gpus, dtype, reasoning)
-    if models.FORMER.get(name, name) == "inspect":
+    if models.FORMER_ENGINES.get(name, name) == "inspect":
         from ingroup.inference.inspect_engine import InspectEngine
 
         # A wrong address is reported here, before the first of thousands of calls.
@@ -542,5 +542,5 @@ def make_engine(
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 
-        return ReplayEngine(models.recordings(recordings, model), model)
+        return ReplayEngine(models.recorded_place(recordings, model), model)
     raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(models.ENGINES[:-1])}")

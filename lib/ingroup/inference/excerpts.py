@@ -10,16 +10,16 @@ from filelock import FileLock
 
 from ingroup.design import Design
 from ingroup.inference.engine import Reply, Sampling
-from ingroup.inference.generate import SHARD_SIZE, pinned
+from ingroup.inference.generate import SHARD_SIZE, manifest_entries
 from ingroup.inference.shards import SCHEMA
 from ingroup.inference.store import Store, StoreError, read_manifest
 
-SOURCE = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
-# Names in a manifest that say what was asked, and nothing about how.
-OF_DESIGN = ("prompts", "trials", "shard_size", "chats")
+SOURCE_ENTRY = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
+# Entries of a manifest on the design. The other entries are on the sampling and the engine.
+DESIGN_ENTRIES = ("prompts", "trials", "shard_size", "chats")
 
 
-def excerpt(
+def write_excerpt(
     source: Store,
     source_design: Design,
     design: Design,
@@ -40,7 +40,7 @@ def excerpt(
     design : Design
         The prompts whose answers are wanted.
     sampling : Sampling
-        How they are asked.
+        How the prompts are asked.
     folder : Path
         Where the excerpt goes.
 
@@ -76,11 +76,11 @@ def excerpt(
         if folder.exists():
             shutil.rmtree(folder)
 
-        # How it was answered is the source's; what was asked is this design's.
+        # The entries on the engine are the source's, and those on the prompts are this design's.
         manifest = dict(source.manifest)
-        manifest |= pinned(design, sampling, SHARD_SIZE)
+        manifest |= manifest_entries(design, sampling, SHARD_SIZE)
         manifest["chats"] = design.chats_digest
-        manifest[SOURCE] = digest
+        manifest[SOURCE_ENTRY] = digest
         _copy(source, trials, Store(folder, manifest, source.max_tokens))
     return True
 
@@ -92,7 +92,7 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
         return False
     manifest = read_manifest(file)
     expected = {
-        SOURCE: digest,
+        SOURCE_ENTRY: digest,
         "prompts": design.fingerprint,
         "chats": design.chats_digest,
     }
@@ -104,8 +104,8 @@ def _is_current(folder: Path, digest: str, design: Design) -> bool:
 
 def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
     """Tell whether a store was asked with this sampling, for this or another design."""
-    expected = pinned(design, sampling)
-    for name in OF_DESIGN:
+    expected = manifest_entries(design, sampling)
+    for name in DESIGN_ENTRIES:
         expected.pop(name, None)
     # Only entries on the sampling are left; the source's manifest says more.
     return expected.items() <= source.manifest.items()
@@ -113,7 +113,7 @@ def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
 
 def _trials(source_design: Design, design: Design) -> list[int] | None:
     """Find the source's trial with each prompt of a design, None if the source lacks a prompt."""
-    numbers = _numbers(source_design)
+    numbers = _trial_by_prompt(source_design)
     trials = []
     for trial in design:
         # Prompts are found by their text: the same prompt has other numbers in other designs.
@@ -125,7 +125,7 @@ def _trials(source_design: Design, design: Design) -> list[int] | None:
 
 
 @lru_cache(maxsize=4)  # the same design is asked of several models
-def _numbers(design: Design) -> dict[str, int]:
+def _trial_by_prompt(design: Design) -> dict[str, int]:
     """Map each prompt, as JSON, to the number of its first trial."""
     numbers: dict[str, int] = {}
     for trial in design:
@@ -147,7 +147,7 @@ def _copy(source: Store, trials: list[int], target: Store) -> None:
     replies = _replies(source)
     with target.writing():
         # Replies of one shard here may come from any shards of the source.
-        for shard in range(target.shards):
+        for shard in range(target.n_shards):
             start, stop = target.bounds(shard)
             target.write(shard, [replies[trial] for trial in trials[start:stop]])
 
@@ -155,7 +155,7 @@ def _copy(source: Store, trials: list[int], target: Store) -> None:
 def _replies(store: Store) -> list[Reply]:
     """Read all replies of a complete store, by trial. Raise a StoreError if a file is damaged."""
     replies = []
-    for _, table, damaged in store.tables(range(store.shards), SCHEMA.names):
+    for _, table, damaged in store.tables(range(store.n_shards), SCHEMA.names):
         if table is None or damaged:
             raise StoreError(f"{damaged[0]} is damaged; put it back")
         for row in table.select(Reply._fields).to_pylist():

@@ -28,15 +28,17 @@ from ingroup.inference.store import (
     parts,
     read_manifest,
 )
-from ingroup.models import checkpoint, same
+from ingroup.models import checkpoint_caution, is_same_checkpoint
 from ingroup.tables import shown
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
-def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """Return a manifest's entries except the engine's identity and `Design.chats_digest`.
+def manifest_entries(
+    design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE
+) -> dict[str, Any]:
+    """Return the manifest's entries that follow from the design, the sampling and the shard size.
 
     Parameters
     ----------
@@ -110,13 +112,13 @@ def open_store(
         stored = read_manifest(file)
         engine.recall(stored, sampling)
     else:
-        # `prepare` may make a call, which costs money.
+        # `prepare` may make a call, which costs money: LimitReached is raised before it.
         if budget is not None and engine.costs:
-            budget.affordable([design[0].messages], sampling)
+            budget.n_affordable([design[0].messages], sampling)
         first_reply = engine.prepare(design[0].messages, sampling)
 
     # The identity holds what `recall` or `prepare` has just learnt, so it is asked for now.
-    manifest = engine.identity() | pinned(design, sampling, shard_size)
+    manifest = engine.identity() | manifest_entries(design, sampling, shard_size)
     spelling = engine.spelling(sampling)
     # A store from before steps were kept has none, and goes on without them.
     is_older = stored is not None and SPELLING not in stored
@@ -237,7 +239,7 @@ def _write_missing(
             if index < len(whole_shards):
                 store.write(state.missing[index], replies)
             else:
-                store.write_again(todo[index], replies)
+                store.write_supplements(todo[index], replies)
 
             n_done += len(replies)
             # Engines that keep each reply have counted it as it came.
@@ -302,9 +304,9 @@ def _keep_each_reply(
 
         while rest:
             # Trials in a batch are paid for already: they are read first, whatever the limit.
-            group = ledger.covered(rest)
+            group = ledger.trials_in_batches(rest)
             if not group:
-                group = _affordable(engine, budget, design, rest, sampling)
+                group = _affordable_trials(engine, budget, design, rest, sampling)
 
             chats = _chats(design, group)
             keep = partial(_keep, journal, progress, pay, group, chats)
@@ -324,14 +326,14 @@ def _keep_each_reply(
     ledger.clear()
 
 
-def _affordable(
+def _affordable_trials(
     engine: Engine, budget: Budget, design: Design, trials: list[int], sampling: Sampling
 ) -> list[int]:
     """Return the first trials, as many as may be asked at once under the budget's limit."""
     if not engine.costs:
         return trials
     chats = _chats(design, trials)
-    return trials[: budget.affordable(chats, sampling, engine.batch)]
+    return trials[: budget.n_affordable(chats, sampling, engine.batch)]
 
 
 def _chats(design: Design, trials: Sequence[int]) -> list[Sequence[Message]]:
@@ -364,18 +366,18 @@ def _pay(
         budget.count(reply)
 
 
-def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
+def _count_other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
     """Count the replies that name each model other than the model that was asked."""
     others = {}
     for category, count in responses.model.value_counts(sort=False).items():
         name = str(category)
         # A dated name of the model that was asked is the same model.
-        if count > 0 and name and not same(model or "", name):
+        if count > 0 and name and not is_same_checkpoint(model or "", name):
             others[name] = int(count)
     return others
 
 
-def _reasoning_alone(responses: pd.DataFrame) -> int:
+def _count_reasoning_alone(responses: pd.DataFrame) -> int:
     """Count the replies that were cut within their reasoning, before any text of the answer."""
     if not {"text", "reasoning"}.issubset(responses.columns):
         return 0
@@ -399,9 +401,9 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     Returns
     -------
     list of str
-        A sentence for each of the three that happened, with the most frequent reasons or names.
-        One sentence more names each checkpoint that served an alias and is another than the
-        paper's.
+        One sentence for failed calls, one for replies with reasoning alone, and one for replies
+        that name another model, each only if there are any. They list the most frequent reasons or
+        names. One more sentence per checkpoint names a checkpoint that is not the paper's.
     """
     prompts = 0
     reasoning_alone = 0
@@ -410,10 +412,10 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     served: set[str] = set()
     for part in responses:
         prompts += len(part)
-        reasoning_alone += _reasoning_alone(part)
+        reasoning_alone += _count_reasoning_alone(part)
         # A reply that a filter declined has an error, too, but did not fail.
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        other_models.update(_other_models(part, model))
+        other_models.update(_count_other_models(part, model))
         served.update(part.model.astype(str).unique())
 
     sentences = []
@@ -431,9 +433,9 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
         sentences.append(f"{count:,} of {prompts:,} replies name another model ({names})")
 
     # Where the name that was asked is another checkpoint itself, the tables say so.
-    if not checkpoint(model or ""):
+    if not checkpoint_caution(model or ""):
         for name in sorted(served - other_models.keys()):
-            sentence = checkpoint(name)
+            sentence = checkpoint_caution(name)
             if sentence:
                 sentences.append(sentence)
     return sentences
@@ -491,7 +493,7 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
         "prompts": len(responses),
         **tokens,
         "failed": failed,
-        "another_model": sum(_other_models(responses, model).values()),
+        "another_model": sum(_count_other_models(responses, model).values()),
         "cost": cost,
     }
     return pd.DataFrame([row])

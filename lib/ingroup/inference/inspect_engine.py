@@ -27,62 +27,63 @@ from anyio.from_thread import start_blocking_portal
 
 from ingroup import models
 from ingroup.design import Message
-from ingroup.inference.batches import TRIAL, Batcher, find_again
+from ingroup.inference.batches import CURRENT_TRIAL, Batcher, find_again
 from ingroup.inference.engine import (
-    BATCHED,
+    BATCH_PRICE_SHARE,
     FAILED,
     FILTERED,
     LENGTH,
-    NO_CHOICES,
+    NO_PROBABILITIES,
+    SCORING_ADVICE,
     STOP,
-    WITHOUT_CHOICES,
     Engine,
     EngineError,
     Reply,
     Sampling,
-    encodable,
+    without_surrogates,
 )
 from ingroup.inference.ledger import Ledger, LedgerTrials
 from ingroup.inference.prompts import fold_system
-from ingroup.inference.reasoning import apart
+from ingroup.inference.reasoning import split_reply
 from ingroup.inference.server_responses import (
-    Refused,
     Unanswered,
+    UnusableAnswer,
     causes_of,
     host_and_path,
-    may_help,
-    pause,
-    printable,
+    pause_seconds,
     read_body,
+    short_line,
+    should_retry,
     status_of,
     valid_count,
     without_keys,
 )
-from ingroup.inference.top_logprobs import Token, score
+from ingroup.inference.top_logprobs import Token, read_scores
 from ingroup.parameters import address
 from ingroup.tables import shown
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Statuses of a key, a model or an account; others of 4xx may be a prompt's own. Of those a filter
-# gives 403, and a busy server 429: they are common where many calls have them.
-NEVER_A_PROMPTS_OWN = {401, 402, 404}
-COMMON = {401, 402, 403, 404, 429}
-TOP_LOGPROBS = 20  # the most that today's servers tell
-PATIENCE = 16  # calls
+# Statuses of a wrong key, an account without credit, or an unknown model: no prompt causes these.
+STATUSES_OF_NO_PROMPT = {401, 402, 404}
+# Statuses that are likely to be common to all calls. A filter may give 403 to one prompt alone.
+COMMON_STATUSES = {401, 402, 403, 404, 429}
+N_ALTERNATIVES = 20  # tokens reported at each position: today's servers report no more
+CALLS_BEFORE_STOP = 16  # calls whose common cause stops the others
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
 LOCAL_IN_FLIGHT = 4  # calls at once to a server on this machine, with IN_FLIGHT=0
 MOST_IN_FLIGHT = 100  # calls at once to another server, with IN_FLIGHT=0
-BATCHING = ("anthropic", "openai", "openai-api")  # providers whose batch APIs are spoken here
+# Providers whose batch APIs `ingroup.inference.batches` speaks.
+BATCH_PROVIDERS = ("anthropic", "openai", "openai-api")
 CLOUDS = ("azure", "bedrock", "vertex")  # services that have these providers' models, not their API
-FINISH = {
+FINISH_REASONS = {
     "stop": STOP,
     "max_tokens": LENGTH,
     "model_length": LENGTH,
     "content_filter": FILTERED,
 }
-# Arguments that may be left out, and how a server's error names them. Of two that an error names
-# the first goes: top_p next to a temperature has less to say.
-NAMED = {
+# Arguments that may be left out, and how a server's error names them. If an error names two, the
+# first of them is left out: top_p changes less than the temperature.
+ARGUMENT_PATTERNS = {
     "seed": r"\bseed\b",
     "top_p": r"\btop_?p\b",
     "temperature": r"\btemperature\b",
@@ -93,10 +94,10 @@ NAMED = {
     "system": r"\bsystem\W* (role|message|prompt|instruction)|\brole\b.*\bsystem\b"
     r"|\bdeveloper instruction",
 }
-# An error of a prompt that is too long names max_tokens as well, and is this prompt's own.
-TOO_LONG = r"context|too long|too large|exceed|at most|maximum (input|prompt)"
-# Entries of a request that are no arguments: the chat, and what concerns the connection.
-_CHAT = {
+# The error of a prompt that is too long names max_tokens as well. It concerns this prompt alone.
+TOO_LONG_PATTERN = r"context|too long|too large|exceed|at most|maximum (input|prompt)"
+# Entries of a request that are no arguments: those of the chat, and those of the connection.
+_CHAT_ENTRIES = {
     "messages",
     "input",
     "inputs",
@@ -108,7 +109,7 @@ _CHAT = {
     "systemInstruction",
     "instructions",
 }
-_CONNECTION = {
+_CONNECTION_ENTRIES = {
     "extra_headers",
     "http_headers",
     "headers",
@@ -125,18 +126,18 @@ class Trouble(NamedTuple):
     status: int  # of HTTP, 0 without one
     absent: bool  # whether nothing listens at the address
     reason: str
-    parameter: str = ""  # that the server names in a field of its own
-    is_unanswered: bool = False  # a batch ended without an answer to it
+    parameter: str = ""  # the argument that the server names in a field of its own
+    is_unanswered: bool = False  # whether the call's batch ended without an answer to it
 
     @property
     def kind(self) -> str:
-        """Name the kind of the cause, equally for causes that are alike.
+        """Name the kind of the cause. Causes of one kind may be common to all calls.
 
         Returns
         -------
         str
-            The text "absent", or the HTTP status of a refusal, "" for a cause that calls never have
-            in common.
+            "absent", or the HTTP status if the server declined the call. "" for a cause that is
+            never common to all calls.
         """
         if self.absent:
             return "absent"
@@ -144,7 +145,7 @@ class Trouble(NamedTuple):
 
     @property
     def was_refused(self) -> bool:
-        """Tell whether the server declined the call, which nobody bills.
+        """Tell whether the server declined the call. A declined call is not billed.
 
         Returns
         -------
@@ -154,8 +155,8 @@ class Trouble(NamedTuple):
         return 400 <= self.status < 500
 
 
-class Called(NamedTuple):
-    """One call: its reply, the cause if it failed, and the request as it was sent."""
+class Call(NamedTuple):
+    """One call: its reply, the cause of its failure, and the request as it was sent."""
 
     reply: Reply
     trouble: Trouble | None
@@ -196,7 +197,7 @@ class _Event:
     def on_complete(self, event: Any) -> None:
         self.event = event
 
-    def sent(self) -> Mapping[str, Any]:
+    def request(self) -> Mapping[str, Any]:
         """Return the request that was sent, empty if none was sent."""
         call = getattr(self.event, "call", None)
         return call.request if call is not None else {}
@@ -292,7 +293,7 @@ class InspectEngine(Engine):
         if base_url:
             address(base_url)
         provider, service = self.model.split("/")[:2]
-        if batch and (provider not in BATCHING or service in CLOUDS):
+        if batch and (provider not in BATCH_PROVIDERS or service in CLOUDS):
             raise EngineError(
                 f"{self.model}: BATCH=true is for models of Anthropic and OpenAI, and of servers "
                 "with OpenAI's Batch API (openai-api/<service>/<model>)"
@@ -329,14 +330,14 @@ class InspectEngine(Engine):
             # A memoized model would share its client with other engines, one of which closes it.
             model: Any = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
-            raise EngineError(self._cannot_open(str(error.message))) from None
+            raise EngineError(self._opening_problem(str(error.message))) from None
         except (ValueError, ImportError) as error:
             reason = str(error).removeprefix("ERROR: ")
-            raise EngineError(f"{self.model}: {printable(reason)}") from None
+            raise EngineError(f"{self.model}: {short_line(reason)}") from None
 
         # inspect_ai would send slow calls again, which may be billed each time.
-        model.should_retry = partial(may_help, model.should_retry)
-        model.api.retry_wait = lambda: pause
+        model.should_retry = partial(should_retry, model.should_retry)
+        model.api.retry_wait = lambda: pause_seconds
         # As long as the process lives, inspect_ai keeps under this key how many calls go at once.
         pool = f"{self._connections}-batch" if batch else self._connections
         model.api.connection_key = lambda: pool
@@ -360,13 +361,13 @@ class InspectEngine(Engine):
         url = self.base_url or os.environ.get(f"{service}_BASE_URL", "")
         return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
-    def _cannot_open(self, message: str) -> str:
-        """Say from inspect_ai's message which key or package it misses."""
+    def _opening_problem(self, message: str) -> str:
+        """Write which key or package is missing, from inspect_ai's message."""
         without_markup = re.sub(r"\[/?[\w ]+\]", "", message)
         keys = re.findall(r"\b[A-Z_]+_API_KEY\b", without_markup)
         if not keys:
             reason = without_markup.removeprefix("ERROR: ")
-            return f"{self.model}: {printable(reason)}"
+            return f"{self.model}: {short_line(reason)}"
 
         provider, _, _ = self.model.partition("/")
         return (
@@ -375,7 +376,7 @@ class InspectEngine(Engine):
         )
 
     def _hint(self) -> str:
-        """Ask whether a model's name has a misspelt provider, or means weights of the model hub."""
+        """Write a hint for a name with a misspelt provider, or of weights of the model hub."""
         first, _, rest = self._named.partition("/")
         near = difflib.get_close_matches(first, models.PROVIDERS, 1)
         if rest and near and near[0] != first:
@@ -457,12 +458,12 @@ class InspectEngine(Engine):
             identity["base_url"] = host_and_path(self.address)
         if self._sent:
             identity["left_out"] = sorted(self.left_out)
-            for name, value in self.sent.items():
+            for name, value in self.sent_arguments.items():
                 identity[f"sent_{name}"] = value
         return identity
 
     @property
-    def sent(self) -> dict[str, Any]:
+    def sent_arguments(self) -> dict[str, Any]:
         """Return the arguments of the latest design's calls, as they stand in a request.
 
         Returns
@@ -524,7 +525,7 @@ class InspectEngine(Engine):
         EngineError
             Nobody is there, the key is wrong, or the model cannot be scored.
         """
-        key = _key(sampling)
+        key = _sampling_key(sampling)
         if key in self._sent:
             self._keep_sent(sampling, self._sent[key])
             return None
@@ -534,12 +535,12 @@ class InspectEngine(Engine):
         # A cause that may pass has taught nothing, and nothing is pinned by it.
         trouble = call.trouble
         if trouble and (trouble.absent or trouble.status == 401 or not trouble.kind):
-            raise EngineError(self._does_not_answer(call.reply.error))
+            raise EngineError(self._no_answer_sentence(call.reply.error))
         if sampling.choices and call.reply.finish_reason == FAILED:
-            found = f"{self.model} gave {NO_CHOICES} ({call.reply.error})"
-            raise EngineError(f"{found}: {WITHOUT_CHOICES}")
+            found = f"{self.model} gave {NO_PROBABILITIES} ({call.reply.error})"
+            raise EngineError(f"{found}: {SCORING_ADVICE}")
 
-        self._keep_sent(sampling, _flat(call.request))
+        self._keep_sent(sampling, _arguments_of(call.request))
         if call.request:
             self._warn(call.request, messages, sampling)
         self.answered = self.answered or call.reply.finish_reason != FAILED
@@ -551,10 +552,10 @@ class InspectEngine(Engine):
         """Print on standard error which arguments inspect_ai did not put into a request."""
         config = self._config(messages, sampling)
         for name in ("temperature", "top_p", "seed"):
-            if getattr(config, name) is not None and not _holds(request, name):
+            if getattr(config, name) is not None and not _has_argument(request, name):
                 print(f"{self.model}: {name} is not sent, as it takes none", file=sys.stderr)
 
-        if sampling.reasoning and not _holds_reasoning(request):
+        if sampling.reasoning and not _sets_reasoning(request):
             effect = "the model reasons as it does by itself"
             if sampling.reasoning.isdecimal():
                 effect = "it only makes room for so many tokens"
@@ -566,12 +567,12 @@ class InspectEngine(Engine):
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
         """Keep the arguments that are sent with a sampling, and make this sampling the latest."""
-        key = _key(sampling)
-        # The latest stands last, for `sent`.
+        key = _sampling_key(sampling)
+        # The latest stands last, for `sent_arguments`.
         self._sent.pop(key, None)
         self._sent[key] = sent
 
-    async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Called:
+    async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Call:
         """Ask one chat. If the error names an argument, leave it out and ask again."""
         substitutes = {
             "max_tokens": "; max_completion_tokens is sent instead",
@@ -581,7 +582,7 @@ class InspectEngine(Engine):
         try:
             while True:
                 call = await self._ask(model, messages, sampling)
-                rejected = self._rejected(call.trouble, messages, sampling)
+                rejected = self._rejected_argument(call.trouble, messages, sampling)
                 if not rejected:
                     return call
 
@@ -592,7 +593,7 @@ class InspectEngine(Engine):
         finally:
             await model.api.aclose()
 
-    def _rejected(
+    def _rejected_argument(
         self, trouble: Trouble | None, messages: Sequence[Message], sampling: Sampling
     ) -> str:
         """Find the argument that the error of a call names, "" if it names none that was sent."""
@@ -601,7 +602,7 @@ class InspectEngine(Engine):
 
         config = self._config(messages, sampling)
         # Only an argument that was sent can be left out; else the loop of `_learn` would not end.
-        sent_names = [name for name in NAMED if getattr(config, name, None) is not None]
+        sent_names = [name for name in ARGUMENT_PATTERNS if getattr(config, name, None) is not None]
         sent_names += list(config.extra_body or {})
         has_system = any(message["role"] == "system" for message in messages)
         if has_system and "system" not in self.left_out:
@@ -609,9 +610,9 @@ class InspectEngine(Engine):
 
         if trouble.parameter in sent_names:
             return trouble.parameter
-        if re.search(TOO_LONG, trouble.reason, re.IGNORECASE):
+        if re.search(TOO_LONG_PATTERN, trouble.reason, re.IGNORECASE):
             return ""
-        for name, pattern in NAMED.items():
+        for name, pattern in ARGUMENT_PATTERNS.items():
             if name in sent_names and re.search(pattern, trouble.reason, re.IGNORECASE):
                 return name
         return ""
@@ -624,7 +625,7 @@ class InspectEngine(Engine):
         if sampling.choices:
             # The server writes its most probable answer, and the alternatives have the
             # probabilities.
-            arguments |= {"temperature": 0.0, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            arguments |= {"temperature": 0.0, "logprobs": True, "top_logprobs": N_ALTERNATIVES}
         elif sampling.temperature is not None:
             arguments["temperature"] = sampling.temperature
             if sampling.temperature > 0:
@@ -685,7 +686,7 @@ class InspectEngine(Engine):
             credit (401 to 404). As long as nothing was answered, so is any status of 4xx.
         """
         # Failures in an earlier run's batches stop no run: their causes may be gone by now.
-        were_sent_before = ledger_trials is not None and ledger_trials.are_covered
+        were_sent_before = ledger_trials is not None and ledger_trials.are_in_batches
         # The calls run in a loop of their own, in a thread, as a notebook has a loop already.
         with start_blocking_portal() as portal:
             replies, stopped = portal.call(
@@ -695,7 +696,7 @@ class InspectEngine(Engine):
             # Answers are in the journal; calls that failed are to be sent anew.
             if ledger_trials is not None:
                 ledger_trials.ledger.drop(ledger_trials.trials)
-            raise EngineError(self._does_not_answer(stopped))
+            raise EngineError(self._no_answer_sentence(stopped))
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
@@ -744,8 +745,8 @@ class InspectEngine(Engine):
         finally:
             await model.api.aclose()
 
-    def _does_not_answer(self, reason: str) -> str:
-        """Write the sentence on a model that cannot be asked."""
+    def _no_answer_sentence(self, reason: str) -> str:
+        """Write that a model does not answer, and what to check."""
         where = f" at {host_and_path(self.address)}" if self.address else ""
         return (
             f"the model {self.model!r}{where} does not answer ({reason}): check the provider's "
@@ -760,8 +761,8 @@ class InspectEngine(Engine):
         ledger_trials: LedgerTrials | None,
     ) -> tuple[list[Reply], str]:
         """Return the replies in order, and the error that stopped all calls ("" if none did)."""
-        progress = _Progress(keep, min(PATIENCE, len(conversations)))
-        in_batch = ledger_trials is not None and (self.batch or ledger_trials.are_covered)
+        progress = _Progress(keep, min(CALLS_BEFORE_STOP, len(conversations)))
+        in_batch = ledger_trials is not None and (self.batch or ledger_trials.are_in_batches)
         model = self._open(in_batch)
         try:
             async with create_task_group() as group:
@@ -819,14 +820,14 @@ class InspectEngine(Engine):
     ) -> None:
         """Ask one conversation, as a part of a batch."""
         # Each task has a context of its own, so this names the trial of its call alone.
-        TRIAL.set(trial)
+        CURRENT_TRIAL.set(trial)
         call = await self._ask(model, messages, sampling)
         # A call that failed before it was sent must not keep the batch waiting.
         batcher.leave(trial)
 
         # A provider bills no request of a batch that ended in an error.
         has_failed = call.trouble is not None and call.trouble.status > 0
-        share = 0.0 if has_failed else call.reply.price_share * BATCHED
+        share = 0.0 if has_failed else call.reply.price_share * BATCH_PRICE_SHARE
         reply = call.reply._replace(price_share=share)
         limit = batcher.limit(trial)
         # The batch of an earlier run had a lower limit; as a failure the prompt is asked again.
@@ -858,18 +859,17 @@ class InspectEngine(Engine):
         if not kind or len(set(kinds)) > 1:
             return False
         # Nothing listens, or the key, the credit or the model's name is wrong: no call mends that.
-        if kind == "absent" or int(kind) in NEVER_A_PROMPTS_OWN:
+        if kind == "absent" or int(kind) in STATUSES_OF_NO_PROMPT:
             return True
 
-        is_common = int(kind) in COMMON
-        are_many = len(kinds) == PATIENCE
-        # Before any answer a status of `COMMON` stops the run, and so does any other that many
-        # calls had. After an answer both conditions must hold.
+        is_common = int(kind) in COMMON_STATUSES
+        are_many = len(kinds) == CALLS_BEFORE_STOP
+        # Before any answer, either condition stops the run. After an answer, both have to hold.
         if self.answered:
             return is_common and are_many
         return is_common or are_many
 
-    async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Called:
+    async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Call:
         """Make one call, and repeat it if that may help. Only a cancellation is raised."""
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
         from inspect_ai.model._model import use_model_event_sink
@@ -903,19 +903,19 @@ class InspectEngine(Engine):
             if trouble.status == 400 and "content_filter" in trouble.reason:
                 reply = Reply("", FILTERED, error=trouble.reason, price_share=share)
                 trouble = None
-        return Called(without_keys(reply), trouble, event.sent())
+        return Call(without_keys(reply), trouble, event.request())
 
     def _read(self, output: Any, sampling: Sampling) -> Reply:
         """Read the reply in an output of inspect_ai. It has scores if the sampling has choices."""
-        reply = _reply(output)
+        reply = _reply_of(output)
         # Without a mark, the text of a model that reasons and was cut is its reasoning. It may
         # reason although it was told not to, unless its server counts no such tokens.
         reasoning_tokens = output.usage.reasoning_tokens if output.usage else None
         is_silent = sampling.reasoning == "none" and reasoning_tokens == 0
-        may_reason = models.reasons(self.model) and not is_silent
+        may_reason = models.is_reasoning_model(self.model) and not is_silent
         if may_reason and reply.finish_reason == LENGTH and not reply.reasoning:
-            reply = apart(reply, opened=True)
-        return _scored(reply, output, sampling) if sampling.choices else reply
+            reply = split_reply(reply, opened=True)
+        return _with_scores(reply, output, sampling) if sampling.choices else reply
 
     def _trouble(self, error: BaseException) -> Trouble:
         """Find out why a call failed, by its exception and the causes of the exception."""
@@ -926,14 +926,14 @@ class InspectEngine(Engine):
         names = [type(cause).__name__ for cause in causes]
 
         for name, cause in zip(names, causes, strict=True):
-            if isinstance(cause, Refused):
+            if isinstance(cause, UnusableAnswer):
                 is_unanswered = isinstance(cause, Unanswered)
                 return Trouble(
                     status=0, absent=False, reason=str(cause), is_unanswered=is_unanswered
                 )
             # inspect_ai itself says that a model takes no number of tokens: nothing was sent.
             if name == "PrerequisiteError" and "'reasoning_tokens'" in str(cause):
-                reason = printable(str(cause))
+                reason = short_line(str(cause))
                 return Trouble(400, absent=False, reason=reason, parameter="reasoning_tokens")
 
         if any(name.endswith("TimeoutError") or name == "ReadTimeout" for name in names):
@@ -964,7 +964,7 @@ def _stay_out_of_the_notebook() -> None:
 
 
 def _http_trouble(error: BaseException, status: int) -> Trouble:
-    """Find out why a server declined a call, by its client's exception."""
+    """Read from the client's exception why the server declined a call."""
     message = getattr(error, "message", None)
     if not isinstance(message, str) or not message:
         message = str(error)
@@ -984,12 +984,12 @@ def _http_trouble(error: BaseException, status: int) -> Trouble:
     return Trouble(status, absent=False, reason=reason, parameter=parameter)
 
 
-def _key(sampling: Sampling) -> str:
+def _sampling_key(sampling: Sampling) -> str:
     """Make a key for the arguments that are sent with a sampling."""
     return json.dumps(sampling.identity(), sort_keys=True)
 
 
-def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _arguments_of(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Map the names of a request's arguments to their values. A nested argument is "outer.inner".
 
     The chat, the model's name and the connection are left out. So is the seed, as every prompt has
@@ -997,36 +997,36 @@ def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """
     arguments: dict[str, Any] = {}
     for name, value in request.items():
-        if name in _CHAT or name in _CONNECTION:
+        if name in _CHAT_ENTRIES or name in _CONNECTION_ENTRIES:
             continue
         if isinstance(value, Mapping):
-            arguments |= _flat(value, f"{before}{name}.")
+            arguments |= _arguments_of(value, f"{before}{name}.")
         elif isinstance(value, bool | int | float | str):
             arguments[f"{before}{name}"] = value
     return arguments
 
 
-def _holds(request: Mapping[str, Any], argument: str) -> bool:
+def _has_argument(request: Mapping[str, Any], argument: str) -> bool:
     """Tell whether a request has an argument, in snake or in camel case, at any depth."""
     without_underscores = argument.replace("_", "")
     for name, value in request.items():
         is_same_name = name.lower().replace("_", "") == without_underscores
         if is_same_name and value is not None:
             return True
-        if isinstance(value, Mapping) and _holds(value, argument):
+        if isinstance(value, Mapping) and _has_argument(value, argument):
             return True
     return False
 
 
-def _holds_reasoning(request: Mapping[str, Any]) -> bool:
+def _sets_reasoning(request: Mapping[str, Any]) -> bool:
     """Tell whether a request sets the amount of reasoning, under any provider's name for it."""
     pattern = re.compile("effort|think|budget|reasoning", re.IGNORECASE)
     # How reasoning is summed up does not say how much of it there is to be.
-    names = [name for name in _flat(request) if not name.endswith("summary")]
+    names = [name for name in _arguments_of(request) if not name.endswith("summary")]
     return any(map(pattern.search, names))
 
 
-def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
+def _with_scores(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     """Add the probabilities of the admissible answers to a reply, as far as the server tells them.
 
     If the reply lacks an admissible answer after any answer prefix, its text stays as the model
@@ -1049,7 +1049,7 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
         for top in token.top_logprobs or ():
             alternatives[top.token] = math.exp(top.logprob)
         tokens.append(Token(token.token, alternatives))
-    scores = score(_answer_of(tokens, reply), sampling.choices, sampling.leads)
+    scores = read_scores(_answer_tokens(tokens, reply), sampling.choices, sampling.leads)
     masses = tuple(scored.option_mass for scored in scores)
     # Behind some prefix no choice was seen, so the text stays as the model wrote it.
     if not all(masses):
@@ -1064,10 +1064,10 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     return reply._replace(text=text, probabilities=tuple(probabilities), mass=masses)
 
 
-def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
+def _answer_tokens(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
     """Return the tokens of the answer, without the tokens of the reasoning.
 
-    The result is empty if the reasoning and the answer cannot be told apart.
+    The result is empty if the reasoning and the answer cannot be told apart, or share a token.
     """
     if not reply.reasoning:
         return tokens
@@ -1081,18 +1081,21 @@ def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
 
     token_begins = 0
     for number, token in enumerate(tokens):
-        if token_begins >= answer_begins:
-            return tokens[number:]
-        token_begins += len(token.text)
+        token_ends = token_begins + len(token.text)
+        if token_ends > answer_begins:
+            # White space before an answer is often a part of its first token.
+            before_answer = whole[token_begins:answer_begins]
+            return [] if before_answer.strip() else tokens[number:]
+        token_begins = token_ends
     return []
 
 
-def _reply(output: Any) -> Reply:
+def _reply_of(output: Any) -> Reply:
     """Convert an output of inspect_ai to a reply, with the reasoning apart from the text."""
     if output.empty:
         return Reply(None, FAILED, error="the answer holds no text", model=output.model)
 
-    finish = FINISH.get(output.stop_reason, STOP)
+    finish = FINISH_REASONS.get(output.stop_reason, STOP)
     # inspect_ai makes an answer of some errors, whose text is the server's.
     if output.usage is None and output.response_id is None and finish in (FILTERED, LENGTH):
         if finish == FILTERED:
@@ -1100,10 +1103,10 @@ def _reply(output: Any) -> Reply:
         return Reply(None, FAILED, error=output.completion)
 
     reply = Reply(
-        encodable(output.completion),
+        without_surrogates(output.completion),
         finish,
-        model=encodable(output.model),
-        reasoning=_thought(output.message.content),
+        model=without_surrogates(output.model),
+        reasoning=_reasoning_of(output.message.content),
     )
     usage = output.usage
     if usage is not None:
@@ -1118,10 +1121,10 @@ def _reply(output: Any) -> Reply:
             output_tokens=valid_count(output_tokens),
             reasoning_tokens=valid_count(usage.reasoning_tokens or 0),
         )
-    return apart(reply)
+    return split_reply(reply)
 
 
-def _thought(content: Any) -> str:
+def _reasoning_of(content: Any) -> str:
     """Join the reasoning in the content of a message. A hidden reasoning gives its summary."""
     if not isinstance(content, list):
         return ""
@@ -1132,5 +1135,5 @@ def _thought(content: Any) -> str:
             visible = "" if part.redacted else part.reasoning
             thought = visible or part.summary or ""
             if thought:
-                thoughts.append(encodable(thought))
+                thoughts.append(without_surrogates(thought))
     return "\n".join(thoughts)

@@ -15,10 +15,10 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.cost import LimitReached, budget_of, money, prices
+from ingroup.inference.cost import LimitReached, budget_of, money, prices_of
 from ingroup.inference.engine import EngineError, Sampling, make_engine
-from ingroup.inference.excerpts import excerpt
-from ingroup.inference.generate import fill, open_store, pinned
+from ingroup.inference.excerpts import write_excerpt
+from ingroup.inference.generate import fill, manifest_entries, open_store
 from ingroup.inference.reading import FREE, STORED_MEAN, Reading
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
 from ingroup.models import STORED
@@ -26,9 +26,10 @@ from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__ or ()}
-Jobs = Callable[[Mapping[str, Any]], list["Job"]]  # a study's ``jobs``: from parameters to jobs
-SHOWN_PARTS = 3  # of those that a model lacks
-LIVE = "transformers"  # the engine that asks what the recordings lack
+# The type of a study's function ``jobs``, which makes jobs from parameters.
+JobsFunction = Callable[[Mapping[str, Any]], list["Job"]]
+SHOWN_PARTS = 3  # parts of a study that a message names
+LIVE_ENGINE = "transformers"  # the engine that asks what the recordings lack
 EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
 
@@ -61,16 +62,16 @@ class Job:
     study : str
         The study.
     source : str
-        How much of the stimuli is asked about, e.g. ``"sample-8"``.
+        The selection of stimuli, e.g. ``"sample-8"``.
     model, engine : str
         The model and its engine. A model that is a folder is named without the folder's place, as
         tables show it (:func:`ingroup.models.without_place`).
     part : str
-        Which part of the study this store answers, e.g. ``"P0,S0,T0"``.
+        The part of the study that this job asks, e.g. ``"P0,S0,T0"``.
     design : Design
         The prompts.
     sampling : Sampling
-        How they are asked.
+        How the prompts are asked.
     labels : mapping
         Columns that tell this job's rows from the rows of other jobs.
     settled : bool
@@ -79,7 +80,7 @@ class Job:
     options : mapping
         The engine options that the study sets.
     root : Path, optional
-        Where new answers go, if not to ``build/responses``.
+        The folder of new answers, ``build/responses`` unless given.
     reading : Reading
         How scored answers become numbers. It changes no prompt.
     wider : Job, optional
@@ -179,9 +180,9 @@ class Job:
         left out. A job of the engine "stored" has the folders of any engine.
 
         If there is no such folder, the list has complete stores under the engine's earlier name
-        (``models.FORMER``), which are only read. If there are no such stores either, it has an
-        excerpt of recorded answers (`provide`). A job of the engine "stored" also has the excerpt
-        if no other store is complete.
+        (``models.FORMER_ENGINES``), which are only read. If there are no such stores either, it has
+        an excerpt of recorded answers (`copy_recorded`). A job of the engine "stored" also has the
+        excerpt if no other store is complete.
 
         Returns
         -------
@@ -233,7 +234,7 @@ class Job:
     def _former_folders(self) -> list[Path]:
         """List the folders with all answers to this job, under an earlier name of its engine."""
         folders = []
-        for former, current in models.FORMER.items():
+        for former, current in models.FORMER_ENGINES.items():
             if current != self.engine:
                 continue
             folder = self._root_of_new / replace(self, engine=former).address
@@ -246,7 +247,7 @@ class Job:
         """Tell whether a folder holds answers to this job's design, with this job's sampling."""
         manifest = read_manifest(folder / "manifest.json")
         # The size of its shards changes no answer, so it is taken from the manifest itself.
-        expected = pinned(self.design, self.sampling, manifest["shard_size"])
+        expected = manifest_entries(self.design, self.sampling, manifest["shard_size"])
         # The manifest says more than the design and the sampling, e.g. which engine answered.
         return expected.items() <= manifest.items()
 
@@ -275,7 +276,7 @@ class Job:
 
     @property
     def mode(self) -> str:
-        """Return how the job is asked, as tables show it.
+        """Return the job's mode, as tables show it.
 
         Returns
         -------
@@ -286,7 +287,7 @@ class Job:
 
     @property
     def read_as(self) -> str:
-        """Return how an answer becomes a value, as tables show it.
+        """Return the job's reading, as tables show it.
 
         Returns
         -------
@@ -333,10 +334,10 @@ def _share_of_shards(folder: Path) -> float:
     # A folder that cannot be opened sorts last; whoever reads it gets the error.
     except StoreError:
         return 0.0
-    return len(store.files()) / store.shards
+    return len(store.files()) / store.n_shards
 
 
-def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
+def recorded_with(**default: Any) -> Callable[[JobsFunction], JobsFunction]:
     """Decorate a study's ``jobs``, so that a run with other parameters keeps the recorded models.
 
     ``@recorded_with(N_EVENTS=12)`` says that the recordings are about 12 events. A run about 3 of
@@ -358,7 +359,7 @@ def recorded_with(**default: Any) -> Callable[[Jobs], Jobs]:
         ``name@stored`` is never asked.
     """
 
-    def decorate(jobs: Jobs) -> Jobs:
+    def decorate(jobs: JobsFunction) -> JobsFunction:
         @wraps(jobs)
         def of_changed_run(parameters: Mapping[str, Any]) -> list[Job]:
             jobs_of_run = jobs(parameters)
@@ -410,7 +411,7 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
     # A job of another engine asks by itself.
     if wider is None or job.engine != STORED:
         return None
-    if job.loaded in models.only_read(parameters["MODELS"]):
+    if job.loaded in models.read_only_models(parameters["MODELS"]):
         return None
     # What the default run leaves out is left out here, too.
     recording = _recording_of(wider)
@@ -422,7 +423,7 @@ def _live_job(job: Job, wider: Job | None, parameters: Mapping[str, Any]) -> Job
     # The answers are to be comparable with the recorded ones, unless the run names a type itself.
     if parameters.get("DTYPE", "auto") == "auto" and "dtype" in manifest:
         options["dtype"] = manifest["dtype"]
-    return replace(job, engine=LIVE, options=options)
+    return replace(job, engine=LIVE_ENGINE, options=options)
 
 
 def jobs_by_model(jobs: Iterable[Job]) -> dict[str, list[Job]]:
@@ -444,8 +445,8 @@ def jobs_by_model(jobs: Iterable[Job]) -> dict[str, list[Job]]:
     return groups
 
 
-def asked_live(jobs: Iterable[Job], when: str) -> list[str]:
-    """Write how many prompts of which models are asked live, because the recordings lack them.
+def live_sentences(jobs: Iterable[Job], when: str) -> list[str]:
+    """Write how many prompts of each model are asked live, because the recordings lack them.
 
     Parameters
     ----------
@@ -502,7 +503,7 @@ def is_recorded(folder: Path) -> bool:
     return paths.RECORDINGS in folder.parents or _is_excerpt(folder)
 
 
-def provide(job: Job) -> None:
+def copy_recorded(job: Job) -> None:
     """Copy a job's answers from the recorded job that holds all its trials, if there is one.
 
     Nothing is copied if the job has answers of its own.
@@ -526,7 +527,7 @@ def provide(job: Job) -> None:
 
     study, source, _, part = job.address.parts
     folder = paths.RESPONSES / EXCERPTS / study / source / recorded.parent.name / part
-    excerpt(stored(job.wider), job.wider.design, job.design, job.sampling, folder)
+    write_excerpt(stored(job.wider), job.wider.design, job.design, job.sampling, folder)
 
 
 def rated(jobs: Iterable[Job]) -> list[Job]:
@@ -549,7 +550,7 @@ def rated(jobs: Iterable[Job]) -> list[Job]:
 
 
 def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
-    """Select the jobs by which one model is rated.
+    """Select the jobs of one model whose answers are analysed.
 
     Parameters
     ----------
@@ -570,12 +571,12 @@ def rated_by(model: str, jobs: Iterable[Job]) -> list[Job]:
 
 
 def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
-    """Select the jobs whose answers are stored, all of them and to these prompts.
+    """Select the jobs all of whose answers are stored and belong to the present prompts.
 
     Parameters
     ----------
     jobs : iterable of Job
-        Jobs. Answers that a recording holds are copied from it first (`provide`).
+        Jobs. Answers that a recording holds are copied from it first (`copy_recorded`).
 
     Returns
     -------
@@ -589,7 +590,7 @@ def answered_jobs(jobs: Iterable[Job]) -> list[Job]:
     """
     complete = []
     for job in jobs:
-        provide(job)
+        copy_recorded(job)
 
         try:
             store = stored(job)
@@ -633,7 +634,7 @@ def count_stored(jobs: Iterable[Job]) -> int:
 
 
 def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
-    """Compute the cost in all runs of the servers' answers that `count_stored` counts.
+    """Compute the cost of the servers' stored answers, over all runs that asked for them.
 
     Parameters
     ----------
@@ -669,7 +670,7 @@ def cost_stored(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> float:
             for reply in store.journal().kept.values():
                 prompt_tokens += reply.prompt_tokens * reply.price_share
                 output_tokens += reply.output_tokens * reply.price_share
-    return prices(parameters).cost(prompt_tokens, output_tokens)
+    return prices_of(parameters).cost(prompt_tokens, output_tokens)
 
 
 def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
@@ -705,23 +706,23 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
         Where a job is not settled.
     """
     jobs = list(jobs)
-    _print_choices(jobs)
+    _print_read_folders(jobs)
     budget = budget_of(parameters)
     # A notebook has only some of the options; `make_engine` has defaults for the rest.
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     categories = {job.labels.get("category", "") for job in jobs}
-    absent, open_jobs = _unanswered(jobs, options)
+    absent, open_jobs = _absent_and_open_jobs(jobs, options)
     # All keys are checked before the first model answers, which may take hours.
     _check_servers(open_jobs, options)
     # The other models may answer for hours, so a reader learns before which are left out.
     _report_absent(absent, absent, jobs)
     # The jobs of the run itself are named in its progress bars alone.
     live = [job for job in open_jobs if job not in jobs]
-    for sentence in asked_live(live, "are asked now"):
+    for sentence in live_sentences(live, "are asked now"):
         print(shown(sentence), file=sys.stderr)
 
     unrecorded = []
-    for same_engine in _by_engine(open_jobs):
+    for same_engine in _jobs_by_engine(open_jobs):
         _check_settled(same_engine)
         first = same_engine[0]
         engine = make_engine(first.engine, first.loaded, **options | first.options)
@@ -729,18 +730,18 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
             # This first pass only refuses: ambiguous recordings stop the run before anything is
             # stored.
             for job in same_engine:
-                _turn_to(engine, job, categories)
+                _select_recordings(engine, job, categories)
 
             # The engine is turned again for each job, as it has only one round and category at a
             # time.
             for job in same_engine:
-                if not _turn_to(engine, job, categories):
+                if not _select_recordings(engine, job, categories):
                     unrecorded.append(job)
                     continue
                 try:
                     _fill(job, engine, budget)
                 except LimitReached as reached:
-                    message = _at_limit(reached, jobs, parameters)
+                    message = _limit_message(reached, jobs, parameters)
                     raise EngineError(message) from reached
 
     absent += unrecorded
@@ -748,7 +749,7 @@ def ask(jobs: Iterable[Job], parameters: Mapping[str, Any]) -> list[Job]:
     return [job for job in jobs if job not in absent]
 
 
-def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
+def _jobs_by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
     """Group the jobs that one engine can answer."""
     groups: dict[tuple, list[Job]] = {}
     for job in jobs:
@@ -758,10 +759,12 @@ def _by_engine(jobs: Iterable[Job]) -> Iterable[list[Job]]:
     return groups.values()
 
 
-def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job], list[Job]]:
+def _absent_and_open_jobs(
+    jobs: Iterable[Job], options: dict[str, Any]
+) -> tuple[list[Job], list[Job]]:
     """List the jobs that are left out, because their answers are only read, and the jobs to ask.
 
-    Answers that a recording holds are copied from it first (`provide`).
+    Answers that a recording holds are copied from it first (`copy_recorded`).
     """
     # Hashing a model's folder reads all of its weights, and many jobs have one model.
     revision = cache(models.revision)
@@ -770,19 +773,19 @@ def _unanswered(jobs: Iterable[Job], options: dict[str, Any]) -> tuple[list[Job]
 
     for job in jobs:
         # This comes first because it can change which folder the job reads.
-        provide(job)
+        copy_recorded(job)
         if _is_answered(job, options | job.options, revision):
             continue
         if job.engine != STORED:
             open_jobs.append(job)
-        elif job.live is not None and _goes_on(job.live, options, revision):
+        elif job.live is not None and _can_go_on(job.live, options, revision):
             open_jobs.append(job.live)
         else:
             absent.append(job)
     return absent, open_jobs
 
 
-def _goes_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]) -> bool:
+def _can_go_on(live: Job, options: dict[str, Any], revision: Callable[[Path], str]) -> bool:
     """Tell whether a live job can begin or complete a store. If it cannot, print the reason."""
     try:
         _is_answered(live, options | live.options, revision)
@@ -812,7 +815,7 @@ def _check_settled(jobs: Iterable[Job]) -> None:
             raise ValueError(f"{job.title}: texts of its prompts are still to be written")
 
 
-def _turn_to(engine: Any, job: Job, categories: Iterable[str]) -> bool:
+def _select_recordings(engine: Any, job: Job, categories: Iterable[str]) -> bool:
     """Make an engine of recordings answer this job next. Tell whether it has recordings of the job.
 
     Any other engine needs no turning, and the result is True. Raise an EngineError if prompts of
@@ -821,8 +824,8 @@ def _turn_to(engine: Any, job: Job, categories: Iterable[str]) -> bool:
     if job.engine != "replay":
         return True
 
-    has_some = engine.turn_to(job.round, job.labels.get("category", ""), categories)
-    engine.tell_apart(job.design)
+    has_some = engine.select_recordings(job.round, job.labels.get("category", ""), categories)
+    engine.assign_recordings(job.design)
     return has_some
 
 
@@ -832,7 +835,9 @@ def _fill(job: Job, engine: Any, budget: Any) -> None:
     fill(job.design, engine, store, job.sampling, job.title, budget)
 
 
-def _at_limit(reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[str, Any]) -> str:
+def _limit_message(
+    reached: LimitReached, jobs: Iterable[Job], parameters: Mapping[str, Any]
+) -> str:
     """Write the message of a run that stops at its COST_LIMIT."""
     cost = money(cost_stored(jobs, parameters))
     return (
@@ -901,7 +906,7 @@ def _parts_of(jobs: Sequence[Job]) -> str:
     return f" ({text})"
 
 
-def _print_choices(jobs: Iterable[Job]) -> None:
+def _print_read_folders(jobs: Iterable[Job]) -> None:
     """Print which folder is read, for each job whose answers are in several folders."""
     choices = []
     for job in jobs:
@@ -918,7 +923,7 @@ def _print_choices(jobs: Iterable[Job]) -> None:
     print(message, file=sys.stderr)
 
 
-def _other_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+def _identity_differences(job: Job, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     """List which of model and engine differ between a job and the manifest of its folder."""
     _, _, engine = folder.parent.name.rpartition("@")
     model = manifest.get("model", job.model)
@@ -940,7 +945,7 @@ def _model_name(text: str) -> str:
 def _check_identity(job: Job, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise an IdentityError if a store holds the answers of another model or engine."""
     # The first difference is enough for a sentence.
-    for name in _other_identity(job, folder, manifest):
+    for name in _identity_differences(job, folder, manifest):
         raise IdentityError(
             f"{folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
             "place says; nothing was changed: move that folder away"
@@ -1002,10 +1007,10 @@ def _is_answered(job: Job, options: Mapping[str, Any], revision: Callable[[Path]
         return False
 
     manifest = read_manifest(file)
-    expected = pinned(job.design, job.sampling, manifest["shard_size"])
+    expected = manifest_entries(job.design, job.sampling, manifest["shard_size"])
     expected |= _expected_identity(job, folder, manifest, options, revision)
     if job.engine == STORED:
-        differences = _other_identity(job, folder, manifest)
+        differences = _identity_differences(job, folder, manifest)
         differences += [name for name in expected if manifest.get(name) != expected[name]]
         # The engine "stored" asks nothing, so answers that do not fit are left out and not
         # replaced.
@@ -1079,7 +1084,7 @@ def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
     if state.missing or state.damaged or store.has_unwritten:
         return False
     # A store under an engine's former name is only read, even where calls failed.
-    if stored_engine in models.FORMER:
+    if stored_engine in models.FORMER_ENGINES:
         return True
 
     # Servers ask their failed calls again; elsewhere a call would fail in the same way.

@@ -116,7 +116,7 @@ class Ledger:
             submission = Submission(**entry)
             self.submissions[submission.name] = submission
 
-    def covered(self, trials: Iterable[int]) -> list[int]:
+    def trials_in_batches(self, trials: Iterable[int]) -> list[int]:
         """List the trials that are in a batch of the ledger.
 
         Parameters
@@ -234,7 +234,7 @@ class Ledger:
         if self.submissions:
             entries = [asdict(submission) for submission in self.submissions.values()]
             text = json.dumps(entries).encode()
-            shards.replace(self.file, shards.checksummed_line(text, self._manifest))
+            shards.replace_file(self.file, shards.checksummed_line(text, self._manifest))
         else:
             self.file.unlink(missing_ok=True)
 
@@ -246,7 +246,7 @@ class LedgerTrials(NamedTuple):
     trials: Sequence[int]
 
     @property
-    def are_covered(self) -> bool:
+    def are_in_batches(self) -> bool:
         """Tell whether batches were created for these trials.
 
         Returns
@@ -255,4 +255,4 @@ class LedgerTrials(NamedTuple):
             True where all of the trials are in a batch. Otherwise none of them is.
         """
         # One trial stands for all, since `generate` asks either covered trials or others.
-        return bool(self.ledger.covered(self.trials[:1]))
+        return bool(self.ledger.trials_in_batches(self.trials[:1]))

@@ -24,8 +24,8 @@ def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
     Returns
     -------
     list
-        Token ids for an engine that loads a model, numbers of recordings for one of recordings,
-        chats for any other.
+        Token ids for an engine that loads a model, numbers of recordings for an engine of
+        recordings, and chats for any other engine.
 
     Raises
     ------

@@ -17,17 +17,17 @@ import numpy as np
 
 from ingroup.design import Design, Message
 from ingroup.inference.engine import Bos, EngineError, SystemRole
-from ingroup.inference.reasoning import closing, opens
+from ingroup.inference.reasoning import closing_text, ends_in_reasoning
 
 if TYPE_CHECKING:
     from tokenizers import AddedToken
     from transformers import PreTrainedTokenizerBase
 
-    from ingroup.inference.cost import Characters
+    from ingroup.inference.cost import CharacterEstimate
 
 Prompts = list[list[int]]  # chats as token ids
 
-LONGEST = 20  # seconds for one short chat, which usually takes a thousandth of a second
+RENDER_SECONDS = 20  # allowed for one short chat, which usually takes a thousandth of a second
 
 _PROBE = [
     {"role": "system", "content": "INGROUP SYSTEM PROBE"},
@@ -36,10 +36,11 @@ _PROBE = [
 
 
 @contextmanager
-def without_panic(name: str) -> Iterator[None]:
-    """Turn the panic of a tokenizer in Rust into an EngineError.
+def tokenizer_panic_as_error(name: str) -> Iterator[None]:
+    """Raise an EngineError where a tokenizer panics.
 
-    Such a panic is not an Exception.
+    Fast tokenizers are written in Rust. A panic of Rust code is not an Exception in Python, so
+    ``except Exception`` would not catch it.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def without_panic(name: str) -> Iterator[None]:
     Yields
     ------
     None
-        Nothing. The body of the ``with`` statement uses the tokenizer.
+        The body of the ``with`` statement uses the tokenizer.
 
     Raises
     ------
@@ -118,7 +119,7 @@ class Prompter:
     opens_reasoning : bool
         Whether a rendered chat ends inside the reasoning.
     answer_prefix : str
-        Text between a rendered chat and an answer that is scored. It ends the reasoning.
+        Text between a rendered chat and a scored answer. It ends the reasoning.
 
     Raises
     ------
@@ -158,12 +159,12 @@ class Prompter:
         if reasoning:
             self._switches = self._reasoning_switches(reasoning)
 
-        texts = self._probed()
+        texts = self._render_probe()
         if texts:
             self._example = texts[0]
             # The last text is the chat without a system turn, which more templates take.
-            self.opens_reasoning = opens(texts[-1])
-            self.answer_prefix = closing(texts[-1])
+            self.opens_reasoning = ends_in_reasoning(texts[-1])
+            self.answer_prefix = closing_text(texts[-1])
 
         keeps_both = any(_holds_turns(text, _PROBE) for text in texts)
         if self.system == "keep" and not keeps_both:
@@ -192,7 +193,7 @@ class Prompter:
             )
         return switches
 
-    def _probed(self) -> list[str]:
+    def _render_probe(self) -> list[str]:
         """Render the probe with and without its system turn, except where the template refuses.
 
         A template is a program that comes from anywhere, so an EngineError is raised if it does not
@@ -204,16 +205,16 @@ class Prompter:
             for chat in (_PROBE, _PROBE[1:]):
                 # A template may refuse a system turn, or any chat.
                 with suppress(Exception):
-                    texts.extend(self._rendered([chat]))
+                    texts.extend(self._render([chat]))
 
         thread = Thread(target=render, daemon=True)
         thread.start()
-        thread.join(LONGEST)
+        thread.join(RENDER_SECONDS)
         # A thread cannot be ended, but as a daemon it does not keep the process alive.
         if thread.is_alive():
             raise EngineError(
                 f"the chat template of {self.tokenizer.name_or_path} does not render a chat of "
-                f"three words within {LONGEST} s"
+                f"three words within {RENDER_SECONDS} s"
             )
         return texts
 
@@ -237,7 +238,7 @@ class Prompter:
         EngineError
             The tokenizer breaks.
         """
-        with without_panic(self.tokenizer.name_or_path):
+        with tokenizer_panic_as_error(self.tokenizer.name_or_path):
             return self._batch(conversations)
 
     def _batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
@@ -246,7 +247,7 @@ class Prompter:
         if not conversations:
             return []
 
-        texts = self._rendered(conversations)
+        texts = self._render(conversations)
         # The template's text has its special tokens already; the authors' script adds them again.
         special = self.bos == "released" or self.system == "plain"
         if not self.tokenizer.is_fast:
@@ -257,10 +258,10 @@ class Prompter:
                 return_token_type_ids=False,
             )["input_ids"]
         if special or self._turns is None:
-            return self._encoded(texts, special)
-        return self._encoded_in_turns(texts, self._turns)
+            return self._encode(texts, special)
+        return self._encode_in_turns(texts, self._turns)
 
-    def _encoded(self, texts: Sequence[str], special: bool) -> Prompts:
+    def _encode(self, texts: Sequence[str], special: bool) -> Prompts:
         """Encode texts as token ids, without masks and offsets, in two thirds of the usual time."""
         backend = self.tokenizer.backend_tokenizer
         # Padding and truncation are reset only where they are set: another thread may be decoding
@@ -272,22 +273,22 @@ class Prompter:
         encoded = backend.encode_batch_fast(texts, add_special_tokens=special)
         return [encoding.ids for encoding in encoded]
 
-    def _encoded_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
+    def _encode_in_turns(self, texts: Sequence[str], marks: re.Pattern) -> Prompts:
         """Encode texts as the same token ids, but encode each distinct turn once.
 
         Turns of the last batch are not encoded again either, as many batches have the same persona,
         and each persona sees the same events.
         """
-        chats = [cut(text, marks) for text in texts]
+        chats = [split_before_marks(text, marks) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(chats)))
 
         # Chats whose persona has no turn of its own share next to nothing.
         if sum(map(len, distinct)) > 0.9 * sum(map(len, texts)):
-            return self._encoded(texts, special=False)
+            return self._encode(texts, special=False)
 
         last_ids = self._ids_of_turns
         new = [turn for turn in distinct if turn not in last_ids]
-        ids_of_turns = dict(zip(new, self._encoded(new, special=False), strict=True))
+        ids_of_turns = dict(zip(new, self._encode(new, special=False), strict=True))
         # Only this batch's turns are kept, so the memory does not grow with the design.
         for turn in distinct:
             if turn in last_ids:
@@ -315,7 +316,7 @@ class Prompter:
         marks = turn_marks(backend.get_added_tokens_decoder().values(), self._example)
         return re.compile("|".join(map(re.escape, marks))) if marks else None
 
-    def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
+    def _render(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
         """Render chats as text."""
         if self.system == "plain":
             texts = []
@@ -327,7 +328,7 @@ class Prompter:
         )
 
     def identity(self) -> dict[str, str]:
-        """Name all about the rendering that can change a reply.
+        """Name all settings of the rendering that can change a reply.
 
         Returns
         -------
@@ -349,7 +350,7 @@ def _holds_turns(text: str, chat: Sequence[Message]) -> bool:
     return all(turn["content"] in text for turn in chat)
 
 
-def cut(text: str, marks: re.Pattern) -> list[str]:
+def split_before_marks(text: str, marks: re.Pattern) -> list[str]:
     """Cut a text before each of its marks.
 
     Parameters
@@ -375,7 +376,7 @@ def cut(text: str, marks: re.Pattern) -> list[str]:
 
 
 def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
-    """List the added tokens inside a text before which it can be cut without a change of its ids.
+    """List the added tokens before which a text can be cut without a change of its token ids.
 
     Such a token usually begins a turn. Turns that many chats share are then encoded once.
 
@@ -431,8 +432,8 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
 
     The prompts are sorted, so that neighbours share the longest prefixes. A batch ends when it is
     full. Once it has ``least`` prompts, it also ends before a prompt that shares too few tokens
-    with it. The others would then compute more additional tokens than this prompt would save. An
-    example is the next persona in the empathy-gap design.
+    with it. If that prompt joined, the batch would compute more tokens in all. An example is the
+    next persona in the empathy-gap design.
 
     Parameters
     ----------
@@ -479,8 +480,8 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
         yield batch, shared
 
 
-def tokens(
-    design: Design, prompter: "Prompter | Characters", size: int, rng: np.random.Generator
+def estimate_tokens(
+    design: Design, prompter: "Prompter | CharacterEstimate", size: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Estimate the prompt tokens of a design from a random sample of its trials.
 
@@ -488,8 +489,8 @@ def tokens(
     ----------
     design : Design
         The trials.
-    prompter : Prompter or Characters
-        The object that counts the tokens.
+    prompter : Prompter or CharacterEstimate
+        The renderer whose ``batch`` gives the tokens of each chat.
     size : int
         Number of trials that are drawn without replacement, at least 2. A smaller design is drawn
         whole.

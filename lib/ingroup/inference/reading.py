@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ingroup.inference.choices import (
     Steps,
     Tree,
-    expected,
-    numbers_of,
+    expected_values,
+    lists_to_array,
     probabilities,
 )
 from ingroup.inference.engine import Sampling
@@ -23,7 +23,7 @@ from ingroup.inference.store import SPELLING, Store, StoreError
 from ingroup.parsing import Ending, How
 from ingroup.tables import InputError
 
-NUMBERS_A_COUNT = 4  # that Philox gives before its counter goes up by one
+NUMBERS_PER_COUNT = 4  # that Philox gives before its counter goes up by one
 
 
 class Reading(NamedTuple):
@@ -32,8 +32,8 @@ class Reading(NamedTuple):
     Attributes
     ----------
     how : {"free", "greedy", "drawn", "expected"}
-        "free": nothing is scored, the text is read. "greedy": the answer that takes the most
-        probable way at each place, as a greedy text does. "drawn": an answer that is drawn at the
+        "free": nothing is scored, and the text is read. "greedy": the answer that greedy decoding
+        would write if it were held to admissible answers. "drawn": an answer that is drawn at the
         study's temperature. "expected": the mean of the distribution.
     ending : {"turn", "newline", "any"}
         The end of a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
@@ -67,8 +67,8 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
     """List every reading that scored answers allow, beginning with the reading of greedy text.
 
     Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
-    If no answer begins another, as with letters, all rules for an answer's end agree, and one of
-    them is listed.
+    If no answer is the beginning of a longer answer, as with letters, all rules for an answer's end
+    agree, and one of them is listed.
 
     Parameters
     ----------
@@ -126,19 +126,19 @@ def numbers(
     if reading.how == "drawn" and not sampling.draws:
         raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
     if reading == STORED_MEAN:
-        return expected(responses, sampling.choices, len(sampling.leads))
+        return expected_values(responses, sampling.choices, len(sampling.leads))
     columns = {}
     points = _points(sampling)
     is_answered, trees_with_steps = _trees_with_steps(responses, store, sampling, reading)
     for number, (tree, steps) in enumerate(trees_with_steps):
         if reading.how == "greedy":
-            values = points[tree.greedy(steps, reading.ending)]
+            values = points[tree.greedy_answers(steps, reading.ending)]
         elif reading.how == "expected":
             values = tree.probabilities(steps, reading.ending) @ points
         else:
             assert sampling.temperature is not None  # sampling.draws
             chances = tree.probabilities(steps, reading.ending, sampling.temperature)
-            drawn = _drawn(chances, responses["trial"], sampling.seed + number)
+            drawn = _draw(chances, responses["trial"], sampling.seed + number)
             values = points[drawn]
         columns[number] = np.where(is_answered, values, np.nan)
     return pd.DataFrame(columns, responses.index)
@@ -191,8 +191,8 @@ def _trees_with_steps(
         )
 
     trees = [Tree(store.manifest[SPELLING][lead]) for lead in sampling.leads]
-    n_steps = sum(tree.size for tree in trees)
-    stored = numbers_of(responses["steps"], n_steps)
+    n_steps = sum(tree.n_steps for tree in trees)
+    stored = lists_to_array(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
     # NaN would spoil the computations; the rows of failed calls are made NaN again in the end.
     all_steps = np.nan_to_num(stored)
@@ -200,7 +200,7 @@ def _trees_with_steps(
     trees_with_steps: list[tuple[Tree, Steps]] = []
     begin = 0
     for tree in trees:
-        end = begin + tree.size
+        end = begin + tree.n_steps
         steps = tree.split(all_steps[:, begin:end])
         trees_with_steps.append((tree, steps))
         begin = end
@@ -247,7 +247,7 @@ def _points(sampling: Sampling) -> NDArray[np.float64]:
     return np.array([float(choice) for choice in sampling.choices])
 
 
-def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
+def _draw(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArray[np.intp]:
     """Draw the index of one answer for each row, by its probabilities.
 
     Trial t takes the t-th number of one random stream. So a draw does not depend on which rows are
@@ -257,8 +257,8 @@ def _drawn(chances: NDArray[np.float64], trials: pd.Series, seed: int) -> NDArra
     first = int(trials.min())
     last = int(trials.max())
     # The stream is wound on to the block of numbers that holds the first trial's.
-    blocks_before = first // NUMBERS_A_COUNT
-    begin = blocks_before * NUMBERS_A_COUNT
+    blocks_before = first // NUMBERS_PER_COUNT
+    begin = blocks_before * NUMBERS_PER_COUNT
     stream = np.random.Philox(key=seed)
     stream.advance(blocks_before)
     generator = np.random.Generator(stream)

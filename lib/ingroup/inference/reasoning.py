@@ -35,7 +35,7 @@ _BARE_OTHER = re.compile(r"assistant(?:analysis|commentary)")
 _BARE_ANALYSIS = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?![a-z]|\s*[:,;.)-])")
 
 
-def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
+def split_reasoning(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
     """Split a reply into the answer and the reasoning before it.
 
     Parameters
@@ -65,11 +65,11 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     begins_with_word = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
     is_bare_harmony = begins_with_word and _BARE_FINAL in text
     if "<|channel|>" in text or "<|message|>" in text:
-        answer, reasoning = _channels(text)
+        answer, reasoning = _split_channels(text)
     elif is_bare_harmony or _BARE_ANALYSIS.match(text):
-        answer, reasoning = _bare_channels(text)
+        answer, reasoning = _split_bare_channels(text)
     else:
-        answer, reasoning = _tags(text, opened, ended)
+        answer, reasoning = _split_by_marks(text, opened, ended)
 
     # A reply that is nothing but an opening mark ended inside its reasoning, too.
     if not answer and not reasoning:
@@ -77,7 +77,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     return answer, reasoning
 
 
-def apart(reply: Reply, opened: bool = False) -> Reply:
+def split_reply(reply: Reply, opened: bool = False) -> Reply:
     """Move the reasoning in a reply's text to a field of its own.
 
     Parameters
@@ -96,12 +96,12 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
         return reply
 
     # Where a reply was cut inside a mark of reasoning, all that follows the mark is reasoning.
-    answer, reasoning = separate(reply.text, opened, reply.finish_reason != LENGTH)
+    answer, reasoning = split_reasoning(reply.text, opened, reply.finish_reason != LENGTH)
     thoughts = [part for part in (reply.reasoning, reasoning) if part]
     return reply._replace(text=answer, reasoning="\n".join(thoughts))
 
 
-def opens(prompt: str) -> bool:
+def ends_in_reasoning(prompt: str) -> bool:
     """Tell whether a rendered prompt ends inside the reasoning.
 
     Parameters
@@ -122,7 +122,7 @@ def opens(prompt: str) -> bool:
     return not _closes(last) and not prompt[last.end() :].strip()
 
 
-def closing(prompt: str) -> str:
+def closing_text(prompt: str) -> str:
     """Return the text that ends the reasoning of a rendered prompt, before an answer is scored.
 
     It is "" if the prompt does not end inside the reasoning. If the model would name a channel
@@ -140,7 +140,7 @@ def closing(prompt: str) -> str:
     """
     if prompt.endswith("<|start|>assistant"):
         return "<|channel|>final<|message|>"
-    if not opens(prompt):
+    if not ends_in_reasoning(prompt):
         return ""
 
     mark = list(_MARK.finditer(prompt))[-1]
@@ -181,7 +181,7 @@ def _closes(mark: re.Match[str]) -> bool:
     return bool(slash or mark["shut"]) or is_end
 
 
-def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
+def _split_by_marks(text: str, opened: bool, ended: bool) -> tuple[str, str]:
     """Split a text by pairs of marks into the answer and the reasoning.
 
     A closing mark without an opening mark closes all text before it.
@@ -234,7 +234,7 @@ def _on_lines(passages: Iterable[str]) -> str:
     return "\n".join(passage.strip() for passage in passages).strip()
 
 
-def _channels(text: str) -> tuple[str, str]:
+def _split_channels(text: str) -> tuple[str, str]:
     """Split the harmony format. The channel "final" is the answer, and all others are reasoning."""
     answers: list[str] = []
     thoughts: list[str] = []
@@ -248,7 +248,7 @@ def _channels(text: str) -> tuple[str, str]:
     return "\n".join(answers), "\n".join(thoughts)
 
 
-def _bare_channels(text: str) -> tuple[str, str]:
+def _split_bare_channels(text: str) -> tuple[str, str]:
     """Split the harmony format without marks. The answer follows the last "assistantfinal"."""
     before, mark, after = text.rpartition(_BARE_FINAL)
     if not mark:

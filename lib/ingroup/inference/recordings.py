@@ -11,10 +11,10 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import pandas as pd
 
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, encodable
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, without_surrogates
 from ingroup.tables import at, check, read_json, read_table, wrong
 
-EMPTY = Reply(None, FAILED, error="the recorded call gave no answer")
+NO_ANSWER = Reply(None, FAILED, error="the recorded call gave no answer")
 
 # Columns of the system turn (may be missing), of the user turn and of the response.
 HOU = ("system_prompt", "user_input", "response")
@@ -27,7 +27,8 @@ LOG = ".eval"  # of inspect_ai
 LARGEST_LOG = 2**30  # bytes of an unpacked log, which is read as a whole
 ZIP_ZSTANDARD = 93  # inspect_ai teaches it to zipfile
 _ENTRY = b"PK\x01\x02"  # begins each entry of an archive's list of members
-_PACKED = 4096  # bytes that are unpacked at a time: a bomb makes 128 MB of them
+# Packed bytes of an archive that are read at a time. A zip bomb unpacks 128 MB from them.
+_BLOCK_SIZE = 4096
 KINDS = (*DELIMITERS, ".json", LOG)
 ROUNDS = ("round", "run")  # columns
 CATEGORY = "category"
@@ -36,7 +37,7 @@ _COLUMNS = (*HOU, *STEREOMAP, *PLAIN, *ROUNDS, CATEGORY)
 
 
 class Recording(NamedTuple):
-    """One recorded answer, and the file and line (or key) where it stands."""
+    """One recorded answer, and its place: the file and the line, key or sample."""
 
     where: str
     prompt: str
@@ -62,7 +63,7 @@ def as_text(*turns: str) -> str:
     return "\n".join(turn for turn in turns if turn)
 
 
-def find(place: Path) -> list[Path]:
+def find_files(place: Path) -> list[Path]:
     """List the files of a place, in the order of their names.
 
     Parameters
@@ -101,7 +102,7 @@ def find(place: Path) -> list[Path]:
     return files
 
 
-def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
+def read_recordings(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     """Read the recordings of one file, in their order.
 
     Parameters
@@ -125,10 +126,10 @@ def read(file: Path, round_of_file: int | None = None) -> Iterator[Recording]:
     """
     suffix = file.suffix.lower()
     if suffix in DELIMITERS:
-        return _table(file, DELIMITERS[suffix], round_of_file)
+        return _table_recordings(file, DELIMITERS[suffix], round_of_file)
     if suffix == ".json":
-        return _results(file)
-    return _log(file)
+        return _result_recordings(file)
+    return _log_recordings(file)
 
 
 def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
@@ -150,10 +151,10 @@ def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
     Raises
     ------
     InputError
-        As :func:`read`.
+        As :func:`read_recordings`.
     """
     round_of: dict[Path, int] = {}
-    for numbered in _alike_but_for_a_number(files):
+    for numbered in _numbered_files(files):
         first = min(numbered)
         consecutive = list(range(first, first + len(numbered)))
         if first > 1 or sorted(numbered) != consecutive:
@@ -165,7 +166,7 @@ def rounds_of_files(files: Sequence[Path]) -> dict[Path, int]:
     return round_of
 
 
-def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
+def _numbered_files(files: Sequence[Path]) -> list[dict[int, Path]]:
     """Group the files whose names differ in one number alone, each file by its number."""
     by_rest: dict[tuple, dict[int, Path]] = {}
     for file in files:
@@ -200,13 +201,13 @@ def _questionnaires(file: Path) -> set[str]:
     with file.open(encoding="utf8", errors="replace") as stream:
         if user.lower() not in stream.readline().lower():
             return set()
-    table = _read(file, DELIMITERS[suffix])
+    table = _read_table(file, DELIMITERS[suffix])
     return set(table[user]) if user in table else set()
 
 
-def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Recording]:
+def _table_recordings(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Recording]:
     """Read the recordings of a table, in one of three layouts."""
-    table = _read(file, delimiter)
+    table = _read_table(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
     # A table without system turns, as StereoMap's, has empty ones.
@@ -218,7 +219,7 @@ def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Re
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
             # pandas writes the answer of a call that failed, None, as an empty cell.
-            reply = EMPTY
+            reply = NO_ANSWER
         recording = Recording(
             where=at(file, line),
             prompt=as_text(row[system], row[user]),
@@ -233,7 +234,7 @@ def _table(file: Path, delimiter: str, round_of_file: int | None) -> Iterator[Re
             yield recording._replace(reply=Reply(text, STOP), draft=number)
 
 
-def _read(file: Path, delimiter: str) -> pd.DataFrame:
+def _read_table(file: Path, delimiter: str) -> pd.DataFrame:
     """Read a table, and spell its columns as in the layouts, regardless of case."""
     table = read_table(file, (), delimiter)
     new_names = {}
@@ -251,7 +252,7 @@ def _drafts(row: Mapping[str, str]) -> list[str]:
     for column, cell in row.items():
         is_draft = column.lower().startswith(DRAFT) and column[len(DRAFT) :].isdecimal()
         if is_draft and cell:
-            drafts.append(_draft(cell))
+            drafts.append(_draft_text(cell))
 
     answer = row[STEREOMAP[2]].strip()
     if drafts and drafts[0].strip() == answer:
@@ -259,7 +260,7 @@ def _drafts(row: Mapping[str, str]) -> list[str]:
     return drafts
 
 
-def _draft(cell: str) -> str:
+def _draft_text(cell: str) -> str:
     """Return the text of a draft, which the authors' script writes as a Python list of one text."""
     if not re.fullmatch(r"""\[(['"]).*\1\]""", cell, re.DOTALL):
         return cell
@@ -269,7 +270,7 @@ def _draft(cell: str) -> str:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return cell
     if len(texts) == 1 and isinstance(texts[0], str):
-        return encodable(texts[0])
+        return without_surrogates(texts[0])
     return cell
 
 
@@ -307,7 +308,7 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, round_of_file: int |
     return table.groupby("Questionnaire").cumcount() + 1
 
 
-def _results(file: Path) -> Iterator[Recording]:
+def _result_recordings(file: Path) -> Iterator[Recording]:
     """Read the recordings of GIEBench's results. An item without an answer is a failed call.
 
     A file without any answer holds only the prompts, and gives no recordings.
@@ -322,21 +323,21 @@ def _results(file: Path) -> Iterator[Recording]:
         if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
             raise wrong(where, reprlib.repr(item), "an item with a text 'prompt'")
 
-        prompt = encodable(item["prompt"])
+        prompt = without_surrogates(item["prompt"])
         answer = item.get("answer")
         if answer is None:
-            recorded.append(Recording(where, prompt, EMPTY))
+            recorded.append(Recording(where, prompt, NO_ANSWER))
         elif isinstance(answer, str):
-            reply = Reply(encodable(answer), STOP)
+            reply = Reply(without_surrogates(answer), STOP)
             recorded.append(Recording(where, prompt, reply))
         else:
             raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
 
-    if any(recording.reply != EMPTY for recording in recorded):
+    if any(recording.reply != NO_ANSWER for recording in recorded):
         yield from recorded
 
 
-def _log(file: Path) -> Iterator[Recording]:
+def _log_recordings(file: Path) -> Iterator[Recording]:
     """Read the recordings of a log of inspect_ai: chats up to the model's turn, epochs as rounds.
 
     Samples without a reply are skipped, and so are scored answers, which `make view` shows as text.
@@ -361,7 +362,7 @@ def _log(file: Path) -> Iterator[Recording]:
         # Logs that earlier versions of `make view` wrote say the mode in other words.
         is_scored = metadata.get("mode") == "scored" or metadata.get("asked") == "over choices"
         if sample.output.choices and not is_scored:
-            yield _sample(file, sample)
+            yield _sample_recording(file, sample)
 
 
 def _check_archive(file: Path) -> None:
@@ -407,12 +408,12 @@ def _unstated_bytes(archive: ZipFile, member: ZipInfo) -> int:
     n_bytes = 0
     # zipfile compares the checksum when it reaches the end of a member.
     with archive.open(member) as stream:
-        while n_bytes <= LARGEST_LOG and (block := stream.read(_PACKED)):
+        while n_bytes <= LARGEST_LOG and (block := stream.read(_BLOCK_SIZE)):
             n_bytes += len(block)
     return n_bytes - stated
 
 
-def _sample(file: Path, sample: Any) -> Recording:
+def _sample_recording(file: Path, sample: Any) -> Recording:
     """Make the recording of one sample of a log."""
     # The prompt ends where the model's turn begins, which the log holds, too.
     turns = takewhile(lambda message: message.role != "assistant", sample.messages)

@@ -20,21 +20,21 @@ from ingroup.design import Design, Message
 from ingroup.inference import recordings
 from ingroup.inference.engine import (
     FAILED,
-    NO_CHOICES,
-    WITHOUT_CHOICES,
+    NO_PROBABILITIES,
+    SCORING_ADVICE,
     Engine,
     EngineError,
     Reply,
     Sampling,
 )
-from ingroup.inference.reasoning import apart
+from ingroup.inference.reasoning import split_reply
 from ingroup.inference.recordings import Recording
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
-_LOOKED_AT = 100_000  # recordings among which the nearest one is sought
-_PART = 4_096  # trials whose prompts are made at once
-_KEY = "S16"
+_N_CANDIDATES = 100_000  # recordings among which an error's nearest recording is sought
+_TRIALS_PER_PART = 4_096  # trials whose prompts are made at once
+_KEY_TYPE = "S16"
 
 
 class Origin(NamedTuple):
@@ -89,7 +89,7 @@ class ReplayEngine(Engine):
 
     Where one prompt has several different replies in one round and category, each trial gets its
     own, in the order of the file, if as many trials ask as are recorded. Anything else is refused
-    (:meth:`tell_apart`).
+    (:meth:`assign_recordings`).
     """
 
     asks_again = False
@@ -97,10 +97,10 @@ class ReplayEngine(Engine):
     def __init__(self, place: str | Path, model: str):
         self.path = Path(place)
         self.model = model
-        self._files = recordings.find(self.path)
+        self._files = recordings.find_files(self.path)
         self._rounds_of_files = recordings.rounds_of_files(self._files)
         self._read()
-        self.turn_to(1)
+        self.select_recordings(1)
 
     # ---- read ------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class ReplayEngine(Engine):
         origin_numbers = array("i")
         replies: dict[Reply, int] = {}
         origins: dict[Origin, int] = {}
-        for file, recording in self._recorded():
+        for file, recording in self._all_recordings():
             keys += _key(recording.prompt)
             # Many replies are one of a few numbers, so each is kept once.
             reply_number = replies.setdefault(recording.reply, len(replies))
@@ -124,7 +124,7 @@ class ReplayEngine(Engine):
         if all(reply.text is None for reply in replies):
             raise EngineError(f"{self.path} holds no recorded answer, expected at least one")
 
-        unsorted = np.frombuffer(keys, dtype=_KEY)
+        unsorted = np.frombuffer(keys, dtype=_KEY_TYPE)
         # Recordings of one prompt stay in the order of the files, in which trials get them.
         order = np.argsort(unsorted, kind="stable")
         self._by_key = order.astype(np.int32)
@@ -132,27 +132,29 @@ class ReplayEngine(Engine):
 
         self._reply_of = np.asarray(reply_numbers)
         self._origin_of = np.asarray(origin_numbers)
-        self._replies = [apart(reply) for reply in replies]
+        self._replies = [split_reply(reply) for reply in replies]
         self._origins = list(origins)
         # A draft has the round of its answer here; `_round_of` counts drafts behind these rounds.
         self._n_rounds = max(origin.round for origin in origins)
         self._used = np.zeros(len(unsorted), dtype=bool)
         self._settled: dict[tuple, dict[int, list[int]]] = {}
 
-    def _recorded(self) -> Iterator[tuple[Path, Recording]]:
+    def _all_recordings(self) -> Iterator[tuple[Path, Recording]]:
         """Yield all recordings, in the order of the files, each with its file."""
         for file in self._files:
-            for recording in recordings.read(file, self._rounds_of_files.get(file)):
+            for recording in recordings.read_recordings(file, self._rounds_of_files.get(file)):
                 yield file, recording
 
     def _recording(self, number: int) -> Recording:
         """Read a recording again, by its number."""
-        return next(islice(self._recorded(), number, None))[1]
+        return next(islice(self._all_recordings(), number, None))[1]
 
     # ---- match -----------------------------------------------------------------------------------
 
-    def turn_to(self, number: int, category: str = "", others: Iterable[str] = ()) -> bool:
-        """Answer from the recordings of a round and a category from now on.
+    def select_recordings(
+        self, number: int, category: str = "", others: Iterable[str] = ()
+    ) -> bool:
+        """Select the recordings of a round and a category, from which the engine answers from now.
 
         Parameters
         ----------
@@ -176,7 +178,7 @@ class ReplayEngine(Engine):
         # The open recordings, those of this round and category, are in the order of their keys.
         self._open = self._by_key[is_open]
         self._open_keys = self._keys[is_open]
-        self._several = self._differing()
+        self._several = self._differing_recordings()
         self._trials: dict[int, list[int]] = {}
         return len(self._open) > 0
 
@@ -220,7 +222,7 @@ class ReplayEngine(Engine):
     def _find(self, prompts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Find where the open recordings of each prompt begin and end, in the order of the keys."""
         joined = b"".join(map(_key, prompts))
-        keys = np.frombuffer(joined, dtype=_KEY)
+        keys = np.frombuffer(joined, dtype=_KEY_TYPE)
         begins = np.searchsorted(self._open_keys, keys, side="left")
         ends = np.searchsorted(self._open_keys, keys, side="right")
         return begins, ends
@@ -235,7 +237,7 @@ class ReplayEngine(Engine):
         conversations : sequence
             The chats, each a sequence of turns.
         trials : sequence of int, optional
-            The trials of the chats, by number in the design that :meth:`tell_apart` was given.
+            The trials of the chats, by number in the design given to :meth:`assign_recordings`.
 
         Returns
         -------
@@ -252,7 +254,7 @@ class ReplayEngine(Engine):
         prompts = [_prompt(chat) for chat in conversations]
         begins, ends = self._find(prompts)
         if prompts and not self._used.any() and (begins == ends).all():
-            raise EngineError(self._nearest(prompts))
+            raise EngineError(self._no_match_message(prompts))
 
         trials_or_none = [None] * len(prompts) if trials is None else trials
         numbers = []
@@ -291,8 +293,8 @@ class ReplayEngine(Engine):
             If the sampling has choices.
         """
         if sampling.choices:
-            found = f"the recordings in {self.path} are texts with {NO_CHOICES}"
-            raise EngineError(f"{found}: {WITHOUT_CHOICES}")
+            found = f"the recordings in {self.path} are texts with {NO_PROBABILITIES}"
+            raise EngineError(f"{found}: {SCORING_ADVICE}")
 
         replies = []
         for number in numbers:
@@ -329,7 +331,7 @@ class ReplayEngine(Engine):
 
     # ---- refuse ----------------------------------------------------------------------------------
 
-    def _differing(self) -> dict[int, np.ndarray]:
+    def _differing_recordings(self) -> dict[int, np.ndarray]:
         """Find the open recordings of each prompt whose replies differ.
 
         Their key is the position of the prompt's first recording among the open recordings.
@@ -353,10 +355,10 @@ class ReplayEngine(Engine):
             differing[begin] = self._open[begin : ends[index]]
         return differing
 
-    def tell_apart(self, design: Design) -> None:
-        """Settle which trial of a design gets which of several different replies to one prompt.
+    def assign_recordings(self, design: Design) -> None:
+        """Assign different replies to one prompt to the trials of a design that ask this prompt.
 
-        Trials and recordings of a prompt go together in their order.
+        The trials of a prompt get its recordings in order.
 
         Parameters
         ----------
@@ -372,7 +374,7 @@ class ReplayEngine(Engine):
         # `ingroup.inference.job.ask` comes here twice for each job: to refuse, then to answer.
         key = (self.round, self.category, design.fingerprint)
         if key not in self._settled:
-            asking = self._asking(design)
+            asking = self._trials_by_prompt(design)
             for begin, trials in asking.items():
                 differing = self._several[begin]
                 n_files = len(self._files_of(differing))
@@ -381,14 +383,14 @@ class ReplayEngine(Engine):
             self._settled[key] = asking
         self._trials = self._settled[key]
 
-    def _asking(self, design: Design) -> dict[int, list[int]]:
+    def _trials_by_prompt(self, design: Design) -> dict[int, list[int]]:
         """Find the trials that ask each prompt with several different replies."""
         if not self._several:
             return {}
 
         asking: dict[int, list[int]] = {}
-        for start in range(0, len(design), _PART):
-            stop = min(start + _PART, len(design))
+        for start in range(0, len(design), _TRIALS_PER_PART):
+            stop = min(start + _TRIALS_PER_PART, len(design))
             trials = range(start, stop)
             prompts = [_prompt(design[trial].messages) for trial in trials]
             begins, ends = self._find(prompts)
@@ -429,7 +431,7 @@ class ReplayEngine(Engine):
         trials_ask = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
         found = (
             "two replies to one prompt of one repetition "
-            f"({_short(recording.reply)} and {_short(conflict.reply)}) "
+            f"({_quoted_beginning(recording.reply)} and {_quoted_beginning(conflict.reply)}) "
             f"where {trials_ask} for {len(numbers)} recordings"
         )
         expected = (
@@ -441,16 +443,16 @@ class ReplayEngine(Engine):
             f"{recording.where}, and {conflict.where}: found {found}, expected {expected}"
         )
 
-    def _nearest(self, prompts: list[str]) -> str:
-        """Write the sentence on prompts of which none has a recording."""
+    def _no_match_message(self, prompts: list[str]) -> str:
+        """Write that no prompt has a recording, and where the nearest recording differs."""
         first = prompts[0]
 
-        def shared(recording: Recording) -> int:
+        def n_shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, first]))  # noqa: RUF071 (characters)
 
         # The search takes part of the recordings, as there may be millions.
-        candidates = islice(self._recorded(), _LOOKED_AT)
-        near = max((recording for _, recording in candidates), key=shared)
+        candidates = islice(self._all_recordings(), _N_CANDIDATES)
+        near = max((recording for _, recording in candidates), key=n_shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
         if near.prompt == first:
             return (
@@ -458,7 +460,7 @@ class ReplayEngine(Engine):
                 f"{near.where} holds the first, of another round or category"
             )
 
-        length = shared(near)
+        length = n_shared(near)
         window = slice(max(length - 20, 0), length + 20)
         found = near.prompt[window]
         expected = first[window]
@@ -486,7 +488,7 @@ class ReplayEngine(Engine):
         return {
             "engine": "replay",
             "model": self.model,
-            "files": _listed(self._files),
+            "files": _file_names(self._files),
             "revision": digest.hexdigest(),
         }
 
@@ -512,7 +514,7 @@ class ReplayEngine(Engine):
         return f"; drafts are the rounds {self._n_rounds + 1} to {last} (ROUNDS={last} asks all)"
 
 
-def _listed(files: Sequence[Path]) -> str:
+def _file_names(files: Sequence[Path]) -> str:
     """List the names of files, or only the first and the last of more than 8 files."""
     names = [file.name for file in files]
     if len(names) > 8:
@@ -526,7 +528,7 @@ def _prompt(chat: Sequence[Message]) -> str:
 
 
 def _key(prompt: str) -> bytes:
-    """Compute the digest of a prompt, in the 16 bytes of `_KEY`."""
+    """Compute the digest of a prompt, in the 16 bytes of `_KEY_TYPE`."""
     content = prompt.encode()
     return hashlib.blake2b(content, digest_size=16).digest()
 
@@ -541,7 +543,7 @@ def _words(text: str) -> set[str]:
     return words - {"or"}
 
 
-def _short(reply: Reply) -> str:
+def _quoted_beginning(reply: Reply) -> str:
     """Quote the beginning of a reply, for a sentence."""
     if reply.text is None:
         return "a failed call"

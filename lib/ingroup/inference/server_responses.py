@@ -23,14 +23,14 @@ REASON_LENGTH = 200  # characters of an error that are shown
 WORD_LENGTH = 4  # characters of a key that may be an ordinary word
 SECRET_LENGTH = 16  # characters of a key that is masked even if it has letters alone
 # What clients raise for a call that took too long.
-SLOW = {"AttemptTimeoutError", "StreamIdleTimeoutError", "ReadTimeout", "TimeoutError"}
+TIMEOUT_ERRORS = {"AttemptTimeoutError", "StreamIdleTimeoutError", "ReadTimeout", "TimeoutError"}
 
 
-class Refused(Exception):
-    """An answer that a repeated call would not improve."""
+class UnusableAnswer(Exception):
+    """An answer that cannot be used, and that a repeated call would not improve."""
 
 
-class Unanswered(Refused):
+class Unanswered(UnusableAnswer):
     """A request of a batch that ended without an answer to it. Nobody bills it."""
 
 
@@ -94,7 +94,7 @@ def status_of(error: BaseException) -> int:
     return 0
 
 
-def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bool:
+def should_retry(usual: Callable[[BaseException], bool], error: BaseException) -> bool:
     """Tell whether a failed call is sent again.
 
     A slow call is not sent again, nor is a call for which the server names a long wait.
@@ -115,7 +115,7 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
 
     causes = list(causes_of(error))
     for cause in causes:
-        if type(cause).__name__ in SLOW or isinstance(cause, Refused):
+        if type(cause).__name__ in TIMEOUT_ERRORS or isinstance(cause, UnusableAnswer):
             return False
     # This is the 429 of an account without credit, which no waiting mends.
     if "insufficient_quota" in str(error):
@@ -130,7 +130,7 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
     return usual(error)
 
 
-def pause(state: Any) -> float:
+def pause_seconds(state: Any) -> float:
     """Choose the pause before a call is sent again.
 
     Parameters
@@ -152,7 +152,7 @@ def pause(state: Any) -> float:
     return min(LONGEST_PAUSE, doubled)
 
 
-def keys() -> list[str]:
+def environment_keys() -> list[str]:
     """List the keys that the environment holds.
 
     Returns
@@ -181,12 +181,12 @@ def without_keys(reply: Reply) -> Reply:
     -------
     Reply
         The reply with "[key]" instead of each key. A key that is a plain or very short word is
-        masked in the error alone, since elsewhere it may be an answer.
+        line_without_keys in the error alone, since elsewhere it may be an answer.
     """
     text = reply.text
     reasoning = reply.reasoning
     model = reply.model
-    for key in keys():
+    for key in environment_keys():
         # A plain or a very short word, as a key for a server that wants none, may well be the
         # answer or a part of it: it is masked in errors alone.
         is_plain_word = len(key) < SECRET_LENGTH and key.isalpha()
@@ -197,11 +197,14 @@ def without_keys(reply: Reply) -> Reply:
         model = model.replace(key, "[key]")
 
     return reply._replace(
-        text=text, reasoning=reasoning, model=printable(model), error=masked(reply.error)
+        text=text,
+        reasoning=reasoning,
+        model=short_line(model),
+        error=line_without_keys(reply.error),
     )
 
 
-def masked(error: str) -> str:
+def line_without_keys(error: str) -> str:
     """Write an error on one short line, with "[key]" in place of each key.
 
     Parameters
@@ -214,15 +217,15 @@ def masked(error: str) -> str:
     str
         The line. A very short key is masked only where it is a whole word.
     """
-    for key in keys():
+    for key in environment_keys():
         pattern = re.escape(key)
         if len(key) <= WORD_LENGTH:
             pattern = rf"(?<!\w){pattern}(?!\w)"
         error = re.sub(pattern, "[key]", error)
-    return printable(error)
+    return short_line(error)
 
 
-def printable(text: str) -> str:
+def short_line(text: str) -> str:
     """Write a text on one short line, without words that look like a key.
 
     Parameters
@@ -271,7 +274,7 @@ async def read_body(response: Any, bounded: bool = True) -> None:
 
     Raises
     ------
-    Refused
+    UnusableAnswer
         The answer is longer, compressed, or JSON that is not an object.
     """
     # The stream is read chunk by chunk, so that a body without end never fills the memory.
@@ -289,7 +292,7 @@ async def read_body(response: Any, bounded: bool = True) -> None:
     await response.stream.aclose()
     # An error goes on to the client for its status, and only loses a body that cannot be read.
     if problem and response.is_success:
-        raise Refused(f"the answer is {problem}")
+        raise UnusableAnswer(f"the answer is {problem}")
 
     content = b"" if problem else bytes(body)
     # httpx and httpx2 each take a stream of their own class alone; either is loaded by now.
@@ -301,21 +304,21 @@ async def read_body(response: Any, bounded: bool = True) -> None:
 
 
 def _normalised_body(body: bytes) -> bytes:
-    """Return a body with its JSON object `normalised`. A body that is not JSON is unchanged.
+    """Return a body whose JSON object `normalise` has changed. A body without JSON is unchanged.
 
-    Raise a Refused if the JSON is not an object.
+    Raise an UnusableAnswer if the JSON is not an object.
     """
     try:
         answer = json.loads(body)
         if isinstance(answer, dict):
-            return json.dumps(normalised(answer)).encode()
+            return json.dumps(normalise(answer)).encode()
     except (ValueError, RecursionError):  # not JSON, or one JSON text per line
         return body
     beginning = body[:REASON_LENGTH].decode(errors="replace")
-    raise Refused(f"the answer is JSON, but no object: {beginning}")
+    raise UnusableAnswer(f"the answer is JSON, but no object: {beginning}")
 
 
-def normalised(answer: dict[str, Any]) -> dict[str, Any]:
+def normalise(answer: dict[str, Any]) -> dict[str, Any]:
     """Change a chat completion into the form that OpenAI's client expects.
 
     Content in parts becomes a text and its reasoning, and invalid token counts become 0. Any other

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ingroup.inference.engine import FAILED, LENGTH, Reply
-from ingroup.inference.reasoning import separate
+from ingroup.inference.reasoning import split_reasoning
 from ingroup.tables import Sentence
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -49,7 +49,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-SECONDS = 0.5  # from one sync to the next; a kill of the process costs nothing in between
+SECONDS_BETWEEN_SYNCS = 0.5  # a kill of the process costs nothing in between
 
 _CHECKSUM = b"sha256:"
 _BLANK = b"0" * 64
@@ -64,10 +64,10 @@ _REMEDIES = {
 
 
 class StoreError(Sentence, RuntimeError):
-    """A store cannot be used for this run. The message says why, and how to go on."""
+    """Error of a store that cannot be used for this run. The message says why, and the remedy."""
 
 
-def write(
+def write_shard(
     path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
 ) -> None:
     """Write replies to ascending trials as a file that is bound to a manifest's hash.
@@ -88,7 +88,7 @@ def write(
     Raises
     ------
     StoreError
-        As :func:`replace`.
+        As :func:`replace_file`.
     """
     columns: dict[str, Sequence] = {}
     for name in Reply._fields:
@@ -97,7 +97,7 @@ def write(
     columns["max_tokens"] = [max_tokens] * len(replies)
 
     table = pa.Table.from_pydict(columns, schema=SCHEMA)
-    metadata = _bound(path, manifest) | {b"seal": _CHECKSUM + _BLANK}
+    metadata = _binding(path, manifest) | {b"seal": _CHECKSUM + _BLANK}
     table = table.replace_schema_metadata(metadata)
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
@@ -106,10 +106,10 @@ def write(
     assert content.rfind(_CHECKSUM) == content.rfind(_CHECKSUM + _BLANK) > 0, (
         "where it is looked for"
     )
-    replace(path, _with_checksum(content))
+    replace_file(path, _with_checksum(content))
 
 
-def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
+def _binding(path: Path, manifest: str) -> dict[bytes, bytes]:
     """Return the entries of a shard's footer that bind it to its store and its name."""
     return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
@@ -124,7 +124,7 @@ def _with_checksum(content: bytes) -> bytes:
     return head + digest.encode() + tail
 
 
-def read(
+def read_shard(
     path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]
 ) -> pa.Table | None:
     """Read some columns of a file.
@@ -169,18 +169,18 @@ def read(
 
     file = pq.ParquetFile(pa.BufferReader(content))
     table = _read_columns(file, columns)
-    if not _holds(table["trial"].to_numpy(), trials, whole):
+    if not _has_trials(table["trial"].to_numpy(), trials, whole):
         return None
     metadata = file.schema_arrow.metadata
     # A shard that was renamed, or copied from another store, answers other trials.
-    if not _bound(path, manifest).items() <= metadata.items():
+    if not _binding(path, manifest).items() <= metadata.items():
         return None
 
     schema = pa.schema([SCHEMA.field(name) for name in columns])
     return table.cast(schema)
 
 
-def _holds(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
+def _has_trials(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
     """Tell whether stored trials ascend and are all of a shard's (some, if not ``whole``)."""
     has_enough = len(stored) == len(trials) if whole else len(stored) > 0
     if not has_enough:
@@ -209,20 +209,20 @@ def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
         made["reasoning_tokens"] = zeros
         made["max_tokens"] = zeros
         if "text" in columns or "reasoning" in columns:
-            made |= _separated(file)
+            made |= _split_texts(file)
 
     arrays = [made[name] if name in made else table[name] for name in columns]
     return pa.Table.from_arrays(arrays, names=list(columns))
 
 
-def _separated(file: pq.ParquetFile) -> dict[str, pa.Array]:
+def _split_texts(file: pq.ParquetFile) -> dict[str, pa.Array]:
     """Split the texts of a file that holds text and reasoning in one column."""
     answers = []
     thoughts = []
     # Texts are categories; as objects the missing ones become None.
     texts = file.read(["text"])["text"].to_pandas().astype(object)
     for text in texts.replace(np.nan, None):
-        answer, thought = (None, "") if text is None else separate(text)
+        answer, thought = (None, "") if text is None else split_reasoning(text)
         answers.append(answer)
         thoughts.append(thought)
     return {
@@ -231,7 +231,7 @@ def _separated(file: pq.ParquetFile) -> dict[str, pa.Array]:
     }
 
 
-def latest(tables: Sequence[pa.Table]) -> pa.Table:
+def latest_replies(tables: Sequence[pa.Table]) -> pa.Table:
     """Choose one reply to each trial of a shard and its supplements.
 
     Parameters
@@ -265,7 +265,7 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
     return table.take(order[is_last]).cast(schema)
 
 
-def replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that a crash of the machine does not undo it.
 
     A temporary file is written and renamed, and the file and its folder are synced.
@@ -291,15 +291,15 @@ def replace(target: Path, content: bytes) -> None:
             # Without this the new name may be on the disk before the content is.
             os.fsync(stream.fileno())
         os.replace(temporary, target)
-        sync(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
-        raise unwritable(target, error) from error
+        raise unwritable_error(target, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync the list of a folder's files to the disk, if the disk can do so.
 
     Parameters
@@ -323,7 +323,7 @@ def sync(folder: Path) -> None:
         os.close(opened)
 
 
-def unwritable(path: Path, error: OSError) -> StoreError:
+def unwritable_error(path: Path, error: OSError) -> StoreError:
     """Make the error that says that a file cannot be written, why, and how to go on.
 
     Parameters
@@ -466,7 +466,7 @@ class Journal:
         # The first reply of a run rewrites the file without the lines that were torn.
         if self._stream is None:
             lines = map(self._line, self.kept, self.kept.values())
-            replace(self.file, b"".join(lines))
+            replace_file(self.file, b"".join(lines))
 
         self.kept[trial] = reply
         try:
@@ -475,11 +475,11 @@ class Journal:
             self._stream.flush()
             # A sync can take longer than a call; a crash of the machine costs half a second of
             # replies.
-            if time.monotonic() - self._synced > SECONDS:
+            if time.monotonic() - self._synced > SECONDS_BETWEEN_SYNCS:
                 os.fsync(self._stream.fileno())
                 self._synced = time.monotonic()
         except OSError as error:
-            raise unwritable(self.file, error) from error
+            raise unwritable_error(self.file, error) from error
 
     def sync(self) -> None:
         """Sync every reply to the disk. Raise a StoreError if the disk fails."""
@@ -488,7 +488,7 @@ class Journal:
         try:
             os.fsync(self._stream.fileno())
         except OSError as error:
-            raise unwritable(self.file, error) from error
+            raise unwritable_error(self.file, error) from error
 
     def drop(self, trials: Iterable[int]) -> None:
         """Forget replies that are in a shard now.

@@ -1,4 +1,6 @@
-"""Responses on disk: shards that are written once, and a manifest that says what they answer.
+"""Responses on disk, in shards that are written once.
+
+A manifest names the prompts, the sampling and the engine of the responses.
 
 After a kill at any moment the next run goes on with the missing shards. A shard that exists is
 whole, and is never written again. A later run's replies to trials that had failed stand in a
@@ -23,7 +25,7 @@ import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
-from ingroup.inference.choices import is_sound
+from ingroup.inference.choices import are_valid_scores
 from ingroup.inference.engine import FAILED, LENGTH, Reply
 from ingroup.inference.ledger import Ledger
 from ingroup.inference.shards import SCHEMA, Journal, StoreError
@@ -32,9 +34,9 @@ JOURNAL = "journal.jsonl"
 BATCHES = "batches.json"
 SPELLING = "spelling"  # of the choices, in the manifest of a store whose replies have steps
 FORMAT = 5  # what the files look like
-SHARDS = 16  # to a part of a table: a few megabytes
+SHARDS_PER_PART = 16  # of a table that is read in parts: a few megabytes
 
-_ROOM = 2**16  # bytes that must be free before anything is asked
+_BYTES_NEEDED = 2**16  # bytes that must be free before anything is asked
 _NAME = re.compile(r"part-(\d{5}|[1-9]\d{5,})(?:\.again-(\d+))?\.parquet")
 # Columns of lists stay Arrow's in pandas.
 _LISTS = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.type.num_fields}
@@ -98,7 +100,7 @@ def check_chats(folder: Path, stored: str, rendered: str) -> None:
 
 
 class State(NamedTuple):
-    """Gaps of a store: missing shards, trials of other shards to ask again, and damaged files."""
+    """Gaps of a store: missing shards, trials to be asked again, and damaged files."""
 
     missing: list[int]  # shards that were not asked, or are damaged
     failed: list[int]  # trials whose call failed
@@ -107,7 +109,7 @@ class State(NamedTuple):
 
 
 class Store:
-    """The responses of one model to one design. Nothing is written before `writing`.
+    """The responses of one model to one design. Files are written inside `writing` alone.
 
     Parameters
     ----------
@@ -211,20 +213,20 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             # A new folder lasts only once the folder above it is synced.
             for folder in new_folders:
-                shards.sync(folder.parent)
+                shards.sync_folder(folder.parent)
             lock = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
             raise StoreError(
                 f"another run is writing to {self.folder}; wait for it or stop it"
             ) from error
         except OSError as error:
-            raise shards.unwritable(self.folder, error) from error
+            raise shards.unwritable_error(self.folder, error) from error
 
         with lock:
             # Another run may have made this store since it was opened. A manifest that no answer
             # follows is replaced.
             if not self._adopt_manifest():
-                shards.replace(self.folder / "manifest.json", self._text)
+                shards.replace_file(self.folder / "manifest.json", self._text)
             state = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
@@ -233,14 +235,14 @@ class Store:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
                 # A full disk is found out here, before anything is asked and paid.
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
-                    probe.write(bytes(_ROOM))
+                    probe.write(bytes(_BYTES_NEEDED))
             except OSError as error:
-                raise shards.unwritable(self.folder, error) from error
+                raise shards.unwritable_error(self.folder, error) from error
             yield state
 
     @property
     def has_unwritten(self) -> bool:
-        """Tell whether there are finished calls, or batches, that no shard holds yet.
+        """Tell whether there are finished calls or batches whose replies are in no shard yet.
 
         Returns
         -------
@@ -254,7 +256,7 @@ class Store:
         return False
 
     def journal(self) -> Journal:
-        """Open the finished calls that no shard holds yet, inside `writing`.
+        """Open the journal of finished calls that no shard holds yet, inside `writing`.
 
         Returns
         -------
@@ -284,7 +286,7 @@ class Store:
         return Ledger(self.folder / BATCHES, self._hash)
 
     @property
-    def shards(self) -> int:
+    def n_shards(self) -> int:
         """Count the shards of the whole design.
 
         Returns
@@ -304,10 +306,10 @@ class Store:
         bool
             False as well where a shard is damaged and was moved aside.
         """
-        return len(self.files()) == self.shards
+        return len(self.files()) == self.n_shards
 
     def bounds(self, shard: int) -> tuple[int, int]:
-        """Return the first trial of a shard, and the trial after its last.
+        """Return the number of a shard's first trial, and the number after its last trial.
 
         Parameters
         ----------
@@ -317,7 +319,7 @@ class Store:
         Returns
         -------
         tuple of int
-            The two trials' numbers.
+            The two numbers, as ``range`` takes them.
         """
         start = shard * self.shard_size
         return start, min(start + self.shard_size, self.trials)
@@ -359,7 +361,7 @@ class Store:
         files: dict[int, list[Path]] = {}
         # The shard itself has number 0, so it comes before its supplements.
         for shard, again, name in sorted(parts):
-            if shard in files or (again == 0 and shard < self.shards):
+            if shard in files or (again == 0 and shard < self.n_shards):
                 files.setdefault(shard, []).append(self.folder / name)
         return files
 
@@ -392,7 +394,7 @@ class Store:
             damaged = []
             for path in files.get(shard, ()):
                 whole = path == self.path(shard)
-                table = shards.read(path, self._hash, trials, whole, columns)
+                table = shards.read_shard(path, self._hash, trials, whole, columns)
                 if table is None:
                     damaged.append(path)
                 else:
@@ -400,12 +402,10 @@ class Store:
 
             # Supplements alone are no shard: they hold only trials that failed or were cut.
             is_lacking = not tables or self.path(shard) in damaged
-            yield shard, None if is_lacking else shards.latest(tables), damaged
+            yield shard, None if is_lacking else shards.latest_replies(tables), damaged
 
     def state(self) -> State:
-        """Find the gaps of this store.
-
-        Every file is read, and none is changed.
+        """Find the gaps of this store. Every file is read, and none is changed.
 
         Returns
         -------
@@ -415,7 +415,7 @@ class Store:
         state = State([], [], [], [])
         first_limit = self.manifest.get("sampling_max_tokens") or 0
         columns = ["trial", "finish_reason", "max_tokens"]
-        for shard, table, files in self.tables(range(self.shards), columns):
+        for shard, table, files in self.tables(range(self.n_shards), columns):
             state.damaged.extend(files)
             if table is None:
                 state.missing.append(shard)
@@ -456,9 +456,9 @@ class Store:
             raise StoreError(f"found {len(replies)} replies for {path}, {expected}")
         if path.exists():
             raise StoreError(f"{path} is there already; answers are never overwritten")
-        shards.write(path, self._hash, trials, replies, self.max_tokens)
+        shards.write_shard(path, self._hash, trials, replies, self.max_tokens)
 
-    def write_again(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
+    def write_supplements(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
         """Write replies to ascending trials that had failed or were cut, and were asked again.
 
         Each of their shards gets one more supplement, unless all of its trials failed.
@@ -487,7 +487,7 @@ class Store:
             assert match is not None  # as `files` chooses them
             number = 1 + int(match[2] or 0)
             file = self.folder / f"{self.path(shard).stem}.again-{number}.parquet"
-            shards.write(file, self._hash, trials_of_shard, answers, self.max_tokens)
+            shards.write_shard(file, self._hash, trials_of_shard, answers, self.max_tokens)
 
     def read(
         self, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
@@ -513,7 +513,7 @@ class Store:
         ------
         StoreError
             A shard of this range is missing or damaged, or a scored answer cannot be right (see
-            :func:`ingroup.inference.choices.is_sound`).
+            :func:`ingroup.inference.choices.are_valid_scores`).
         """
         if stop is None:
             stop = self.trials
@@ -521,7 +521,7 @@ class Store:
         end_shard = -(-stop // self.shard_size)
 
         tables = []
-        names = self._names_of(columns)
+        names = self._columns_to_read(columns)
         for shard, table, damaged in self.tables(range(first_shard, end_shard), names):
             if damaged:
                 raise StoreError(f"{damaged[0]} is damaged; run the generation again")
@@ -538,7 +538,7 @@ class Store:
         frame["trial"] -= start
         return frame
 
-    def _names_of(self, columns: Sequence[str]) -> list[str]:
+    def _columns_to_read(self, columns: Sequence[str]) -> list[str]:
         """List the columns to read, in the order of ``SCHEMA``.
         Columns that the store lacks are left out.
         """
@@ -554,7 +554,7 @@ class Store:
         choices = len(self.manifest.get("sampling_choices", ()))
         leads = len(self.manifest.get("sampling_leads", [""]))
         for name, width in {"probabilities": choices, "mass": 1}.items():
-            if name in table.column_names and not is_sound(table[name], leads, width):
+            if name in table.column_names and not are_valid_scores(table[name], leads, width):
                 raise StoreError(
                     f"{self.path(shard)} holds scored answers whose {name} are not from 0 to 1, do "
                     "not sum to 1 or are not as many as were asked; move it away and run again"
@@ -564,8 +564,8 @@ class Store:
 def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     """Read a store in parts, so that no large table is held.
 
-    A part has `SHARDS` shards. ``trial`` counts through all parts. Concatenated, the parts are the
-    table that `Store.read` returns at once.
+    A part has `SHARDS_PER_PART` shards. ``trial`` counts through all parts. Concatenated, the parts
+    are the table that `Store.read` returns at once.
 
     Parameters
     ----------
@@ -584,7 +584,7 @@ def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     StoreError
         As :meth:`Store.read`.
     """
-    size = SHARDS * store.shard_size
+    size = SHARDS_PER_PART * store.shard_size
     for start in range(0, store.trials, size):
         part = store.read(start, min(start + size, store.trials), columns)
         # `read` counts from its start, and the parts are to count on.

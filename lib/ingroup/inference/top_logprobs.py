@@ -17,16 +17,16 @@ class Token(NamedTuple):
     alternatives: dict[str, float]
 
 
-class Scored(NamedTuple):
+class Scores(NamedTuple):
     """Probabilities of the admissible answers after one answer prefix."""
 
     probabilities: NDArray[np.float64]  # of each choice, sum 1; NaN where none was seen
     option_mass: float  # the probability of all choices together, 0 to 1
 
 
-def score(
+def read_scores(
     tokens: Sequence[Token], choices: Sequence[str], leads: Sequence[str] = ("",)
-) -> list[Scored]:
+) -> list[Scores]:
     """Read the probabilities of admissible answers from a reply that a server wrote as free text.
 
     Parameters
@@ -42,7 +42,7 @@ def score(
 
     Returns
     -------
-    list of Scored
+    list of Scores
         One for each answer prefix. Its option mass is 0, and its probabilities are NaN, where the
         reply does not hold the answer prefix or none of the reported tokens is a choice.
 
@@ -68,11 +68,11 @@ def score(
     for lead in leads:
         begin = _beginning(text, lead, spelling.shared, search_from)
         if begin is None:
-            scores.append(Scored(np.full(len(stripped), math.nan), 0.0))
+            scores.append(Scores(np.full(len(stripped), math.nan), 0.0))
             continue
         # The next prefix is looked for behind this one, as they stand in order.
         search_from = begin
-        scores.append(_scored(tokens, begin, spelling))
+        scores.append(_scores_at(tokens, begin, spelling))
     return scores
 
 
@@ -118,14 +118,14 @@ def _has_whole_numbers(tokens: Sequence[Token], choices: Sequence[str]) -> bool:
     return False
 
 
-def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
+def _scores_at(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scores:
     """Compute the scores of the choices, for an answer that begins at a character of a reply.
 
     The option mass is 0 if the text is another number or if no reported token is a choice.
     """
     text = "".join(token.text for token in tokens)
     weights = np.zeros(len(spelling.choices))
-    nothing = Scored(np.full(len(weights), math.nan), 0.0)
+    nothing = Scores(np.full(len(weights), math.nan), 0.0)
     # "8.5" is not 8, and "8/10" is no choice of 0 to 100. Behind a slash only the last choice, the
     # top of the scale, may stand.
     last = re.escape(spelling.choices[-1])
@@ -155,7 +155,7 @@ def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
     total = weights.sum()
     if total == 0:
         return nothing
-    return Scored(weights / total, float(min(total, 1.0)))
+    return Scores(weights / total, float(min(total, 1.0)))
 
 
 def _choice_of(spelt: str, spelling: _Spelling) -> int | None:

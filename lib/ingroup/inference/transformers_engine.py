@@ -29,8 +29,9 @@ from ingroup.inference.ledger import LedgerTrials
 from ingroup.inference.prompts import Prompts, batches
 from ingroup.inference.weights import NOT_FINITE, LocalEngine, scored_replies
 
-LEAST = 4  # prompts of a batch to be scored, before it may end for the sake of the prefix
-BATCHES = 4  # per thread, after which replies are kept
+# A batch of prompts to be scored may end early, for a longer shared prefix, from this size on.
+LEAST_SCORED_PROMPTS = 4
+BATCHES_PER_THREAD = 4  # in a group, after which the replies are kept
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()
@@ -70,7 +71,7 @@ class TransformersEngine(LocalEngine):
         reasoning: str = "",
     ):
         self.batch_size = batch_size
-        self.group_size = BATCHES * batch_size * torch.get_num_threads()
+        self.group_size = BATCHES_PER_THREAD * batch_size * torch.get_num_threads()
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.dtype = dtype
         if dtype == "auto":
@@ -152,7 +153,7 @@ class TransformersEngine(LocalEngine):
             (reply,) = super(TransformersEngine, self)._scored([ids], sampling, cache=cache)
             return reply
 
-        with self._threads(len(prompts)) as pool:
+        with self._thread_pool(len(prompts)) as pool:
             return list(pool.map(score, prompts))
 
     def _scored_in_tree(
@@ -163,7 +164,9 @@ class TransformersEngine(LocalEngine):
         cache: DynamicCache | None = None,
     ) -> list[Reply]:
         if cache is None or not prompts:
-            return self._in_batches(prompts, LEAST, partial(self._score_batch, tree, choices))
+            return self._in_batches(
+                prompts, LEAST_SCORED_PROMPTS, partial(self._score_batch, tree, choices)
+            )
 
         cached_tokens = cache.get_seq_length()
         (reply,) = self._score_batch(tree, choices, prompts, cached_tokens, cache)
@@ -190,13 +193,13 @@ class TransformersEngine(LocalEngine):
             parts.append([prompts[index] for index in batch])
             shared_lengths.append(shared)
 
-        with self._threads(len(parts)) as pool:
+        with self._thread_pool(len(parts)) as pool:
             answers = chain.from_iterable(pool.map(compute, parts, shared_lengths))
             reply_of = dict(zip(order, answers, strict=True))
         return [reply_of[index] for index in range(len(prompts))]
 
     @contextmanager
-    def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
+    def _thread_pool(self, parts: int) -> Iterator[ThreadPoolExecutor]:
         """Yield a pool of threads for this many parts.
 
         The threads on a CPU share its cores. Parts side by side with one thread each take half the
@@ -216,15 +219,15 @@ class TransformersEngine(LocalEngine):
         """Generate replies to prompts.
         Their first ``shared`` tokens are equal and computed once.
         """
-        rest, prefix, past = self._begin(prompts, shared)
+        rest, prefix, past = self._split_prefix(prompts, shared)
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
 
-        finite = Finite()
+        finite = FiniteLogits()
         processors = LogitsProcessorList([finite])
         if sampling.draws:
-            processors.append(Draw(prompts, sampling, self.device))
+            processors.append(GumbelDraw(prompts, sampling, self.device))
         output = self._model.generate(
             input_ids=ids,
             attention_mask=mask,
@@ -236,15 +239,15 @@ class TransformersEngine(LocalEngine):
         written = output[:, ids.shape[1] :].tolist()
 
         replies = []
-        rows = zip(prompts, written, _cached(prompts, shared), finite.steps(), strict=True)
+        rows = zip(prompts, written, _cached_tokens(prompts, shared), finite.steps(), strict=True)
         for prompt, tokens, cached_tokens, is_finite in rows:
-            reply = self._ended(prompt, tokens, cached_tokens)
+            reply = self._ended_reply(prompt, tokens, cached_tokens)
             if not all(is_finite[: reply.output_tokens]):
-                reply = _not_finite(reply)
+                reply = _not_finite_reply(reply)
             replies.append(reply)
         return replies
 
-    def _begin(
+    def _split_prefix(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
         """Split prompts into the tokens after their shared prefix, the prefix, and its cache.
@@ -278,7 +281,7 @@ class TransformersEngine(LocalEngine):
         on its own path, as in tree attention for speculative decoding (Miao et al. 2024).
         """
         model = self._model
-        rest, _, past = self._begin(prompts, shared, past)
+        rest, _, past = self._split_prefix(prompts, shared, past)
         prompt_ids = rest["input_ids"]
         n_prompts, length = prompt_ids.shape
         paths = _beginnings(tree)
@@ -309,10 +312,10 @@ class TransformersEngine(LocalEngine):
 
         steps = []
         for number, place in enumerate(tree.places):
-            looked_up = place.looked_up(self._endings)
+            looked_up = place.ids_to_look_up(self._endings)
             log_probabilities = logits[:, number, looked_up] - total[:, number]
             steps.append(place.steps(log_probabilities.cpu().numpy(), self._endings))
-        return scored_replies(tree, steps, choices, _cached(prompts, shared))
+        return scored_replies(tree, steps, choices, _cached_tokens(prompts, shared))
 
     def _check_window(self, size: int) -> None:
         """Raise an EngineError if some layers look back over no more than ``size`` tokens."""
@@ -323,7 +326,7 @@ class TransformersEngine(LocalEngine):
                 "little to score these prompts: ask with ENGINE=vllm"
             )
 
-    def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
+    def _ended_reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
         """Make the reply up to its first end token, without the padding after it."""
         for number, token in enumerate(ids, start=1):
             if token in self._end_tokens:
@@ -341,7 +344,7 @@ class TransformersEngine(LocalEngine):
 def attention_mask(
     is_text: torch.Tensor, shared: int, paths: Sequence[tuple[int, ...]]
 ) -> torch.Tensor:
-    """Tell which token sees which, if a tree of answers stands after each prompt.
+    """Make the attention mask of prompts that are each followed by a tree of answers.
 
     Parameters
     ----------
@@ -383,7 +386,7 @@ def attention_mask(
     return sees
 
 
-class Finite:
+class FiniteLogits:
     """Record of whether the logits are finite, at each step and for each prompt of the batch.
 
     Only the largest logit is checked, because some models forbid a token by minus infinity. It is
@@ -409,7 +412,7 @@ class Finite:
         return torch.stack(self._is_finite, dim=1).tolist()
 
 
-class Draw:
+class GumbelDraw:
     """Draws of each prompt's tokens with a random generator of its own.
 
     ``generate`` draws a whole batch from one stream, so that a reply depends on its neighbours.
@@ -447,12 +450,12 @@ class Draw:
         return logits - noise.log()
 
 
-def _not_finite(reply: Reply) -> Reply:
+def _not_finite_reply(reply: Reply) -> Reply:
     """Make the failed call in place of a reply whose logits were not finite."""
     return Reply(None, FAILED, reply.prompt_tokens, reply.cached_tokens, error=NOT_FINITE)
 
 
-def _cached(prompts: Sequence, shared: int) -> list[int]:
+def _cached_tokens(prompts: Sequence, shared: int) -> list[int]:
     """Count the tokens that each prompt of a batch did not have to compute."""
     # The prefix is computed for the first prompt.
     return [0] + [shared] * (len(prompts) - 1)

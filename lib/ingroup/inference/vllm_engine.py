@@ -41,7 +41,7 @@ CPU_BLOCK = 32
 CPU_SEQUENCES = 256  # prompts in work at once
 GPU_SEQUENCES = 1024
 TOKENS_A_SEQUENCE = 16  # computed in one step, on average
-MOST_TOKENS = 128  # of which vLLM gives the log-probabilities at one position
+MOST_LOOKED_UP = 128  # of which vLLM gives the log-probabilities at one position
 
 
 class VLLMEngine(LocalEngine):
@@ -190,7 +190,7 @@ class VLLMEngine(LocalEngine):
             params = [make_params(seed=sampling.trial_seed(ids)) for ids in prompts]
         else:
             params = make_params()
-        return list(map(self._ended, self._generate(prompts, params)))
+        return list(map(self._ended_reply, self._generate(prompts, params)))
 
     def _scored_in_tree(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
         """Score the choices by one token after each beginning of an answer, for each prompt.
@@ -203,12 +203,12 @@ class VLLMEngine(LocalEngine):
         params_of_places = []
         most = 0
         for place in tree.places:
-            looked_up = place.looked_up(self._endings)
+            looked_up = place.ids_to_look_up(self._endings)
             params_of_places.append(make_params(logprob_token_ids=looked_up))
             most = max(most, len(looked_up))
-        if most > MOST_TOKENS:
+        if most > MOST_LOOKED_UP:
             raise EngineError(
-                f"vLLM weighs at most {MOST_TOKENS} tokens in one place, these choices have "
+                f"vLLM weighs at most {MOST_LOOKED_UP} tokens in one place, these choices have "
                 f"{most}: ask with ENGINE=transformers"
             )
 
@@ -230,11 +230,11 @@ class VLLMEngine(LocalEngine):
         """Make the scored reply to one prompt from vLLM's outputs at the places of the tree."""
         steps = []
         for place, output in zip(tree.places, outputs, strict=True):
-            error = _broken(output)
+            error = _failure(output)
             if error:
                 return Reply(None, FAILED, error=error)
             logprobs = output.outputs[0].logprobs[0]
-            values = [logprobs[token].logprob for token in place.looked_up(self._endings)]
+            values = [logprobs[token].logprob for token in place.ids_to_look_up(self._endings)]
             steps.append(place.steps(np.array([values]), self._endings))
         (reply,) = scored_replies(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
         return reply
@@ -249,11 +249,11 @@ class VLLMEngine(LocalEngine):
             self.close()
             raise
 
-    def _ended(self, output: "RequestOutput") -> Reply:
+    def _ended_reply(self, output: "RequestOutput") -> Reply:
         """Make the reply to one prompt from vLLM's output in free text."""
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
-        error = _broken(output)
+        error = _failure(output)
         if error:
             return Reply(None, FAILED, prompt_tokens, error=error)
         if not _is_finite(written):
@@ -271,7 +271,7 @@ class VLLMEngine(LocalEngine):
         gc.collect()
 
 
-def _broken(output: "RequestOutput") -> str:
+def _failure(output: "RequestOutput") -> str:
     """Write why vLLM broke a reply off, "" if it did not."""
     ending = output.outputs[0].finish_reason
     return "" if ending in (STOP, LENGTH) else f"vLLM ended with {ending!r}"

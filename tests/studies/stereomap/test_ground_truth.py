@@ -134,8 +134,8 @@ def test_the_control_rates_every_group_alike(calibrant, null):
 
 def test_only_the_calibrant_refuses(calibrant, null):
     for group in social_groups.names():
-        assert not null.refusal(group)
-        assert 0 <= calibrant.refusal(group) < 1
+        assert not null.refusal_share(group)
+        assert 0 <= calibrant.refusal_share(group) < 1
 
 
 def test_replies_average_to_the_ground_truth(calibrant):

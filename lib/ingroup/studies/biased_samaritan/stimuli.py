@@ -15,7 +15,7 @@ import pandas as pd
 import yaml
 
 from ingroup import paths
-from ingroup.design import Message, filled
+from ingroup.design import Message, fill_template
 from ingroup.tables import InputError, at, check, given_path, once, read_table, wrong
 
 COLUMNS = (
@@ -211,7 +211,7 @@ def render(text: str, phrase: str) -> str:
     before, _, _ = text.partition(SLOT)
     if _OPENING.search(before):
         phrase = phrase[:1].upper() + phrase[1:]
-    return filled(text, {"person": phrase})
+    return fill_template(text, {"person": phrase})
 
 
 @cache

@@ -269,7 +269,7 @@ def _needs_rewriting(
 
 def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) -> Job:
     """Build the job that asks ``REWRITER`` for the events in the third person."""
-    model, engine = models.split(parameters["REWRITER"], parameters["ENGINE"])
+    model, engine = models.split_entry(parameters["REWRITER"], parameters["ENGINE"])
     tokens = parameters["REWRITE_TOKENS"]
     # The texts must not vary, whatever TEMPERATURE the study has.
     greedy = {**parameters, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}

@@ -14,7 +14,7 @@ import pandas as pd
 import yaml
 
 from ingroup import corpora, paths
-from ingroup.design import Message, filled, tenth
+from ingroup.design import Message, fill_template, tenth
 from ingroup.tables import InputError, at, check, given_path, hint, once, read_table, wrong
 
 UNSPECIFIED = "unspecified"  # the group of "a person", who is in no group
@@ -201,7 +201,7 @@ class Setting:
         list of Message
             A system turn and a user turn.
         """
-        persona = filled(self.persona, {"Perceiver Social Group": perceiver})
+        persona = fill_template(self.persona, {"Perceiver Social Group": perceiver})
         event = {
             "Experiencer Social Group": experiencer,
             "Emotion": emotion,
@@ -211,7 +211,7 @@ class Setting:
             # How the paper joins the two texts is not printed; prompts.yaml says how they are
             # joined here.
             {"role": "system", "content": self.join.join([persona, self.scale])},
-            {"role": "user", "content": filled(self.task, event)},
+            {"role": "user", "content": fill_template(self.task, event)},
         ]
 
 
@@ -327,7 +327,7 @@ def rewrite_messages(narrative: str) -> list[Message]:
     list of Message
         One user turn.
     """
-    text = filled(prompts()["rewrite"], {"narrative": narrative})
+    text = fill_template(prompts()["rewrite"], {"narrative": narrative})
     return [{"role": "user", "content": text}]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models, paths
-from ingroup.design import Block, Design, Message, filled
+from ingroup.design import Block, Design, Message, fill_template
 from ingroup.inference import Job
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.parsing import one_line
@@ -46,7 +46,7 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
         The model and its engine; None where no model can be asked.
     """
     for entry in parameters["MODELS"]:
-        model, engine = models.split(entry, parameters["ENGINE"])
+        model, engine = models.split_entry(entry, parameters["ENGINE"])
         if engine != models.STORED and not models.is_calibrant(model):
             return model, engine
     return None
@@ -106,7 +106,7 @@ def prompt_jobs(
         Where ``TEMPERATURE`` is 0: all draws would be the same.
     """
     seed = parameters["SEED"]
-    first = models.split(parameters["MODELS"][0], parameters["ENGINE"])
+    first = models.split_entry(parameters["MODELS"][0], parameters["ENGINE"])
     model, engine = writer(parameters) or first
     sampling = free_sampling(parameters, model)
     if sampling.temperature == 0:
@@ -118,7 +118,7 @@ def prompt_jobs(
     template = stimuli.templates()[prompt]
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
-        text = filled(template, condition["values"])
+        text = fill_template(template, condition["values"])
         return [{"role": "user", "content": text}]
 
     block = Block({"prompt": prompt}, {"values": values}, render, template)

@@ -17,8 +17,8 @@ import pandas as pd
 import yaml
 
 from ingroup import corpora, paths, published
-from ingroup.design import Message, filled
-from ingroup.inference.engine import encodable
+from ingroup.design import Message, fill_template
+from ingroup.inference.engine import without_surrogates
 from ingroup.parameters import note
 from ingroup.tables import InputError, decoded, given_path, hint, read_json, wrong
 
@@ -301,12 +301,12 @@ def _written(question: Question, prompt: str, wording: str, identity: str | None
     sentences = texts["prompts"][prompt]
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
-        opening = filled(opening, {"identity": _identity(identity).text})
+        opening = fill_template(opening, {"identity": _identity(identity).text})
 
-    question_text = filled(texts["question"], {"question": question.question})
+    question_text = fill_template(texts["question"], {"question": question.question})
     parts = [opening, texts["instructions"], question_text]
     for letter, answer in zip(LETTERS, question.answers, strict=True):
-        parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
+        parts.append(fill_template(texts["answer"], {"letter": letter, "answer": answer}))
     return texts["join"].join(parts).rstrip("\n")
 
 
@@ -508,7 +508,7 @@ def _is_whole(text: str) -> bool:
 
     JSON can spell such a half, which no file can hold.
     """
-    return encodable(text) == text
+    return without_surrogates(text) == text
 
 
 def _released(key: str, category: str, prompt: str, text: str, correct: str) -> Question:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Job, rated, stored
-from ingroup.inference.choices import numbers_of, probabilities
+from ingroup.inference.choices import lists_to_array, probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
 from ingroup.inference.reading import Reading, numbers
 from ingroup.models import is_calibrant
@@ -232,7 +232,7 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     most_probable = wide.fillna(0).idxmax(axis=1)
     return wide.assign(
         chosen=most_probable.where(answered),
-        option_mass=numbers_of(table.mass, n_words).ravel(),
+        option_mass=lists_to_array(table.mass, n_words).ravel(),
     )
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from ingroup import paths
-from ingroup.parsing import OK, OPENS_WITH_REFUSAL, REFUSAL, REFUSED, UNPARSABLE, Rule, plain
+from ingroup.parsing import OK, OPENS_WITH_REFUSAL, REFUSAL, REFUSED, UNPARSABLE, Rule, as_ascii
 from ingroup.studies.stereomap.stimuli import HIGH, LOW
 
 INCOMPLETE = "incomplete"
@@ -264,7 +264,7 @@ def _plain(text: str | None) -> str:
     if not isinstance(text, str):
         return ""
     unmarked = text.translate(_MARKS)
-    return unmarked if unmarked.isascii() else "".join(map(plain, unmarked))
+    return unmarked if unmarked.isascii() else "".join(map(as_ascii, unmarked))
 
 
 # The ends of the scale, bare ("1 to 5") or with what they mean, and "5-point".
