@@ -26,7 +26,7 @@ SHARED = [
     "lib/ingroup/commands/run.py",
     "lib/ingroup/commands/executed.py",
     "lib/ingroup/commands/kernel.py",
-    "lib/ingroup/commands/parameters.py",
+    "lib/ingroup/commands/run_parameters.py",
     "data/*.*",
     "data/sample/*",
     "data/stimuli/*.*",

@@ -58,7 +58,7 @@ import toy  # noqa: E402
 from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
 from ingroup import latex, paths  # noqa: E402
 from ingroup.commands import settings  # noqa: E402
-from ingroup.commands.parameters import defaults, merged, study_of  # noqa: E402
+from ingroup.commands.run_parameters import defaults, merged, study_of  # noqa: E402
 from ingroup.inference import (  # noqa: E402
     EngineError,
     Job,

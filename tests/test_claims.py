@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ingroup import claims, models, notebook_cells, paths
-from ingroup.commands import book, parameters, report, report_pages, run
+from ingroup.commands import book, report, report_pages, run, run_parameters
 from ingroup.tables import InputError
 
 DOCS = paths.ROOT / "docs"
@@ -34,7 +34,7 @@ def tables():
     """The tables of the notebooks for the real models, as the default run has them."""
     given = {"MODELS": ";".join(models.packaged())}
     for notebook in NOTEBOOKS:
-        values = parameters.merged(notebook, "demo", given, run=RUN)
+        values = run_parameters.merged(notebook, "demo", given, run=RUN)
         run.execute(notebook, values, run.Progress(notebook, alone=False))
     return paths.run_folder(RUN) / "tables"
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ingroup import notebook, parsing, paths
-from ingroup.commands.parameters import defaults
 from ingroup.commands.report import counted
+from ingroup.commands.run_parameters import defaults
 from ingroup.inference import Job, Reply, Sampling
 from ingroup.notebook import Output
 from ingroup.parsing import parse_rating

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ingroup import figures, models, paths
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, stored
 from ingroup.inference.job import rated_by
 from ingroup.tables import InputError

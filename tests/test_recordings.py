@@ -8,7 +8,7 @@ import pytest
 
 import record
 from ingroup import models, paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import Job, answered_jobs, fill, open_store, stored
 from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths, sizes
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import Job, Sampling
 from toy import religion
 

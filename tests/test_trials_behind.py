@@ -10,7 +10,7 @@ import pytest
 
 from ingroup import paths, trials_behind
 from ingroup.commands import report_html
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 from ingroup.inference import Job, Reply, Sampling, rated
 from ingroup.studies.biased_samaritan import answers as samaritan_answers
 from ingroup.studies.biased_samaritan import design as samaritan

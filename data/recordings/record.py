@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 
 from ingroup import paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import EngineError, Job, StoreError, ask
 from ingroup.inference.shards import replace as replace_file
 from ingroup.inference.store import Store, read_manifest

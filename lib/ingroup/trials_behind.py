@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models, notebook, paths
-from ingroup.commands.parameters import defaults, study_of
+from ingroup.commands.run_parameters import defaults, study_of
 from ingroup.commands.settings import first_notebooks
 from ingroup.contract import module_of
 from ingroup.design import Block, Message, named_values

@@ -20,7 +20,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from ingroup import paths
 from ingroup.commands import view
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import EngineError, Job, Reply, Sampling, stored
 from ingroup.inference.replay_engine import NO_RECORDING, ReplayEngine
 from ingroup.studies.empathy_gap.answers import STATUSES, load

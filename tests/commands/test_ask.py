@@ -4,7 +4,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import run
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import EngineError, Reply, answered_jobs, count_stored, job
 from ingroup.inference.cost import shared_budget
 from ingroup.tables import InputError

@@ -15,7 +15,7 @@ from ingroup.commands.executed import (
     leave_calibrants_out,
     tidy,
 )
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 
 
 @pytest.fixture

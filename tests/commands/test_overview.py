@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import overview, settings
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import Reply
 from ingroup.studies.empathy_gap.stimuli import setting
 from toy import Toy, run

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 from events import paper_size_events
 from ingroup import contract, corpora, paths
 from ingroup.commands import plan
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import Reply, open_store
 from ingroup.inference.cost import Characters
 from ingroup.inference.job import answered_jobs

@@ -12,7 +12,7 @@ from PIL import Image
 
 from ingroup import latex, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 
 NAME = "mine"
 NOTEBOOK = "10_empathy_gap"

@@ -5,7 +5,7 @@ import pytest
 
 from fake_openai import FakeOpenAI, fault
 from ingroup import notebook, paths
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 from ingroup.inference import ask, make_engine, parts, stored
 from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.replay_engine import ReplayEngine

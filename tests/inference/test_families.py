@@ -13,7 +13,7 @@ import pytest
 
 from fake_openai import FakeOpenAI, completion, fault, ok
 from ingroup import paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import ask, stored, usage
 from ingroup.studies.biased_samaritan import stimuli as samaritan
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ingroup import models, paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import (
     EngineError,
     Job,

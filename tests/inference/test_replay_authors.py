@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged
 from ingroup.inference import EngineError, ask, stored
 from ingroup.studies.biased_samaritan import answers as helpfulness
 from ingroup.studies.biased_samaritan import stimuli as scenarios

@@ -8,7 +8,7 @@ import pytest
 
 from cells import run
 from ingroup import models, notebook, paths
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 from ingroup.inference import Engine, Reply, ask, job
 from ingroup.studies.empathy_gap import design as gap_design
 from ingroup.studies.empathy_gap import group_profile as gap_profile

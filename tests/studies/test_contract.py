@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths, published
 from ingroup.commands import settings
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 from ingroup.contract import DEFINED, module_of
 from ingroup.design import Design
 from ingroup.inference import Engine, Reply, ask, job, stored

@@ -20,7 +20,7 @@ from ingroup.appendix.content import (
 )
 from ingroup.appendix.run import UNREADABLE, Run, Stored, span
 from ingroup.commands.executed import as_typed
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 from ingroup.design import Block as Trials
 from ingroup.design import Trial
 from ingroup.inference.cost import money

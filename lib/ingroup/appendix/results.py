@@ -24,8 +24,8 @@ from ingroup.appendix.content import (
 )
 from ingroup.appendix.run import UNREADABLE, Run, short
 from ingroup.commands import plan, settings
-from ingroup.commands.parameters import folder_of
 from ingroup.commands.report_html import rounded
+from ingroup.commands.run_parameters import folder_of
 from ingroup.families import families
 
 WIDEST = 6.3  # inches of the page's text

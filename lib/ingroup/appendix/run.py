@@ -17,7 +17,7 @@ import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 
 from ingroup import figures, models, notebook_cells, paths
-from ingroup.commands.parameters import folder_of, jobs_of, study_of
+from ingroup.commands.run_parameters import folder_of, jobs_of, study_of
 from ingroup.inference import EngineError, Job, Store, StoreError, jobs_by_model, parts
 from ingroup.inference.job import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest

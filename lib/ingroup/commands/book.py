@@ -68,7 +68,7 @@ MODULES = {
         "audit*",
         "guide_figures",
         "commands/overview",
-        "commands/parameters",
+        "commands/run_parameters",
         "commands/report",
         "commands/settings",
     ],

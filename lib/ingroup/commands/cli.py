@@ -436,7 +436,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
     if not settings.parameters(values):
         return
 
-    from ingroup.commands.parameters import command_line, parameters_of
+    from ingroup.commands.run_parameters import command_line, parameters_of
     from ingroup.tables import InputError
 
     options = command_line("").parse_args(settings.command_options(values))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ingroup import paths
-from ingroup.commands import parameters, settings
+from ingroup.commands import run_parameters, settings
 from ingroup.commands.executed import as_typed
 from ingroup.inference import shards
 from ingroup.tables import InputError, writing
@@ -113,10 +113,10 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
         For a name in the cell that is not a parameter, for a parameter that is missing, and for the
         first value that cannot work.
     """
-    committed = parameters.own(notebook)
+    committed = run_parameters.own(notebook)
     _check_names(names, set(committed) - {"RUN"})
     values = {name: names[name] for name in committed if name != "RUN"}
-    values = parameters.checked_in_cell(notebook, values)
+    values = run_parameters.checked_in_cell(notebook, values)
     # A notebook that reports on a run reads the one that is named; no other reads RUN.
     if committed["RUN"] == paths.DEFAULT_RUN:
         values["RUN"] = _checked_run(names)

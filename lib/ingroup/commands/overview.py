@@ -15,7 +15,7 @@ from IPython.display import HTML
 
 from ingroup import audit, claim_verdicts, examples, models, notebook, notebook_cells, paths, sizes
 from ingroup import claims as claims_file
-from ingroup.commands import parameters, report, settings
+from ingroup.commands import report, run_parameters, settings
 from ingroup.figures import read_table
 from ingroup.inference import Job, answered_jobs
 from ingroup.inference.job import is_recorded
@@ -150,7 +150,7 @@ def _sources_of_stored(run: str) -> dict[str, list[str]]:
         if not values:
             continue
 
-        for job in parameters.jobs_of(name, values):
+        for job in run_parameters.jobs_of(name, values):
             if job.engine != models.STORED or not job.folders:
                 continue
             folder = job.folder
@@ -220,7 +220,7 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
     for name in names:
         values = notebook.ran(name, run)
         if values:
-            claims_of_paper = audit.notes("claims", parameters.folder_of(name))
+            claims_of_paper = audit.notes("claims", run_parameters.folder_of(name))
             of_paper = claims_of_paper.set_index("claim").printed
             rows.append(_prompts_of(name, values, of_paper))
     if not rows:
@@ -236,10 +236,10 @@ def _prompts_of(
     """Make the row of `prompts` for a notebook."""
     # The paper's prompts are counted with our whole design, also if this run asks less. A calibrant
     # answers each prompt once, while a scored model writes free text about some items, too.
-    usual = parameters.merged(name, "demo", {})
+    usual = run_parameters.merged(name, "demo", {})
     one_model = models.calibrants()[:1]
     whole = _stored_or_live(name, {**usual, "MODELS": one_model})
-    study = parameters.folder_of(name)
+    study = run_parameters.folder_of(name)
     n_prompts, n_items = sizes.of_paper(study, whole, printed)
 
     jobs = _stored_or_live(name, values)
@@ -255,7 +255,7 @@ def _prompts_of(
 def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
     """List the jobs of a notebook that have stored answers or that an engine can answer."""
     kept = []
-    for job in parameters.jobs_of(name, values):
+    for job in run_parameters.jobs_of(name, values):
         if job.engine != models.STORED or answered_jobs([job]):
             kept.append(job)
     return kept
@@ -277,7 +277,7 @@ def status(run: str) -> pd.DataFrame:
     """
     rows = []
     for name in settings.notebooks():
-        if parameters.folder_of(name) != "map":
+        if run_parameters.folder_of(name) != "map":
             rows.append(_status_of(name, run))
     return pd.DataFrame(rows).fillna("")
 
@@ -301,7 +301,7 @@ def _status_of(name: str, run: str) -> dict[str, str]:
     n_prompts = 0
     # The numbers of a study are counted once, with its first notebook.
     if name[1] == "0":
-        folder = _tables(run) / parameters.folder_of(name)
+        folder = _tables(run) / run_parameters.folder_of(name)
         verdicts = _verdicts(folder)
         n_prompts = _n_prompts(folder)
     return {
@@ -383,7 +383,7 @@ def _slips(run: str) -> str:
     for name in settings.first_notebooks():
         first_cell = sources[name].cells[0]
         heading, *_ = first_cell.source.splitlines()
-        titles[parameters.folder_of(name)] = heading.removeprefix("# ")
+        titles[run_parameters.folder_of(name)] = heading.removeprefix("# ")
     return claim_verdicts.slips(read_table(folder, "slips"), titles)
 
 
@@ -395,7 +395,7 @@ def _findings(run: str) -> list[dict[str, str]]:
         study, _, table = claim.table.partition("/")
         of_study = {}
         for name, source in sources.items():
-            if parameters.folder_of(name) == study:
+            if run_parameters.folder_of(name) == study:
                 of_study[name] = source
         row = {
             "sentence": claim.whole,
@@ -430,8 +430,8 @@ def replies(names: Iterable[str], run: str) -> pd.DataFrame:
         if not values:
             continue
 
-        study = parameters.folder_of(name)
-        jobs = parameters.jobs_of(name, values)
+        study = run_parameters.folder_of(name)
+        jobs = run_parameters.jobs_of(name, values)
         for example in examples.of_study(jobs, _tables(run) / study):
             rows.append({"study": study, "notebook": name, **example})
     return pd.DataFrame(rows, columns=REPLIES)
@@ -457,7 +457,7 @@ def figures(run: str) -> pd.DataFrame:
         study = file.parent.name
         row = {"study": study, "figure": file.stem, "notebook": "", "below": ""}
         for name, source in sources.items():
-            if parameters.folder_of(name) != study:
+            if run_parameters.folder_of(name) != study:
                 continue
             heading = notebook_cells.heading_of(source, file.stem)
             if heading:

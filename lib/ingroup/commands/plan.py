@@ -23,7 +23,7 @@ from huggingface_hub import try_to_load_from_cache
 
 from ingroup import corpora, models, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import command_line, jobs_of, merged, parameters_of, study_of
+from ingroup.commands.run_parameters import command_line, jobs_of, merged, parameters_of, study_of
 from ingroup.contract import Unfinished, module_of
 from ingroup.inference import (
     EngineError,

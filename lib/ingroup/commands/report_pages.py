@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from ingroup import models, notebook_cells, paths
 from ingroup.commands import report_html
-from ingroup.commands.parameters import folder_of
+from ingroup.commands.run_parameters import folder_of
 from ingroup.notebook import ran
 
 TEMPLATES = Path(__file__).parent / "templates" / "report"

@@ -24,7 +24,7 @@ from typing import Any
 from ingroup import models, paths
 from ingroup.commands import digests, kernel, settings
 from ingroup.commands.executed import as_typed, introduce, leave_calibrants_out, tidy
-from ingroup.commands.parameters import (
+from ingroup.commands.run_parameters import (
     command_line,
     defaults,
     folder_of,

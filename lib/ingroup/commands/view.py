@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from ingroup import figures, notebook, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import command_line, jobs_of, parameters_of
+from ingroup.commands.run_parameters import command_line, jobs_of, parameters_of
 from ingroup.design import named_values
 from ingroup.inference import Job, StoreError, answered_jobs, parts, stored
 from ingroup.inference.choices import most_probable, probabilities

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 from ingroup.stats import multiverse
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 from ingroup.studies.giebench import construction, made_up, stimuli
 from ingroup.studies.giebench.construction import (
     OFFENSIVE,

@@ -9,7 +9,7 @@ import pytest
 from cells import run
 from ingroup import paths
 from ingroup.commands.executed import introduce
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from ingroup import models, paths
-from ingroup.commands import parameters, settings
-from ingroup.commands.parameters import merged
+from ingroup.commands import run_parameters, settings
+from ingroup.commands.run_parameters import merged
 from ingroup.tables import InputError
 
 GAP = "10_empathy_gap"
@@ -27,10 +27,10 @@ def test_profiles_name_only_parameters_that_exist():
             assert set(values) <= set(merged(notebook, "demo", {}))
 
 
-@pytest.mark.parametrize("notebook", list(filter(parameters.study_of, settings.notebooks())))
+@pytest.mark.parametrize("notebook", list(filter(run_parameters.study_of, settings.notebooks())))
 def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     """By name: what only a notebook knows would have a type and no range."""
-    study = parameters.study_of(notebook)
+    study = run_parameters.study_of(notebook)
     fields = pkgutil.resolve_name(f"ingroup.studies.{study}.design:Parameters").model_fields
     for name, field in fields.items():
         assert field.is_required(), name
@@ -50,7 +50,7 @@ def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     ],
 )
 def test_a_notebook_is_of_the_study_in_its_name(notebook, study):
-    assert parameters.study_of(notebook) == study
+    assert run_parameters.study_of(notebook) == study
 
 
 @pytest.mark.parametrize("line", ["import os", "SEED, ROUNDS = 1, 2", "SEED: int = 1"])
@@ -61,15 +61,15 @@ def test_a_cell_of_parameters_holds_names_and_values_alone(line, tmp_path, monke
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
 
     with pytest.raises(InputError, match=r"10_tiny\.ipynb: found .*, expected a line NAME = value"):
-        parameters.own("10_tiny")
+        run_parameters.own("10_tiny")
 
 
 @pytest.mark.parametrize("notebook", settings.notebooks())
 def test_an_unchanged_copy_in_jupyterlab_asks_what_the_default_run_asks(notebook):
     """Lab runs the values of the cell, make those of the profile; the recordings fit both."""
-    of_cell = parameters.own(notebook)
+    of_cell = run_parameters.own(notebook)
 
-    of_make = parameters.defaults(notebook, "demo")
+    of_make = run_parameters.defaults(notebook, "demo")
 
     assert of_make == of_cell
 
@@ -353,12 +353,12 @@ def test_an_unknown_profile_names_those_there_are(name):
 
 
 def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):
-    options = parameters.command_line("").parse_args(["--set", "SEED", "--set", "N_EVENTS=4"])
+    options = run_parameters.command_line("").parse_args(["--set", "SEED", "--set", "N_EVENTS=4"])
     with pytest.raises(InputError, match="--set SEED has no value: write SEED=<value>"):
-        parameters.parameters_of(GAP, options)
+        run_parameters.parameters_of(GAP, options)
 
     monkeypatch.setenv("SEED", "7")
-    values = parameters.parameters_of(GAP, options)
+    values = run_parameters.parameters_of(GAP, options)
     assert values["SEED"] == 7
     assert values["N_EVENTS"] == 4
 
@@ -368,7 +368,7 @@ def test_a_value_under_its_former_name_works_and_names_the_new_one(capsys):
     assert merged(SAMARITAN, "demo", {"CROSSING": "paper"})["CROSSING"] == "totals"
     assert capsys.readouterr().err.count(sentence) <= 1  # once a process
 
-    parameters.parameters.note.cache_clear()
+    run_parameters.parameters.note.cache_clear()
     merged(SAMARITAN, "demo", {"CROSSING": "paper"})
     merged(SAMARITAN, "demo", {"CROSSING": "paper"})
     assert capsys.readouterr().err == sentence
@@ -392,11 +392,11 @@ def test_one_scenario_is_too_few(tmp_path):
 
 def test_a_command_line_works_without_docstrings():
     """As PYTHONOPTIMIZE=2 has none."""
-    assert parameters.command_line(None).parse_args(["--run", "x"]).run == "x"
+    assert run_parameters.command_line(None).parse_args(["--run", "x"]).run == "x"
 
 
 def test_a_parameter_under_its_former_name_works_and_names_the_new_one(capsys):
-    parameters.parameters.note.cache_clear()
+    run_parameters.parameters.note.cache_clear()
     values = merged(GAP, "demo", {"RATING": "greedy"})
     assert values["READING"] == "free"
     assert "RATING=greedy is now READING=free" in capsys.readouterr().err
