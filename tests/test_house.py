@@ -30,7 +30,7 @@ FLOORS = [
         "audit",
         "audit_figures",
         "parameters",
-        "claims",
+        "findings_sentences",
     },
     {
         "notebook",

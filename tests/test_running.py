@@ -151,14 +151,14 @@ OF_ONE_NOTEBOOK = [line for line in LINES if checked(line)[0]]
 @pytest.mark.parametrize("line", OF_ONE_NOTEBOOK)
 def test_the_checks_take_the_parameters_of_a_line(line, stand_ins):
     notebook, profile, given = checked(line)
-    values = run_parameters.merged(notebook, profile, given, instead=stand_ins)
+    values = run_parameters.merged_parameters(notebook, profile, given, instead=stand_ins)
     assert set(given) <= set(values)
 
 
 def count_of(line, stand_ins):
     """How many prompts a line's run would ask of its models, by the study's own design."""
     notebook, profile, given = checked(line)
-    values = run_parameters.merged(notebook, profile, given, instead=stand_ins)
+    values = run_parameters.merged_parameters(notebook, profile, given, instead=stand_ins)
     return sum(len(job.design) for job in run_parameters.jobs_of(notebook, values))
 
 
@@ -178,7 +178,7 @@ def test_the_page_says_how_many_prompts_a_study_has(stand_ins):
     counts = []
     for number in ("10", "20", "30", "40"):
         notebook = NOTEBOOKS[number]
-        values = run_parameters.merged(notebook, "demo", {"MODELS": "openai/some-model"})
+        values = run_parameters.merged_parameters(notebook, "demo", {"MODELS": "openai/some-model"})
         jobs = run_parameters.jobs_of(notebook, values)
         trials = sum(len(job.design) for job in jobs)
         counts.append(f"{trials:,}")
@@ -241,7 +241,7 @@ def test_a_notebook_asks_a_server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     given = assignments(shlex.split(providers()["Ollama"][-1]))
     given |= {"N_EVENTS": "2", "N_RESAMPLES": "200"}
-    values = run_parameters.merged(NOTEBOOKS["10"], "demo", given, run="ollama")
+    values = run_parameters.merged_parameters(NOTEBOOKS["10"], "demo", given, run="ollama")
 
     server = FakeOpenAI()
     with server.running() as address:

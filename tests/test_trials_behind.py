@@ -84,7 +84,7 @@ def test_helpfulness_is_the_mean_of_its_rows():
 
     assert found.rows.value.mean() == pytest.approx(printed, abs=1e-10)
     assert len(found.rows) == 2 * 103 * 4
-    assert len(found.examples) == trials_behind.SHOWN
+    assert len(found.examples) == trials_behind.MAX_EXAMPLES
     shown = found.examples.value
     assert shown.is_monotonic_increasing
     assert (shown.iloc[0], shown.iloc[-1]) == (found.rows.value.min(), found.rows.value.max())
