@@ -116,7 +116,9 @@ def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, name, own):
 
 def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
     """Two folders of one name have two runs."""
-    monkeypatch.setattr(lab.run_parameters, "cell_parameters", lambda notebook: {"MODELS": [], "RUN": "lab"})
+    monkeypatch.setattr(
+        lab.run_parameters, "cell_parameters", lambda notebook: {"MODELS": [], "RUN": "lab"}
+    )
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     runs = []
     for place in ("a", "b"):

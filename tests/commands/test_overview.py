@@ -244,7 +244,8 @@ def test_findings_of_the_default_run_have_their_table_and_its_notebook(monkeypat
         1, "A `gap`.", "giebench/position", "", "", "greedy", "these names"
     )
     alone = claim._replace(sentence="(0.1 in it)", alone="The gap is 0.1.")
-    monkeypatch.setattr(overview.findings_sentences, "supported_claims", lambda tables, claims: [alone, claim])
+    sentences = overview.findings_sentences
+    monkeypatch.setattr(sentences, "supported_claims", lambda tables, claims: [alone, claim])
 
     table = overview.sentences(pd.DataFrame(), "default")
 
