@@ -15,7 +15,7 @@ from doit.reporter import ZeroReporter
 from doit.task import Task
 from doit.tools import config_changed
 
-from ingroup.commands import decide, digests, environments, processes, settings
+from ingroup.commands import digests, doit_state, environments, processes, settings
 
 # Patterns of files that every notebook reads.
 SHARED = [
@@ -26,7 +26,7 @@ SHARED = [
     "lib/ingroup/commands/run.py",
     "lib/ingroup/commands/executed.py",
     "lib/ingroup/commands/kernel.py",
-    "lib/ingroup/commands/parameters.py",
+    "lib/ingroup/commands/run_parameters.py",
     "data/*.*",
     "data/sample/*",
     "data/stimuli/*.*",
@@ -86,14 +86,14 @@ GOALS = os.environ.get("GOALS", "").split()
 IS_ALL = not GOALS or "all" in GOALS
 IS_COMPARISON = "compare" in GOALS
 PROFILE = os.environ.get("PROFILE") or "demo"
-VALUES = settings.given()
-PARAMETERS = settings.parameters(VALUES)
+VALUES = settings.given_variables()
+PARAMETERS = settings.command_line_parameters(VALUES)
 RUN = settings.run_name()
 FOLDER = settings.run_folder(RUN)
 
 DOIT_CONFIG = {
     "dep_file": str(settings.BUILD / "digests" / f"{RUN}.json"),
-    "check_file_uptodate": decide.Content,
+    "check_file_uptodate": doit_state.ContentChecker,
     "reporter": Reporter,
 }
 
@@ -159,7 +159,7 @@ def earlier(notebook: str) -> list[str]:
         names = settings.notebooks()
     elif notebook == "50_audit":
         names = [name for name in settings.notebooks() if "audit" in name]
-    elif notebook in ("60_synthesis", settings.COMPARISON):
+    elif notebook in ("60_synthesis", settings.COMPARISON_NOTEBOOK):
         names = settings.first_notebooks()
     elif "audit" in notebook:  # it reads printed tables alone
         names = []
@@ -178,8 +178,8 @@ def executed(notebook: str) -> Path:
 @cache
 def is_unchanged(notebook: str) -> bool:
     """Compare what a notebook wrote, and what it read outside of git; say once what changed."""
-    edited = digests.edited(executed(notebook))
-    changed = digests.changed(executed(notebook))
+    edited = digests.edited_outputs(executed(notebook))
+    changed = digests.changed_inputs(executed(notebook))
     if edited or changed:
         when = "written" if edited else "read"
         digests.say_changed(notebook, edited + changed, when)
@@ -217,7 +217,7 @@ def chosen() -> list[str]:
     if IS_ALL:
         names = set(settings.notebooks())
     else:
-        names = set(settings.named_by(GOALS))
+        names = set(settings.notebooks_of_goals(GOALS))
         for name in list(names):
             if "beyond" in name or name == "50_audit":
                 names.update(earlier(name))
@@ -242,7 +242,7 @@ def made_again() -> list[str]:
 
     names = []
     for notebook in sorted(others):
-        has_run = digests.record(executed(notebook)).exists()
+        has_run = digests.record_file(executed(notebook)).exists()
         if has_run and not is_unchanged(notebook):
             names.append(notebook)
     return names
@@ -265,7 +265,7 @@ def run_notebook(notebook: str, inputs: list[str], how: list[str]) -> bool:
     bool
         Whether it came to its end.
     """
-    decide.take(inputs)
+    doit_state.remember_digests(inputs)
     command = [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", RUN, *how]
     return processes.start(command)
 
@@ -289,21 +289,21 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
     """
     inputs = sources(notebook)
     for other in earlier(notebook):
-        record = digests.record(executed(other))
+        record = digests.record_file(executed(other))
         if other in others or record.exists():
             inputs.append(digests.name_of(record))
             if notebook == "00_map":  # it says when each ran
                 inputs.append(digests.name_of(executed(other)))
 
     copy = executed(notebook)
-    outputs = [copy, copy.with_suffix(".txt"), digests.record(copy)]
+    outputs = [copy, copy.with_suffix(".txt"), digests.record_file(copy)]
 
     config = {"PROFILE": PROFILE, "torch": version("torch")}
     for name, value in PARAMETERS.items():
-        if name not in settings.OF_WORKERS:
+        if name not in settings.WORKER_PARAMETERS:
             config[name] = value
     uptodate = [config_changed(config), (is_unchanged, [notebook]), (is_own_copy, [notebook])]
-    if not environments.engines(VALUES).isdisjoint(environments.ASKED_AGAIN):
+    if not environments.engines(VALUES).isdisjoint(environments.ENGINES_ASKED_AGAIN):
         uptodate.append(False)
 
     return {
@@ -342,7 +342,7 @@ def task_report():
     for notebook in chosen():
         copy = executed(notebook)
         inputs.append(digests.name_of(copy))
-        inputs.append(digests.name_of(digests.record(copy)))
+        inputs.append(digests.name_of(digests.record_file(copy)))
 
     command = [sys.executable, "-m", "ingroup.commands.report", "--run", RUN]
     yield {
@@ -369,7 +369,7 @@ def task_appendix():
     for notebook in chosen():
         copy = executed(notebook)
         inputs.append(digests.name_of(copy))
-        inputs.append(digests.name_of(digests.record(copy)))
+        inputs.append(digests.name_of(digests.record_file(copy)))
 
     target = settings.appendix_folder(RUN) / "appendix.html"
     yield {

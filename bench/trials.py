@@ -58,7 +58,7 @@ import toy  # noqa: E402
 from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
 from ingroup import latex, paths  # noqa: E402
 from ingroup.commands import settings  # noqa: E402
-from ingroup.commands.parameters import defaults, merged, study_of  # noqa: E402
+from ingroup.commands.run_parameters import defaults, merged_parameters, study_of  # noqa: E402
 from ingroup.inference import (  # noqa: E402
     EngineError,
     Job,
@@ -500,7 +500,7 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
         tried_in_study |= names
         for name, value in product(sorted(names - {"RUN"}), HOSTILE):
             how = ending(
-                lambda: merged(notebook, "demo", {name: value})[name],  # noqa: B023
+                lambda: merged_parameters(notebook, "demo", {name: value})[name],  # noqa: B023
                 lambda taken: is_as_typed(taken, value),  # noqa: B023
             )
             yield f"{notebook} {name}={value[:40]!r}", how
@@ -580,7 +580,7 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 
     The program has to work, or to say one sentence.
     """
-    of_make = settings.OF_MAKE | settings.OF_COMMANDS | settings.OF_A_FIGURE
+    of_make = settings.MAKE_VARIABLES | settings.COMMAND_OPTIONS | settings.FIGURE_OPTIONS
     names = [*sorted(of_make), "MODELS", "N_EVENTS"]
     for number in range(n):
         chosen = {name: draw.choice(HOSTILE) for name in draw.sample(names, 3)}

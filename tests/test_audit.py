@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths
-from ingroup.audit import COLUMNS, VERDICTS, Findings, as_shown, judge, notes
+from ingroup.audit import FINDING_COLUMNS, VERDICTS, Findings, as_shown, judge, notes
 from ingroup.notebook import Output
 from ingroup.tables import InputError
 
@@ -178,7 +178,7 @@ def test_the_exercise_finds_the_largest_contradictions(audit, findings):
 
 
 def test_findings_have_their_columns_and_are_summed_in_the_summary(tables, findings):
-    assert findings.columns.to_list() == COLUMNS
+    assert findings.columns.to_list() == FINDING_COLUMNS
     assert set(findings["verdict"]) <= set(VERDICTS)
     texts = findings[["paper", "place", "check", "item", "explanation"]]
     assert (texts != "").all(axis=None)

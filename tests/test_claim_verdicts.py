@@ -37,7 +37,7 @@ def paths_walked():
 
 
 def test_a_reason_is_the_first_of_the_paths_without_an_estimate():
-    m, n = claim_verdicts.reasons(paths_walked()).itertuples()
+    m, n = claim_verdicts.reasons_by_claim(paths_walked()).itertuples()
     assert m.reason == "too few"
     assert pd.isna(n.reason)
 
@@ -98,9 +98,9 @@ def test_the_deciding_choice_is_the_one_whose_options_lie_farthest_apart():
     table = table.assign(model="m", study="s", claim="c", way="below", paths=8, undefined=0)
     table[["stands", "reversed"]] = table[["stands", "reversed"]].astype(float)
 
-    (decides,) = claim_verdicts.deciding(table).itertuples()
+    (decides,) = claim_verdicts.deciding_choices(table).itertuples()
     assert (decides.choice, decides.share_from, decides.share_to) == ("unit", 40, 75)
-    assert claim_verdicts.deciding(table[table.choice == "correction"]).empty
+    assert claim_verdicts.deciding_choices(table[table.choice == "correction"]).empty
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_choice_decides_a_paper_if_it_decides_most_of_its_claims(rows, choice)
     table = pd.DataFrame(rows, columns=["choice", "share_from", "share_to"])
     shares = table.astype({"share_from": float, "share_to": float})
 
-    assert claim_verdicts.decided_by(shares) == choice
+    assert claim_verdicts.main_deciding_choice(shares) == choice
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_choice_that_decides_stands_in_the_word_on_a_paper(share_from, word):
     """Two claims mostly stand. The reading decides them if one option shows no more than chance."""
     rows = [("mostly stands", "reading", share_from, 100.0)] * 2
     table = pd.DataFrame(rows, columns=["verdict", "choice", "share_from", "share_to"])
-    assert claim_verdicts.on_paper(table) == word
+    assert claim_verdicts.verdict_on_paper(table) == word
 
 
 def test_without_the_synthesis_there_is_no_claim(tmp_path):
@@ -159,7 +159,7 @@ def test_only_slips_that_change_a_claim_are_named():
             "changes": ["a claim", "a number", "a claim"],
         }
     )
-    sentence = claim_verdicts.slips(slips, {"a": "Paper A", "b": "Paper B"})
+    sentence = claim_verdicts.sentence_on_slips(slips, {"a": "Paper A", "b": "Paper B"})
     assert sentence == "2 slips of the papers change a claim: Paper A, Table 1; Paper A, Figure 3."
 
 
@@ -173,6 +173,6 @@ def test_only_slips_that_change_a_claim_are_named():
 )
 def test_a_sentence_counts_the_verdicts_of_a_model(model, kind):
     verdicts = pd.Series(["depends", "stands", "depends"])
-    sentence = claim_verdicts.of_model(model, verdicts)
+    sentence = claim_verdicts.sentence_on_model(model, verdicts)
     counts = "of 3 sentences of the papers: depends 2, stands 1."
     assert sentence == f"{label(model)} ({kind}), {counts}"

@@ -37,7 +37,7 @@ def _profile(monkeypatch):
 
 @pytest.mark.usefixtures("_profile")
 def test_the_items_with_a_value_are_counted_and_silent_models_are_named():
-    read = comparison.read({"first": {}, "second": {}}, ["calibrant", "some/silent@vllm"])
+    read = comparison.read_effects({"first": {}, "second": {}}, ["calibrant", "some/silent@vllm"])
 
     assert list(read.effects) == [("first", "calibrant"), ("second", "calibrant")]
     assert read.items.to_dict("list") == {
@@ -56,7 +56,7 @@ def test_the_items_with_a_value_are_counted_and_silent_models_are_named():
 
 @pytest.mark.usefixtures("_profile")
 def test_where_no_model_answered_the_tables_have_their_columns():
-    read = comparison.read({"first": {}}, ["some/silent"])
+    read = comparison.read_effects({"first": {}}, ["some/silent"])
     assert read.items.empty
     assert list(read.items) == ["study", "model", "reading", "effect", "items"]
     assert len(read.missing) == 1
@@ -97,7 +97,7 @@ def differences():
 
 
 def test_tables_of_pairs_are_joined_in_their_order():
-    table = comparison.joined(differences())
+    table = comparison.join_comparisons(differences())
     assert list(table)[:4] == ["study", "model", "other_model", "effect"]
     assert table.index.tolist() == [0, 1, 2, 3, 4]
     assert table.other_model.tolist() == ["some/n@vllm"] * 4 + ["k"]
@@ -105,14 +105,14 @@ def test_tables_of_pairs_are_joined_in_their_order():
 
 
 def test_without_a_pair_nothing_differs():
-    table = comparison.joined({})
+    table = comparison.join_comparisons({})
     assert table.empty
     assert comparison.counts(table).empty
 
 
 def test_differences_are_counted_by_direction():
     """A corrected p of 0.05 is no difference."""
-    counts = comparison.counts(comparison.joined(differences()))
+    counts = comparison.counts(comparison.join_comparisons(differences()))
     assert counts.index.tolist() == [("s", "m", "some/n@vllm"), ("s", "m", "k")]
     assert counts.effects.tolist() == [4, 1]
     assert counts.first_has_more.tolist() == [2, 0]
@@ -120,14 +120,14 @@ def test_differences_are_counted_by_direction():
 
 
 def test_a_model_is_named_with_its_engine_where_the_entry_names_one():
-    assert comparison.title("smollm2-135m-instruct") == "SmolLM2-135M"
-    assert comparison.title("smollm2-135m-instruct@vllm") == "SmolLM2-135M (vllm)"
-    assert comparison.title("some/net") == "net"
+    assert comparison.model_title("smollm2-135m-instruct") == "SmolLM2-135M"
+    assert comparison.model_title("smollm2-135m-instruct@vllm") == "SmolLM2-135M (vllm)"
+    assert comparison.model_title("some/net") == "net"
 
 
 def test_a_pair_is_a_panel_and_an_effect_a_line():
     """Names of groups stay as the study has them; keys of the code become words."""
-    fig = comparison.draw(comparison.joined(differences()), "points")
+    fig = comparison.draw(comparison.join_comparisons(differences()), "points")
     titles = [ax.get_title() for ax in fig.axes]
     assert titles == ["m\nminus n (vllm)", "m\nminus k"]
     lines = [label.get_text() for label in fig.axes[0].get_yticklabels()]

@@ -12,9 +12,9 @@ import pytest
 from ingroup import corpora, dictionary, paths, published
 from ingroup.dictionary import (
     LEMMA,
-    ODDITIES,
+    LOOKUP_STEPS,
+    ODDITY_KINDS,
     RELEASED,
-    STEPS,
     WORD,
     coverage,
     find,
@@ -68,14 +68,14 @@ def test_oddities_are_named_counted_and_kept_out(tmp_path):
         ["sustain", "A", "conflicting lemma", "1", "-1", 7],
         ["sustained", "A", "conflicting lemma", "1", "1", 8],
     ]
-    assert table.oddity.cat.categories.tolist() == [*ODDITIES]
+    assert table.oddity.cat.categories.tolist() == [*ODDITY_KINDS]
     odd = read.odd.stack()
     assert odd[odd].index.tolist() == [*zip(table.word, table.dimension, strict=True)]
 
 
 def test_without_a_lemma_column_no_lemma_conflicts(tmp_path):
     read = load_lexicon(write(tmp_path / "odd.csv", ODD.replace(LEMMA, "other")))
-    assert read.oddities.oddity.tolist() == [*ODDITIES[:3]]
+    assert read.oddities.oddity.tolist() == [*ODDITY_KINDS[:3]]
 
 
 def test_the_long_layout_is_read_and_says_the_same(tmp_path):
@@ -324,7 +324,7 @@ def test_an_earlier_step_counts_and_rows_stay_in_order(toy):
     assert found.keyword.tolist() == keywords.tolist()
     assert found.word.tolist() == ["nurse", "caring", "poor", "nurse"]
     assert found.step.tolist() == ["lemma", "exact", "by hand", "lemma"]
-    assert found.step.cat.categories.tolist() == [*STEPS]
+    assert found.step.cat.categories.tolist() == [*LOOKUP_STEPS]
 
 
 def test_no_keywords_give_an_empty_table(toy):
@@ -393,7 +393,7 @@ def test_coverage_by_hand_in_the_layout_of_table_15(toy):
     assert set(printed.columns) - {"coverage_pct_printed"} <= {*rows.columns}
     assert {*printed.stage} == {*rows.printed_stage} - {""}
     assert rows.step.tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert rows.stage.tolist() == [stage for stage in STEPS for _ in range(2)]
+    assert rows.stage.tolist() == [stage for stage in LOOKUP_STEPS for _ in range(2)]
     assert rows[rows.model == "one"].coverage_pct.tolist() == [40, 60, 80, 80, 80]
     assert rows[rows.model == "two"].coverage_pct.tolist() == [0, 0, 25, 50, 75]
     assert set(zip(rows.model, rows.n, strict=True)) == {("one", 5), ("two", 4)}

@@ -109,14 +109,14 @@ def names_of(rows):
 
 def test_examples_of_a_study_are_of_its_replies_and_its_matrix(job, matrix, tmp_path):
     """Cells count a trial per event; the whole study has a matrix only after its notebook ran."""
-    without_matrix = list(examples.of_study([job], tmp_path))
+    without_matrix = list(examples.examples_of_study([job], tmp_path))
     assert names_of(without_matrix) == [("refused", 1, 0), ("failed", 1, 1)]
     assert without_matrix[0]["model"] == "m"
     assert without_matrix[0]["filter"] == 'status == "refused"'
     assert without_matrix[0]["reply"] == "I cannot say."
 
     matrix.to_csv(tmp_path / "matrix.csv", index=False)
-    kinds = names_of(examples.of_study([job], tmp_path))
+    kinds = names_of(examples.examples_of_study([job], tmp_path))
     assert kinds[:2] == [("refused", 1, 0), ("failed", 1, 1)]
     assert [(kind.split(",")[0], number) for kind, number, _ in kinds[2:]] == [
         ("the lowest cell", 2),
@@ -129,29 +129,29 @@ def test_the_matrix_is_looked_up_for_the_first_job_of_a_model(job, matrix, tmp_p
     matrix.to_csv(tmp_path / "matrix.csv", index=False)
     second = replace(job, labels={"setting": "P2,S0,T0", "category": "Religion"})
 
-    kinds = names_of(examples.of_study([job, second], tmp_path))
+    kinds = names_of(examples.examples_of_study([job, second], tmp_path))
     assert kinds[0] == ("refused", 2, 0)
     assert len(kinds) == 4
 
-    kinds = names_of(examples.of_study([second, job], tmp_path))
+    kinds = names_of(examples.examples_of_study([second, job], tmp_path))
     assert [kind for kind, _, _ in kinds] == ["refused", "failed"]
 
 
 @pytest.mark.parametrize("change", [{"settled": False}, {"sampling": Sampling(choices=("0", "1"))}])
 def test_jobs_that_have_no_reply_to_show_are_left_out(job, change, tmp_path):
-    assert list(examples.of_study([replace(job, **change)], tmp_path)) == []
+    assert list(examples.examples_of_study([replace(job, **change)], tmp_path)) == []
 
 
 def test_the_matrix_of_a_model_whose_answers_are_scored_is_left_out(job, matrix, tmp_path):
     """Its cells are means of scores, and not of the replies that it gave as well."""
     matrix.to_csv(tmp_path / "matrix.csv", index=False)
     scored = replace(job, sampling=Sampling(choices=("0", "1")), part="scored")
-    kinds = names_of(examples.of_study([scored, job], tmp_path))
+    kinds = names_of(examples.examples_of_study([scored, job], tmp_path))
     assert [kind for kind, _, _ in kinds] == ["refused", "failed"]
 
 
 def test_a_large_job_is_not_looked_through(job, monkeypatch, tmp_path):
-    monkeypatch.setattr(examples, "LARGEST", 71)
-    assert list(examples.of_study([job], tmp_path)) == []
-    monkeypatch.setattr(examples, "LARGEST", 72)
-    assert len(list(examples.of_study([job], tmp_path))) == 2
+    monkeypatch.setattr(examples, "MAX_TRIALS_OF_JOB", 71)
+    assert list(examples.examples_of_study([job], tmp_path)) == []
+    monkeypatch.setattr(examples, "MAX_TRIALS_OF_JOB", 72)
+    assert len(list(examples.examples_of_study([job], tmp_path))) == 2

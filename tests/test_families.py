@@ -7,7 +7,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ingroup import families, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 from ingroup.tables import InputError
 
 

@@ -60,9 +60,9 @@ def test_noise_in_the_last_digits_of_the_layout_changes_no_byte(tmp_path, monkey
 
 
 def test_a_figure_says_which_of_its_models_are_real():
-    assert figures.whose(["organisation/name", "another"]) == ""
-    assert figures.whose(["calibrant", "calibrant-null"]) == figures.DEMONSTRATION
-    assert figures.whose(["calibrant", "organisation/name"]) == (
+    assert figures.models_note(["organisation/name", "another"]) == ""
+    assert figures.models_note(["calibrant", "calibrant-null"]) == figures.DEMONSTRATION_NOTE
+    assert figures.models_note(["calibrant", "organisation/name"]) == (
         "Real: name. Demonstration, trained by this project: calibrant."
     )
 
@@ -70,12 +70,12 @@ def test_a_figure_says_which_of_its_models_are_real():
 def test_only_a_demonstration_says_so(tmp_path):
     real = draw()
     demonstration = draw()
-    figures.save(real, tmp_path, "real", figures.whose(["organisation/name"]))
-    figures.save(demonstration, tmp_path, "shown", figures.whose(["calibrant"]))
+    figures.save(real, tmp_path, "real", figures.models_note(["organisation/name"]))
+    figures.save(demonstration, tmp_path, "shown", figures.models_note(["calibrant"]))
 
     assert real._supxlabel is None
     note = demonstration._supxlabel
-    assert note.get_text().replace("\n", " ") == figures.DEMONSTRATION
+    assert note.get_text().replace("\n", " ") == figures.DEMONSTRATION_NOTE
     inches = note.get_window_extent().width / plt.rcParams["savefig.dpi"]
     assert 1 < inches < demonstration.get_figwidth()
 
@@ -92,7 +92,7 @@ def test_only_the_chosen_figure_is_written_in_the_chosen_formats(tmp_path, monke
         "width": "5",
         "panel": "text stays text",
     }
-    monkeypatch.setattr(figures, "OWN", {})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", {})
     figures.use_style(**options)
     assert (figures.ONE_COLUMN, figures.TWO_COLUMNS) == (5, 5)
 
@@ -116,7 +116,7 @@ def test_only_the_chosen_figure_is_written_in_the_chosen_formats(tmp_path, monke
     assert b">text stays text<" in writings[0]["one.svg"]
     assert not committed.exists()
 
-    monkeypatch.setattr(figures, "OWN", options | {"panel": "another"})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", options | {"panel": "another"})
     with pytest.raises(InputError, match="PANEL: one has no 'another'; there are text stays text"):
         figures.save(draw(), committed, "one")
 
@@ -134,7 +134,7 @@ def test_a_figure_of_chosen_models_reads_only_their_rows(tmp_path, monkeypatch):
     figures.write_table(printed, tmp_path, "printed")
     figures.write_table(here[["x"]], tmp_path, "plain")
 
-    monkeypatch.setattr(figures, "OWN", {"models": "c;a"})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", {"models": "c;a"})
 
     chosen = figures.read_table(tmp_path, "here")
     assert chosen.to_dict("list") == {"model": ["a", "c"], "x": [1, 3]}
@@ -184,7 +184,7 @@ def test_a_heatmap_takes_another_colour_map():
     assert tuple(masked_colour) == (1, 1, 1, 1)  # white
 
     default = figures.heatmap(ax, np.eye(3))
-    assert default.cmap.name == figures.HEAT.name
+    assert default.cmap.name == figures.HEAT_CMAP.name
 
 
 def test_no_dividers_where_every_identity_is_its_own_group():
@@ -420,7 +420,7 @@ def test_coloured_intervals_stand_side_by_side_with_a_legend():
 
 
 def test_panels_and_legends_take_as_many_columns_as_the_width_allows(monkeypatch):
-    monkeypatch.setattr(figures, "OWN", {})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", {})
     explanations = [f"a rather long explanation {i}" for i in range(4)]
 
     rows_of_panels = []
@@ -429,7 +429,7 @@ def test_panels_and_legends_take_as_many_columns_as_the_width_allows(monkeypatch
         fig = figures.intervals(effects(), "effect", "line", step=0.4)
         line = plt.Line2D([], [])
         figures.legend(fig, [line] * 4, explanations)
-        figures.finish(fig, "made up", figures.DEMONSTRATION)
+        figures.finish(fig, "made up", figures.DEMONSTRATION_NOTE)
         assert canvas.misfits(fig) == []
 
         grid = fig.axes[0].get_subplotspec().get_gridspec()
@@ -442,7 +442,7 @@ def test_panels_and_legends_take_as_many_columns_as_the_width_allows(monkeypatch
 
 
 def test_a_figure_that_does_not_fit_says_so_and_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "OWN", {})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", {})
     figures.use_style(only="study/wide", width=3.03, out=str(tmp_path / "paper"))
     fig = draw()
     fig.axes[0].set_xticks([0, 0.02], ["a label", "over another"])
@@ -452,7 +452,7 @@ def test_a_figure_that_does_not_fit_says_so_and_is_not_written(tmp_path, monkeyp
         figures.save(fig, tmp_path / "study", "wide")
     assert not (tmp_path / "paper").exists()
 
-    figures.OWN["width"] = 6.3
+    figures.OPTIONS_GIVEN["width"] = 6.3
     fig = draw()
     fig.axes[0].set_xticks([0, 0.001], ["a label", "over another"])
 
@@ -482,7 +482,7 @@ def test_type_follows_the_font_and_is_at_least_six_points_at_eight():
     # A line of a note has fewer letters where these are larger.
     assert figures.note_letters(3) == 57
 
-    del figures.OWN["font"]
+    del figures.OPTIONS_GIVEN["font"]
     figures.use_style()
     assert figures.points(4.5) == 4.5
     assert figures.points(7) == 7
@@ -498,7 +498,7 @@ def test_make_figures_records_what_was_written_and_goes_on_after_a_misfit(tmp_pa
         "format": "pdf",
         "record": str(record),
     }
-    monkeypatch.setattr(figures, "OWN", {})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", {})
     figures.use_style(**options)
 
     wide = draw()
@@ -526,7 +526,7 @@ def test_rows_that_would_be_higher_than_a_page_move_closer_together():
     """Only in a paper: a screen has room for many models."""
     heights = []
     for options in ({}, {"font": 8}):
-        figures.OWN.update(options)
+        figures.OPTIONS_GIVEN.update(options)
         figures.use_style()
         of_lines = figures.intervals(effects(), "effect", "line", step=5)
         of_panels, _ = figures.panels(6, 5)
@@ -534,7 +534,7 @@ def test_rows_that_would_be_higher_than_a_page_move_closer_together():
         heights.append([fig.get_figheight() for fig in (of_lines, of_panels, few)])
         plt.close("all")
 
-    del figures.OWN["font"]
+    del figures.OPTIONS_GIVEN["font"]
     figures.use_style()
     assert heights == [[10.75, 10, 4], [9.2, 9.2, 4]]
 
@@ -557,6 +557,6 @@ def test_every_committed_figure_leaves_room_for_a_caption():
             continue
         with Image.open(file) as image:
             inches = image.height / plt.rcParams["savefig.dpi"]
-        if inches > canvas.MOST_INCHES + 0.01:
+        if inches > canvas.MAX_HEIGHT_INCHES + 0.01:
             too_high[file.name] = inches
     assert too_high == {}

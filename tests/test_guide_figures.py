@@ -40,7 +40,7 @@ def leads(points, model="some/own"):
     ],
 )
 def test_a_span_says_how_much_more_or_less(points, text):
-    assert guide_figures.span(pd.Series(points)) == text
+    assert guide_figures.lead_range(pd.Series(points)) == text
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_reduced_image_has_the_mean_of_each_square():
     rows = np.arange(5.0)[:, None, None]
     columns = np.arange(4.0)[None, :, None]
     pixels = np.broadcast_to(rows + 10 * columns, (5, 4, 4))
-    small = guide_figures.reduced(pixels, 2)
+    small = guide_figures.reduce_image(pixels, 2)
     assert small.shape == (2, 2, 3)  # the fifth row and the transparency are left out
     assert small[..., 0].tolist() == [[5.5, 25.5], [7.5, 27.5]]
 

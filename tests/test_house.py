@@ -9,7 +9,7 @@ import yaml
 
 from ingroup import models, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import study_of
+from ingroup.commands.run_parameters import study_of
 from plainness import Plainness, unclear_summaries
 
 LIB = paths.ROOT / "lib"
@@ -30,7 +30,7 @@ FLOORS = [
         "audit",
         "audit_figures",
         "parameters",
-        "claims",
+        "findings_sentences",
     },
     {
         "notebook",

@@ -12,7 +12,7 @@ import pytest
 
 import clone
 from ingroup import paths
-from ingroup.commands.parameters import study_of
+from ingroup.commands.run_parameters import study_of
 from weights import NO_TENSORS
 
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))

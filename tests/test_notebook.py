@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ingroup import notebook, parsing, paths
-from ingroup.commands.parameters import defaults
-from ingroup.commands.report import counted
+from ingroup.commands.report import count_verdicts
+from ingroup.commands.run_parameters import defaults
 from ingroup.inference import Job, Reply, Sampling
 from ingroup.notebook import Output
 from ingroup.parsing import parse_rating
@@ -61,7 +61,7 @@ def test_a_run_of_an_earlier_version_is_one_sentence(tmp_path, monkeypatch, form
     file.write_text(json.dumps({"metadata": metadata}), "utf8")
 
     with pytest.raises(InputError, match="of run 'old' was made by an earlier version: run it"):
-        notebook.ran("10_empathy_gap", "old")
+        notebook.parameters_of_run("10_empathy_gap", "old")
 
 
 def test_an_unwritable_folder_of_tables_is_one_sentence(out, tmp_path, monkeypatch):
@@ -105,7 +105,7 @@ def test_another_checkpoint_is_named_once_beside_printed_numbers(out, capsys):
         assert checkpoints[0] == sentence
         assert capsys.readouterr().out.splitlines() == [sentence]
 
-    _, line = counted(out.tables)
+    _, line = count_verdicts(out.tables)
     assert line == sentence
 
     out.write(versus[versus.model == "deepseek-v3"], "printed_versus_here")
@@ -209,17 +209,17 @@ def test_a_run_of_an_earlier_version_is_refused(tmp_path, monkeypatch):
     """Its parameters have names that no notebook takes any more."""
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     file = paths.executed("10_empathy_gap", "old")
-    assert notebook.ran("10_empathy_gap", "old") is None
+    assert notebook.parameters_of_run("10_empathy_gap", "old") is None
 
     file.parent.mkdir(parents=True)
     metadata = {"papermill": {"parameters": {"RATING": ""}}}
     file.write_text(json.dumps({"metadata": metadata}), "utf8")
     with pytest.raises(InputError, match="10_empathy_gap of run 'old' was made by an ear"):
-        notebook.ran("10_empathy_gap", "old")
+        notebook.parameters_of_run("10_empathy_gap", "old")
 
     metadata = {"papermill": {"parameters": {"READING": ""}}}
     file.write_text(json.dumps({"metadata": metadata}), "utf8")
-    assert notebook.ran("10_empathy_gap", "old") == {"READING": ""}
+    assert notebook.parameters_of_run("10_empathy_gap", "old") == {"READING": ""}
 
 
 def test_a_box_names_the_models_that_lack_answers(answered_job):

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands import parameters, run, settings
-from ingroup.notebook import ran as parameters_of_run
+from ingroup.commands import run, run_parameters, settings
+from ingroup.notebook import parameters_of_run as parameters_of_run
 from ingroup.stats import multiverse
 from ingroup.studies.biased_samaritan import design as samaritan
 from ingroup.studies.biased_samaritan import group_profile as samaritan_profile
@@ -102,7 +102,7 @@ TABLES = FOLDER / "tables"
 
 def executed(notebook, **given):
     """The notebook, run with those of some parameters that it takes; files go to ``FOLDER``."""
-    values = parameters.merged(notebook, "demo", given, run="test", shared=True)
+    values = run_parameters.merged_parameters(notebook, "demo", given, run="test", shared=True)
     target = run.execute(notebook, values, run.Progress(notebook, alone=False))
 
     text = target.read_text("utf8")
@@ -229,7 +229,7 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     assert counts.sum().sum() == 2 * 881 * 2
 
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    jobs = empathy.jobs(parameters.merged("10_empathy_gap", "demo", given))
+    jobs = empathy.jobs(run_parameters.merged_parameters("10_empathy_gap", "demo", given))
 
     # The address of a cell leads to its two answers.
     matrix = pd.read_csv(TABLES / "empathy_gap" / "matrix.csv")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ingroup import figures, models, paths
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.inference import Job, Reply, Sampling, StoreError, ask, job, stored
 from ingroup.inference.job import rated_by
 from ingroup.tables import InputError
@@ -54,7 +54,7 @@ def test_a_table_names_a_folder_without_its_place(net, tmp_path):
 def test_a_figure_of_some_models_finds_a_folder_in_a_table(net, tmp_path, monkeypatch):
     table = pd.DataFrame({"model": [str(net), "other"], "n": [1, 2]})
     figures.write_table(table, tmp_path, "counts")
-    monkeypatch.setitem(figures.OWN, "models", str(net))
+    monkeypatch.setitem(figures.OPTIONS_GIVEN, "models", str(net))
     assert figures.read_table(tmp_path, "counts").n.tolist() == [1]
 
 
@@ -102,12 +102,12 @@ def test_a_folder_without_tensors_is_refused_before_anything_runs(net):
 
     sentence = f"MODELS: the folder '{net}' has a config.json and no weights: expected model.safe"
     with pytest.raises(InputError, match=f"^{sentence}tensors, or several files that end in"):
-        merged("30_giebench", "demo", {"MODELS": str(net)})
+        merged_parameters("30_giebench", "demo", {"MODELS": str(net)})
 
     (net / "model-00001-of-00002.safetensors").write_bytes(NO_TENSORS)
     (net / "tokenizer.json").touch()
     (net / "chat_template.jinja").touch()
-    parameters = merged("30_giebench", "demo", {"MODELS": str(net)})
+    parameters = merged_parameters("30_giebench", "demo", {"MODELS": str(net)})
     assert parameters["MODELS"] == [str(net)]
 
 
@@ -118,11 +118,11 @@ def test_a_folder_without_tokenizer_or_with_half_a_configuration_is_refused(net,
     with pytest.raises(
         InputError, match=f"^MODELS: the folder '{net}' has no tokenizer: expected "
     ):
-        merged("30_giebench", "demo", {"MODELS": str(net)})
+        merged_parameters("30_giebench", "demo", {"MODELS": str(net)})
 
     (net / file).touch()
     with pytest.raises(InputError, match=r"config.json, line 1, column 16: found a mistake"):
-        merged("30_giebench", "demo", {"MODELS": str(net)})
+        merged_parameters("30_giebench", "demo", {"MODELS": str(net)})
 
 
 def test_a_folder_without_a_chat_template_is_refused(net):
@@ -133,11 +133,11 @@ def test_a_folder_without_a_chat_template_is_refused(net):
     with pytest.raises(
         InputError, match=f"^MODELS: the folder '{net}' has no chat template: an instruct"
     ):
-        merged("30_giebench", "demo", {"MODELS": str(net)})
-    assert merged("30_giebench", "demo", {"MODELS": str(net), "TEMPLATE": "none"})
+        merged_parameters("30_giebench", "demo", {"MODELS": str(net)})
+    assert merged_parameters("30_giebench", "demo", {"MODELS": str(net), "TEMPLATE": "none"})
 
     settings.write_text('{"chat_template": "{{ messages }}"}')
-    assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
+    assert merged_parameters("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
 
 
 @pytest.mark.parametrize("length", [0, 4, 100, -1])
@@ -153,14 +153,14 @@ def test_weights_that_were_cut_are_refused_by_name_before_anything_runs(net, len
 
     for notebook in ("10_empathy_gap", "30_giebench"):
         with pytest.raises(InputError) as refused:
-            merged(notebook, "demo", {"MODELS": str(net)})
+            merged_parameters(notebook, "demo", {"MODELS": str(net)})
         size = second.stat().st_size
         sentence = f"MODELS: the weights in '{second}' are not whole: found {size:,} bytes ("
         assert str(refused.value).startswith(sentence)
         assert str(refused.value).endswith("); copy or fetch this file again")
 
     second.write_bytes(whole)
-    assert merged("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
+    assert merged_parameters("30_giebench", "demo", {"MODELS": str(net)})["MODELS"] == [str(net)]
 
 
 def test_a_folder_with_an_adapter_alone_says_what_to_do_with_it(net):
@@ -169,7 +169,7 @@ def test_a_folder_with_an_adapter_alone_says_what_to_do_with_it(net):
         f"^MODELS: the folder '{net}' has an adapter alone: merge it into the model that it was "
     )
     with pytest.raises(InputError, match=sentence):
-        merged("30_giebench", "demo", {"MODELS": str(net)})
+        merged_parameters("30_giebench", "demo", {"MODELS": str(net)})
 
 
 def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twice(net, tmp_path):
@@ -179,6 +179,6 @@ def test_two_folders_with_one_name_are_refused_and_told_apart_from_one_model_twi
         (folder / "config.json").write_text("{}")
 
     with pytest.raises(InputError, match=r"^MODELS has two folders called 'net_2', which tables"):
-        merged("30_giebench", "demo", {"MODELS": f"{net};{other}"})
+        merged_parameters("30_giebench", "demo", {"MODELS": f"{net};{other}"})
     with pytest.raises(InputError, match=r"^MODELS names 'net_2' twice, expected each model once"):
-        merged("30_giebench", "demo", {"MODELS": f"{net}@vllm;{net}/@transformers"})
+        merged_parameters("30_giebench", "demo", {"MODELS": f"{net}@vllm;{net}/@transformers"})

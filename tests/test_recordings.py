@@ -8,7 +8,7 @@ import pytest
 
 import record
 from ingroup import models, paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import Job, answered_jobs, fill, open_store, stored
 from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest
@@ -75,7 +75,7 @@ def test_the_recordings_answer_the_chats_that_are_rendered_today():
 )
 def test_every_job_of_a_run_has_the_reading_that_was_asked_for(notebook):
     given = {"MODELS": "smollm2-135m-instruct", "READING": "greedy", "ENDING": "newline"}
-    jobs = jobs_of(notebook, merged(notebook, "demo", given))
+    jobs = jobs_of(notebook, merged_parameters(notebook, "demo", given))
     readings = {job.reading for job in jobs}
     assert readings == {Reading("greedy", "newline")}
     assert any(job.is_scored for job in jobs)
@@ -101,7 +101,7 @@ def test_recorded_answers_are_read_as_their_job_says():
     given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
     values = {}
     for reading in ("greedy", "expected"):
-        parameters = merged("10_empathy_gap", "demo", given | {"READING": reading})
+        parameters = merged_parameters("10_empathy_gap", "demo", given | {"READING": reading})
         scored = [job for job in jobs_of("10_empathy_gap", parameters) if job.is_scored]
         values[reading] = answers.load(scored[0]).values
 

@@ -11,7 +11,7 @@ import pytest
 
 from fake_openai import FakeOpenAI
 from ingroup import paths
-from ingroup.commands import parameters, plan, run
+from ingroup.commands import plan, run, run_parameters
 from ingroup.inference.inspect_engine import InspectEngine
 
 PAGE = (paths.ROOT / "docs" / "running.md").read_text("utf8")
@@ -151,15 +151,15 @@ OF_ONE_NOTEBOOK = [line for line in LINES if checked(line)[0]]
 @pytest.mark.parametrize("line", OF_ONE_NOTEBOOK)
 def test_the_checks_take_the_parameters_of_a_line(line, stand_ins):
     notebook, profile, given = checked(line)
-    values = parameters.merged(notebook, profile, given, instead=stand_ins)
+    values = run_parameters.merged_parameters(notebook, profile, given, instead=stand_ins)
     assert set(given) <= set(values)
 
 
 def count_of(line, stand_ins):
     """How many prompts a line's run would ask of its models, by the study's own design."""
     notebook, profile, given = checked(line)
-    values = parameters.merged(notebook, profile, given, instead=stand_ins)
-    return sum(len(job.design) for job in parameters.jobs_of(notebook, values))
+    values = run_parameters.merged_parameters(notebook, profile, given, instead=stand_ins)
+    return sum(len(job.design) for job in run_parameters.jobs_of(notebook, values))
 
 
 COUNTS = dict(re.findall(r"^(make .*?) +# ([\d,]+) prompts", PAGE, re.MULTILINE))
@@ -178,8 +178,8 @@ def test_the_page_says_how_many_prompts_a_study_has(stand_ins):
     counts = []
     for number in ("10", "20", "30", "40"):
         notebook = NOTEBOOKS[number]
-        values = parameters.merged(notebook, "demo", {"MODELS": "openai/some-model"})
-        jobs = parameters.jobs_of(notebook, values)
+        values = run_parameters.merged_parameters(notebook, "demo", {"MODELS": "openai/some-model"})
+        jobs = run_parameters.jobs_of(notebook, values)
         trials = sum(len(job.design) for job in jobs)
         counts.append(f"{trials:,}")
     assert numbers == counts
@@ -241,7 +241,7 @@ def test_a_notebook_asks_a_server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     given = assignments(shlex.split(providers()["Ollama"][-1]))
     given |= {"N_EVENTS": "2", "N_RESAMPLES": "200"}
-    values = parameters.merged(NOTEBOOKS["10"], "demo", given, run="ollama")
+    values = run_parameters.merged_parameters(NOTEBOOKS["10"], "demo", given, run="ollama")
 
     server = FakeOpenAI()
     with server.running() as address:

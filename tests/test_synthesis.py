@@ -147,7 +147,7 @@ def test_two_models_are_compared_over_the_items_that_both_answered():
     first = pd.DataFrame({"gap": [1.0, 3.0, 5.0, np.nan], "own": 0.0}, index=list("abcd"))
     second = pd.DataFrame({"gap": [0.0, 1.0, 1.0, 9.0], "else": 1.0}, index=list("bcad"))
 
-    (row,) = synthesis.compared(first, second).itertuples(index=False)
+    (row,) = synthesis.compare_models(first, second).itertuples(index=False)
 
     # The items a, b and c: 1 and 1, 3 and 0, 5 and 1.
     assert row.effect == "gap"
@@ -162,7 +162,7 @@ def test_two_models_are_compared_over_the_items_that_both_answered():
     assert row.low == pytest.approx(interval.low)
     assert row.high == pytest.approx(interval.high)
 
-    assert synthesis.compared(first, second.iloc[:0]).empty
+    assert synthesis.compare_models(first, second.iloc[:0]).empty
 
 
 def two_views():
@@ -193,7 +193,7 @@ def test_effects_are_means_divided_by_the_sd_of_single_answers():
     # Of the second study this calibrant has no ground-truth view, as with questions of one's own.
     taught = {("m", "first"): [synthesis.View("gap", ground_truth, 99.0)], ("m", "second"): []}
 
-    measured = synthesis.measured(two_views(), taught, seed=1, n_resamples=50)
+    measured = synthesis.measure_effects(two_views(), taught, seed=1, n_resamples=50)
 
     effects = measured.effects.set_index(["measure", "group"])
     assert effects.effect.to_dict() == {
@@ -209,7 +209,7 @@ def test_effects_are_means_divided_by_the_sd_of_single_answers():
     assert list(measured.draws) == [("m", "gap"), ("m", "help")]
     assert measured.draws["m", "help"].shape == (50, 2)
 
-    nothing = synthesis.measured({}, {}, seed=1, n_resamples=50)
+    nothing = synthesis.measure_effects({}, {}, seed=1, n_resamples=50)
     assert synthesis.group_profiles(nothing.effects, SHARED).empty
 
 
@@ -291,7 +291,7 @@ def test_paths_are_summed_up_by_model_and_option():
         }
     )
 
-    shares, options = synthesis.summed_up({"s": paths_of_claim})
+    shares, options = synthesis.sum_up_paths({"s": paths_of_claim})
 
     assert shares.stands.to_dict() == {("a", "s", "x"): 50, ("b", "s", "x"): 100}
     of_unit = options.xs("unit", level="choice").stands.to_dict()
@@ -315,11 +315,11 @@ def test_the_decisive_choice_is_the_one_whose_options_lie_furthest_apart():
     ]
     columns = [*names, "choice", "option", "stands", "reversed"]
     options = pd.DataFrame(rows, columns=columns).set_index(columns[:5])
-    table = synthesis.decisive(shares, options)
+    table = synthesis.decisive_choices(shares, options)
     assert table.index.tolist() == [("m", "s", "x", "stands", "reading")]
     assert table.apart.tolist() == [80]
     assert table["share of the paths under each option (%)"].tolist() == ["free: 90; drawn: 10"]
-    assert synthesis.decisive(shares.assign(stands=100.0), options).empty
+    assert synthesis.decisive_choices(shares.assign(stands=100.0), options).empty
 
 
 def test_an_option_that_could_not_show_a_claim_cannot_be_told():
@@ -335,7 +335,7 @@ def test_an_option_that_could_not_show_a_claim_cannot_be_told():
     columns = [*names, "choice", "option", "stands", "reversed"]
     options = pd.DataFrame(rows, columns=columns).set_index(columns[:5])
 
-    table = synthesis.decisive(shares, options)
+    table = synthesis.decisive_choices(shares, options)
 
     assert table.apart.tolist() == [100]
     shown = table["share of the paths under each option (%)"].tolist()
@@ -507,7 +507,7 @@ def test_curves_are_no_higher_than_a_page_and_their_options_follow_the_font(monk
     assert type_and_height(2) == (5, pytest.approx(4.16))
     assert type_and_height(6) == (5, 9.2)
 
-    monkeypatch.setitem(figures.OWN, "font", 8)
+    monkeypatch.setitem(figures.OPTIONS_GIVEN, "font", 8)
     figures.use_style()
     larger = type_and_height(2)
     crowded = type_and_height(6)

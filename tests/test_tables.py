@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ingroup.inference import EngineError, StoreError
 from ingroup.tables import (
-    LONGEST,
+    MAX_MESSAGE_LENGTH,
     InputError,
     check,
     decoded,
@@ -214,7 +214,7 @@ def test_a_message_is_short_and_moves_no_cursor(error):
 
     long_cell = "x" * 10_000_000
     message = str(error(f"a.csv, line 2: found {long_cell}, expected a number."))
-    assert len(message) < 2 * LONGEST
+    assert len(message) < 2 * MAX_MESSAGE_LENGTH
     assert message.startswith("a.csv, line 2: found x")
     assert message.endswith("x, expected a number.")
 
@@ -231,7 +231,7 @@ def test_a_long_cell_is_a_short_message(file):
     expected = r"line 2, column 'size': .*, expected a number"
     with pytest.raises(InputError, match=expected) as caught:
         check(file, table["size"], is_number, "a number")
-    assert len(str(caught.value)) < 2 * LONGEST
+    assert len(str(caught.value)) < 2 * MAX_MESSAGE_LENGTH
 
 
 def test_the_sentence_names_line_and_column():

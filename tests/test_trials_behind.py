@@ -10,7 +10,7 @@ import pytest
 
 from ingroup import paths, trials_behind
 from ingroup.commands import report_html
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 from ingroup.inference import Job, Reply, Sampling, rated
 from ingroup.studies.biased_samaritan import answers as samaritan_answers
 from ingroup.studies.biased_samaritan import design as samaritan
@@ -84,7 +84,7 @@ def test_helpfulness_is_the_mean_of_its_rows():
 
     assert found.rows.value.mean() == pytest.approx(printed, abs=1e-10)
     assert len(found.rows) == 2 * 103 * 4
-    assert len(found.examples) == trials_behind.SHOWN
+    assert len(found.examples) == trials_behind.MAX_EXAMPLES
     shown = found.examples.value
     assert shown.is_monotonic_increasing
     assert (shown.iloc[0], shown.iloc[-1]) == (found.rows.value.min(), found.rows.value.max())

@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 
 from ingroup import paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import EngineError, Job, StoreError, ask
 from ingroup.inference.shards import replace_file
 from ingroup.inference.store import Store, read_manifest
@@ -51,7 +51,7 @@ def recorded_jobs(model: str) -> Iterator[tuple[Job, dict[str, Any]]]:
         given = {"MODELS": f"{model}@{entry['engine']}"}
         for name, value in entry["parameters"].items():
             given[name] = str(value)
-        parameters = merged(notebook, "demo", given)
+        parameters = merged_parameters(notebook, "demo", given)
         for job in jobs_of(notebook, parameters):
             if job.mode in entry["modes"]:
                 yield replace(job, root=paths.RECORDINGS / model), parameters

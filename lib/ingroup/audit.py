@@ -30,7 +30,7 @@ from ingroup.published import FLOAT_ERROR
 Reasons = str | Mapping[str, str] | Sequence[str]  # for all rows, for each verdict, for each row
 
 VERDICTS = ("cannot be checked", "holds", "rounding", "contradicts")
-COLUMNS = [  # of findings.csv
+FINDING_COLUMNS = [  # of findings.csv
     "paper",
     "place",
     "item",
@@ -41,11 +41,14 @@ COLUMNS = [  # of findings.csv
     "verdict",
     "explanation",
 ]
-REPEATED = (["source", "cluster_order"], ["category", "n_topics"])  # a number down a column
+KEYS_OF_REPEATED_NUMBERS = (
+    ["source", "cluster_order"],
+    ["category", "n_topics"],
+)  # a number down a column
 PHRASE = "phrase against another place"
 REFERENCE = "reference to another place"
-FEW = 15  # findings that are shown one by one
-NAMED = 3  # items of a slip that are named
+MAX_FINDINGS_SHOWN = 15  # findings that are shown one by one
+MAX_ITEMS_NAMED = 3  # items of a slip that are named
 
 
 def judge(
@@ -185,7 +188,7 @@ class Findings:
     Attributes
     ----------
     rows : list of dict
-        An entry for each check and cell, with the keys :data:`COLUMNS`.
+        An entry for each check and cell, with the keys :data:`FINDING_COLUMNS`.
     cells : dict
         The worst verdict on a printed number, by place, column and row.
     tables : dict
@@ -258,7 +261,7 @@ class Findings:
             # A table of texts has no columns of printed texts: then its cells are shown.
             printed_columns = [f"{column}_printed" for column in columns]
             texts = frame.get(printed_columns, frame[list(columns)])
-            printed = _joined(texts, " / ")
+            printed = _join_cells(texts, " / ")
 
         explanation = because
         if isinstance(because, Mapping):
@@ -269,7 +272,7 @@ class Findings:
         entries = {
             "paper": self.paper,
             "place": _place(place),
-            "item": _joined(frame[names], ", "),
+            "item": _join_cells(frame[names], ", "),
             "check": check,
             "printed": printed,
             "recomputed": recomputed,
@@ -485,12 +488,12 @@ class Findings:
         Returns
         -------
         DataFrame
-            One row per finding; for more than `FEW` findings one row per check and place, with the
-            number of each verdict.
+            One row per finding; for more than `MAX_FINDINGS_SHOWN` findings one row per check and
+            place, with the number of each verdict.
         """
         new = self.table()[self._n_shown :]
         self._n_shown = len(self.rows)
-        if len(new) <= FEW:
+        if len(new) <= MAX_FINDINGS_SHOWN:
             return new[["place", "item", "printed", "recomputed", "verdict"]].map(as_shown)
 
         counts = new.groupby(["check", "place", "verdict"], sort=False).size()
@@ -506,9 +509,10 @@ class Findings:
         Returns
         -------
         dict of DataFrame
-            ``findings``; ``slips``; and ``numbers``, the verdict on every printed number, first in
-            the tables, then in the sentences. A number that a table repeats down a column, such as
-            a cluster's mean, comes once.
+            ``findings`` has one row per check of a number (`table`). ``slips`` has one row per
+            error of the paper (`slips`). ``numbers`` has one row per printed number, with its worst
+            verdict: first the numbers in tables, then those in sentences. A number that a table
+            repeats down a column, such as a cluster's mean, has one row.
         """
         numbers = []
         for number, table in self.tables.items():
@@ -526,14 +530,16 @@ class Findings:
             "slips": self.slips(),
         }
 
-    def _number(self, shown: str, column: str, row: Any, place: str) -> dict[str, Any]:
+    def _number(
+        self, shown_place: str, column: str, row: Any, place_of_verdict: str
+    ) -> dict[str, Any]:
         """Make the row of one printed number, with its worst verdict or "no check"."""
         return {
             "paper": self.paper,
-            "place": shown,
+            "place": shown_place,
             "column": column,
             "row": row,
-            "verdict": self.cells.get((place, column, row), "no check"),
+            "verdict": self.cells.get((place_of_verdict, column, row), "no check"),
         }
 
     def table(self) -> pd.DataFrame:
@@ -542,9 +548,9 @@ class Findings:
         Returns
         -------
         DataFrame
-            One row per finding, with the columns :data:`COLUMNS`.
+            One row per finding, with the columns :data:`FINDING_COLUMNS`.
         """
-        return pd.DataFrame(self.rows, columns=COLUMNS)
+        return pd.DataFrame(self.rows, columns=FINDING_COLUMNS)
 
     def slips(self) -> pd.DataFrame:
         """Gather contradictions by their cause.
@@ -589,7 +595,7 @@ def _place(place: int | str) -> str:
     return f"Table {place}" if isinstance(place, int) else place
 
 
-def _joined(cells: pd.DataFrame, separator: str) -> list[str]:
+def _join_cells(cells: pd.DataFrame, separator: str) -> list[str]:
     """Join the cells of each row to one text."""
     return [separator.join(map(str, row)) for row in cells.values]
 
@@ -597,7 +603,7 @@ def _joined(cells: pd.DataFrame, separator: str) -> list[str]:
 def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
     """Yield the column and row of each printed number. A number repeated below comes once."""
     # In Table 2 of StereoMap, for example, all groups of a cluster carry the cluster's mean.
-    for keys in REPEATED:
+    for keys in KEYS_OF_REPEATED_NUMBERS:
         if keys[-1] in table:
             table = table.drop_duplicates(keys)
             break
@@ -613,8 +619,8 @@ def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
 
 
 def _first_few(names: pd.Series) -> str:
-    """List the first `NAMED` different names, and count the others."""
+    """List the first `MAX_ITEMS_NAMED` different names, and count the others."""
     different = names.unique()
-    text = "; ".join(different[:NAMED])
-    more = len(different) - NAMED
+    text = "; ".join(different[:MAX_ITEMS_NAMED])
+    more = len(different) - MAX_ITEMS_NAMED
     return f"{text}; and {more} more" if more > 0 else text

@@ -16,11 +16,11 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 # The text of ACL's page of A4 is 9.7 inches high; a caption of two lines takes the rest.
-MOST_INCHES = 9.2
+MAX_HEIGHT_INCHES = 9.2
 SLACK_POINTS = 1.0  # a box has some air around the ink of its text
-LEAST_WIDTH = 0.35  # inches of a panel
-LEAST_HEIGHT = 0.25  # two rows of dots
-SHRINK = 0.7  # the share of a box's height that lower-case letters take
+MIN_PANEL_WIDTH = 0.35  # inches of a panel
+MIN_PANEL_HEIGHT = 0.25  # two rows of dots
+LOWER_CASE_SHARE = 0.7  # the share of a box's height that lower-case letters take
 
 
 def misfits(fig: Figure) -> list[str]:
@@ -47,9 +47,11 @@ def misfits(fig: Figure) -> list[str]:
     height = fig.bbox.height
 
     problems = []
-    if fig.get_figheight() > MOST_INCHES:
-        problems.append(f"it is {fig.get_figheight():.1f} in tall, and a page has {MOST_INCHES:g}")
-    problems += _squeezed(fig)
+    if fig.get_figheight() > MAX_HEIGHT_INCHES:
+        problems.append(
+            f"it is {fig.get_figheight():.1f} in tall, and a page has {MAX_HEIGHT_INCHES:g}"
+        )
+    problems += _squeezed_panels(fig)
 
     slack = SLACK_POINTS * point
     outlines = []
@@ -69,7 +71,7 @@ def misfits(fig: Figure) -> list[str]:
     return problems
 
 
-def _squeezed(fig: Figure) -> list[str]:
+def _squeezed_panels(fig: Figure) -> list[str]:
     """Name the panels without the least width or height."""
     problems = []
     for ax in fig.axes:
@@ -78,9 +80,9 @@ def _squeezed(fig: Figure) -> list[str]:
             continue
         width = ax.bbox.width / fig.dpi
         height = ax.bbox.height / fig.dpi
-        if width < LEAST_WIDTH:
+        if width < MIN_PANEL_WIDTH:
             problems.append(f"a panel is only {width:.2f} in wide")
-        if height < LEAST_HEIGHT:
+        if height < MIN_PANEL_HEIGHT:
             problems.append(f"a panel is only {height:.2f} in high")
     return problems
 
@@ -163,12 +165,12 @@ def wrap_titles(fig: Figure) -> None:
         if ax.get_subplotspec() is None:
             continue
         with_title = [other for other in fig.axes if other.get_title()]
-        wrap(ax.title, _room(ax, with_title))
+        wrap(ax.title, _width_for_text(ax, with_title))
         with_label = [other for other in fig.axes if other.get_xlabel()]
-        wrap(ax.xaxis.label, _room(ax, with_label))
+        wrap(ax.xaxis.label, _width_for_text(ax, with_label))
 
 
-def _room(ax: Axes, others: Sequence[Axes]) -> float:
+def _width_for_text(ax: Axes, others: Sequence[Axes]) -> float:
     """Return the width in pixels of a panel's centred text, beside texts of other panels."""
     middle = _middle(ax)
     # A centred text grows to both sides alike, so the nearer edge limits it.
@@ -234,7 +236,7 @@ def _outline(text: Text, point: float) -> np.ndarray:
 
     # Lines of text may stand close: only the ink counts.
     n_lines = text.get_text().count("\n") + 1
-    air = box.height / n_lines * (1 - SHRINK)
+    air = box.height / n_lines * (1 - LOWER_CASE_SHARE)
     half_width = max(box.width - SLACK_POINTS * point, 0) / 2
     half_height = (box.height - air) / 2
     signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])

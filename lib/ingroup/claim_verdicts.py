@@ -67,7 +67,7 @@ def printed_range(study: str, table: str, rows: str, number: str) -> str:
     return f"{low:.2f} to {high:.2f}, {len(numbers)} models (Table {table})"
 
 
-def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
+def reasons_by_claim(paths_walked: pd.DataFrame) -> pd.DataFrame:
     """Say why a claim has no estimate, or could not be shown.
 
     Parameters
@@ -85,7 +85,7 @@ def reasons(paths_walked: pd.DataFrame) -> pd.DataFrame:
     return by_claim.agg(reason=("reason", "first")).reset_index()
 
 
-def deciding(options: pd.DataFrame) -> pd.DataFrame:
+def deciding_choices(options: pd.DataFrame) -> pd.DataFrame:
     """Find the choice that most changes the share of the paths that support a sentence.
 
     Parameters
@@ -118,7 +118,7 @@ def deciding(options: pd.DataFrame) -> pd.DataFrame:
     return of_claims.drop(columns="apart")
 
 
-def decided_by(claims: pd.DataFrame) -> str:
+def main_deciding_choice(claims: pd.DataFrame) -> str:
     """Name the choice that decides most of a paper's claims.
 
     Parameters
@@ -145,7 +145,7 @@ def decided_by(claims: pd.DataFrame) -> str:
     return str(counts.index[0])
 
 
-def on_paper(claims: pd.DataFrame) -> str:
+def verdict_on_paper(claims: pd.DataFrame) -> str:
     """Sum up in a few words the verdicts of one model on a paper's claims.
 
     Parameters
@@ -156,10 +156,10 @@ def on_paper(claims: pd.DataFrame) -> str:
     Returns
     -------
     str
-        "depends on the <choice>" where a choice decides most claims (`decided_by`). Otherwise the
-        word of :func:`ingroup.stats.multiverse.of_paper`.
+        "depends on the <choice>" where a choice decides most claims (`main_deciding_choice`).
+        Otherwise the word of :func:`ingroup.stats.multiverse.of_paper`.
     """
-    choice = decided_by(claims)
+    choice = main_deciding_choice(claims)
     if choice:
         return f"depends on the {choice}"
     return multiverse.of_paper(claims.verdict.tolist())
@@ -178,7 +178,7 @@ def by_claim(folder: Path) -> pd.DataFrame:
     DataFrame
         One row per claim and model, with its sentence, verdict and share of paths. ``estimate``,
         ``low`` and ``high`` are the median, the smallest and the largest estimate over paths.
-        ``choice``, ``share_from`` and ``share_to`` come from `deciding`. No rows where the
+        ``choice``, ``share_from`` and ``share_to`` come from `deciding_choices`. No rows where the
         synthesis has not run.
     """
     if not (folder / "multiverse_shares.csv").exists():
@@ -198,19 +198,19 @@ def by_claim(folder: Path) -> pd.DataFrame:
     options = read_table(folder, "multiverse_options")
     ways = table[[*_CLAIM_KEYS, "way"]]
     options = options.merge(ways, on=_CLAIM_KEYS)
-    choices = deciding(options)
+    choices = deciding_choices(options)
     return table.merge(choices, "left", on=_CLAIM_KEYS)
 
 
 def _shares_and_reasons(folder: Path) -> pd.DataFrame:
-    """Read the shares and estimates over paths by claim and model, and join the `reasons`."""
+    """Read the shares and estimates over paths by claim and model, with `reasons_by_claim`."""
     shares = read_table(folder, "multiverse_shares")
     shares = shares.rename(columns={"median": "estimate", "lowest": "low", "highest": "high"})
 
     reasons_of_studies = []
     for study in shares.study.unique():
         paths_walked = read_table(folder, f"multiverse_{study}")
-        of_study = reasons(paths_walked)
+        of_study = reasons_by_claim(paths_walked)
         reasons_of_studies.append(of_study.assign(study=study))
 
     all_reasons = pd.concat(reasons_of_studies)
@@ -264,7 +264,7 @@ def side_by_side(claims: pd.DataFrame) -> pd.DataFrame:
     return wide.fillna("not asked").reset_index()
 
 
-def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
+def sentence_on_slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """Name the slips of the papers that change a claim.
 
     Parameters
@@ -289,7 +289,7 @@ def slips(table: pd.DataFrame, titles: Mapping[str, str]) -> str:
     return f"{len(changing)} slips of the papers change a claim: {listed}."
 
 
-def of_model(model: str, verdicts: pd.Series) -> str:
+def sentence_on_model(model: str, verdicts: pd.Series) -> str:
     """Count the papers' sentences by their verdict on one model.
 
     Parameters

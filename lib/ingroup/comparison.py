@@ -12,13 +12,13 @@ from ingroup.contract import module_of
 from ingroup.inference import EngineError, StoreError, rated_by
 from ingroup.synthesis_figures import claim_name
 
-PAIR = ["study", "model", "other_model"]
+PAIR_COLUMNS = ["study", "model", "other_model"]
 
 # A study and a model, as tables name it.
 Key = tuple[str, str]
 
 
-class Read(NamedTuple):
+class ModelEffects(NamedTuple):
     """The effects of the models that are compared, study by study.
 
     Attributes
@@ -36,7 +36,9 @@ class Read(NamedTuple):
     missing: pd.DataFrame
 
 
-def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> Read:
+def read_effects(
+    values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]
+) -> ModelEffects:
     """Read the effects of models from their stored answers.
 
     Parameters
@@ -80,7 +82,7 @@ def read(values_of: Mapping[str, Mapping[str, Any]], entries: Sequence[str]) -> 
                 }
                 items.append(row)
 
-    return Read(
+    return ModelEffects(
         effects,
         pd.DataFrame(items, columns=["study", "model", "reading", "effect", "items"]),
         pd.DataFrame(missing, columns=["study", "model", "reason"]),
@@ -119,23 +121,23 @@ def _is_control(entry: str) -> bool:
     return models.is_calibrant(model)
 
 
-def joined(tables: Mapping[tuple[str, str, str], pd.DataFrame]) -> pd.DataFrame:
+def join_comparisons(tables: Mapping[tuple[str, str, str], pd.DataFrame]) -> pd.DataFrame:
     """Join the comparisons of pairs of models.
 
     Parameters
     ----------
     tables : mapping
-        A table of :func:`ingroup.synthesis.compared` with ``p_holm`` for each of `pairs`.
+        A table of :func:`ingroup.synthesis.compare_models` with ``p_holm`` for each of `pairs`.
 
     Returns
     -------
     DataFrame
-        `PAIR`, then the columns of the tables. No rows where nothing is compared.
+        `PAIR_COLUMNS`, then the columns of the tables. No rows where nothing is compared.
     """
     if not tables:
-        return pd.DataFrame(columns=[*PAIR, "effect", "difference", "p", "p_holm"])
-    table = pd.concat(tables, names=PAIR)
-    table = table.reset_index(PAIR)
+        return pd.DataFrame(columns=[*PAIR_COLUMNS, "effect", "difference", "p", "p_holm"])
+    table = pd.concat(tables, names=PAIR_COLUMNS)
+    table = table.reset_index(PAIR_COLUMNS)
     return table.reset_index(drop=True)
 
 
@@ -145,7 +147,7 @@ def counts(differences: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
     Parameters
     ----------
     differences : DataFrame
-        The table of `joined`.
+        The table of `join_comparisons`.
     alpha : float
         An effect differs if its ``p_holm`` is below this level.
 
@@ -160,7 +162,7 @@ def counts(differences: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
         first_has_more=is_beyond & (differences.difference > 0),
         second_has_more=is_beyond & (differences.difference < 0),
     )
-    by_pair = marked.groupby(PAIR, sort=False)
+    by_pair = marked.groupby(PAIR_COLUMNS, sort=False)
     return by_pair.agg(
         effects=("effect", "size"),
         first_has_more=("first_has_more", "sum"),
@@ -168,7 +170,7 @@ def counts(differences: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
     )
 
 
-def title(entry: str) -> str:
+def model_title(entry: str) -> str:
     """Name a model for a figure, with its engine where the entry names one.
 
     Parameters
@@ -192,7 +194,7 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
     Parameters
     ----------
     rows : DataFrame
-        Rows of `joined`. A dot is filled if its ``p_holm`` is below 0.05.
+        Rows of `join_comparisons`. A dot is filled if its ``p_holm`` is below 0.05.
     unit : str
         The effect and its unit, for the axis.
 
@@ -203,7 +205,7 @@ def draw(rows: pd.DataFrame, unit: str) -> Figure:
     """
     drawn = rows.assign(
         line=rows.effect.map(claim_name),
-        pair=rows.model.map(title) + "\nminus " + rows.other_model.map(title),
+        pair=rows.model.map(model_title) + "\nminus " + rows.other_model.map(model_title),
         is_beyond=rows.p_holm < 0.05,
     )
 

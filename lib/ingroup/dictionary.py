@@ -23,7 +23,11 @@ Lemmatizer = Callable[[str], Sequence[str]]  # from a folded word to its lemmas,
 
 SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
-LONG = ["word", "dimension", "direction"]  # columns of the layout with one row for each pair
+LONG_COLUMNS = [
+    "word",
+    "dimension",
+    "direction",
+]  # columns of the layout with one row for each pair
 
 # Columns of the released layout, which has one row for each word.
 WORD = "original word"
@@ -32,14 +36,14 @@ _MEMBER = " dictionary"
 _DIRECTION = " direction"
 _DIRECTIONS = {"-1": -1.0, "0": 0.0, "1": 1.0, "NA": np.nan, "": np.nan}
 
-ODDITIES = (
+ODDITY_KINDS = (
     "member without a direction",
     "membership -1",
     "direction without membership",
     "conflicting lemma",
 )
 
-STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
+LOOKUP_STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
 # The rows of the printed Table 15 that can be compared with a step.
 PRINTED_STAGES = {
     "exact": "Initial Coverage",
@@ -126,8 +130,8 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
         `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts. Other
         columns than the following are ignored.
 
-        Long: the columns `LONG`, one row for each pair of word and dimension, direction -1, 0, 1 or
-        empty.
+        Long: the columns `LONG_COLUMNS`, one row for each pair of word and dimension, direction -1,
+        0, 1 or empty.
 
         Wide, as released: one row for each word, with the columns ``original word``, ``<dimension>
         dictionary`` (membership 0 or 1) and, for dimensions with directions, ``<dimension>
@@ -151,7 +155,7 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
     odd. A member may lack a direction if its dimension has none.
 
     Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 with
-    directions. The oddities, in the order of `ODDITIES`, are 2, 1, 3 and 28.
+    directions. The oddities, in the order of `ODDITY_KINDS`, are 2, 1, 3 and 28.
     """
     if source == SAMPLE:
         file = paths.SAMPLE / "stereotype_dictionary.csv"
@@ -169,7 +173,7 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
 
 def _from_long(file: Path) -> Lexicon:
     """Read a dictionary with one row for each pair of word and dimension."""
-    table = read_table(file, LONG)
+    table = read_table(file, LONG_COLUMNS)
     _check_unique(file, table, ["word", "dimension"])
     is_direction = table.direction.isin(list(_DIRECTIONS))
     check(file, table.direction, is_direction, "-1, 0, 1 or nothing")
@@ -263,7 +267,7 @@ def _lexicon(
     oddities = pd.concat(odd_cells, names=["oddity", "line", "dimension"]).reset_index()
     # This is an array, because a Series would be aligned by the lines of the file.
     oddities["word"] = words.loc[oddities.line].array
-    oddities["oddity"] = pd.Categorical(oddities.oddity, ODDITIES)
+    oddities["oddity"] = pd.Categorical(oddities.oddity, ODDITY_KINDS)
     columns = ["word", "dimension", "oddity", "membership", "direction", "line"]
 
     names = pd.Index(words, name="word")
@@ -391,12 +395,13 @@ class _Index(NamedTuple):
 
 
 def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _Index:
-    """Index a dictionary for the rules. If several words have one form, the first counts."""
+    """Index the words of a dictionary and the mappings by the forms that `_RULES` look up."""
     exact = {}
     joined = {}
     by_hand = {}
 
-    # Words come from the last to the first, so that an earlier one overwrites a later one.
+    # The words go from the last to the first. So if two words are equal without spaces and hyphens,
+    # `joined` keeps the earlier one.
     for word in reversed(lexicon.words):
         exact[fold(word)] = word
     for folded, word in exact.items():
@@ -523,7 +528,7 @@ def find(
     -------
     DataFrame
         One row for each keyword: ``keyword``; ``word`` as the dictionary spells it; ``step``
-        (categories `STEPS`). Word and step are missing where no rule finds a word.
+        (categories `LOOKUP_STEPS`). Word and step are missing where no rule finds a word.
 
     Notes
     -----
@@ -560,7 +565,7 @@ def find(
             "keyword": series,
             # pandas' type "str" keeps a missing word missing.
             "word": series.map(words).astype("str"),
-            "step": pd.Categorical(series.map(steps), STEPS, ordered=True),
+            "step": pd.Categorical(series.map(steps), LOOKUP_STEPS, ordered=True),
         }
     )
 
@@ -589,15 +594,15 @@ def coverage(lookups: pd.DataFrame, by: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``step`` (1 to 5); ``stage`` (of `STEPS`); ``printed_stage`` (its name in Table 15, or
-        empty); the column `by`; ``coverage_pct``, the percentage of keywords found at this step or
-        before; ``n`` keywords.
+        ``step`` (1 to 5); ``stage`` (of `LOOKUP_STEPS`); ``printed_stage`` (its name in Table 15,
+        or empty); the column `by`; ``coverage_pct``, the percentage of keywords found at this step
+        or before; ``n`` keywords.
     """
     # The code of a keyword without a word is -1.
-    step_numbers = pd.Categorical(lookups.step, STEPS).codes
+    step_numbers = pd.Categorical(lookups.step, LOOKUP_STEPS).codes
     has_word = step_numbers >= 0
     by_stage = {}
-    for number, stage in enumerate(STEPS):
+    for number, stage in enumerate(LOOKUP_STEPS):
         by_stage[stage] = has_word & (step_numbers <= number)
 
     # Whether each keyword has a word by each stage.
@@ -608,7 +613,7 @@ def coverage(lookups: pd.DataFrame, by: str) -> pd.DataFrame:
     # melt makes one row for each value of `by` and each stage.
     rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
 
-    stage_numbers = rows.stage.map(STEPS.index)
+    stage_numbers = rows.stage.map(LOOKUP_STEPS.index)
     # Without any keyword the type of the column is not a number, hence astype.
     rows["step"] = stage_numbers.astype(int) + 1
     rows["printed_stage"] = rows.stage.map(PRINTED_STAGES).fillna("")

@@ -11,9 +11,9 @@ import pandas as pd
 from ingroup import figures, notebook
 from ingroup.inference import Job, answered_jobs, stored
 
-LARGEST = 20_000  # trials of a job that is looked through
-SHOWN = 3  # trials of an excerpt
-OTHERWISE = "read otherwise by the released rule"
+MAX_TRIALS_OF_JOB = 20_000  # trials of a job that is looked through
+MAX_EXCERPTS = 3  # trials of an excerpt
+OTHER_READING = "read otherwise by the released rule"
 
 
 class Kind(NamedTuple):
@@ -46,7 +46,7 @@ def unusual_replies(job: Job) -> Iterator[tuple[Kind, int]]:
         "missing" trials, which were not asked, are left out.
     """
     answers = notebook.read(job)
-    by_released_rule = Kind(OTHERWISE, 'metadata.otherwise == "yes"')
+    by_released_rule = Kind(OTHER_READING, 'metadata.otherwise == "yes"')
 
     for trial, answer in enumerate(answers.itertuples()):
         status = answer.status
@@ -144,10 +144,10 @@ def excerpt(trials: Sequence[tuple[Job, int]]) -> Iterator[dict[str, Any]]:
     ------
     dict
         ``job``, ``trial``, ``excerpt`` (from 1), ``prompt``, ``reasoning`` and ``reply``, for at
-        most `SHOWN` trials, evenly through all.
+        most `MAX_EXCERPTS` trials, evenly through all.
     """
     # The step is rounded up, so that at most SHOWN trials are taken.
-    step = math.ceil(len(trials) / SHOWN)
+    step = math.ceil(len(trials) / MAX_EXCERPTS)
     for number, (job, trial) in enumerate(trials[::step], start=1):
         store = stored(job)
         rows = store.read(trial, trial + 1, ["text", "reasoning"])
@@ -165,14 +165,14 @@ def excerpt(trials: Sequence[tuple[Job, int]]) -> Iterator[dict[str, Any]]:
         }
 
 
-def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
+def examples_of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
     """Choose examples of each kind of trials of a study.
 
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs of one study. Jobs without stored answers, with more than `LARGEST` trials or with
-        scored answers, which have no reply, are left out.
+        Jobs of one study. Jobs without stored answers, with more than `MAX_TRIALS_OF_JOB` trials or
+        with scored answers, which have no reply, are left out.
     tables : Path
         The study's tables, which may have a ``matrix.csv``.
 
@@ -183,7 +183,7 @@ def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
         `excerpt` for one trial.
     """
     trials_by_kind: dict[tuple[str, Kind], list[tuple[Job, int]]] = {}
-    for job, kind, trial in _kinds(jobs, tables):
+    for job, kind, trial in _trials_of_kinds(jobs, tables):
         key = (job.model, kind)
         trials_by_kind.setdefault(key, []).append((job, trial))
 
@@ -198,11 +198,11 @@ def of_study(jobs: Sequence[Job], tables: Path) -> Iterator[dict[str, Any]]:
             yield {**of_kind, **example}
 
 
-def _kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]:
+def _trials_of_kinds(jobs: Sequence[Job], tables: Path) -> Iterator[tuple[Job, Kind, int]]:
     """Yield the unusual replies of every job, then the extreme trials of each model's first job."""
     in_text = []
     for job in jobs:
-        is_small = len(job.design) <= LARGEST
+        is_small = len(job.design) <= MAX_TRIALS_OF_JOB
         if job.settled and not job.is_scored and is_small:
             in_text.append(job)
 

@@ -70,11 +70,11 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
-            raise _refused(f"{file}, {study}", entry, first) from error
+            raise _refusal(f"{file}, {study}", entry, first) from error
     return by_study
 
 
-def _refused(where: str, entry: str, problem: Mapping[str, Any]) -> InputError:
+def _refusal(where: str, entry: str, problem: Mapping[str, Any]) -> InputError:
     """Say in the house's words what pydantic refused in the entry of a study."""
     if problem["type"] == "missing":
         return wrong(where, f"no entry {entry!r}", "one")

@@ -46,16 +46,18 @@ def _options() -> dict[str, Any]:
     return options
 
 
-OWN = _options()
+OPTIONS_GIVEN = _options()
 COLUMN_INCHES = 3.03
 PAGE_INCHES = 6.30
-LEAST_HEIGHT = 1.5  # inches: a legend, a title and the numbers of an axis leave room for a panel
-USUAL_FONT = 7  # points, as in the style sheet
+MIN_FIGURE_HEIGHT = (
+    1.5  # inches: a legend, a title and the numbers of an axis leave room for a panel
+)
+DEFAULT_FONT_POINTS = 7  # points, as in the style sheet
 ONE_COLUMN = COLUMN_INCHES  # these three follow `use_style`
 TWO_COLUMNS = PAGE_INCHES
-HEAT = "viridis_r"  # dark is high, as in the papers
+HEAT_CMAP = "viridis_r"  # dark is high, as in the papers
 
-DEMONSTRATION = (
+DEMONSTRATION_NOTE = (
     "Demonstration: trained by this project to show built-in biases or, calibrant-null, none. "
     "It says nothing about any real model."
 )
@@ -64,7 +66,7 @@ STYLE = Path(__file__).with_name("ingroup.mplstyle")
 _CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
 COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
-NAMING_MODELS = ("model", "other_model")  # columns of tables
+MODEL_COLUMNS = ("model", "other_model")  # columns of tables
 
 # How scored answers are read, and what ends a number (free text has no such rule).
 READINGS = {"free": "*", "greedy": "o", "drawn": "^", "expected": "D"}  # markers
@@ -87,9 +89,9 @@ _FONT_SIZES = (
     "legend.fontsize",
     "figure.titlesize",
 )
-LETTERS_PER_INCH = 22  # of `SMALL` type; a few more would fit
-SMALL = 5.5  # points where plain text has 7: notes
-SMALLEST = 5.25  # with FONT: points where plain text has 7, and so 6 where it has 8
+NOTE_LETTERS_PER_INCH = 22  # of `NOTE_POINTS` type; a few more would fit
+NOTE_POINTS = 5.5  # points where plain text has 7: notes
+MIN_TYPE_POINTS = 5.25  # with FONT: points where plain text has 7, and so 6 where it has 8
 
 
 def use_style(**own: Any) -> None:
@@ -107,12 +109,12 @@ def use_style(**own: Any) -> None:
     InputError
         For a width, a font size, a colour map or a format that cannot be used.
     """
-    global ONE_COLUMN, TWO_COLUMNS, HEAT
-    OWN.update(own)
+    global ONE_COLUMN, TWO_COLUMNS, HEAT_CMAP
+    OPTIONS_GIVEN.update(own)
     plt.style.use(STYLE)
     width = _size("width", 0, "inches")
-    font = _size("font", USUAL_FONT, "points")
-    cmap_name = OWN.get("cmap", "viridis_r")
+    font = _size("font", DEFAULT_FONT_POINTS, "points")
+    cmap_name = OPTIONS_GIVEN.get("cmap", "viridis_r")
     if cmap_name not in mpl.colormaps:
         question = hint(cmap_name, list(mpl.colormaps))
         raise InputError(
@@ -126,10 +128,10 @@ def use_style(**own: Any) -> None:
     ONE_COLUMN = width or COLUMN_INCHES
     TWO_COLUMNS = width or PAGE_INCHES
     # A masked cell is white, which is no colour of the usual map.
-    HEAT = cmap.with_extremes(bad="white")
+    HEAT_CMAP = cmap.with_extremes(bad="white")
     for name in _FONT_SIZES:
         # The style has just set the usual sizes, so a second call does not scale them twice.
-        mpl.rcParams[name] = font / USUAL_FONT * mpl.rcParams[name]
+        mpl.rcParams[name] = font / DEFAULT_FONT_POINTS * mpl.rcParams[name]
 
 
 def points(usual: float) -> float:
@@ -138,13 +140,14 @@ def points(usual: float) -> float:
     Parameters
     ----------
     usual : float
-        The size in points where plain text has `USUAL_FONT`.
+        The size in points where plain text has `DEFAULT_FONT_POINTS`.
 
     Returns
     -------
     float
-        The size in points. If a font size was asked for, smaller type is enlarged to `SMALLEST`: a
-        paper's template may refuse smaller type, and no screen makes it larger.
+        The size in points. If a font size was asked for, smaller type is enlarged to
+        `MIN_TYPE_POINTS`: a paper's template may refuse smaller type, and no screen makes it
+        larger.
 
     Examples
     --------
@@ -152,9 +155,9 @@ def points(usual: float) -> float:
     >>> points(6)
     12.0
     """
-    if "font" in OWN:
-        usual = max(usual, SMALLEST)
-    return usual * mpl.rcParams["font.size"] / USUAL_FONT
+    if "font" in OPTIONS_GIVEN:
+        usual = max(usual, MIN_TYPE_POINTS)
+    return usual * mpl.rcParams["font.size"] / DEFAULT_FONT_POINTS
 
 
 def note_letters(width: float) -> int:
@@ -168,9 +171,9 @@ def note_letters(width: float) -> int:
     Returns
     -------
     int
-        The number, for type of `SMALL` points.
+        The number of letters, at the size that ``points(NOTE_POINTS)`` gives.
     """
-    return int(LETTERS_PER_INCH * width * SMALL / points(SMALL))
+    return int(NOTE_LETTERS_PER_INCH * width * NOTE_POINTS / points(NOTE_POINTS))
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
@@ -200,7 +203,7 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
 def _without_places(table: pd.DataFrame) -> pd.DataFrame:
     """Name the models in a table's columns and index without their place on this machine."""
     named = table.copy()
-    for column in NAMING_MODELS:
+    for column in MODEL_COLUMNS:
         if column in named:
             # Each model is looked up once, because the disk is asked whether it is a folder.
             of_cell = {cell: _without_place(cell) for cell in named[column].unique()}
@@ -252,15 +255,15 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     Returns
     -------
     DataFrame
-        NaN where a cell is empty. If figures are made of some models only (`OWN`), the table has
-        only the rows of these models, provided that it has any.
+        NaN where a cell is empty. If figures are made of some models only (`OPTIONS_GIVEN`), the
+        table has only the rows of these models, provided that it has any.
     """
     # "null" is a word that a model may say, not a missing value.
     file = folder / f"{name}.csv"
     table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])
 
     if "model" in table:
-        typed = OWN.get("models", "").split(";")
+        typed = OPTIONS_GIVEN.get("models", "").split(";")
         chosen = [models.without_place(name.strip()) for name in typed]
         is_chosen = table["model"].isin(chosen)
         if is_chosen.any():
@@ -280,14 +283,14 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     return changed.rename(columns=change)
 
 
-def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
+def models_note(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     """Say which models of a figure are calibrants and which are real.
 
     Parameters
     ----------
     names : sequence of str, or mapping
         The models of the figure, or the models of each panel by its title. If one panel was asked
-        for (`OWN`), only its models count.
+        for (`OPTIONS_GIVEN`), only its models count.
 
     Returns
     -------
@@ -296,7 +299,7 @@ def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     """
     shown: Iterable[str] = names
     if isinstance(names, Mapping):
-        panel = OWN.get("panel", "")
+        panel = OPTIONS_GIVEN.get("panel", "")
         panels_shown = [names[panel]] if panel in names else names.values()
         shown = itertools.chain.from_iterable(panels_shown)
 
@@ -311,7 +314,7 @@ def whose(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     if not calibrants:
         return ""
     if not real:
-        return DEMONSTRATION
+        return DEMONSTRATION_NOTE
     ours = ", ".join(calibrants)
     return f"Real: {', '.join(real)}. Demonstration, trained by this project: {ours}."
 
@@ -358,14 +361,14 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     name : str
         The name of the figure.
     note : str
-        A note below the panels, as of :func:`whose`.
+        A note below the panels, as of :func:`models_note`.
 
     Returns
     -------
     Figure
-        The same figure. If some figures are made for a paper (`OWN`), only these are written, with
-        the folder and formats that were asked for. `make figures` records the written files, and
-        the figures that cannot be drawn at their size. It goes on with the next figure.
+        The same figure. If some figures are made for a paper (`OPTIONS_GIVEN`), only these are
+        written, with the folder and formats that were asked for. `make figures` records the written
+        files, and the figures that cannot be drawn at their size. It goes on with the next figure.
 
     Raises
     ------
@@ -374,7 +377,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         the text does not fit the width and font that were asked for.
     """
     # `make figures` runs all cells of figures, and most of these were not asked for.
-    if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
+    if "only" in OPTIONS_GIVEN and f"{folder.name}/{name}" not in OPTIONS_GIVEN["only"].split():
         _drop(fig)
         return fig
 
@@ -385,14 +388,14 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
             _check_size(fig, f"{folder.name}/{name}")
     except InputError as problem:
         _drop(fig)
-        if "record" not in OWN:
+        if "record" not in OPTIONS_GIVEN:
             raise
         _record(figure=f"{folder.name}/{name}", problem=str(problem))
         return fig
 
     # Two studies may call their figures alike, as the papers do.
-    if "out" in OWN:
-        folder = Path(OWN["out"]) / folder.name
+    if "out" in OPTIONS_GIVEN:
+        folder = Path(OPTIONS_GIVEN["out"]) / folder.name
 
     for kind in _formats():
         file = folder / f"{name}.{kind}"
@@ -416,21 +419,21 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
 
 def _formats() -> list[str]:
     """List the formats in which figures are written."""
-    formats = OWN.get("format", "pdf,png").replace(" ", "")
+    formats = OPTIONS_GIVEN.get("format", "pdf,png").replace(" ", "")
     return formats.split(",")
 
 
 def _size(name: str, usual: float, unit: str) -> float:
-    """Read a positive number from `OWN`, by default `usual`, or raise an InputError."""
-    if name not in OWN:
+    """Read a positive number from `OPTIONS_GIVEN`, by default `usual`, or raise an InputError."""
+    if name not in OPTIONS_GIVEN:
         return usual
     try:
-        size = float(OWN[name])
+        size = float(OPTIONS_GIVEN[name])
     except ValueError:
         size = 0
     if not 0 < size < math.inf:
         raise InputError(
-            f"{name.upper()}: found {OWN[name]!r}, expected a number of {unit} above 0"
+            f"{name.upper()}: found {OPTIONS_GIVEN[name]!r}, expected a number of {unit} above 0"
         )
     return size
 
@@ -444,9 +447,9 @@ def _drop(fig: Figure) -> None:
 
 def _record(**entry: Any) -> None:
     """Append an entry to the record of `make figures`, if there is one."""
-    if "record" in OWN:
+    if "record" in OPTIONS_GIVEN:
         # Two notebooks may write at a time: a line that is appended at once stays whole.
-        with open(OWN["record"], "a", encoding="utf8") as record:
+        with open(OPTIONS_GIVEN["record"], "a", encoding="utf8") as record:
             record.write(json.dumps(entry) + "\n")
 
 
@@ -462,14 +465,14 @@ def finish(fig: Figure, name: str, note: str = "") -> None:
     note : str
         A note below the panels.
     """
-    width = float(OWN.get("width", 0)) or fig.get_figwidth()
+    width = float(OPTIONS_GIVEN.get("width", 0)) or fig.get_figwidth()
     fig.set_figwidth(width)
-    panel = OWN.get("panel")
+    panel = OPTIONS_GIVEN.get("panel")
     if panel:
         _keep_panel(fig, name, panel)
     if note:
         lines = textwrap.fill(note, width=note_letters(width))
-        fig.supxlabel(lines, fontsize=points(SMALL), color="#8A1C1C", style="italic")
+        fig.supxlabel(lines, fontsize=points(NOTE_POINTS), color="#8A1C1C", style="italic")
     engine = fig.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
         fig.set_layout_engine(_RoundedLayout(**engine.get()))
@@ -565,7 +568,7 @@ def legend(
     if _is_for_paper():
         # The panels keep their height, whatever the rows of the legend.
         further_rows = extent.height / fig.dpi * (n_rows - 1) / n_rows
-        fig.set_figheight(_on_a_page(fig.get_figheight() + further_rows))
+        fig.set_figheight(_limited_to_page(fig.get_figheight() + further_rows))
 
 
 def legend_of_lines(fig: Figure, looks: Mapping[str, Mapping[str, Any]], **how: Any) -> None:
@@ -586,7 +589,7 @@ def legend_of_lines(fig: Figure, looks: Mapping[str, Mapping[str, Any]], **how: 
     legend(fig, handles, list(looks), **how)
 
 
-def in_a_row(most: int, least_inches: float = 1.4) -> int:
+def n_panels_in_row(most: int, least_inches: float = 1.4) -> int:
     """Count the panels that fit side by side.
 
     Parameters
@@ -629,11 +632,11 @@ def panels(
     Figure, sequence of Axes
         The figure and its n panels.
     """
-    n_columns = in_a_row(min(n, columns), least)
+    n_columns = n_panels_in_row(min(n, columns), least)
     n_rows = math.ceil(n / n_columns)
     # Without squeezing, the panels are an array even if there is only one.
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False, **how)
-    fig.set_size_inches(TWO_COLUMNS, _on_a_page(height * n_rows))
+    fig.set_size_inches(TWO_COLUMNS, _limited_to_page(height * n_rows))
 
     in_order = axes.flat
     for ax in in_order[n:]:
@@ -641,17 +644,18 @@ def panels(
     return fig, in_order[:n]
 
 
-def _on_a_page(inches: float) -> float:
-    """Limit the height of a figure for a paper (`OWN`) to a page, where its rows move closer.
+def _limited_to_page(inches: float) -> float:
+    """Limit the height of a figure to a page, if a width or a font size was asked for.
 
-    Many models may need more on screens. A figure for a paper that is too crowded is refused.
+    The rows of the figure then move closer. Many models may need more on screens. A figure for a
+    paper that is too crowded is refused.
     """
-    return min(inches, canvas.MOST_INCHES) if _is_for_paper() else inches
+    return min(inches, canvas.MAX_HEIGHT_INCHES) if _is_for_paper() else inches
 
 
 def _is_for_paper() -> bool:
     """Tell whether a width or a font size was asked for."""
-    return "width" in OWN or "font" in OWN
+    return "width" in OPTIONS_GIVEN or "font" in OPTIONS_GIVEN
 
 
 def facets(
@@ -845,7 +849,7 @@ def intervals(
     margin: float = 0.75,
     further: Mapping[str, Any] | None = None,
 ) -> Figure:
-    """Draw dots with intervals, one panel per model.
+    """Draw dots with intervals, one panel for each value of `facet`.
 
     All panels share one scale, so that equal effects look equal. Calibrants have a scale of their
     own if `limits` are not given, because known biases are larger than biases of real models.
@@ -896,7 +900,7 @@ def intervals(
     # Only lines that the table has are kept; seaborn would leave room for the others.
     in_order = [line for line in lines or dict.fromkeys(table[y]) if line in set(table[y])]
     n_panels = table[facet].nunique() if facet else 1
-    n_columns = in_a_row(min(columns, n_panels), least)
+    n_columns = n_panels_in_row(min(columns, n_panels), least)
     fig = _figure_of_panels(n_panels, n_columns, margin + step * len(in_order))
 
     # A line without an estimate keeps its place, as `in_order` has it.
@@ -933,7 +937,7 @@ def _figure_of_panels(n_panels: int, n_columns: int, height: float) -> Figure:
     """Make an empty figure for panels of a height in inches, one column wide for a single panel."""
     n_rows = math.ceil(n_panels / n_columns)
     width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
-    total = _on_a_page(max(n_rows * height, LEAST_HEIGHT))
+    total = _limited_to_page(max(n_rows * height, MIN_FIGURE_HEIGHT))
     return plt.figure(figsize=(width, total))
 
 
@@ -1094,7 +1098,7 @@ def heatmap(
         mask=None if shown is None else ~shown,
         vmin=low,
         vmax=high,
-        cmap=mpl.colormaps[cmap].with_extremes(bad="white") if cmap else HEAT,
+        cmap=mpl.colormaps[cmap].with_extremes(bad="white") if cmap else HEAT_CMAP,
         cbar=False,
         square=True,
         xticklabels=labels if len(labels) else False,
@@ -1140,7 +1144,8 @@ def label_points(
     labels : sequence of str
         Their names.
     size : float, optional
-        The size of the font, in points. The default is 6 where plain text has `USUAL_FONT`.
+        The size of the font, in points. The default is 6 where plain text has
+        `DEFAULT_FONT_POINTS`.
     keep_free : sequence of tuple
         Further positions (x, y) to keep free.
 
@@ -1151,7 +1156,7 @@ def label_points(
     fig = ax.figure
     if not fig.get_supxlabel():
         # The note that `save` may add takes room and moves the axes, so that room is taken now.
-        fig.supxlabel(" ", fontsize=points(SMALL))
+        fig.supxlabel(" ", fontsize=points(NOTE_POINTS))
     canvas.lay_out(fig)
     # This is a point as a share of the panel's width, the unit of textalloc's distances.
     point = fig.dpi / 72 / ax.bbox.width

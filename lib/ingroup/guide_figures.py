@@ -26,7 +26,7 @@ BAND = "#E3E3E3"
 MORE = "the own group gets more"
 LESS = "others get more"
 SAME = "no difference"
-LEVEL = 0.05  # a lead with a p of this or more may be chance
+CHANCE_LEVEL = 0.05  # a lead with a p of this or more may be chance
 # What a direction may depend on: the columns of the leads, and how the title names them.
 FACTORS = {
     "model": "the model",
@@ -71,7 +71,7 @@ def direction(points: float) -> str:
     return SAME
 
 
-def span(points: pd.Series) -> str:
+def lead_range(points: pd.Series) -> str:
     """Write the smallest and the largest lead in words.
 
     Parameters
@@ -135,7 +135,7 @@ def _answer(lead: pd.DataFrame) -> str:
         answer = f"That depends {factors}"
 
     # Without this, a sentence would claim a direction that no dot shows.
-    if (lead.p >= LEVEL).all():
+    if (lead.p >= CHANCE_LEVEL).all():
         return f"{answer}, which may be chance."
     return f"{answer}."
 
@@ -184,7 +184,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
 
     # There are two swarms, because seaborn has one opacity for all dots of a swarm.
-    may_be_chance = rows.p >= LEVEL
+    may_be_chance = rows.p >= CHANCE_LEVEL
     swarms = (
         (rows[may_be_chance], 0.35),
         (rows[~may_be_chance], 0.9),
@@ -204,7 +204,7 @@ def own_group(lead: pd.DataFrame, kind: str) -> Figure:
         )
     ax.axvline(0, color="black", linewidth=0.7, zorder=0)
     for y, line in enumerate(lines):
-        text = span(rows.points[rows.line == line])
+        text = lead_range(rows.points[rows.line == line])
         # The text stands beside the panel: x is a share of the axes, y a line of the data.
         ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center")
 
@@ -541,13 +541,13 @@ def gallery(files: Sequence[Path]) -> Figure:
 
     for ax, file in zip(axes.flat, files, strict=False):
         pixels = plt.imread(file)
-        ax.imshow(reduced(pixels))
+        ax.imshow(reduce_image(pixels))
         study = file.parent.name
         ax.set_title(f"{study}: {file.stem}")
     return fig
 
 
-def reduced(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
+def reduce_image(pixels: NDArray[Any], factor: int = 4) -> NDArray[Any]:
     """Make an image smaller.
 
     Parameters

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer
 
 # The three calls of the released code, as arguments of KeyBERT's extract_keywords.
-TOP_N = 15
+N_PHRASES = 15
 SETTINGS: dict[str, dict] = {
     "maxsum of 20": {"use_maxsum": True, "nr_candidates": 20},
     "MMR 0.7": {"use_mmr": True, "diversity": 0.7},
@@ -199,7 +199,7 @@ class Extraction(NamedTuple):
 
 
 def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> Extraction:
-    """Find the `TOP_N` phrases that lie nearest to each document, by KeyBERT's `SETTINGS`.
+    """Find the `N_PHRASES` phrases that lie nearest to each document, by KeyBERT's `SETTINGS`.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     -------
     Extraction
         A phrase has one to three words; English stop words are neither counted nor part of it. A
-        document with fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR.
+        document with fewer than `N_PHRASES` such phrases has none by maxsum and all of them by MMR.
 
     Notes
     -----
@@ -269,7 +269,7 @@ def _nearest(
                 doc_embeddings=of_texts,
                 word_embeddings=of_phrases,
                 vectorizer=vectorizer,
-                top_n=TOP_N,
+                top_n=N_PHRASES,
                 **options,
             )
 
@@ -320,8 +320,8 @@ def scores(
 
     Notes
     -----
-    A group has n keywords k with a word. m_kd is 1 if the word is a member of dimension d and the
-    pair is not odd, and r_kd is its direction. Then
+    A group has n keywords k with a word. m_kd is 1 if the word is a member of dimension d and
+    `load_lexicon` does not list the pair as odd, and r_kd is its direction. Then
 
         share_d = sum_k m_kd / n,  score_d = sum_k m_kd r_kd / n,  direction_d = score_d / share_d,
 
@@ -369,7 +369,8 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster"
     Returns
     -------
     DataFrame
-        The columns of `scores`; ``n`` counts the distinct keywords with a word.
+        The columns of `scores`; ``n`` counts the distinct keywords that equal a
+        word of the dictionary.
 
     Notes
     -----
@@ -380,7 +381,8 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster"
         share_d = pairs in d / N,  score_d = sum of the directions in d / N.
 
     In a dimension without directions each pair counts +1. In the other dimensions a pair without a
-    direction makes the score missing. Unlike `scores`, odd pairs count, if their word is a member.
+    direction makes the score missing. Pairs that `load_lexicon` lists as odd count, too, if the
+    word is a member of the dimension; `scores` leaves them out.
 
     The released script calls WordNet to make nouns singular, but lacks its import and fails there.
     This function leaves that step out.

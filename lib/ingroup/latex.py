@@ -19,7 +19,9 @@ from ingroup import figures, models, paths
 
 Labels = Mapping[str, Mapping[Any, str]]  # for each column, the labels of its values
 MISSING = r"\mbox{--}"  # in text and in mathematics
-LONGEST_WORD = 25  # letters; a longer word may be broken, so that it stays inside its column
+MAX_UNBROKEN_LETTERS = (
+    25  # letters; a longer word may be broken, so that it stays inside its column
+)
 
 # Characters that LaTeX would read as a command, or would print as another character.
 ESCAPES = str.maketrans(
@@ -53,11 +55,11 @@ LETTERS = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãä�
 SIGNS = "–—‘’“”…•×±°§¶©£€\u200b"
 
 # Footnotes have 9 points in ACL's class. A table is scaled down to its page, never up.
-SCALED = r"""{\footnotesize\setlength{\tabcolsep}{3pt}%%
+SCALED_TEMPLATE = r"""{\footnotesize\setlength{\tabcolsep}{3pt}%%
 \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%%
 %(tabular)s}}"""
 
-FLOAT = r"""%% %(place)s Needs the packages %(packages)s.
+FLOAT_TEMPLATE = r"""%% %(place)s Needs the packages %(packages)s.
 \begin{%(environment)s}[tp]
 \centering
 %(tabulars)s
@@ -69,7 +71,7 @@ BETWEEN_TIERS = "\n\\par\\medskip\n"
 ENVIRONMENTS = {"column": "table", "page": "table*"}
 PLACES = {"column": "One column wide.", "page": "Two columns wide, where a page has two."}
 # colortbl is here, as xcolor's option `table` clashes with classes that load xcolor, as ACL's does.
-PACKAGES = ("booktabs", "colortbl", "graphicx", "xcolor")
+LATEX_PACKAGES = ("booktabs", "colortbl", "graphicx", "xcolor")
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def layouts(study: str, name: str) -> list[Layout]:
     list of Layout
         One layout for each numbered table that the table fills; none if it is not numbered.
     """
-    of_study = every_layout().get(study, {"labels": {}, "tables": {}})
+    of_study = read_layouts().get(study, {"labels": {}, "tables": {}})
     numbered = []
 
     for entries in of_study["tables"].get(name, []):
@@ -179,13 +181,13 @@ def group_names() -> dict[str, str]:
         The names by key, e.g. "Non-Binary" for ``"non_binary"``. Other groups have no key.
     """
     names: dict[str, str] = {}
-    for of_study in every_layout().values():
+    for of_study in read_layouts().values():
         names |= of_study["labels"].get("group", {})
     return names
 
 
 @cache
-def every_layout() -> dict[str, Any]:
+def read_layouts() -> dict[str, Any]:
     """Read ``latex.yaml``.
 
     Returns
@@ -216,15 +218,17 @@ def escape(text: object) -> str:
     Returns
     -------
     str
-        The value's text in LaTeX. A word may break after every `LONGEST_WORD` characters.
+        The value's text in LaTeX. A word may break after every `MAX_UNBROKEN_LETTERS` characters.
     """
     line = " ".join(str(text).split())
     printable = "".join(map(_printable, line))
-    # Breaks come before escapes, which make several characters of one and must not be parted.
-    long_word = rf"(\S{{{LONGEST_WORD}}})(?=\S)"
+    # U+200B marks a place where LaTeX may break, and ESCAPES replaces it. It is set first, because
+    # the characters of an escape must stay together.
+    long_word = rf"(\S{{{MAX_UNBROKEN_LETTERS}}})(?=\S)"
     breakable = re.sub(long_word, "\\1\u200b", printable)
     escaped = breakable.translate(ESCAPES)
-    # This comes last, so that these braces are not escaped themselves.
+    # LIGATURE matches between two signs that LaTeX would merge. Its braces come last, so that they
+    # are not escaped themselves.
     return LIGATURE.sub("{}", escaped)
 
 
@@ -277,11 +281,11 @@ def _float(rows: pd.DataFrame, layout: Layout, number: int, n_parts: int) -> str
     tabulars = []
     for tier in tiers:
         tabular = _tabular(tier, layout)
-        tabulars.append(SCALED % {"tabular": tabular})
+        tabulars.append(SCALED_TEMPLATE % {"tabular": tabular})
 
-    return FLOAT % {
+    return FLOAT_TEMPLATE % {
         "place": PLACES[layout.width],
-        "packages": ", ".join(PACKAGES),
+        "packages": ", ".join(LATEX_PACKAGES),
         "environment": ENVIRONMENTS[layout.width],
         "tabulars": BETWEEN_TIERS.join(tabulars),
         "caption": _caption(rows, layout, names, n_parts),
@@ -307,7 +311,7 @@ def _label(layout: Layout, names: list[str], number: int) -> str:
 
 
 def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int) -> str:
-    """Write the caption, with the names of the models and the note of `figures.whose`."""
+    """Write the caption, with the names of the models and the note of `figures.models_note`."""
     labels = ", ".join(map(models.label, names))
     values = {"models": escape(labels)}
 
@@ -318,7 +322,7 @@ def _caption(rows: pd.DataFrame, layout: Layout, names: list[str], n_parts: int)
             values[column] = escape(first)
 
     caption = layout.caption.format_map(values)
-    note = escape(figures.whose(names))
+    note = escape(figures.models_note(names))
     # Parts with several models would have the same caption; a part with one model names it already,
     # and so does the note about real models beside calibrants.
     is_part = n_parts > 1 and layout.parts > 1 and layout.parts_of == "model"
@@ -335,13 +339,13 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     keyed = texts[["filled"]].copy()
     # The filled templates of row and column heads are the keys of a cell.
     for key in keys:
-        keyed[key] = _filled(key, texts)
+        keyed[key] = _fill_template(key, texts)
 
     # Rows and columns are sorted apart, each in the order of its labels.
     row_fields = layout.sort or _fields(layout.row_keys)
-    row_order = _ordered(keyed, layout.row_keys, positions, row_fields)
+    row_order = _ordered_keys(keyed, layout.row_keys, positions, row_fields)
     column_fields = _fields(layout.columns)
-    column_order = _ordered(keyed, layout.columns, positions, column_fields)
+    column_order = _ordered_keys(keyed, layout.columns, positions, column_fields)
 
     if layout.join:
         # Several rows of the table fill one cell, such as a list of pairs.
@@ -371,10 +375,10 @@ def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFra
         numbers = named[_fields([template])]
         # A cell without any number is one dash, without the signs of its template.
         has_none = numbers.eq(MISSING).all(axis=1)
-        filled = _filled(template, named)
+        filled = _fill_template(template, named)
         filled = filled.mask(has_none, MISSING)
 
-        named["filled"] = _marked(filled, rows, layout)
+        named["filled"] = _add_marks(filled, rows, layout)
         cells.append(named)
         # Heads of cells have no column in the table, so the layout gives their order.
         cell_positions.append(positions.assign(over=number, cell=number))
@@ -396,7 +400,7 @@ def _fields(templates: Iterable[str]) -> list[str]:
     return fields
 
 
-def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
+def _fill_template(template: str, texts: pd.DataFrame) -> pd.Series:
     """Fill a template with each row's texts."""
     filled = []
     for row in texts.to_dict("records"):
@@ -404,7 +408,7 @@ def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
     return pd.Series(filled, texts.index, dtype=object)
 
 
-def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
+def _add_marks(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
     """Add to each cell the marks of the conditions that its row meets."""
     marked = cells
     for mark in layout.marks:
@@ -501,7 +505,7 @@ def _positions(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     return positions
 
 
-def _ordered(
+def _ordered_keys(
     keyed: pd.DataFrame, keys: list[str], positions: pd.DataFrame, by: list[str]
 ) -> pd.Index:
     """List the different values of some keys, in the order of the columns `by`."""

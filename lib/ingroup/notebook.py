@@ -16,7 +16,7 @@ from ingroup import figures, latex, models, paths, published
 from ingroup.contract import module_of
 from ingroup.inference import Job, jobs_by_model, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
-from ingroup.parameters import Parameters, checked
+from ingroup.parameters import Parameters, checked_parameters
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
 from ingroup.tables import InputError, writing
 
@@ -26,13 +26,13 @@ pd.set_option("display.max_columns", 40)
 pd.set_option("display.max_colwidth", 300)
 
 # Why a call gave no answer that could be parsed, where the engine gave no reason of its own.
-ENDED = {
+REASON_BY_STATUS = {
     FAILED: "the engine gave no text",
     REFUSED: "a content filter declined",
     CUT: "the reply ended before its answer: a larger MAX_TOKENS asks again",
 }
 
-SHOWN_PARTS = 3  # parts of a study that are named, of those that a model lacks
+MAX_PARTS_NAMED = 3  # parts of a study that are named, of those that a model lacks
 
 
 def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def parameters(names: Mapping[str, Any], base: type[Parameters] | None = None) -
     if base is None:
         return values
 
-    return checked(base, values, values, strict=True)
+    return checked_parameters(base, values, values, strict=True)
 
 
-def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
+def parameters_of_run(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
     """Read the parameters of a notebook of a run.
 
     Parameters
@@ -265,8 +265,8 @@ class Output:
         name : str
             The name of its files, without a suffix.
         shown : sequence of str, or mapping
-            The models in the figure, or in each of its panels, as `figures.whose` takes them. A
-            note in the figure says which of them are calibrants.
+            The models in the figure, or in each of its panels, as `figures.models_note` takes them.
+            A note in the figure says which of them are calibrants.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Output:
         InputError
             Where a file cannot be written.
         """
-        note = figures.whose(shown)
+        note = figures.models_note(shown)
         with writing(self.figures):
             return figures.save(figure, self.figures, name, note)
 
@@ -387,8 +387,8 @@ def _lacking_line(model: str, lacking: Sequence[Job], n_wanted: int) -> str:
         if part not in parts:
             parts.append(part)
 
-    listed = "; ".join(parts[:SHOWN_PARTS])
-    n_more = len(parts) - SHOWN_PARTS
+    listed = "; ".join(parts[:MAX_PARTS_NAMED])
+    n_more = len(parts) - MAX_PARTS_NAMED
     if len(lacking) == n_wanted:
         listed = "all parts"
     elif n_more > 0:
@@ -487,7 +487,7 @@ def _without_answer(part: pd.DataFrame, job: Job) -> list[dict[str, Any]]:
 
     for reply in unanswered.itertuples():
         trial = job.design[reply.trial]
-        ended = ENDED[reply.status]
+        ended = REASON_BY_STATUS[reply.status]
         row = {
             "model": job.model,
             **job.labels,
@@ -613,10 +613,10 @@ def replies(
         # A missing text has a status, too.
         parsed = texts.map(status_of, na_action=None)
         with_status = part.assign(text=texts, status=final_status(part, parsed))
-        chosen.append(_some(with_status, number))
+        chosen.append(_some_of_each(with_status, number))
 
     rows = []
-    for reply in _some(pd.concat(chosen), number).itertuples():
+    for reply in _some_of_each(pd.concat(chosen), number).itertuples():
         row = {
             **about(job.design[reply.trial].condition),
             "reasoning": reply.reasoning,
@@ -632,11 +632,11 @@ def replies(
     # A collapsed reasoning is HTML, so every cell is escaped by its own formatter.
     formatters = dict.fromkeys(table.columns, lambda cell: escape(str(cell)))
     formatters["reply"] = lambda reply: escape(reply_beginning(reply))
-    formatters["reasoning"] = collapsed
+    formatters["reasoning"] = collapsed_html
     return HTML(table.to_html(formatters=formatters, escape=False, index=False))
 
 
-def _some(replies: pd.DataFrame, number: int) -> pd.DataFrame:
+def _some_of_each(replies: pd.DataFrame, number: int) -> pd.DataFrame:
     """Select the first replies without an answer, then as many answered ones, evenly spread."""
     is_answered = replies.status == OK
     unanswered = replies[~is_answered].head(number)
@@ -646,7 +646,7 @@ def _some(replies: pd.DataFrame, number: int) -> pd.DataFrame:
     return pd.concat([unanswered, answered.iloc[::step]])
 
 
-def collapsed(reasoning: str) -> str:
+def collapsed_html(reasoning: str) -> str:
     """Write a reasoning as HTML that opens on a click, escaped.
 
     Parameters
@@ -686,8 +686,8 @@ def read(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     StoreError
         If there are no answers.
     """
-    chosen = loaded(job, rule)
-    released = loaded(job, "released")
+    chosen = load_rows(job, rule)
+    released = load_rows(job, "released")
     chosen_values = chosen.drop(columns="status")
     released_values = released.drop(columns="status")
     # Values are compared as texts, in which a missing value equals a missing value.
@@ -696,7 +696,7 @@ def read(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     return chosen.assign(otherwise=np.where(is_other, "yes", "no"))
 
 
-def loaded(job: Job, rule: Rule = "sound") -> pd.DataFrame:
+def load_rows(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     """Load the rows of a job with the study's ``load``.
 
     Parameters

@@ -108,7 +108,10 @@ def _has_pattern(code: str, figure: str) -> bool:
 
 
 def _has_beginning(code: str, figure: str) -> bool:
-    """Tell whether a name in the code and "_" are the beginning of a figure's name."""
+    """Tell whether a figure's name begins with a quoted name of the code plus "_".
+
+    For example, "figure3_calibrant" begins with "figure3_".
+    """
     names = re.findall(r'"(\w+)"', code)
     beginnings = tuple(f"{name}_" for name in names)
     return figure.startswith(beginnings)

@@ -31,9 +31,9 @@ from safetensors import SafetensorError, safe_open
 from ingroup import models
 from ingroup.tables import InputError, decoded, hint, read_json
 
-LOADING = ("transformers", "vllm")  # engines for which a model may be a folder
+LOADING_ENGINES = ("transformers", "vllm")  # engines for which a model may be a folder
 # Files of which every tokenizer has one.
-TOKENIZERS = ("*token*", "vocab.*", "tekken.json", "*.model", "*.tiktoken")
+TOKENIZER_FILES = ("*token*", "vocab.*", "tekken.json", "*.model", "*.tiktoken")
 
 _ADDRESS = (
     "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
@@ -41,7 +41,7 @@ _ADDRESS = (
 )
 
 # Values with which an option of an engine that loads the model changes nothing.
-USUAL = {
+DEFAULT_OPTIONS = {
     "SYSTEM": "keep",
     "BOS": "template",
     "TEMPLATE": "chat",
@@ -51,7 +51,7 @@ USUAL = {
 }
 
 # What people type for a choice that has another name here.
-MEANT = {
+CHOICE_BY_TYPED_NAME = {
     "READING": {"mean": "expected", "average": "expected", "text": "free"},
     "ENGINE": {
         **models.FORMER_ENGINES,
@@ -64,7 +64,11 @@ MEANT = {
 }
 
 # Types in words, for the sentence "NAME must be ...".
-KINDS: Mapping[Any, str] = {bool: "true or false", int: "a whole number", float: "a number"}
+TYPES_IN_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+}
 
 Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
@@ -79,14 +83,14 @@ Empty = Annotated[str, Field(max_length=0)]
 MinusOne = Annotated[float, Field(ge=-1, le=-1)]  # stands for what the paper's table has
 
 
-def _divided(value: Any) -> Any:
+def _parts_of_text(value: Any) -> Any:
     """Split a text at its semicolons, and drop empty parts. Return any other value unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(";") if part.strip()]
 
 
-Texts = Annotated[list[str], BeforeValidator(_divided), Field(description="a list of texts")]
+Texts = Annotated[list[str], BeforeValidator(_parts_of_text), Field(description="a list of texts")]
 
 
 def readable(load: Callable[[Any], Any]) -> AfterValidator:
@@ -272,7 +276,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     RUN: str
 
     @model_validator(mode="after")
-    def _models_and_engines_fit(self) -> Self:
+    def _check_models_and_engines(self) -> Self:
         """Raise an InputError unless models, engines and options fit together.
 
         A notebook without MODELS asks no model, so nothing has to fit.
@@ -283,8 +287,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
 
         entries = models.entries(self.model_dump())
-        self._no_model_comes_twice(entries)
-        self._models_can_be_loaded(entries)
+        self._check_models_differ(entries)
+        self._check_models_exist(entries)
 
         for entry in entries:
             if entry.is_scored and entry.engine == "replay":
@@ -293,10 +297,10 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"which {entry.engine} does not give: set READING=free"
                 )
 
-        self._options_fit(entries)
+        self._check_options_fit(entries)
         return self
 
-    def _no_model_comes_twice(self, entries: list[models.ModelEntry]) -> None:
+    def _check_models_differ(self, entries: list[models.ModelEntry]) -> None:
         """Raise an InputError if two models share a label, by which tables tell models apart."""
         names_by_label: dict[str, list[str]] = {}
         for entry in entries:
@@ -315,7 +319,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"MODELS names {label!r} twice, expected each model once, with one engine"
                 )
 
-    def _models_can_be_loaded(self, entries: list[models.ModelEntry]) -> None:
+    def _check_models_exist(self, entries: list[models.ModelEntry]) -> None:
         """Raise an InputError if an engine cannot load its model of MODELS or the REWRITER."""
         named = []
         for entry in entries:
@@ -328,7 +332,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         # Only GIEBench may ask without the model's chat template.
         needs_template = getattr(self, "TEMPLATE", None) != "none"
         for parameter, name, engine in named:
-            if engine not in LOADING:
+            if engine not in LOADING_ENGINES:
                 continue
             try:
                 if not models.can_be_loaded(name):
@@ -337,7 +341,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             except InputError as error:
                 raise InputError(f"{parameter}: {error}") from error
 
-    def _options_fit(self, entries: list[models.ModelEntry]) -> None:
+    def _check_options_fit(self, entries: list[models.ModelEntry]) -> None:
         """Raise an InputError for an option that no engine of the models takes.
 
         Models of the engine replay need their recordings, too.
@@ -351,11 +355,11 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"<name>@{engine} in MODELS, or leave {option} out"
                 )
 
-        if engines.isdisjoint(LOADING):
-            for option, usual in USUAL.items():
+        if engines.isdisjoint(LOADING_ENGINES):
+            for option, usual in DEFAULT_OPTIONS.items():
                 # None stands for a parameter that the notebook does not take.
                 if getattr(self, option) not in (usual, None):
-                    loading = " or ".join(LOADING)
+                    loading = " or ".join(LOADING_ENGINES)
                     raise InputError(
                         f"{option} is for models of the engine {loading}, found only {listed}: "
                         f"leave {option} out"
@@ -363,9 +367,9 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
         recorded = [entry.name for entry in entries if entry.engine == "replay"]
         if recorded:
-            self._recordings_are_there(recorded)
+            self._check_recordings_exist(recorded)
 
-    def _recordings_are_there(self, names: list[str]) -> None:
+    def _check_recordings_exist(self, names: list[str]) -> None:
         """Raise an InputError unless each recorded model has its own place with files."""
         if not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
@@ -443,7 +447,7 @@ def _check_folder(name: str, needs_template: bool) -> None:
     _check_tensors(folder)
 
     # Which files there are depends on the kind of tokenizer.
-    has_tokenizer = any(any(folder.glob(pattern)) for pattern in TOKENIZERS)
+    has_tokenizer = any(any(folder.glob(pattern)) for pattern in TOKENIZER_FILES)
     if not has_tokenizer:
         raise InputError(
             f"the folder {name!r} has no tokenizer: expected tokenizer.json or tokenizer.model "
@@ -480,19 +484,19 @@ def _check_tensors(folder: Path) -> None:
             ) from error
 
 
-class Compared(Parameters):
+class ComparisonParameters(Parameters):
     """The parameters of a comparison, where one model through two engines is two models."""
 
-    def _no_model_comes_twice(self, entries: list[models.ModelEntry]) -> None:
+    def _check_models_differ(self, entries: list[models.ModelEntry]) -> None:
         """Raise an InputError if two models of one engine share a label."""
         by_engine: dict[str, list[models.ModelEntry]] = {}
         for entry in entries:
             by_engine.setdefault(entry.engine, []).append(entry)
         for of_one_engine in by_engine.values():
-            super()._no_model_comes_twice(of_one_engine)
+            super()._check_models_differ(of_one_engine)
 
 
-def checked(
+def checked_parameters(
     base: type[Parameters],
     values: Mapping[str, Any],
     usual: Mapping[str, Any],
@@ -522,16 +526,16 @@ def checked(
     InputError
         For the first value that cannot work. The message says which values are expected.
     """
-    kind = _fitted(base, usual)
+    kind = _class_for_notebook(base, usual)
     try:
         model = kind.model_validate(dict(values), strict=strict)
     except ValidationError as error:
         first, *_ = error.errors()
-        raise InputError(_sentence(kind, first)) from error
+        raise InputError(_refusal_sentence(kind, first)) from error
 
     typed = {name: getattr(model, name) for name in values}
     if strict:
-        # Even when strict, `_divided` makes a list of a text before pydantic looks at it.
+        # Even when strict, `_parts_of_text` makes a list of a text before pydantic looks at it.
         for name, value in typed.items():
             untyped = values[name]
             if isinstance(value, list) and isinstance(untyped, str):
@@ -540,7 +544,7 @@ def checked(
     return typed
 
 
-def _fitted(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:
+def _class_for_notebook(base: type[Parameters], usual: Mapping[str, Any]) -> type[Parameters]:
     """Make a subclass of a study's ``Parameters`` for the parameters of one of its notebooks."""
     fields: dict = {}
     for name in base.model_fields:
@@ -568,7 +572,7 @@ def _hint(name: str, problem: Mapping[str, Any]) -> str:
     """Ask for the choice that an unknown value probably means. Return "" without such a choice."""
     typed = str(problem["input"]).lower()
     choices = _choices(name, problem)
-    meant = MEANT.get(name, {})
+    meant = CHOICE_BY_TYPED_NAME.get(name, {})
     near = difflib.get_close_matches(typed, [*choices, *meant], 1)
     if not near:
         return ""
@@ -577,7 +581,7 @@ def _hint(name: str, problem: Mapping[str, Any]) -> str:
     return f"; did you mean {name}={choice}?"
 
 
-def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
+def _refusal_sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
     """Write the message about a value that pydantic refused."""
     # A check of all parameters together names no field.
     name = next(iter(problem["loc"]), "")
@@ -596,5 +600,5 @@ def _sentence(kind: type[Parameters], problem: Mapping[str, Any]) -> str:
         return f"{name} {value} is unknown; expected {listed}{_hint(name, problem)}"
 
     field = kind.model_fields[name]
-    words = field.description or KINDS.get(field.annotation, "text")
+    words = field.description or TYPES_IN_WORDS.get(field.annotation, "text")
     return f"{name} must be {words}, found {value}"

@@ -19,7 +19,16 @@ from ingroup.tables import InputError, at, check, read_table, wrong
 
 # Comparisons of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1.
 FLOAT_ERROR = 1e-9
-_BESIDE = ["table", "number", "row", "printed", "here", "difference", "tolerance", "verdict"]
+_COMPARISON_COLUMNS = [
+    "table",
+    "number",
+    "row",
+    "printed",
+    "here",
+    "difference",
+    "tolerance",
+    "verdict",
+]
 
 
 def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
@@ -293,7 +302,7 @@ def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFr
         for source in sources:
             blocks.append(_compare_column(study, model, *source))
     if not blocks:
-        return pd.DataFrame(columns=_BESIDE)
+        return pd.DataFrame(columns=_COMPARISON_COLUMNS)
     return pd.concat(blocks, ignore_index=True)
 
 
@@ -325,7 +334,7 @@ def beside_each(study: str, sources: Mapping[str, Iterable[tuple]]) -> pd.DataFr
         blocks.append(block)
 
     if not blocks:
-        return pd.DataFrame(columns=["model", *_BESIDE])
+        return pd.DataFrame(columns=["model", *_COMPARISON_COLUMNS])
     return pd.concat(blocks, ignore_index=True)
 
 
@@ -348,10 +357,10 @@ def _compare_column(
     # Rows are matched by their keys as text, whatever the types in the file and in the run.
     keys = here.index.to_frame()
     computed = pd.DataFrame({"here": here, "spread": spread})
-    computed.index = _joined(keys)
+    computed.index = _join_keys(keys)
 
     printed = f"{column}_printed"
-    rows = rows.assign(row=_joined(rows[list(keys)]))
+    rows = rows.assign(row=_join_keys(rows[list(keys)]))
     rows = rows[rows.row.isin(computed.index)]
     # Table 9 of StereoMap has some groups at two ranks. Two different numbers stay, and raise an
     # error.
@@ -360,7 +369,7 @@ def _compare_column(
 
     compared = compare(rows[printed], rows.here, rows.spread)
     block = compared.assign(table=table, number=column, row=rows.row)
-    return block[_BESIDE]
+    return block[_COMPARISON_COLUMNS]
 
 
 def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
@@ -390,7 +399,7 @@ def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
     return versus.assign(checkpoint=sentences.to_numpy())
 
 
-def _joined(keys: pd.DataFrame) -> list[str]:
+def _join_keys(keys: pd.DataFrame) -> list[str]:
     """Join the keys of each row to one text."""
     texts = []
     for row in keys.itertuples(index=False):

@@ -44,7 +44,7 @@ def n_items(jobs: Sequence[Job]) -> int:
     return len(items)
 
 
-def of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
+def sizes_of_paper(study: str, jobs: Sequence[Job], printed: Mapping[str, str]) -> tuple[int, int]:
     """Count the prompts and the items of a paper for one of its models.
 
     Parameters

@@ -7,18 +7,19 @@ A study's ``group_profile.py`` has:
 ``claims``, ``paths``
     Its headline claims on one path of a multiverse, and on all paths.
 ``power``
-    The reported tests of a run with the parameters ``planned``, each as `Tested`. The spread comes
-    from the answers of a model that was asked with other parameters (``recorded``).
+    The reported tests of a run with the parameters ``planned``, each as `PlannedTest`. The spread
+    comes from the answers of a model that was asked with other parameters (``recorded``).
 ``effects``
-    Its headline numbers item by item, in which two models are `compared`.
+    Its headline numbers item by item, in which `compare_models` compares two models.
 ``items``, ``extent``
     The items of its design, and the numbers of prompts and items that the paper has
     (:mod:`ingroup.sizes`).
 
-The first functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`)
-and one ``model`` of these. They also take ``groups``, from an identity to its shared group, and the
-``options`` of the synthesis. Given ``file`` (a ``ground_truth.yaml``), ``views`` takes its answers
-instead of the stored answers. They raise StoreError if there are no stored answers.
+The first functions take the ``parameters`` of the study's notebook
+(:func:`ingroup.notebook.parameters_of_run`) and one ``model`` of these. They also take ``groups``,
+from an identity to its shared group, and the ``options`` of the synthesis. Given ``file`` (a
+``ground_truth.yaml``), ``views`` takes its answers instead of the stored answers. They raise
+StoreError if there are no stored answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ from ingroup.stats.paired import paired_test
 from ingroup.stats.permutation import own_generator
 from ingroup.tables import at, check, once, read_table, wrong
 
-COLUMNS = ["study", "category", "group", "identity"]
+SHARED_GROUP_COLUMNS = ["study", "category", "group", "identity"]
 PROFILE_COLUMNS = [
     "model",
     "study",
@@ -53,7 +54,7 @@ PROFILE_COLUMNS = [
     "model_error",
     "verdict",
 ]
-AGREEMENT = [
+AGREEMENT_COLUMNS = [
     "model",
     "one",
     "other",
@@ -93,7 +94,7 @@ class View(NamedTuple):
     draw: str = ""
 
 
-class Tested(NamedTuple):
+class PlannedTest(NamedTuple):
     """A reported test of a study, as ``make plan`` plans it.
 
     Attributes
@@ -126,19 +127,19 @@ class Tested(NamedTuple):
     floor: str = ""
 
 
-class Measured(NamedTuple):
-    """The effects and their draws, as `measured` describes them."""
+class MeasuredEffects(NamedTuple):
+    """The effects and their draws, as `measure_effects` describes them."""
 
     effects: pd.DataFrame
     draws: dict[tuple[str, str], pd.DataFrame]
 
 
-def measured(
+def measure_effects(
     views: Mapping[tuple[str, str], Sequence[View]],
     taught: Mapping[tuple[str, str], Sequence[View]],
     seed: int,
     n_resamples: int,
-) -> Measured:
+) -> MeasuredEffects:
     """Compute the standardised effects of all groups in all studies, with their intervals.
 
     Parameters
@@ -187,7 +188,7 @@ def measured(
     if effects:
         table = pd.concat(effects, ignore_index=True)
     joined = {key: pd.concat(parts, axis=1) for key, parts in draws.items()}
-    return Measured(table, joined)
+    return MeasuredEffects(table, joined)
 
 
 def group_profiles(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +197,7 @@ def group_profiles(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     effects : DataFrame
-        From `measured`.
+        From `measure_effects`.
     shared : DataFrame
         From `shared_groups`, whose order the groups take.
 
@@ -266,7 +267,7 @@ def agreement(
     effects : DataFrame
         From `group_profiles`.
     draws : mapping of tuple to DataFrame
-        From `measured`.
+        From `measure_effects`.
     models : sequence of str
         The models. A model with a single measure is left out.
     seed : int
@@ -277,7 +278,7 @@ def agreement(
     Returns
     -------
     DataFrame
-        The columns of `AGREEMENT`: the columns of :func:`ingroup.stats.effects.agreement`,
+        The columns of `AGREEMENT_COLUMNS`: the columns of :func:`ingroup.stats.effects.agreement`,
         ``ground_truth_rho`` over the same groups, ``model_error`` and ``verdict`` as in
         `group_profiles`.
     """
@@ -308,11 +309,11 @@ def agreement(
         tables.append(table.assign(model=model))
 
     if not tables:
-        return pd.DataFrame(columns=AGREEMENT)
-    return pd.concat(tables)[AGREEMENT]
+        return pd.DataFrame(columns=AGREEMENT_COLUMNS)
+    return pd.concat(tables)[AGREEMENT_COLUMNS]
 
 
-def summed_up(multiverses: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def sum_up_paths(multiverses: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the share of the paths on which each claim of each model stands.
 
     Parameters
@@ -344,7 +345,7 @@ def summed_up(multiverses: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd
     return pd.concat(shares, names=levels), pd.concat(options, names=levels)
 
 
-def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+def compare_models(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """Compare two models over the items that both answered, effect by effect.
 
     Parameters
@@ -392,7 +393,7 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def decisive(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
+def decisive_choices(shares: pd.DataFrame, options: pd.DataFrame) -> pd.DataFrame:
     """Find the choice that matters most to each claim that some paths show and others do not.
 
     Parameters
@@ -495,20 +496,20 @@ def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFr
     Parameters
     ----------
     file : Path
-        A CSV file with `COLUMNS`.
+        A CSV file with `SHARED_GROUP_COLUMNS`.
 
     Returns
     -------
     DataFrame
-        `COLUMNS`. Identities are named as in the study's own files.
+        `SHARED_GROUP_COLUMNS`. Identities are named as in the study's own files.
 
     Raises
     ------
     InputError
         For an empty cell; for an identity that a study has twice; for a group in two categories.
     """
-    table = read_table(file, COLUMNS)[COLUMNS]
-    for column in COLUMNS:
+    table = read_table(file, SHARED_GROUP_COLUMNS)[SHARED_GROUP_COLUMNS]
+    for column in SHARED_GROUP_COLUMNS:
         check(file, table[column], table[column] != "", "a text")
     once(file, table[["study", "identity"]])
 

@@ -158,7 +158,7 @@ def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence
     )
 
     y = figures.heights(len(groups))
-    limit = _largest_shown(table)
+    limit = _half_width_of_panel(table)
     is_of_model = table.model == models[0]
     has_ground_truth = table.ground_truth[is_of_model].notna().any()
     # A calibrant's own error stands between the panel and its title.
@@ -204,8 +204,8 @@ def group_profile(table: pd.DataFrame, measures: Sequence[str], models: Sequence
     return fig
 
 
-def _largest_shown(table: pd.DataFrame) -> float:
-    """Half the width of a panel, which holds all effects and nearly all intervals."""
+def _half_width_of_panel(table: pd.DataFrame) -> float:
+    """Return half the width of a panel that holds all effects and nearly all intervals."""
     largest_effect = table.effect.abs().max()
     farther_ends = table[["low", "high"]].abs().max(axis=1)
     # A few very long intervals would make all others too short to see.
@@ -220,7 +220,7 @@ def _draw_measure(
     limit: float,
     has_ground_truth: bool,
 ) -> None:
-    """One measure: the first model's effects a little above the lines, others in grey below."""
+    """Draw one measure: the first model's effects above the lines, others in grey below."""
     first, *others = of_models
     colour_of_first, grey = _MODEL_AND_CONTROL
     y_of_first = y + 0.14
@@ -333,7 +333,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     ax.plot(rows.ground_truth_rho, y, "|", color="black", markersize=7, zorder=4)
 
     smallest = figures.points(5)
-    small = figures.points(figures.SMALL)
+    small = figures.points(figures.NOTE_POINTS)
     # The numbers of groups stand to the right of 1, the largest possible correlation.
     x_of_numbers = 1.28
     for height, row in zip(y, rows.itertuples(), strict=True):
@@ -347,7 +347,7 @@ def _draw_correlations(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     ax.axvline(0, **_ZERO_LINE)
     ax.text(x_of_numbers, len(rows) - 0.4, "groups", ha="center", fontsize=small)
     template = "own error {:.2f}, {} of {} ticks inside"
-    _write_own_error(ax, 0.37, 1.03, rows, template, figures.SMALL)
+    _write_own_error(ax, 0.37, 1.03, rows, template, figures.NOTE_POINTS)
 
     ax.set_xlabel("rank correlation")
     ax.set_xticks([-1, -0.5, 0, 0.5, 1])
@@ -539,13 +539,13 @@ def _curves_above_marks(
     marks_height = 0.085 * n_options * size / 5
     curve_height = 1.0
     height = n_down * (1.25 + marks_height) + 0.3
-    if height > canvas.MOST_INCHES:
+    if height > canvas.MAX_HEIGHT_INCHES:
         # The names of the options do not follow FONT then, as they would overlap.
         size = 5
         marks_height = 0.085 * n_options
         height = n_down * (1.25 + marks_height) + 0.3
         # If that is still too high, the curves become flatter.
-        too_much = max(height - canvas.MOST_INCHES, 0)
+        too_much = max(height - canvas.MAX_HEIGHT_INCHES, 0)
         curve_height = max(1 - too_much / n_down, 0.3)
         height -= too_much
 
@@ -659,7 +659,7 @@ def claims_at_a_glance(
     control : str or None
         The negative control, drawn as a grey cross.
     sides : mapping
-        What it means that a claim of the study stands, by study.
+        The label of the side where claims stand, by study.
 
     Returns
     -------
@@ -673,7 +673,7 @@ def claims_at_a_glance(
 
     with_shares = set(shares.model)
     present = [model for model in models if model in with_shares]
-    looks = _looks(present, control)
+    looks = _looks_of_models(present, control)
     # The marks of one claim stand a little above each other, so that none covers another.
     shifts = np.linspace(0.26, -0.26, len(looks))
     for model, shift in zip(looks, shifts, strict=True):
@@ -685,8 +685,8 @@ def claims_at_a_glance(
 
     height_by_study = pd.Series(y, claims.study)
     _name_sides(ax, height_by_study, sides)
-    for height in y:
-        ax.axhline(height - 0.5, color="#DDDDDD", linewidth=0.3, zorder=0)
+    for line_y in y:
+        ax.axhline(line_y - 0.5, color="#DDDDDD", linewidth=0.3, zorder=0)
     ax.axvline(0, **_ZERO_LINE)
 
     ax.set_yticks(y, claims.claim.map(claim_name))
@@ -713,7 +713,7 @@ def _name_sides(ax: Axes, y: pd.Series, sides: Mapping[str, str]) -> None:
         )
 
 
-def _looks(models: Sequence[str], control: str | None) -> dict[str, tuple[str, str]]:
+def _looks_of_models(models: Sequence[str], control: str | None) -> dict[str, tuple[str, str]]:
     """Choose a marker and a colour for each model, the control last."""
     looks = {}
     # With seven markers and six colours, 42 models differ in one of the two. The palette's other

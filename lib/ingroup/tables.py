@@ -30,7 +30,7 @@ _OTHER_FILES = {
     b"\xfe\xff": "UTF-16 text",
 }
 
-LONGEST = 2000  # characters of a message
+MAX_MESSAGE_LENGTH = 2000  # characters of a message
 
 
 class Sentence(Exception):
@@ -65,12 +65,12 @@ def shown(text: str) -> str:
     Returns
     -------
     str
-        About `LONGEST` characters at most: the middle of a longer text is left out, so that a
-        sentence keeps its place and what was expected. A character that moves the cursor, rings or
-        colours becomes its code, e.g. ``\\x1b``.
+        About `MAX_MESSAGE_LENGTH` characters at most: the middle of a longer text is left out, so
+        that a sentence keeps its place and what was expected. A character that moves the cursor,
+        rings or colours becomes its code, e.g. ``\\x1b``.
     """
-    half = LONGEST // 2
-    if len(text) > LONGEST:
+    half = MAX_MESSAGE_LENGTH // 2
+    if len(text) > MAX_MESSAGE_LENGTH:
         text = f"{text[:half]} ... {text[-half:]}"
     if text.isprintable():
         return text

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models, notebook, paths
-from ingroup.commands.parameters import defaults, study_of
+from ingroup.commands.run_parameters import defaults, study_of
 from ingroup.commands.settings import first_notebooks
 from ingroup.contract import module_of
 from ingroup.design import Block, Message, named_values
@@ -21,11 +21,11 @@ from ingroup.inference.prompts import fold_system
 from ingroup.parsing import Rule
 from ingroup.tables import InputError, hint
 
-SHOWN = 12  # trials that are shown in full
-LONG = 300  # characters; a longer text is folded
-LINES = 6  # so is a text of more lines
-LONGEST_LABEL = 60  # characters; a longer text is in the prompt anyway
-LISTED = 12  # names in a sentence
+MAX_EXAMPLES = 12  # trials that are shown in full
+MAX_UNFOLDED_LETTERS = 300  # characters; a longer text is folded
+MAX_UNFOLDED_LINES = 6  # so is a text of more lines
+MAX_LABEL_LETTERS = 60  # characters; a longer text is in the prompt anyway
+MAX_NAMES_LISTED = 12  # names in a sentence
 
 # Columns that say what was read in a reply, and where it is stored; most others are labels.
 _NO_LABELS = {"value", "status", "reply", "rating", "trial", "prefix", "store"}
@@ -45,11 +45,11 @@ class TrialsBehind:
         One row for each value, in the order of the stores: the labels and factors of its trial,
         ``value``, ``status``, ``store`` and ``trial``. Empty if nothing is stored.
     examples : DataFrame
-        Up to `SHOWN` of these rows from the lowest value to the highest, or all in their order.
-        Further columns are ``chat`` (the messages as they were sent), ``answer`` (the stored text,
-        which is the greedy answer of a scored trial; missing if the call failed), ``reasoning``,
-        ``error`` and ``file``. A scored answer also has its ``answer_prefix``, ``mean`` (NaN for
-        choices that are not numbers), ``most_probable`` and ``option_mass``.
+        Up to `MAX_EXAMPLES` of these rows from the lowest value to the highest, or all in their
+        order. Further columns are ``chat`` (the messages as they were sent), ``answer`` (the stored
+        text, which is the greedy answer of a scored trial; missing if the call failed),
+        ``reasoning``, ``error`` and ``file``. A scored answer also has its ``answer_prefix``,
+        ``mean`` (NaN for choices that are not numbers), ``most_probable`` and ``option_mass``.
     sentence : str
         The number of values and their mean, or the reason why there are no values.
     """
@@ -77,9 +77,9 @@ class TrialsBehind:
         stores = [escape(store) for store in self.rows.store.unique()]
         first_stores = _first_names(stores)
         parts.append(f"<p>stored in {first_stores}</p>")
-        parts.append(_table(self.examples, varying))
+        parts.append(_table_html(self.examples, varying))
         if len(self.rows) > len(self.examples):
-            parts.append(_every_value(self.rows))
+            parts.append(_all_values_html(self.rows))
         return "\n".join(parts)
 
 
@@ -126,13 +126,13 @@ def replies_behind(
 
     wanted = {name: _texts(value) for name, value in labels.items()}
     try:
-        matching_jobs = _matching(jobs, wanted)
+        matching_jobs = _matching_jobs(jobs, wanted)
         rows_of_jobs = _rows_of_jobs(matching_jobs, parsing or usual_parsing)
         rows = _with_labels(rows_of_jobs, wanted)
     except _NoRows as why:
         return _no_trials(str(why))
 
-    examples = _with_answers(_examples(rows), matching_jobs)
+    examples = _with_answers(_choose_examples(rows), matching_jobs)
     summary = _summary(rows, matching_jobs)
     return TrialsBehind(rows, examples, summary)
 
@@ -178,7 +178,7 @@ def _jobs_of_run(study: str, run: str) -> tuple[list[Job], Rule]:
         raise InputError(f"there is no study {study!r}; there are {listed}{question}")
 
     name = notebook_of[study]
-    parameters = notebook.ran(name, run) or defaults(name)
+    parameters = notebook.parameters_of_run(name, run) or defaults(name)
     design = module_of(study, "design", "jobs")
     return design.jobs(parameters), parameters["PARSING"]
 
@@ -190,7 +190,7 @@ def _texts(value: Any) -> list[str]:
     return [str(label) for label in labels]
 
 
-def _matching(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
+def _matching_jobs(jobs: list[Job], wanted: dict[str, list[str]]) -> list[Job]:
     """Select the jobs with the wanted labels, as far as jobs have them.
 
     Raise `_NoRows` if no job is left.
@@ -261,7 +261,7 @@ def _labels_of(job: Job) -> dict[str, Any]:
 
 def _rows_of(job: Job, rule: Rule) -> pd.DataFrame:
     """Load one row for each value of a job, with the labels and factors of its trial."""
-    answers = notebook.loaded(job, rule).reset_index(drop=True)
+    answers = notebook.load_rows(job, rule).reset_index(drop=True)
     (block,) = job.design.blocks
     factors = _factors(block)
     labels = _labels_of(job)
@@ -315,16 +315,16 @@ def _with_values(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _examples(rows: pd.DataFrame) -> pd.DataFrame:
-    """Choose all rows if they are few, else `SHOWN` rows at even steps in the order of values.
+def _choose_examples(rows: pd.DataFrame) -> pd.DataFrame:
+    """Choose at most `MAX_EXAMPLES` rows, at even steps in the order of their values.
 
     Rows without a value come after the highest value.
     """
-    if len(rows) <= SHOWN:
+    if len(rows) <= MAX_EXAMPLES:
         return rows
 
     ordered = rows.sort_values("value", kind="stable")
-    even_steps = np.linspace(0, len(rows) - 1, SHOWN)
+    even_steps = np.linspace(0, len(rows) - 1, MAX_EXAMPLES)
     positions = even_steps.round().astype(int)
     return ordered.iloc[positions]
 
@@ -437,7 +437,7 @@ def _unknown_value(column: pd.Series, values: list[str]) -> str:
     known_texts = list(column.map(str).unique())
     similar = []
     if values:
-        similar = difflib.get_close_matches(values[0], known_texts, LISTED, cutoff=0.5)
+        similar = difflib.get_close_matches(values[0], known_texts, MAX_NAMES_LISTED, cutoff=0.5)
     others = [text for text in known_texts if text not in similar]
 
     wanted = " or ".join(map(repr, values))
@@ -446,9 +446,9 @@ def _unknown_value(column: pd.Series, values: list[str]) -> str:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """List the first `LISTED` names, and count the others."""
-    listed = ", ".join(names[:LISTED])
-    n_more = len(names) - LISTED
+    """List the first `MAX_NAMES_LISTED` names, and count the others."""
+    listed = ", ".join(names[:MAX_NAMES_LISTED])
+    n_more = len(names) - MAX_NAMES_LISTED
     if n_more <= 0:
         return listed
     return f"{listed} and {n_more:,} more"
@@ -466,7 +466,7 @@ def _label_columns(rows: pd.DataFrame) -> list[str]:
         column = rows[name]
         is_plain = column.map(lambda level: isinstance(level, (str, int, np.integer)))
         longest = column.map(str).str.len().max()
-        if is_plain.all() and 0 < longest <= LONGEST_LABEL:
+        if is_plain.all() and 0 < longest <= MAX_LABEL_LETTERS:
             names.append(name)
     return names
 
@@ -480,7 +480,7 @@ def _named_labels(row: pd.Series, names: Iterable[str]) -> list[str]:
     return labels
 
 
-def _table(examples: pd.DataFrame, varying: list[str]) -> str:
+def _table_html(examples: pd.DataFrame, varying: list[str]) -> str:
     """Write the examples as an HTML table."""
     has_several_stores = examples.store.nunique() > 1
     rows = []
@@ -490,8 +490,8 @@ def _table(examples: pd.DataFrame, varying: list[str]) -> str:
             address = f"{escape(example.store)}/{address}"
         row = {
             "asked about": "<br>".join(_named_labels(example, varying)),
-            "prompt": _chat(example.chat),
-            "answer": _stored_answer(example),
+            "prompt": _chat_html(example.chat),
+            "answer": _answer_html(example),
             "value": f"{example.value:.4g}",
             "status": escape(example.status),
             "address": address,
@@ -504,15 +504,15 @@ def _table(examples: pd.DataFrame, varying: list[str]) -> str:
     return table.to_html(escape=False, index=False)
 
 
-def _chat(messages: Iterable[Message]) -> str:
+def _chat_html(messages: Iterable[Message]) -> str:
     """Write a chat as HTML, with the role of each message."""
     turns = [f"[{message['role']}]\n{message['content']}" for message in messages]
-    return _folded("\n\n".join(turns))
+    return _folded_html("\n\n".join(turns))
 
 
-def _stored_answer(example: pd.Series) -> str:
+def _answer_html(example: pd.Series) -> str:
     """Write a stored answer as HTML, with the probabilities of a scored answer."""
-    text = _folded(example.answer) if isinstance(example.answer, str) else "(no text)"
+    text = _folded_html(example.answer) if isinstance(example.answer, str) else "(no text)"
     # Scored and free answers may stand in one table, where free ones lack these columns' values.
     is_scored = "most_probable" in example and isinstance(example.most_probable, str)
     lines = []
@@ -528,30 +528,30 @@ def _stored_answer(example: pd.Series) -> str:
         lines.append(text)
 
     if example.reasoning:
-        lines.append(f"reasoning: {notebook.collapsed(example.reasoning)}")
+        lines.append(f"reasoning: {notebook.collapsed_html(example.reasoning)}")
     if example.error:
         lines.append(f"error: {escape(example.error)}")
     return "<br>".join(lines)
 
 
-def _folded(text: str) -> str:
+def _folded_html(text: str) -> str:
     """Write a text as escaped HTML. A long text opens on a click."""
     whole = escape(text).replace("\n", "<br>")
     n_lines = text.count("\n") + 1
-    if len(text) <= LONG and n_lines <= LINES:
+    if len(text) <= MAX_UNFOLDED_LETTERS and n_lines <= MAX_UNFOLDED_LINES:
         return whole
 
     beginning = " ".join(text[:100].split())
     summary = f"{escape(beginning)} ... ({len(text):,} characters)"
-    return _details(summary, whole)
+    return _details_html(summary, whole)
 
 
-def _details(summary: str, content: str) -> str:
+def _details_html(summary: str, content: str) -> str:
     """Write HTML that shows a summary, and its content on a click. Both are escaped already."""
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
-def _every_value(rows: pd.DataFrame) -> str:
+def _all_values_html(rows: pd.DataFrame) -> str:
     """Write the values and trials of all rows by store, as HTML that opens on a click."""
     lines = []
     for store, rows_of_store in rows.groupby("store", sort=False):
@@ -560,6 +560,6 @@ def _every_value(rows: pd.DataFrame) -> str:
         listed = ", ".join(pairs)
         lines.append(f"{escape(store)}<br>{listed}")
 
-    summary = f"All {len(rows):,} values by trial; the table shows {SHOWN}, the lowest first"
+    summary = f"All {len(rows):,} values by trial; the table shows {MAX_EXAMPLES}, the lowest first"
     content = "<br>".join(lines)
-    return _details(summary, content)
+    return _details_html(summary, content)

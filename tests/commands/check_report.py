@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from ingroup import models, paths
-from ingroup.commands import parameters, report, run
+from ingroup.commands import report, run, run_parameters
 from ingroup.studies.empathy_gap import design as empathy_gap
 from ingroup.studies.stereomap import design as stereomap
 from ingroup.studies.stereomap import stimuli
@@ -568,7 +568,7 @@ def replayed(notebooks, run_name, jobs, reply, folder, browser, tmp_path_factory
     remove(run_name)
     try:
         for name in notebooks:
-            values = parameters.merged(name, "demo", given, run_name, shared=True)
+            values = run_parameters.merged_parameters(name, "demo", given, run_name, shared=True)
             assert run.execute(name, values, run.Progress(name, alone=False))
         moved = elsewhere(run_name, tmp_path_factory)
     finally:
@@ -592,7 +592,7 @@ def replayed(notebooks, run_name, jobs, reply, folder, browser, tmp_path_factory
 def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_path_factory):
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200", "CORPUS": "sample"}
     notebook = "10_empathy_gap"
-    values = parameters.merged(notebook, "demo", given | {"MODELS": "calibrant"})
+    values = run_parameters.merged_parameters(notebook, "demo", given | {"MODELS": "calibrant"})
     jobs = empathy_gap.jobs(values)
 
     def reply(number, condition):
@@ -647,7 +647,7 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
 
     given = {"GROUPS": ";".join(groups), "ROUNDS": "2", "ABLATION_ROUNDS": "1", "N_RESAMPLES": "5"}
     names = ["40_stereomap", "41_stereomap_keywords"]
-    values = parameters.merged(names[0], "demo", given | {"MODELS": "calibrant"})
+    values = run_parameters.merged_parameters(names[0], "demo", given | {"MODELS": "calibrant"})
     jobs = stereomap.jobs(values)
 
     texts = replayed(

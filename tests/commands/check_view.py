@@ -20,7 +20,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from ingroup import paths
 from ingroup.commands import view
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import EngineError, Job, Reply, Sampling, stored
 from ingroup.inference.replay_engine import NO_RECORDING, ReplayEngine
 from ingroup.studies.empathy_gap.answers import STATUSES, load
@@ -178,7 +178,7 @@ def test_every_study_has_its_factors_and_its_reading(
     notebook, reply, factors, scores, tmp_path, only_real_recordings
 ):
     small = {"MODELS": "calibrant", "ROUNDS": "1", "MISMATCH": "false"}
-    job = jobs_of(notebook, merged(notebook, "demo", small, shared=True))[0]
+    job = jobs_of(notebook, merged_parameters(notebook, "demo", small, shared=True))[0]
     job = replace(job, root=tmp_path)
     run(job.design, job.folder, Toy(lambda *_: reply), 4096, job.sampling)
 
@@ -341,7 +341,7 @@ def test_the_stored_answers_of_a_run_are_written_and_shown(
     assert view.main(line) == 2
     assert "none of the 3 jobs of" in capsys.readouterr().err
 
-    job = jobs_of("10_empathy_gap", merged("10_empathy_gap", "demo", given))[0]
+    job = jobs_of("10_empathy_gap", merged_parameters("10_empathy_gap", "demo", given))[0]
     run(job.design, job.folder, Toy(lambda *_: "7"), 4096, job.sampling)
     assert view.main(line) == 0
     folder = tmp_path / "runs" / "small" / "view"

@@ -82,7 +82,7 @@ def plain(tex):
 )
 def test_both_documents_have_a_value(documents, text):
     _, tex, page = documents
-    escaped = " ".join(writing.escaped(text).split())
+    escaped = " ".join(writing.escape_for_latex(text).split())
     assert escaped in plain(tex)
     assert text in words(page)
 
@@ -191,10 +191,10 @@ def test_no_two_captions_are_alike(empty):
 
 
 def test_a_figure_of_a_model_is_called_as_the_others_are():
-    assert results.called("figure6_net-1", "/nets/net-1") == "the paper’s Figure 6"
-    assert results.called("figure8_old_age") == "the paper’s Figure 8 (old age)"
-    assert results.called("gap_overview") == "gap overview"
-    assert results.called("group_profile_net-1", "org/net-1") == "group profile"
+    assert results.figure_in_sentence("figure6_net-1", "/nets/net-1") == "the paper’s Figure 6"
+    assert results.figure_in_sentence("figure8_old_age") == "the paper’s Figure 8 (old age)"
+    assert results.figure_in_sentence("gap_overview") == "gap overview"
+    assert results.figure_in_sentence("group_profile_net-1", "org/net-1") == "group profile"
 
 
 def test_checklists_name_the_cards_and_the_seconds_of_this_run(documents):
@@ -242,9 +242,9 @@ def test_a_text_is_unchanged_by_latex():
 
 
 def test_signs_beyond_the_fonts_are_formulas():
-    assert writing.escaped("a δ ≤ b") == r"a $\delta$ $\le$ b"
+    assert writing.escape_for_latex("a δ ≤ b") == r"a $\delta$ $\le$ b"
     ready = writing.Latex(r"\x")
-    assert writing.escaped(ready) == r"\x"
+    assert writing.escape_for_latex(ready) == r"\x"
 
 
 def test_markdown_becomes_latex():
@@ -271,9 +271,9 @@ def test_every_block_is_written_in_both_formats():
 
 def test_long_columns_share_the_page():
     table = Table("", pd.DataFrame({"n": ["7"], "model": ["m" * 18], "text": ["a b " * 100]}))
-    fitted = writing.fitted(table)
+    fitted = writing.fit_columns(table)
     assert re.fullmatch(r"rl>\{.*\}p\{0\.\d+\\linewidth\}", fitted.columns)
-    narrow = writing.fitted(Table("", pd.DataFrame({"n": ["7", "-0.5"], "m": "x"})))
+    narrow = writing.fit_columns(Table("", pd.DataFrame({"n": ["7", "-0.5"], "m": "x"})))
     assert narrow.columns == "rl"
 
 
@@ -353,7 +353,7 @@ def test_a_name_that_no_folder_can_have_is_refused(empty, capsys):
 
 def test_make_writes_the_appendix_of_the_run_that_it_names(empty, monkeypatch):
     commands = []
-    monkeypatch.setattr(cli, "become", lambda *words: commands.append(words))
+    monkeypatch.setattr(cli, "replace_program", lambda *words: commands.append(words))
     monkeypatch.setenv("RUN", "mine")
     monkeypatch.setenv("MAKEFLAGS", " -- RUN=mine")
 
@@ -369,7 +369,7 @@ def test_make_writes_the_appendix_of_the_run_that_it_names(empty, monkeypatch):
 def test_every_answer_of_a_form_is_one_that_a_run_may_give(empty):
     made_up_run.write()
     run = Run(made_up_run.NAME)
-    stores, _ = run.stores["empathy_gap"]
+    stores, _ = run.stored_by_study["empathy_gap"]
     answers = set(forms.facts_of(run)) | set(forms.card_of(run, "calibrant", stores))
 
     form = yaml.safe_load(forms.FORMS.read_text("utf8"))
@@ -506,8 +506,8 @@ def test_a_card_of_recorded_answers_is_shown_only_where_such_answers_are(empty):
     run = Run(made_up_run.NAME)
     assert "Asked long ago." not in str(forms.cards(run))
 
-    ((stored,), _) = run.stores["empathy_gap"]
-    run.stores["empathy_gap"] = ([dataclasses.replace(stored, is_recorded=True)], [])
+    ((stored,), _) = run.stored_by_study["empathy_gap"]
+    run.stored_by_study["empathy_gap"] = ([dataclasses.replace(stored, is_recorded=True)], [])
     assert "Asked long ago." in str(forms.cards(run))
     text, source = forms.facts_of(run)["cards"]
     assert text == "Cards describe prompts, corpora, calibrants and recorded answers."

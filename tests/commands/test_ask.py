@@ -4,7 +4,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import run
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import EngineError, Reply, answered_jobs, count_stored, job
 from ingroup.inference.cost import shared_budget
 from ingroup.tables import InputError
@@ -70,12 +70,12 @@ def given(**more):
         "PRICE_IN": "2",
         "PRICE_OUT": "10",
     }
-    return merged("30_giebench", "demo", typed) | more
+    return merged_parameters("30_giebench", "demo", typed) | more
 
 
 def last_line(**more):
     """The last line that a run with these parameters prints."""
-    return run.answer("30_giebench", given(**more)).splitlines()[-1]
+    return run.ask_notebook("30_giebench", given(**more)).splitlines()[-1]
 
 
 def test_the_last_line_has_what_a_server_cost(server):
@@ -103,7 +103,7 @@ def test_a_limit_stops_a_run_over_all_its_jobs_and_a_higher_one_goes_on(server):
     """Of 1.3272 that the whole run costs; stored replies of the first are not counted again."""
     first = given(COST_LIMIT=1.0)
     with pytest.raises(EngineError) as caught:
-        run.answer("30_giebench", first)
+        run.ask_notebook("30_giebench", first)
 
     stored = count_stored(jobs_of("30_giebench", first))
     assert sum(server.batches) == stored
@@ -129,7 +129,7 @@ def test_a_limit_stops_a_run_over_all_its_jobs_and_a_higher_one_goes_on(server):
 def test_a_limit_without_prices_starts_nothing(server, monkeypatch, capsys):
     unpriced = given(COST_LIMIT=5.0, PRICE_IN=0.0)
     with pytest.raises(InputError, match="COST_LIMIT needs the prices of a million tokens: set "):
-        run.answer("30_giebench", unpriced)
+        run.ask_notebook("30_giebench", unpriced)
 
     monkeypatch.setattr(run, "parameters_of", lambda *_: unpriced)
     assert run.main(GIVEN) == 2

@@ -94,7 +94,7 @@ def test_a_figure_of_a_model_that_no_table_has_is_refused(
 def test_a_wrong_option_of_a_figure_is_refused_before_a_notebook_starts(
     monkeypatch, name, value, expected
 ):
-    monkeypatch.setattr(figures, "OWN", {})
+    monkeypatch.setattr(figures, "OPTIONS_GIVEN", {})
     monkeypatch.setattr(cli.processes, "start", lambda *_, **__: pytest.fail("a notebook started"))
     with pytest.raises(settings.Refused, match=expected):
         cli._draw_figures("default", {"ONLY": "empathy_gap/figure2", name: value})

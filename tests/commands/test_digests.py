@@ -29,36 +29,36 @@ def test_unchanged_files_are_not_named(run, tmp_path):
     os.utime(answers / "part-0", (1, 1))
     (answers / ".lock").write_text("taken")
 
-    assert digests.edited(run) == []
-    assert digests.changed(run) == []
+    assert digests.edited_outputs(run) == []
+    assert digests.changed_inputs(run) == []
 
 
 def test_an_edited_or_deleted_table_is_named(run, tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("2")
-    assert digests.edited(run) == ["table.csv"]
+    assert digests.edited_outputs(run) == ["table.csv"]
 
     table.unlink()
-    assert digests.edited(run) == ["table.csv"]
+    assert digests.edited_outputs(run) == ["table.csv"]
 
 
 def test_changed_deleted_and_added_answers_are_named(run, tmp_path):
     answers = tmp_path / "answers"
     (answers / "part-0").write_text("no")
-    assert digests.changed(run) == ["answers/part-0"]
+    assert digests.changed_inputs(run) == ["answers/part-0"]
 
     (answers / "part-0").rename(answers / "part-1")
-    assert digests.changed(run) == ["answers/part-0", "answers/part-1"]
+    assert digests.changed_inputs(run) == ["answers/part-0", "answers/part-1"]
 
     (answers / "part-1").unlink()
     below = tmp_path / "more" / "below"
     below.mkdir(parents=True)
     (below / "file").touch()
-    assert digests.changed(run) == ["answers/part-0", "more/below/file"]
+    assert digests.changed_inputs(run) == ["answers/part-0", "more/below/file"]
 
 
 def test_a_large_file_is_compared_by_content_where_its_time_differs(tmp_path, monkeypatch):
-    monkeypatch.setattr(digests, "LARGE", 3)
+    monkeypatch.setattr(digests, "LARGE_BYTES", 3)
     weights = tmp_path / "weights"
     weights.write_text("1234")
     before = digests.state(weights)
@@ -72,5 +72,5 @@ def test_a_large_file_is_compared_by_content_where_its_time_differs(tmp_path, mo
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"wrote": 1}', "null", "\udcff"])
 def test_a_damaged_record_counts_as_empty(run, text):
-    digests.record(run).write_bytes(text.encode("utf8", "surrogateescape"))
+    digests.record_file(run).write_bytes(text.encode("utf8", "surrogateescape"))
     assert digests.read(run) == {"wrote": {}, "read": {}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingroup.commands.environments import needed
+from ingroup.commands.environments import needed_environment
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
@@ -30,11 +30,11 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
     ],
 )
 def test_a_run_takes_the_environment_that_it_needs(values, folder, parts):
-    environment, marks = needed(values, ".venv", False)
+    environment, marks = needed_environment(values, ".venv", False)
 
     assert environment == folder
     assert marks == [f"{folder}/{part}" for part in parts]
 
 
 def test_with_a_gpu_vllm_is_added_to_the_one_environment():
-    assert needed({"ENGINE": "vllm"}, "mine", True) == ("mine", ["mine/.vllm"])
+    assert needed_environment({"ENGINE": "vllm"}, "mine", True) == ("mine", ["mine/.vllm"])

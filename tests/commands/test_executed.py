@@ -10,12 +10,12 @@ from bs4 import BeautifulSoup
 from ingroup import paths
 from ingroup.commands.executed import (
     as_typed,
-    folders,
     introduce,
+    labels_of_folders,
     leave_calibrants_out,
     tidy,
 )
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_two_models_with_one_name_keep_their_folders(nets):
     copy.mkdir(parents=True)
     given = {"MODELS": [f"{nets}/other/net", str(copy)]}
 
-    assert folders(given["MODELS"]) == {}
+    assert labels_of_folders(given["MODELS"]) == {}
     assert tidied(given, plain=str(copy)) == {"plain": str(copy)}
 
 
@@ -86,7 +86,7 @@ def test_a_users_file_is_named_without_its_path(nets):
 
 
 def test_registered_and_hub_models_need_no_other_name():
-    assert folders(["calibrant", "meta-llama/Llama-3.1-8B"]) == {}
+    assert labels_of_folders(["calibrant", "meta-llama/Llama-3.1-8B"]) == {}
 
 
 @pytest.mark.parametrize("columns", [["model", "p"], [], [f"c{n}" for n in range(90)]])

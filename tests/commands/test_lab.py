@@ -91,7 +91,7 @@ OWN = {"N_EVENTS": 12, "SETTINGS": [], "ENGINE": "", "RUN": "lab"}
 @pytest.fixture
 def own(monkeypatch, tmp_path):
     """A notebook with the parameters `OWN`, whose runs lie in a folder of the test."""
-    monkeypatch.setattr(lab.parameters, "own", lambda notebook: dict(OWN))
+    monkeypatch.setattr(lab.run_parameters, "cell_parameters", lambda notebook: dict(OWN))
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     monkeypatch.setattr(settings, "BUILD", tmp_path)
 
@@ -116,7 +116,9 @@ def test_the_run_of_a_copy_is_named_by_what_was_changed(changed, name, own):
 
 def test_a_model_of_ones_own_is_named_without_its_place(monkeypatch, tmp_path):
     """Two folders of one name have two runs."""
-    monkeypatch.setattr(lab.parameters, "own", lambda notebook: {"MODELS": [], "RUN": "lab"})
+    monkeypatch.setattr(
+        lab.run_parameters, "cell_parameters", lambda notebook: {"MODELS": [], "RUN": "lab"}
+    )
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     runs = []
     for place in ("a", "b"):
@@ -143,13 +145,13 @@ def test_a_run_of_jupyterlab_can_be_read(own, capsys):
     assert run_of(OWN) == "lab"
 
     assert settings.runs() == sorted(["lab", name])
-    assert notebook.ran("10_study", name) == {
+    assert notebook.parameters_of_run("10_study", name) == {
         "N_EVENTS": 6,
         "SETTINGS": wordings,
         "ENGINE": "",
         "RUN": name,
     }
-    assert notebook.ran("11_study", name) is None
+    assert notebook.parameters_of_run("11_study", name) is None
 
     cli.call("runs")
     lines = capsys.readouterr().out.splitlines()
@@ -231,10 +233,10 @@ def test_jupyters_kernel_refuses_a_misspelt_parameter(tmp_path):
     misspelt = nbformat.v4.new_code_cell(cell.source.replace("N_EVENTS =", "N_EVENT ="))
     own_name = nbformat.v4.new_code_cell("N_EVENT = 6")
     book.cells = [own_name, cell, misspelt]
-    manager = kernel.manager(tmp_path / "notes")
+    manager = kernel.manager_class(tmp_path / "notes")
 
     with pytest.raises(PapermillExecutionError) as raised:
-        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL)
+        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL_OPTIONS)
 
     assert raised.value.exec_count == 3
     assert raised.value.traceback == ["N_EVENT is not a parameter here; did you mean N_EVENTS?"]

@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import overview, settings
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import Reply
 from ingroup.studies.empathy_gap.stimuli import setting
 from toy import Toy, run
@@ -26,7 +26,7 @@ def _builds(monkeypatch, tmp_path):
 
 def execute(notebook, seconds=1.4, **given):
     """Write the executed copy of a notebook in the run, without its cells."""
-    values = merged(notebook, "demo", given, RUN)
+    values = merged_parameters(notebook, "demo", given, RUN)
     papermill = {"parameters": values, "duration": seconds}
     file = paths.executed(notebook, RUN)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def test_a_model_may_be_read_and_asked():
     given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
     execute("10_empathy_gap", N_EVENTS="24", **given)
     execute("40_stereomap", MODELS="smollm2-135m-instruct")
-    values = merged("10_empathy_gap", "demo", {"N_EVENTS": "24", **given})
+    values = merged_parameters("10_empathy_gap", "demo", {"N_EVENTS": "24", **given})
     scored, _ = jobs_of("10_empathy_gap", values)
     asked = replace(scored, engine="transformers")
     reply = Reply("0", "stop", 10, probabilities=[1.0] + [0.0] * 100, mass=[0.5])
@@ -240,11 +240,12 @@ def test_sentences_name_slips_and_verdicts():
 
 
 def test_findings_of_the_default_run_have_their_table_and_its_notebook(monkeypatch):
-    claim = overview.claims_file.Claim(
+    claim = overview.findings_sentences.Claim(
         1, "A `gap`.", "giebench/position", "", "", "greedy", "these names"
     )
     alone = claim._replace(sentence="(0.1 in it)", alone="The gap is 0.1.")
-    monkeypatch.setattr(overview.claims_file, "supported", lambda tables, claims: [alone, claim])
+    sentences = overview.findings_sentences
+    monkeypatch.setattr(sentences, "supported_claims", lambda tables, claims: [alone, claim])
 
     table = overview.sentences(pd.DataFrame(), "default")
 
@@ -263,7 +264,7 @@ def test_replies_have_their_study_and_notebook(monkeypatch):
         assert {job.model for job in jobs} == {"gemma-3-270m"}
         yield {"model": "gemma-3-270m", "kind": "refused", "trials": 2, "reply": "No."}
 
-    monkeypatch.setattr(overview.examples, "of_study", of_study)
+    monkeypatch.setattr(overview.examples, "examples_of_study", of_study)
 
     table = overview.replies(["10_empathy_gap", "30_giebench"], RUN)
 

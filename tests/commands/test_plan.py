@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 from events import paper_size_events
 from ingroup import contract, corpora, paths
 from ingroup.commands import plan
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import Reply, open_store
 from ingroup.inference.cost import CharacterEstimate
 from ingroup.inference.job import answered_jobs
@@ -49,18 +49,18 @@ def prompter():
 def responses(tmp_path, only_real_recordings, monkeypatch):
     """An empty place for responses; tokens are counted on few trials, for speed."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(plan, "SAMPLE", 40)
+    monkeypatch.setattr(plan, "N_SAMPLED_TRIALS", 40)
     return paths.RESPONSES
 
 
 def parameters(notebook=NOTEBOOK, **given):
     small = {"CATEGORIES": "Nationality"} if notebook == NOTEBOOK else {}
-    return merged(notebook, "demo", {"MODELS": "calibrant"} | small | given)
+    return merged_parameters(notebook, "demo", {"MODELS": "calibrant"} | small | given)
 
 
 def lines_of(notebook, values):
     """The jobs of each line of a plan."""
-    return plan.asked(notebook, jobs_of(notebook, values))
+    return plan.group_into_lines(notebook, jobs_of(notebook, values))
 
 
 def chats_of(trials):
@@ -160,7 +160,7 @@ def test_a_half_done_store_is_counted_and_not_touched(job, prompter):
 
     before = listing()
     for known in (prompter, "no tokenizer"):
-        shards, problem = plan.stored(job, known)
+        shards, problem = plan.count_stored_trials(job, known)
         assert sorted(shards) == [808, 1000, 1000]
         assert problem == ""
     assert listing() == before
@@ -180,7 +180,7 @@ def test_a_half_done_store_is_counted_and_not_touched(job, prompter):
 def test_a_store_of_something_else_is_reported(job, prompter, known, message):
     change(job, **known)
 
-    shards, problem = plan.stored(job, prompter)
+    shards, problem = plan.count_stored_trials(job, prompter)
 
     assert shards == []
     assert re.search(message, problem)
@@ -191,7 +191,7 @@ def test_a_store_of_something_else_is_reported(job, prompter, known, message):
 def test_unsettled_prompts_are_not_compared(job, prompter):
     change(job, prompts="abc")
 
-    shards, _ = plan.stored(replace(job, settled=False), prompter)
+    shards, _ = plan.count_stored_trials(replace(job, settled=False), prompter)
 
     assert sum(shards) == 2808
 
@@ -200,11 +200,11 @@ def test_a_store_without_a_readable_manifest_is_reported(job, prompter):
     file = job.folder / "manifest.json"
     file.write_text("{")
     unreadable = f"{file} cannot be read as JSON; move its folder away."
-    assert plan.stored(job, prompter) == ([], unreadable)
+    assert plan.count_stored_trials(job, prompter) == ([], unreadable)
 
     file.unlink()
     missing = f"{job.folder} holds shards but no manifest.json; move it away."
-    assert plan.stored(job, prompter) == ([], missing)
+    assert plan.count_stored_trials(job, prompter) == ([], missing)
 
 
 # ---- what is asked -----------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_a_store_without_a_readable_manifest_is_reported(job, prompter):
 )
 def test_every_study_is_planned(notebook, lines, prompts):
     """As many prompts as the profile says that the default run asks."""
-    planned = lines_of(notebook, merged(notebook, "demo", {}))
+    planned = lines_of(notebook, merged_parameters(notebook, "demo", {}))
     assert len(planned) == lines
 
     jobs = list(chain(*planned.values()))
@@ -281,7 +281,7 @@ def test_the_jobs_of_a_notebook_are_made_once(monkeypatch):
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
 
-    text = plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", given)})
+    text = plan.plan({NOTEBOOK: merged_parameters(NOTEBOOK, "demo", given)})
 
     assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in text
     assert notebooks == [NOTEBOOK]
@@ -306,7 +306,7 @@ def plan_of_more_events(model, rate=None):
         "CATEGORIES": "Religion",
         "MODELS": model,
     }
-    return plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", given)}, rate)
+    return plan.plan({NOTEBOOK: merged_parameters(NOTEBOOK, "demo", given)}, rate)
 
 
 @pytest.mark.usefixtures("weights")
@@ -335,7 +335,7 @@ def test_nothing_is_planned_of_a_model_that_only_reads():
 def test_what_was_asked_live_is_not_planned_again():
     """The scored answers are there, and the free text is left."""
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    values = merged(NOTEBOOK, "demo", given | {"MODELS": "smollm2-135m-instruct"})
+    values = merged_parameters(NOTEBOOK, "demo", given | {"MODELS": "smollm2-135m-instruct"})
     live = jobs_of(NOTEBOOK, values)[0].live
     scored = Reply("0", "stop", 10, probabilities=[1.0] + [0.0] * 100, mass=[0.5])
     engine = Toy(lambda *_: scored, engine="transformers", model=live.model)
@@ -351,7 +351,7 @@ def test_what_was_asked_live_is_not_planned_again():
 @pytest.mark.parametrize("notebook", ["10_empathy_gap", "40_stereomap"])
 def test_the_default_run_is_planned_alike_with_and_without_weights(notebook):
     """StereoMap's reduced prompts are not recorded, and are not asked either."""
-    values = merged(notebook, "demo", {"MODELS": "smollm2-135m-instruct"})
+    values = merged_parameters(notebook, "demo", {"MODELS": "smollm2-135m-instruct"})
 
     assert plan.plan({notebook: values}).startswith("Nothing is asked")
 
@@ -424,7 +424,7 @@ def bill(**given):
 def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
     """A word is a token here, and every trial is counted."""
     monkeypatch.setattr(plan, "load_counter", lambda model: Words())
-    monkeypatch.setattr(plan, "SAMPLE", 10_000)
+    monkeypatch.setattr(plan, "N_SAMPLED_TRIALS", 10_000)
     (job,) = jobs_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
     words = Words().count(job.design)
     replies = 5_808 * job.sampling.max_tokens
@@ -450,7 +450,7 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
 
 
 def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):
-    monkeypatch.setattr(plan, "SAMPLE", 10_000)
+    monkeypatch.setattr(plan, "N_SAMPLED_TRIALS", 10_000)
     (job,) = jobs_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
     tokens = 0
     for trial in job.design:
@@ -548,7 +548,7 @@ def test_the_table_is_aligned_and_whole():
     columns = ["tokens", "error", "trials", "shards", "answered", "done"]
     counts = pd.DataFrame.from_dict(rows, "index", columns=columns)
 
-    lines = plan.table(counts, 10.0).split("\n")
+    lines = plan.plan_table(counts, 10.0).split("\n")
     assert [re.split(" {2,}", line.strip()) for line in lines] == [
         ["trials", "tokens a prompt", "prompt tokens", "shards done", "to do", "time to go"],
         ["m P0", "2,000", "0.1 ± 0.0", "200 ± 3", "2", "1", "0:01:40"],
@@ -559,10 +559,10 @@ def test_the_table_is_aligned_and_whole():
     assert len(widths) == 1
 
     counts.loc["n P0", ["tokens", "error"]] = math.nan
-    total = plan.table(counts, 10.0).split("\n")[3]
+    total = plan.plan_table(counts, 10.0).split("\n")[3]
     assert total.split() == ["total", "2,010", "unknown", "unknown", "2", "2", "0:01:41"]
 
-    for line in plan.table(counts, None).split("\n")[1:]:
+    for line in plan.plan_table(counts, None).split("\n")[1:]:
         assert line.endswith(" unknown")
 
 
@@ -670,7 +670,7 @@ def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
 
 
 def recorded(notebook):
-    return merged(notebook, "demo", {"MODELS": "smollm2-135m-instruct"})
+    return merged_parameters(notebook, "demo", {"MODELS": "smollm2-135m-instruct"})
 
 
 def test_the_smallest_effect_is_found_in_four_runs_of_five():
@@ -728,8 +728,8 @@ def test_a_plan_says_what_cannot_be_found():
 
 def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     """Half of the events are recorded, and planned as stored; twice as many are not."""
-    more = merged(NOTEBOOK, "demo", {"N_EVENTS": "24"})
-    sentence, *_ = plan.not_recorded(NOTEBOOK, jobs_of(NOTEBOOK, more))
+    more = merged_parameters(NOTEBOOK, "demo", {"N_EVENTS": "24"})
+    sentence, *_ = plan.missing_recordings(NOTEBOOK, jobs_of(NOTEBOOK, more))
     assert sentence == (
         "SmolLM2-135M: 21 of 21 parts of 10_empathy_gap are not recorded, and will be left out "
         "(make model, then MODELS=smollm2-135m-instruct@transformers asks them)."
@@ -741,8 +741,8 @@ def test_a_plan_names_the_models_that_are_not_recorded(capsys):
         "SETTINGS": "P2,S0,T0",
         "CATEGORIES": "Religion",
     }
-    fewer = merged(NOTEBOOK, "demo", given)
-    assert plan.not_recorded(NOTEBOOK, jobs_of(NOTEBOOK, fewer)) == []
+    fewer = merged_parameters(NOTEBOOK, "demo", given)
+    assert plan.missing_recordings(NOTEBOOK, jobs_of(NOTEBOOK, fewer)) == []
     text = plan.plan({NOTEBOOK: fewer})
     assert text == "Nothing is asked: stored answers of these models are read."
 
@@ -799,4 +799,7 @@ def test_a_further_notebook_that_will_stop_is_named_and_the_others_are_counted(c
 
 def test_a_notebook_without_a_writer_asks_nothing():
     notebook = "31_giebench_construction"
-    assert jobs_of(notebook, merged(notebook, "demo", {"MODELS": "calibrant;m@stored"})) == []
+    assert (
+        jobs_of(notebook, merged_parameters(notebook, "demo", {"MODELS": "calibrant;m@stored"}))
+        == []
+    )

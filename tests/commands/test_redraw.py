@@ -19,7 +19,7 @@ def test_drawing_cells_use_no_name_of_a_cell_that_is_left_out(tmp_path):
         book = nbformat.read(file, as_version=4)
         drawing = []
         for cell in book.cells:
-            if run.DRAWING & set(cell.metadata.get("tags", [])):
+            if run.DRAWING_TAGS & set(cell.metadata.get("tags", [])):
                 drawing.append(cell)
         book.cells = drawing
         nbformat.write(book, tmp_path / file.name)

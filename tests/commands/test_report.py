@@ -478,10 +478,10 @@ def test_each_form_of_a_table_has_its_verdicts():
 def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     printed = {"verdict": ["agrees"] * 4 + ["differs", "agrees"]}
     pd.DataFrame(printed).to_csv(tmp_path / "printed_versus_here.csv", index=False)
-    assert report.counted(tmp_path) == [
+    assert report.count_verdicts(tmp_path) == [
         "printed: agrees in 5 of 6 rows, differs in 1 of 6 rows (printed_versus_here.csv, line 6)"
     ]
-    assert report.counted(tmp_path / "nowhere") == []
+    assert report.count_verdicts(tmp_path / "nowhere") == []
 
     # Where the pipeline is exact, what misses the ground truth is the model's.
     exact = pd.DataFrame({"pipeline": ["exact", "exact"], "verdict": "misses the ground truth"})
@@ -489,12 +489,13 @@ def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
     sentence = (
         "ground truth: the interval misses the ground truth in 2 of 2 rows, the pipeline is exact"
     )
-    assert sentence in report.counted(tmp_path)
+    assert sentence in report.count_verdicts(tmp_path)
 
     inexact = exact.assign(pipeline=["exact", "2 of 3"])
     inexact.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
-    assert "ground truth: the interval misses the ground truth in 2 of 2 rows" in report.counted(
-        tmp_path
+    assert (
+        "ground truth: the interval misses the ground truth in 2 of 2 rows"
+        in report.count_verdicts(tmp_path)
     )
 
 
@@ -902,7 +903,7 @@ def test_formulas_are_mathml_or_stay_readable(latex, expected):
 
 
 def test_a_formula_keeps_the_point_behind_it():
-    rendered = report_html.prose("The gap $x$. A $5 bill.")
+    rendered = report_html.prose_html("The gap $x$. A $5 bill.")
     assert re.search(r"<mi>x</mi></mrow></math>\.</span> A \$5 bill\.", rendered)
 
 
@@ -916,7 +917,7 @@ def test_a_formula_keeps_the_point_behind_it():
     ],
 )
 def test_a_picture_is_described_by_what_stands_above_it(source, expected):
-    assert report_html.describe(report_html.prose(source)) == expected
+    assert report_html.describe(report_html.prose_html(source)) == expected
 
 
 def test_streams_show_what_a_terminal_would(project):
@@ -1013,7 +1014,7 @@ def test_no_p_is_shown_as_zero_and_a_link_stays_one():
     ],
 )
 def test_a_number_has_three_digits(number, text):
-    assert report_html.rounded(number) == text
+    assert report_html.round_for_reader(number) == text
 
 
 class Tags(HTMLParser):

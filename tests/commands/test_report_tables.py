@@ -13,7 +13,7 @@ HOSTILE = '"><script>alert(1)</script> onload=x class="y" \''
 def stacked(source):
     """The first table of a source, prepared for a phone."""
     table = BeautifulSoup(source, "html.parser").table
-    report_tables.stack(table)
+    report_tables.stack_table(table)
     return table
 
 

@@ -18,8 +18,8 @@ import pytest
 from papermill.exceptions import PapermillExecutionError
 
 from ingroup import paths
-from ingroup.commands import digests, kernel, parameters, run, settings
-from ingroup.commands.parameters import jobs_of
+from ingroup.commands import digests, kernel, run, run_parameters, settings
+from ingroup.commands.run_parameters import jobs_of
 from ingroup.inference import Reply, count_stored, make_engine, open_store
 from ingroup.inference.engine import EngineError
 from ingroup.models import answer_folder
@@ -191,10 +191,10 @@ def test_a_refusal_in_a_notebook_is_its_sentence_alone(cell, name, shows_place, 
     """JupyterLab shows what the output holds as traceback; papermill raises name and message."""
     write(tmp_path / "tiny.ipynb", cell)
     book = nbformat.read(tmp_path / "tiny.ipynb", as_version=4)
-    manager = kernel.manager(tmp_path / "notes")
+    manager = kernel.manager_class(tmp_path / "notes")
 
     with pytest.raises(PapermillExecutionError) as raised:
-        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL)
+        papermill.execute_notebook(book, None, kernel_manager_class=manager, **run.KERNEL_OPTIONS)
 
     error = raised.value
     assert error.ename == name
@@ -256,7 +256,7 @@ def test_what_is_stored_is_counted_when_a_run_is_stopped(
 ):
     """Recorded answers stand in the repository: a stop could not lose them."""
     models = "calibrant;smollm2-135m-instruct"
-    given = parameters.merged("30_giebench", "demo", {"MODELS": models})
+    given = run_parameters.merged_parameters("30_giebench", "demo", {"MODELS": models})
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     first = jobs_of("30_giebench", given)[0]
     toy = Toy(lambda *_: "[[A]]", engine="transformers", model="calibrant")
@@ -410,7 +410,7 @@ def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
     """For `@stored` those of any engine: more of them change what the notebook would show."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     given = {"MODELS": "my/model@stored", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", given))
+    patterns = run.answer_files(NOTEBOOK, run_parameters.merged_parameters(NOTEBOOK, "demo", given))
     before = digests.states(patterns)
     assert not any(before.values())
 
@@ -434,7 +434,7 @@ def test_weights_that_could_answer_are_watched(tmp_path, monkeypatch):
     weights.write_text("{}")
 
     def watched(**given):
-        values = parameters.merged(NOTEBOOK, "demo", {"MODELS": model, **given})
+        values = run_parameters.merged_parameters(NOTEBOOK, "demo", {"MODELS": model, **given})
         files = digests.states(run.answer_files(NOTEBOOK, values)).values()
         return [file for found in files for file in found]
 
@@ -452,7 +452,7 @@ def test_answers_of_a_models_folder_are_watched_at_both_of_their_addresses(tmp_p
     (model / "model.safetensors").write_bytes(NO_TENSORS)
     given = {"MODELS": str(model), "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
 
-    patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", given))
+    patterns = run.answer_files(NOTEBOOK, run_parameters.merged_parameters(NOTEBOOK, "demo", given))
 
     names = {pattern.split("/")[-3] for pattern in patterns}
     whole_path = str(model).strip("/").replace("/", "--")

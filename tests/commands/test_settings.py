@@ -48,17 +48,17 @@ def typed(flags="", **values):
 @pytest.mark.parametrize("value", HOSTILE)
 def test_values_are_read_as_they_were_typed(value, flags):
     values = {"CORPUS": value, "N_EVENTS": "24"}
-    assert settings.given(typed(flags, **values)) == values
+    assert settings.given_variables(typed(flags, **values)) == values
 
 
 def test_without_a_command_line_nothing_is_set():
-    assert settings.given({"CORPUS": "x", "MAKEFLAGS": "n"}) == {}
-    assert settings.given({}) == {}
+    assert settings.given_variables({"CORPUS": "x", "MAKEFLAGS": "n"}) == {}
+    assert settings.given_variables({}) == {}
 
 
 def test_other_assignments_of_make_name_the_same_variable():
     environment = {"MAKEFLAGS": " -- A:=1 B?=2 C+=3", "A": "1", "B": "2", "C": "3"}
-    assert settings.given(environment) == {"A": "1", "B": "2", "C": "3"}
+    assert settings.given_variables(environment) == {"A": "1", "B": "2", "C": "3"}
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_an_impossible_command_is_refused_in_one_sentence(goal, values, sentence
 
 
 def test_a_near_name_is_asked_for_and_a_far_one_lists_all():
-    assert settings.did_you_mean("MODLES", ["SEED", "MODELS"]) == "did you mean MODELS?"
-    assert settings.did_you_mean("X", ["SEED", "MODELS"]) == ""
-    assert settings.nearest("MODLES", ["SEED", "MODELS"]) == "did you mean MODELS?"
-    assert settings.nearest("X", ["SEED", "MODELS"], "; ") == "there are MODELS; SEED"
+    assert settings.suggestion("MODLES", ["SEED", "MODELS"]) == "did you mean MODELS?"
+    assert settings.suggestion("X", ["SEED", "MODELS"]) == ""
+    assert settings.suggestion_or_list("MODLES", ["SEED", "MODELS"]) == "did you mean MODELS?"
+    assert settings.suggestion_or_list("X", ["SEED", "MODELS"], "; ") == "there are MODELS; SEED"
 
 
 EXAMPLE = "write ONLY=<study>/<name>, e.g. ONLY=empathy_gap/figure2"
@@ -308,13 +308,13 @@ def test_settings_run_without_the_projects_packages(tmp_path):
 
 def test_a_parameter_works_under_its_former_name():
     """RATING=greedy meant the text that a model writes."""
-    values, sentences = settings.renamed({"RATING": "greedy", "N_EVENTS": "24"})
+    values, sentences = settings.with_present_names({"RATING": "greedy", "N_EVENTS": "24"})
     assert values == {"READING": "free", "N_EVENTS": "24"}
     assert sentences == ["RATING=greedy is now READING=free; the old name works for one release"]
 
-    values, _ = settings.renamed({"RATING": "expected"})
+    values, _ = settings.with_present_names({"RATING": "expected"})
     assert values == {"READING": "expected"}
-    assert settings.renamed({"READING": "greedy"}) == ({"READING": "greedy"}, [])
+    assert settings.with_present_names({"READING": "greedy"}) == ({"READING": "greedy"}, [])
     settings.check_names(["10"], typed(RATING="greedy"))
 
 

@@ -23,13 +23,13 @@ NOTEBOOKS = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 @contextmanager
 def style(**options):
     """Use the style with options of `make figures`, and then restore the usual style."""
-    before = dict(figures.OWN)
-    figures.OWN.update(options)
+    before = dict(figures.OPTIONS_GIVEN)
+    figures.OPTIONS_GIVEN.update(options)
     try:
         yield
     finally:
-        figures.OWN.clear()
-        figures.OWN.update(before)
+        figures.OPTIONS_GIVEN.clear()
+        figures.OPTIONS_GIVEN.update(before)
         figures.use_style()
 
 
@@ -38,7 +38,7 @@ def drawing_cells(notebook):
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     for cell in book.cells:
         tags = set(cell.metadata.get("tags", []))
-        if cell.cell_type == "code" and tags & run.DRAWING:
+        if cell.cell_type == "code" and tags & run.DRAWING_TAGS:
             yield "parameters" in tags, cell.source
 
 
@@ -76,7 +76,7 @@ def figures_of(notebook, width, font):
                 exec(compile(source, notebook, "exec"), names)
                 names["display"] = lambda *shown: None  # a cell may import it
                 if is_parameters:
-                    names.update(notebooks.ran(notebook))
+                    names.update(notebooks.parameters_of_run(notebook))
     finally:
         figures.save = save
     return misfits

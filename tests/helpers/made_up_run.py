@@ -12,7 +12,7 @@ from PIL import Image
 
 from ingroup import latex, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 
 NAME = "mine"
 NOTEBOOK = "10_empathy_gap"
@@ -40,7 +40,7 @@ def place(monkeypatch, folder):
 def parameters(run=NAME):
     """Return the parameters of the run's only notebook."""
     given = {"MODELS": "calibrant", "SETTINGS": SETTING, "CATEGORIES": "Religion"}
-    return merged(NOTEBOOK, "demo", given, run)
+    return merged_parameters(NOTEBOOK, "demo", given, run)
 
 
 def write(run=NAME):

@@ -5,7 +5,7 @@ import pytest
 
 from fake_openai import FakeOpenAI, fault
 from ingroup import notebook, paths
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.inference import ask, make_engine, parts, stored
 from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.replay_engine import ReplayEngine
@@ -35,7 +35,7 @@ def fail_with_key(job, _):
 def ask_study(**given):
     """The jobs of a small study, one per category, answered."""
     small = {"MODELS": "some-model", "N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CORPUS": "sample"}
-    values = merged("10_empathy_gap", "demo", given | small)
+    values = merged_parameters("10_empathy_gap", "demo", given | small)
     return ask(jobs(values), values)
 
 
@@ -147,7 +147,7 @@ def test_a_round_without_recordings_is_left_out(tmp_path, monkeypatch, capsys):
     """One of two rounds is recorded: the other is not asked, and no answer is given twice."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     values = {"MODELS": "m", "ENGINE": "replay", "ROUNDS": "2", "RECORDINGS": EXISTING_PLACE}
-    planned = biased_samaritan(merged("20_biased_samaritan", "demo", values))
+    planned = biased_samaritan(merged_parameters("20_biased_samaritan", "demo", values))
     rows = [(trial.messages[-1]["content"], "7") for trial in planned[0].design]
     file = tmp_path / "recorded.csv"
     pd.DataFrame(rows, columns=["prompt", "response"]).to_csv(file, index=False)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ingroup import paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import (
     Job,
     Reply,
@@ -174,7 +174,7 @@ SUBSETS = [
 
 def demo_jobs(notebook, **given):
     """The jobs of a study's default run, with some parameters changed."""
-    return jobs_of(notebook, merged(notebook, "demo", given))
+    return jobs_of(notebook, merged_parameters(notebook, "demo", given))
 
 
 def is_wider(job, few):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ingroup import models, paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import (
     EngineError,
     Job,
@@ -308,7 +308,7 @@ def real_recordings(monkeypatch):
 
 
 def study_jobs(notebook, **given):
-    return jobs_of(notebook, merged(notebook, "demo", given))
+    return jobs_of(notebook, merged_parameters(notebook, "demo", given))
 
 
 @pytest.mark.usefixtures("real_recordings")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands.parameters import jobs_of, merged
+from ingroup.commands.run_parameters import jobs_of, merged_parameters
 from ingroup.inference import EngineError, ask, stored
 from ingroup.studies.biased_samaritan import answers as helpfulness
 from ingroup.studies.biased_samaritan import stimuli as scenarios
@@ -26,7 +26,7 @@ def replayed(tmp_path, monkeypatch):
         given["MODELS"] = models
         given["ENGINE"] = "replay"
         given["RECORDINGS"] = str(recordings)
-        values = merged(notebook, "demo", given)
+        values = merged_parameters(notebook, "demo", given)
         return ask(jobs_of(notebook, values), values)
 
     return ask_recordings

@@ -8,7 +8,7 @@ import pytest
 
 from cells import run
 from ingroup import models, notebook, paths
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.inference import Engine, Reply, ask, job
 from ingroup.studies.empathy_gap import design as gap_design
 from ingroup.studies.empathy_gap import group_profile as gap_profile
@@ -53,7 +53,7 @@ def run_constant(tmp_path, monkeypatch):
 
     def run_notebook(name, text, model="my/own", **small):
         monkeypatch.setattr(job, "make_engine", lambda *_, **__: Constant(text))
-        parameters = merged(name, "demo", small) | {
+        parameters = merged_parameters(name, "demo", small) | {
             "MODELS": [model],
             "ENGINE": "openai",
             "READING": "free",
@@ -141,8 +141,8 @@ def asked_studies(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     own_model = {"MODELS": ["my/own"], "ENGINE": "openai", "READING": "free"}
     small_gap = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
-    gap_parameters = merged("10_empathy_gap", "demo", small_gap) | own_model
-    giebench_parameters = merged("30_giebench", "demo", {"ORDER": "given"}) | own_model
+    gap_parameters = merged_parameters("10_empathy_gap", "demo", small_gap) | own_model
+    giebench_parameters = merged_parameters("30_giebench", "demo", {"ORDER": "given"}) | own_model
 
     monkeypatch.setattr(job, "make_engine", lambda *_, **__: Constant("50"))
     ask(gap_design.jobs(gap_parameters), gap_parameters)
@@ -166,7 +166,7 @@ def test_effects_of_one_answer_have_no_spread(asked_studies, name, group_profile
 
 def test_the_synthesis_of_one_answer_finds_no_difference(asked_studies, monkeypatch):
     """By study: no group stands out, and no claim stands on any path."""
-    monkeypatch.setattr(notebook, "ran", lambda name, run: asked_studies.get(name))
+    monkeypatch.setattr(notebook, "parameters_of_run", lambda name, run: asked_studies.get(name))
 
     names = run("60_synthesis", MODELS=["my/own"], N_RESAMPLES=50, CLUSTER_SEEDS=2, RUN="constant")
 

@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths, published
 from ingroup.commands import settings
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.contract import REQUIRED_NAMES, module_of
 from ingroup.design import Design
 from ingroup.inference import Engine, Reply, ask, job, stored
@@ -82,7 +82,7 @@ def modules(notebook):
 def study(request):
     """The study's name, its modules and small parameters of a run."""
     notebook = request.param
-    parameters = merged(notebook, "demo", SMALL[notebook])
+    parameters = merged_parameters(notebook, "demo", SMALL[notebook])
     return *modules(notebook), parameters
 
 
@@ -120,7 +120,7 @@ def test_every_module_defines_what_the_others_take(notebook, file):
 def test_jobs_are_counted_and_indexed_without_being_written_out(notebook):
     """Of the default run: every address once, a trial for every number, the same prompts again."""
     _, design, *_ = modules(notebook)
-    parameters = merged(notebook, "demo", {})
+    parameters = merged_parameters(notebook, "demo", {})
     jobs = design.jobs(parameters)
     jobs_again = design.jobs(parameters)
     models = {name.split("@")[0] for name in parameters["MODELS"]}

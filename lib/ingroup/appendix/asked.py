@@ -18,17 +18,17 @@ from ingroup.appendix.content import (
     Prompt,
     Table,
 )
-from ingroup.appendix.run import UNREADABLE, Run, Stored, span
+from ingroup.appendix.run import UNREADABLE, Run, Stored, range_text
 from ingroup.commands.executed import as_typed
-from ingroup.commands.parameters import defaults
+from ingroup.commands.run_parameters import defaults
 from ingroup.design import Block as Trials
 from ingroup.design import Trial
 from ingroup.inference.cost import money
 
-DIGEST = 16  # signs of a digest that are shown; the manifest has all
+DIGEST_LENGTH = 16  # signs of a digest that are shown; the manifest has all
 
 # Further entries of manifests, in the words of a reader.
-PINNED = {
+SETTING_CAPTIONS = {
     "bos": "token that begins a text",
     "system": "system turn",
     "tensor_parallel_size": "GPUs for one engine",
@@ -36,7 +36,7 @@ PINNED = {
 }
 
 # Columns of responses.csv that say what became of a reply, in the words of a reader.
-OUTCOMES = {
+OUTCOME_CAPTIONS = {
     "ok": "with an answer",
     "refused": "refused",
     "unparsable": "no answer in the text",
@@ -69,7 +69,7 @@ def overview(run: Run) -> list[Block]:
             f"number was typed in by hand. Models: {labels}."
         ),
     ]
-    note = figures.whose(run.models)
+    note = figures.models_note(run.models)
     if note:
         blocks.append(Paragraph(note))
 
@@ -127,7 +127,7 @@ def stored_answers(run: Run) -> list[Block]:
         A paragraph, then a table for each study.
     """
     roots: dict[str, None] = {}
-    for stores, _ in run.stores.values():
+    for stores, _ in run.stored_by_study.values():
         roots |= dict.fromkeys(stored.root for stored in stores)
     where = ""
     if roots:
@@ -141,7 +141,7 @@ def stored_answers(run: Run) -> list[Block]:
         ),
     ]
     for study, notebook in run.studies.items():
-        stores, _ = run.stores[study]
+        stores, _ = run.stored_by_study[study]
 
         rows = []
         for stored in stores:
@@ -166,7 +166,7 @@ def stored_answers(run: Run) -> list[Block]:
 def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
     """Describe the stores, cost, replies, parameters and prompts of one study."""
     title = run.title(notebook)
-    stores, absent = run.stores[study]
+    stores, absent = run.stored_by_study[study]
     blocks: list[Block] = []
     if stores:
         caption = (
@@ -260,7 +260,7 @@ def _seeds(stores: Iterable[Stored]) -> str:
         if "sampling_seed" in stored.manifest:
             seeds.add(int(stored.manifest["sampling_seed"]))
     # Several seeds are a range, as each repetition has a seed of its own.
-    return span(seeds) or DASH
+    return range_text(seeds) or DASH
 
 
 def _other_settings(stores: Iterable[Stored]) -> list[Block]:
@@ -269,8 +269,8 @@ def _other_settings(stores: Iterable[Stored]) -> list[Block]:
     for stored in stores:
         for name, value in stored.manifest.items():
             # A name with sent_ is that of an argument of the request to a server.
-            if (name in PINNED or name.startswith("sent_")) and value != []:
-                setting = PINNED.get(name, name.replace("_", " "))
+            if (name in SETTING_CAPTIONS or name.startswith("sent_")) and value != []:
+                setting = SETTING_CAPTIONS.get(name, name.replace("_", " "))
                 # The inner dict serves as an ordered set: each value once, in the order of the
                 # stores.
                 values.setdefault(setting, {})[str(value)] = None
@@ -325,7 +325,7 @@ def _responses(run: Run, study: str, title: str) -> list[Block]:
     counts: dict[str, dict[str, float]] = {}
     for row in table.to_dict("records"):
         of_model = counts.setdefault(models.label(row["model"]), {})
-        for column, words in OUTCOMES.items():
+        for column, words in OUTCOME_CAPTIONS.items():
             if column in row:
                 # Two columns may have the same words, such as two kinds of text without an answer.
                 of_model[words] = of_model.get(words, 0) + row[column]
@@ -443,5 +443,5 @@ def _count(number: Any) -> str:
 
 
 def _digest(text: Any) -> str:
-    """Shorten a digest to its first `DIGEST` signs. Return a dash without a digest."""
-    return str(text)[:DIGEST] if text else DASH
+    """Shorten a digest to its first `DIGEST_LENGTH` signs. Return a dash without a digest."""
+    return str(text)[:DIGEST_LENGTH] if text else DASH

@@ -23,10 +23,10 @@ from ingroup.commands import report_html
 FOLDER = Path(__file__).with_name("templates")
 
 # A line of a table has room for so many signs, in the small print of the appendix's tables.
-ROOM = 112
+LINE_LENGTH = 112
 # Columns of no more signs keep their width: the first number of these that leaves room for others.
-SHORT = (19, 15, 11, 7, 0)
-LEAST_ROOM = 12  # signs of a column that shares
+SHORT_COLUMN_LENGTHS = (19, 15, 11, 7, 0)
+MIN_SHARED_LENGTH = 12  # signs of a column that shares
 NUMBER = re.compile(r"[-+<]?[\d.,]+(e[-+]?\d+)?( %)?|–|")
 
 # Signs beyond LaTeX's default fonts that tables and notebooks of this project use.
@@ -63,7 +63,7 @@ class Latex(str):
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTable:
     """A table with columns that fit on the page.
 
     Attributes
@@ -112,12 +112,12 @@ def to_latex(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         # Jinja calls this for all that the template prints, so nothing goes unescaped.
-        finalize=escaped,
+        finalize=escape_for_latex,
     )
 
     environment.filters |= {
-        "fitted": fitted,
-        "floats": floats,
+        "fitted": fit_columns,
+        "floats": floats_in_place,
         "markdown": markdown_to_latex,
         "caption": _caption_to_latex,
         # These signs have no meaning for LaTeX in the key of a reference.
@@ -126,7 +126,7 @@ def to_latex(document: Document) -> str:
     return environment.get_template("appendix.tex.j2").render(document=document)
 
 
-def escaped(value: Any) -> str:
+def escape_for_latex(value: Any) -> str:
     """Escape a text for LaTeX, with the signs of mathematics that its fonts lack.
 
     Parameters
@@ -158,7 +158,7 @@ def _with_blanks(text: str) -> str:
     return f"{before}{latex.escape(text)}{after}"
 
 
-def fitted(table: Table) -> Fitted:
+def fit_columns(table: Table) -> FittedTable:
     """Choose columns for a table so that it fits on the page.
 
     Short columns keep their width. If the longest texts are too wide together, the longer columns
@@ -182,14 +182,14 @@ def fitted(table: Table) -> Fitted:
 
     # Two letters are the gap between two columns.
     gaps = 2 * len(lengths)
-    is_narrow = sum(lengths.values()) + gaps <= ROOM
-    rooms = {} if is_narrow else _shared(lengths, ROOM - gaps)
+    is_narrow = sum(lengths.values()) + gaps <= LINE_LENGTH
+    rooms = {} if is_narrow else _share_room(lengths, LINE_LENGTH - gaps)
 
     kinds = []
     for name in texts:
         if name in rooms:
             # LaTeX breaks no first word of a cell without \hspace{0pt} before it.
-            share = rooms[name] / ROOM
+            share = rooms[name] / LINE_LENGTH
             kinds.append(rf">{{\RaggedRight\hspace{{0pt}}}}p{{{share:.3f}\linewidth}}")
         # Numbers stand on the right, so that their digits are below each other.
         elif texts[name].map(lambda text: bool(NUMBER.fullmatch(text))).all():
@@ -200,46 +200,46 @@ def fitted(table: Table) -> Fitted:
     head = []
     for name in texts:
         # One sign less leaves room for letters that are wider than usual.
-        room = int(rooms.get(name, ROOM)) - 1
-        head.append(_breakable(name, room))
+        room = int(rooms.get(name, LINE_LENGTH)) - 1
+        head.append(_mark_breaks(name, room))
         if name in rooms:
-            texts[name] = texts[name].map(partial(_breakable, room=room))
-    return Fitted(Latex("".join(kinds)), len(kinds), head, texts.to_numpy().tolist())
+            texts[name] = texts[name].map(partial(_mark_breaks, room=room))
+    return FittedTable(Latex("".join(kinds)), len(kinds), head, texts.to_numpy().tolist())
 
 
-def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
+def _share_room(lengths: dict[str, int], room: int) -> dict[str, float]:
     """Share the room of a line between the columns of longer texts, as signs per column."""
     # Ever shorter columns have to share, until each that does has some room.
-    for short in SHORT:
+    for short in SHORT_COLUMN_LENGTHS:
         longer = {name: length for name, length in lengths.items() if length > short}
         left: float = room - sum(length for length in lengths.values() if length <= short)
-        if longer and left >= LEAST_ROOM * len(longer):
+        if longer and left >= MIN_SHARED_LENGTH * len(longer):
             break
 
     # A column that needs less than its share leaves the rest to the others.
-    rooms = _by_root(longer, left)
-    fitting = _fitting(longer, rooms)
+    rooms = _rooms_by_root(longer, left)
+    fitting = _fitting_columns(longer, rooms)
     while fitting:
         for name in fitting:
             left -= longer.pop(name)
-        rooms = _by_root(longer, left)
-        fitting = _fitting(longer, rooms)
+        rooms = _rooms_by_root(longer, left)
+        fitting = _fitting_columns(longer, rooms)
     return rooms
 
 
-def _fitting(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
+def _fitting_columns(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
     """List the columns whose longest text fits into their room."""
     return [name for name, length in lengths.items() if rooms[name] >= length]
 
 
-def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
+def _rooms_by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
     """Share room between columns by the square roots of their lengths."""
     weights = {name: math.sqrt(length) for name, length in lengths.items()}
     whole = sum(weights.values())
     return {name: room * weight / whole for name, weight in weights.items()}
 
 
-def _breakable(text: str, room: int) -> str:
+def _mark_breaks(text: str, room: int) -> str:
     """Mark the places where a text may break, also within a word longer than its column."""
     # A zero-width space lets a line break behind these signs, but not behind a number's comma.
     marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
@@ -268,7 +268,7 @@ def _width(letter: str) -> float:
     return 1.5 if letter.isupper() else 1.0
 
 
-def floats(text: str) -> Latex:
+def floats_in_place(text: str) -> Latex:
     """Fit floats of `ingroup.latex` into a page of one column, in their places within the text.
 
     Parameters
@@ -315,17 +315,17 @@ class LatexRenderer(mistune.BaseRenderer):
         if kind == "list":
             name = "enumerate" if token["attrs"]["ordered"] else "itemize"
             return f"\\begin{{{name}}}\n{inside}\\end{{{name}}}\n"
-        if kind in WRITTEN:
-            return WRITTEN[kind].replace("@", inside or escaped(raw))
+        if kind in LATEX_BY_TOKEN:
+            return LATEX_BY_TOKEN[kind].replace("@", inside or escape_for_latex(raw))
         if kind == "inline_math":
             return f"${raw}$"
         if kind == "block_math":
             return f"\\[{raw}\\]\n"
-        return inside or escaped(raw)
+        return inside or escape_for_latex(raw)
 
 
 # How kinds of tokens are written; @ is what they hold.
-WRITTEN = {
+LATEX_BY_TOKEN = {
     "paragraph": "@\n\n",
     "block_text": "@",
     "list_item": "\\item @\n",
@@ -404,7 +404,7 @@ def to_html(document: Document) -> str:
 def _markdown_to_html(source: str) -> Markup:
     """Write markdown as clean HTML in which each link becomes its text."""
     # The links lead into the repository, which does not come with the page.
-    return Markup(report_html.without_links(report_html.prose(source)))
+    return Markup(report_html.without_links(report_html.prose_html(source)))
 
 
 def layouts_to_html(text: str) -> Markup:
@@ -454,12 +454,12 @@ def _tagged_rows(lines: str, tag: str) -> list[str]:
         cells = []
         # An escaped ampersand is a sign of the text, and no border of a cell.
         for cell in re.split(r"(?<!\\) & ", line.removesuffix(r" \\")):
-            cells.append(_tagged(cell.strip(), tag))
+            cells.append(_tagged_cell(cell.strip(), tag))
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return rows
 
 
-def _tagged(cell: str, tag: str) -> str:
+def _tagged_cell(cell: str, tag: str) -> str:
     """Write a cell as HTML with its tag, its span and its colour."""
     attributes = ""
     spanned = re.fullmatch(r"\\multicolumn\{(\d+)\}\{[clr]\}\{(.*)\}", cell)

@@ -171,7 +171,7 @@ def _described(run: Run, stores: list[Stored]) -> tuple[str, str]:
 def _all_stores(run: Run) -> list[Stored]:
     """List the stored answers of all studies."""
     stores = []
-    for of_study, _ in run.stores.values():
+    for of_study, _ in run.stored_by_study.values():
         stores += of_study
     return stores
 

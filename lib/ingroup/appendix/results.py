@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.errors import UndefinedVariableError
 from PIL import Image, UnidentifiedImageError
 
-from ingroup import claims, latex, models, paths
+from ingroup import findings_sentences, latex, models, paths
 from ingroup.appendix.content import (
     DASH,
     Block,
@@ -22,21 +22,21 @@ from ingroup.appendix.content import (
     Prose,
     Table,
 )
-from ingroup.appendix.run import UNREADABLE, Run, short
+from ingroup.appendix.run import UNREADABLE, Run, first_line
 from ingroup.commands import plan, settings
-from ingroup.commands.parameters import folder_of
-from ingroup.commands.report_html import rounded
+from ingroup.commands.report_html import round_for_reader
+from ingroup.commands.run_parameters import folder_of
 from ingroup.families import families
 
-WIDEST = 6.3  # inches of the page's text
-HIGHEST = 7.5
-HALF = 4.2  # so high that two figures stand on a page
-LEAST_SHRINK = 0.84  # a figure is made smaller by no more for it, so that it stays readable
-DOTS = 150.0  # per inch, of a picture that does not say
+MAX_WIDTH = 6.3  # inches of the page's text
+MAX_HEIGHT = 7.5
+HALF_PAGE_HEIGHT = 4.2  # so high that two figures stand on a page
+MIN_SHRINK = 0.84  # a figure is made smaller by no more for it, so that it stays readable
+DEFAULT_DPI = 150.0  # per inch, of a picture that does not say
 COULD_NOT = "could not have been significant"
 
 # Results that are no study's: folder of tables and figures, and the notebook that makes them.
-ACROSS = {"synthesis": "60_synthesis", "comparison": "61_comparison"}
+NOTEBOOK_ACROSS_STUDIES = {"synthesis": "60_synthesis", "comparison": "61_comparison"}
 
 
 # ---- tables and figures --------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def results(run: Run) -> list[Block]:
     if not run.studies:
         blocks.append(Missing("No study ran in this run."))
 
-    for folder, notebook in ACROSS.items():
+    for folder, notebook in NOTEBOOK_ACROSS_STUDIES.items():
         # A single model cannot be compared.
         if folder == "comparison" and len(run.models) < 2:
             continue
@@ -94,7 +94,7 @@ def _differences(run: Run) -> list[Block]:
                         row["difference"], row["low"], row["high"]
                     ),
                     "Items": f"{row['items']:,}",
-                    "p (Holm)": small(row["p_holm"]),
+                    "p (Holm)": p_text(row["p_holm"]),
                 }
             )
         caption = f"{_title(run, study)}: differences of two models over the same items."
@@ -106,7 +106,7 @@ def _with_range(number: float, low: float, high: float) -> str:
     """Write a number with its range in brackets, or a dash where the number is missing."""
     if pd.isna(number):
         return DASH
-    return f"{rounded(number)} ({rounded(low)} to {rounded(high)})"
+    return f"{round_for_reader(number)} ({round_for_reader(low)} to {round_for_reader(high)})"
 
 
 def numbered_tables(study: str) -> dict[str, str]:
@@ -122,7 +122,7 @@ def numbered_tables(study: str) -> dict[str, str]:
     dict of str
         By the table's name, its numbers in the paper, e.g. "Tables 1, 2".
     """
-    of_study = latex.every_layout().get(study, {})
+    of_study = latex.read_layouts().get(study, {})
     tables = {}
     # One table of a run may fill several tables of the paper.
     for name in of_study.get("tables", {}):
@@ -153,7 +153,7 @@ def words(name: str) -> str:
     return without_number.replace("_", " ")
 
 
-def called(figure: str, model: str = "") -> str:
+def figure_in_sentence(figure: str, model: str = "") -> str:
     """Name a figure within a sentence.
 
     Parameters
@@ -180,7 +180,7 @@ def _tables(run: Run, study: str) -> list[Block]:
     """Show the tables of a study in the paper's layout, with a sentence for each missing table."""
     blocks: list[Block] = []
     for name, title in numbered_tables(study).items():
-        text = run.laid_out(study, name)
+        text = run.paper_layout_tex(study, name)
         if text:
             blocks.append(Layout(text))
         elif run.table(study, name) is None:
@@ -201,7 +201,7 @@ def _figures(run: Run, study: str, title: str) -> list[Block]:
     for name in names:
         model = _model_of(name, run.models)
         label = models.label(model) if model else ""
-        figure_name = called(name, model)
+        figure_name = figure_in_sentence(name, model)
         caption = _caption(captions[name] or words(name), title)
 
         # A cell may draw several figures; its text stands below the first of them.
@@ -251,12 +251,12 @@ def _width(files: list[Path]) -> float:
     """Compute the width of a figure on the page in inches: as drawn, or less to fit the page."""
     inches = _drawn_size(files)
     if inches is None:
-        return WIDEST
+        return MAX_WIDTH
 
     width, height = inches
-    shrink = min(1.0, WIDEST / width, HIGHEST / height)
-    for_half_a_page = HALF / height
-    if LEAST_SHRINK <= for_half_a_page < shrink:
+    shrink = min(1.0, MAX_WIDTH / width, MAX_HEIGHT / height)
+    for_half_a_page = HALF_PAGE_HEIGHT / height
+    if MIN_SHRINK <= for_half_a_page < shrink:
         shrink = for_half_a_page
     return round(width * shrink, 2)
 
@@ -269,7 +269,7 @@ def _drawn_size(files: list[Path]) -> tuple[float, float] | None:
             continue
         try:
             with Image.open(file) as picture:
-                dots_by_axis = picture.info.get("dpi", (DOTS, DOTS))
+                dots_by_axis = picture.info.get("dpi", (DEFAULT_DPI, DEFAULT_DPI))
                 dots = float(dots_by_axis[0])
                 return picture.width / dots, picture.height / dots
         except (UnidentifiedImageError, OSError):
@@ -354,7 +354,7 @@ def findings(run: Run) -> pd.DataFrame:
             title = title.replace("Table “", "").rstrip("”")
             for model, of_model in _by_model(table):
                 source = {"Study": run.title(notebook), "Tests of": title, "Model": model}
-                rows.append(source | _counted(of_model))
+                rows.append(source | _count_findings(of_model))
     return pd.DataFrame(rows)
 
 
@@ -366,7 +366,7 @@ def _by_model(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(models.label(model), of_model) for model, of_model in groups]
 
 
-def _counted(tests: pd.DataFrame) -> dict[str, str]:
+def _count_findings(tests: pd.DataFrame) -> dict[str, str]:
     """Count tests by finding, and add the smallest p and the median half-width, as texts."""
     finding = tests["finding"].dropna()
     significant = (finding == "significant").sum()
@@ -376,14 +376,14 @@ def _counted(tests: pd.DataFrame) -> dict[str, str]:
     # Studies correct in one way or the other; a corrected p says more than a plain one.
     for column in ("p_holm_least", "p_groups_holm_least", "p_least"):
         if column in tests and tests[column].notna().any():
-            smallest = small(tests[column].min())
+            smallest = p_text(tests[column].min())
             break
 
     half_width = ""
     if {"low", "high"} <= set(tests):
         widths = tests["high"] - tests["low"]
         median_half = widths.median() / 2
-        half_width = "" if pd.isna(median_half) else rounded(float(median_half))
+        half_width = "" if pd.isna(median_half) else round_for_reader(float(median_half))
 
     return {
         "Tests": str(len(finding)),
@@ -395,7 +395,7 @@ def _counted(tests: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def small(p: float) -> str:
+def p_text(p: float) -> str:
     """Write a p-value as text.
 
     Parameters
@@ -410,7 +410,7 @@ def small(p: float) -> str:
     """
     if pd.isna(p):
         return DASH
-    return "<0.0001" if p < 0.0001 else rounded(float(p))
+    return "<0.0001" if p < 0.0001 else round_for_reader(float(p))
 
 
 def _power(run: Run) -> list[Block]:
@@ -424,7 +424,7 @@ def _power(run: Run) -> list[Block]:
             # The run's own answers give the spread, not those of the default run.
             of_tests = plan.power(notebook, parameters, parameters)
         except UNREADABLE as error:
-            blocks.append(Missing(f"{title}: its power cannot be computed: {short(error)}"))
+            blocks.append(Missing(f"{title}: its power cannot be computed: {first_line(error)}"))
             continue
         for sentence in of_tests:
             # The plan begins each sentence with the notebook's number.
@@ -678,7 +678,9 @@ def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
     counts = table["reason"].dropna().value_counts(sort=False)
     sentences = []
     for reason, count in counts.items():
-        sentences.append(f"{title}: no result in {count} rows of {name}.csv ({short(reason)}).")
+        sentences.append(
+            f"{title}: no result in {count} rows of {name}.csv ({first_line(reason)})."
+        )
     return sentences
 
 
@@ -702,7 +704,9 @@ def limits(run: Run) -> list[Block]:
     for notebook in run.notebooks:
         # Audits are about the papers, and a comparison needs two models.
         is_audit = folder_of(notebook) == "audit"
-        is_empty_comparison = notebook == ACROSS["comparison"] and len(run.models) < 2
+        is_empty_comparison = (
+            notebook == NOTEBOOK_ACROSS_STUDIES["comparison"] and len(run.models) < 2
+        )
         if is_audit or is_empty_comparison:
             continue
 
@@ -751,7 +755,7 @@ def default_findings(run: Run) -> list[Block]:
         return []
 
     rows = []
-    for claim in claims.load():
+    for claim in findings_sentences.load():
         rows.append(
             {
                 "Sentence": claim.whole,
@@ -765,13 +769,13 @@ def default_findings(run: Run) -> list[Block]:
     return [Table(caption, pd.DataFrame(rows))]
 
 
-def _verdict(run: Run, claim: claims.Claim) -> str:
+def _verdict(run: Run, claim: findings_sentences.Claim) -> str:
     """Say whether a claim's rule is true of the run's table, or that the rows are missing."""
     study, _, name = claim.table.partition("/")
     table = run.table(study, name)
     if table is None:
         return "no table"
     try:
-        return "true" if claims.holds(claim, table) else "not true"
+        return "true" if findings_sentences.holds(claim, table) else "not true"
     except (ValueError, KeyError, AttributeError, UndefinedVariableError):
         return "no such rows"

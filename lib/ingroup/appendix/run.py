@@ -17,11 +17,11 @@ import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 
 from ingroup import figures, models, notebook_cells, paths
-from ingroup.commands.parameters import folder_of, jobs_of, study_of
+from ingroup.commands.run_parameters import folder_of, jobs_of, study_of
 from ingroup.inference import EngineError, Job, Store, StoreError, jobs_by_model, parts
 from ingroup.inference.job import chats_digest, folder_name, is_recorded
 from ingroup.inference.store import read_manifest
-from ingroup.notebook import ran
+from ingroup.notebook import parameters_of_run
 from ingroup.tables import InputError
 
 # Errors that may arise from a run of another version, or from a run whose files were moved.
@@ -216,7 +216,7 @@ class Run:
                 first[study] = name
         return first
 
-    def of_study(self, study: str) -> list[str]:
+    def notebooks_of_study(self, study: str) -> list[str]:
         """List the notebooks of a study that ran.
 
         Parameters
@@ -292,7 +292,7 @@ class Run:
     def _read_parameters(self, notebook: str) -> dict[str, Any]:
         """Read the parameters of an executed notebook. Return no parameters from a damaged file."""
         try:
-            return ran(notebook, self.name) or {}
+            return parameters_of_run(notebook, self.name) or {}
         except UNREADABLE:
             return {}
 
@@ -372,8 +372,8 @@ class Run:
         files = (self.folder / "tables" / study).glob("*.csv")
         return sorted(file.stem for file in files)
 
-    def laid_out(self, study: str, name: str) -> str:
-        """Read a table as LaTeX, in the layout of the paper.
+    def paper_layout_tex(self, study: str, name: str) -> str:
+        """Read the LaTeX of a table in the layout of the paper.
 
         Parameters
         ----------
@@ -385,7 +385,7 @@ class Run:
         Returns
         -------
         str
-            The floats, or "" without such a file.
+            The LaTeX of the table, or "" if the run wrote none.
         """
         file = self.folder / "tables" / study / f"{name}.tex"
         return file.read_text("utf8") if file.is_file() else ""
@@ -444,7 +444,7 @@ class Run:
         return names
 
     @cached_property
-    def stores(self) -> dict[str, tuple[list[Stored], list[str]]]:
+    def stored_by_study(self) -> dict[str, tuple[list[Stored], list[str]]]:
         """Find the stored answers to the jobs of each study.
 
         Returns
@@ -460,7 +460,7 @@ class Run:
         try:
             jobs = jobs_of(notebook, self.parameters(notebook))
         except UNREADABLE as error:
-            return [], [f"What {notebook} asked cannot be read: {short(error)}"]
+            return [], [f"What {notebook} asked cannot be read: {first_line(error)}"]
 
         stores = []
         jobs_without = []
@@ -496,7 +496,7 @@ class Run:
         return captions
 
 
-def short(error: object) -> str:
+def first_line(error: object) -> str:
     """Cut a message to its first line, and its paths to the part within this project.
 
     Parameters
@@ -529,10 +529,10 @@ def _days(folder: Path) -> str:
     for file in folder.glob("part-*"):
         time = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         days.add(time.strftime("%Y-%m-%d"))
-    return span(days)
+    return range_text(days)
 
 
-def span(values: Collection[Any]) -> str:
+def range_text(values: Collection[Any]) -> str:
     """Write the smallest and the largest of some values.
 
     Parameters

@@ -15,7 +15,7 @@ from pathlib import Path
 from ingroup import paths
 from ingroup.appendix import asked, documents, forms, results
 from ingroup.appendix.content import Document, Figure, Heading, Missing
-from ingroup.appendix.run import UNREADABLE, Run, short
+from ingroup.appendix.run import UNREADABLE, Run, first_line
 from ingroup.commands import settings
 from ingroup.tables import InputError
 
@@ -36,7 +36,7 @@ SECTIONS = {
 }
 
 
-MOST_IN_A_TITLE = 3  # models
+MAX_MODELS_IN_TITLE = 3  # models
 
 
 def contents(run: Run) -> Document:
@@ -53,7 +53,7 @@ def contents(run: Run) -> Document:
         Its blocks and references.
     """
     # The labels of many models would fill a title of several lines.
-    is_named = not run.is_default and 0 < len(run.models) <= MOST_IN_A_TITLE
+    is_named = not run.is_default and 0 < len(run.models) <= MAX_MODELS_IN_TITLE
     subject = f"{run.labels} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
     document = Document(f"Appendix: {subject}", references=forms.references())
 
@@ -62,7 +62,7 @@ def contents(run: Run) -> Document:
             blocks = section(run)
         except UNREADABLE as error:  # of a table from another version, or one changed by hand
             blocks = [
-                Missing(f"This section cannot be written from the run’s files: {short(error)}")
+                Missing(f"This section cannot be written from the run’s files: {first_line(error)}")
             ]
         if blocks:
             document.blocks += [Heading(title), *blocks]
@@ -95,7 +95,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
         folder = os.path.relpath(run.folder / "notebooks")
         available = settings.runs()
         end = f"; RUN can be {', '.join(available)}" if available else ""
-        question = settings.did_you_mean(name, available)
+        question = settings.suggestion(name, available)
         if question:
             end = f"; {question}"
         raise FileNotFoundError(f"there is no run in {folder}: {_command(name)} makes it{end}")
@@ -160,7 +160,7 @@ def _copy_figures(document: Document, folder: Path) -> None:
 
 def _command(name: str) -> str:
     """Write the command that makes a run, as make was called or by the name of the run."""
-    values = settings.given()
+    values = settings.given_variables()
     if not values and name != paths.DEFAULT_RUN:
         values = {"RUN": name}
     parts = ["make", "all"]

@@ -28,15 +28,15 @@ from ingroup.commands.report_pages import (
     TEMPLATES,
     Banner,
     Page,
+    cell_of_outputs,
+    html_cell,
     html_output,
     link_tables,
     outputs_of,
-    parts,
     relink,
     relink_outputs,
     section_of,
-    showing,
-    shown,
+    template_macros,
 )
 
 # Modules of the library that have a page, by its title. The notebooks call functions of most; the
@@ -56,7 +56,7 @@ MODULES = {
     "Tables and figures": ["notebook", "trials_behind", "paths", "tables", "published", "figures"],
     "Across studies": [
         "synthesis*",
-        "claims",
+        "findings_sentences",
         "comparison",
         "claim_verdicts",
         "contract",
@@ -68,7 +68,7 @@ MODULES = {
         "audit*",
         "guide_figures",
         "commands/overview",
-        "commands/parameters",
+        "commands/run_parameters",
         "commands/report",
         "commands/settings",
     ],
@@ -258,7 +258,7 @@ def write(contents: Contents, folder: Path) -> list[str]:
 
 
 def _write_guides(sources: dict[Path, str], contents: Contents, folder: Path) -> list[str]:
-    """Write the guides among the sources, and list their links that lead nowhere."""
+    """Write each guide of `sources` to `folder`, and list broken links."""
     lost = []
     for file, name in sources.items():
         if file.suffix != ".md":
@@ -285,7 +285,7 @@ def _api(title: str, names: list[str]) -> str:
 
 def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
     """Make the first page of the book: verdicts, claims, pages, files and contents."""
-    part = parts()
+    part = template_macros()
     pages = contents.pages
     claims = contents.claims
     page_by_study = {page.study: page for page in reversed(pages)}
@@ -293,26 +293,26 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
     asking = [page for page in pages if page.banner.kind != "none"]
     banner = (asking or pages)[0].banner
 
-    cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
+    cells = [new_markdown_cell("# Ingroup"), html_cell(part.lead(contents.run))]
     if claims:
         anchors = {study: make_id(_title(study, pages)) for study in claims["papers"]}
-        cells.append(shown(part.papers(claims, page_by_study, anchors)))
-        cells.append(shown(part.words(_words(claims))))
-        cells.append(shown(part.verdicts(claims, page_by_study)))
-    cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
+        cells.append(html_cell(part.papers(claims, page_by_study, anchors)))
+        cells.append(html_cell(part.words(_words(claims))))
+        cells.append(html_cell(part.verdicts(claims, page_by_study)))
+    cells += [html_cell(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
         cells += _claim_by_claim(claims, contents, page_by_study)
         cells += _what_was_found(claims, pages, sources)
     else:
         said = f"No claims are judged yet: {_make('60 00', contents.run)} reads what has run."
-        cells.append(shown(part.missing(said)))
+        cells.append(html_cell(part.missing(said)))
 
     cells += _cards(pages, banner, contents.run)
     cells.append(new_markdown_cell("## Tables and figures as files"))
     if contents.files:
-        cells.append(shown(part.file_lists(contents.files)))
+        cells.append(html_cell(part.file_lists(contents.files)))
     else:
-        cells.append(shown(part.missing("This run has no tables and no figures.")))
+        cells.append(html_cell(part.missing("This run has no tables and no figures.")))
     if claims:
         cells += _contents("Verdicts", [NUMBERS_PAGE])
     cells += _contents("Notebooks", [page.name for page in pages])
@@ -325,10 +325,10 @@ def _first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Notebo
 def _cards(pages: list[Page], banner: Banner, run: str) -> list[nbformat.NotebookNode]:
     """Make the cells with a card for each page and a sentence for each notebook without a page."""
     cells = [new_markdown_cell("## Pages")]
-    cells += [shown(parts().card(page, banner)) for page in pages]
+    cells += [html_cell(template_macros().card(page, banner)) for page in pages]
     names = {page.name for page in pages}
     for name in sorted(set(settings.notebooks()) - names):
-        cells.append(shown(parts().missing(_not_run(name, run))))
+        cells.append(html_cell(template_macros().missing(_not_run(name, run))))
     return cells
 
 
@@ -340,7 +340,7 @@ def _what_was_found(
     if paths.ROOT / "docs" / "findings.md" in sources:
         cells.append(new_markdown_cell("In words, with numbers: [findings](docs/findings.md)."))
     page_by_name = {page.name: page for page in pages}
-    cells.append(shown(parts().found(claims, page_by_name)))
+    cells.append(html_cell(template_macros().found(claims, page_by_name)))
     return cells
 
 
@@ -365,12 +365,12 @@ def _choices(study: str) -> list[dict[str, str]]:
 
 def _numbers(claims: dict[str, Any], contents: Contents) -> nbformat.NotebookNode:
     """Make the page of the numbers behind the verdicts, with a table for each study."""
-    part = parts()
+    part = template_macros()
     cells = [new_markdown_cell(NUMBERS)]
     for study in claims["counts"]:
         rows = [row for row in claims["rows"] if row["study"] == study]
         cells.append(new_markdown_cell(f"## {_title(study, contents.pages)}"))
-        cells.append(shown(part.numbers(rows, contents.files, claims["models"])))
+        cells.append(html_cell(part.numbers(rows, contents.files, claims["models"])))
     return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
 
 
@@ -442,9 +442,9 @@ def _claim_by_claim(
     claims: dict[str, Any], contents: Contents, page_by_study: dict[str, Page]
 ) -> list[nbformat.NotebookNode]:
     """Make the cells that explain the verdicts and show the claims of each study in a table."""
-    part = parts()
+    part = template_macros()
     figures = _figures_of_claims(contents)
-    cells = [shown(part.meaning(claims, contents.files))]
+    cells = [html_cell(part.meaning(claims, contents.files))]
     for study in claims["counts"]:
         page = page_by_study.get(study)
         rows = []
@@ -453,8 +453,8 @@ def _claim_by_claim(
                 behind = _behind(row, figures[study], contents, page)
                 rows.append(row | {"behind": behind})
         cells.append(new_markdown_cell(f"### {_title(study, contents.pages)}"))
-        cells.append(shown(part.choices(_choices(study))))
-        cells.append(shown(part.claim_table(claims, rows)))
+        cells.append(html_cell(part.choices(_choices(study))))
+        cells.append(html_cell(part.claim_table(claims, rows)))
     return cells
 
 
@@ -467,7 +467,7 @@ def _contents(caption: str, names: list[str]) -> list[nbformat.NotebookNode]:
 
 def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | None) -> None:
     """Add to a page its banner, the verdicts on its paper's claims, its files and its replies."""
-    part = parts()
+    part = template_macros()
     files = contents.files.get(page.folder, {})
     writers = {name: notebook_cells.cell_of(page.notebook, name) for name in files}
     for cell in page.notebook.cells:
@@ -480,16 +480,16 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
     if replies:
         page.notebook.cells += [
             new_markdown_cell("## Prompts and replies"),
-            shown(part.replies(replies, contents.run)),
+            html_cell(part.replies(replies, contents.run)),
         ]
-    page.notebook.cells.append(shown(part.ran(page)))
+    page.notebook.cells.append(html_cell(part.ran(page)))
 
-    above = [shown(part.banner(page.banner))]
+    above = [html_cell(part.banner(page.banner))]
     if contents.claims and page.study in contents.claims["counts"]:
-        above.append(shown(part.fares(page, contents.claims)))
+        above.append(html_cell(part.fares(page, contents.claims)))
         if opening is not None:
             figures = outputs_of(opening, PNG)
-            above.append(showing(figures, mystnb=opening.metadata.mystnb))
+            above.append(cell_of_outputs(figures, mystnb=opening.metadata.mystnb))
     page.insert_below_title(*above)
 
 
@@ -585,7 +585,7 @@ def _for_phones(found: re.Match) -> str:
     soup = BeautifulSoup(found[0], "html.parser")
     for table in soup.find_all("table"):
         if found[1] == "table":
-            report_tables.stack(table)
+            report_tables.stack_table(table)
         else:
             # The templates have written its labels.
             report_tables.set_roles(table)

@@ -16,19 +16,19 @@ from typing import Any, NoReturn
 
 from ingroup.commands import processes, settings
 
-WHERE = (
+WHERE_RESULTS_ARE = (
     "A run's tables and figures are in build/runs/<run>/; "
     "those of the default run are in build/tables/ and figures/."
 )
 NOTEBOOKS_AT_ONCE = 2
-# doit keeps its digests with ingroup.commands.decide.Kept.
-KEPT = {
-    "BACKEND": {"kept": "ingroup.commands.decide:Kept"},
+# doit keeps its digests with ingroup.commands.doit_state.SavedState.
+DOIT_CONFIG = {
+    "BACKEND": {"kept": "ingroup.commands.doit_state:SavedState"},
     "GLOBAL": {"backend": "kept"},
 }
 
 
-def become(module: str, *options: str) -> NoReturn:
+def replace_program(module: str, *options: str) -> NoReturn:
     """Replace this program with a module of `ingroup.commands`.
 
     Parameters
@@ -62,7 +62,7 @@ def run_notebooks(values: dict[str, str]) -> int:
     from filelock import FileLock, Timeout
 
     # Parameters often mean a larger model, and one larger model may fill the memory.
-    at_once = 1 if settings.parameters(values) else NOTEBOOKS_AT_ONCE
+    at_once = 1 if settings.command_line_parameters(values) else NOTEBOOKS_AT_ONCE
     options = ["--process", str(at_once), "--parallel-type", "thread", "--continue"]
 
     run = settings.run_name()
@@ -81,7 +81,7 @@ def run_notebooks(values: dict[str, str]) -> int:
         ) from problem
     with lock:
         # doit would take further settings from files in the project.
-        return DoitMain(config_filenames=(), extra_config=KEPT).run(["run", *options])
+        return DoitMain(config_filenames=(), extra_config=DOIT_CONFIG).run(["run", *options])
 
 
 def summary(beginning: str) -> str:
@@ -112,7 +112,7 @@ def compare() -> int:
     int
         The exit status: 0, 1 where no study has answers of two models, or that of doit.
     """
-    status = run_notebooks(settings.given())
+    status = run_notebooks(settings.given_variables())
     if status != 0:
         return status
 
@@ -132,7 +132,7 @@ def compare() -> int:
         print("nothing was compared: no study has stored answers of two models", file=sys.stderr)
         return 1
 
-    page = folder / "report" / f"{settings.COMPARISON}.html"
+    page = folder / "report" / f"{settings.COMPARISON_NOTEBOOK}.html"
     print(f"Page: {os.path.relpath(page)}")
     return 0
 
@@ -206,7 +206,7 @@ def _make_again(run: str) -> bool:
 
     for summary_file in _summary_files(run):
         notebook = summary_file.stem
-        edited = digests.edited(summary_file.with_suffix(".ipynb"))
+        edited = digests.edited_outputs(summary_file.with_suffix(".ipynb"))
         if not edited:
             continue
 
@@ -242,7 +242,7 @@ def _draw_figures(run: str, values: dict[str, str]) -> int:
     # The kernels of the notebooks inherit these variables.
     variables = {}
     if figures:
-        for name in sorted(settings.OF_A_FIGURE | {"MODELS"}):
+        for name in sorted(settings.FIGURE_OPTIONS | {"MODELS"}):
             variables[f"FIGURE_{name}"] = values.get(name, "")
         variables["FIGURE_OUT"] = values.get("OUT") or "paper"
 
@@ -316,7 +316,7 @@ def _unknown_model(run: str, studies: list[str], typed: str) -> str:
         # Tables name a model's folder by the last part of its path.
         label = os.path.basename(name.rstrip("/"))
         if name and known.isdisjoint({name, label}):
-            hint = settings.nearest(name, known, "; ")
+            hint = settings.suggestion_or_list(name, known, "; ")
             return f"MODELS: {name} is in no table of {' '.join(studies)}; {hint}"
     return ""
 
@@ -365,7 +365,7 @@ def _show_runs() -> int:
             how = ", ".join(changes) or "as the notebook has it"
             print(f"  {notebook}: started in JupyterLab, {how}")
     if names:
-        print(WHERE)
+        print(WHERE_RESULTS_ARE)
     return 0
 
 
@@ -388,7 +388,7 @@ def plan(values: dict[str, str]) -> NoReturn:
     # With several notebooks, each takes only the parameters that its cell has.
     if not study:
         options.append("--shared")
-    become("plan", *options)
+    replace_program("plan", *options)
 
 
 def view(values: dict[str, str]) -> NoReturn:
@@ -410,7 +410,7 @@ def view(values: dict[str, str]) -> NoReturn:
     for name in ("SAMPLES", "BUNDLE"):
         if os.environ.get(name):
             options += [f"--{name.lower()}", os.environ[name]]
-    become("view", *options)
+    replace_program("view", *options)
 
 
 def prepare(target: str, values: dict[str, str]) -> None:
@@ -433,10 +433,10 @@ def prepare(target: str, values: dict[str, str]) -> None:
     from ingroup.commands import environments
 
     # The environment that runs this program is enough for the default run.
-    if not settings.parameters(values):
+    if not settings.command_line_parameters(values):
         return
 
-    from ingroup.commands.parameters import command_line, parameters_of
+    from ingroup.commands.run_parameters import command_line, parameters_of
     from ingroup.tables import InputError
 
     options = command_line("").parse_args(settings.command_options(values))
@@ -472,7 +472,7 @@ def call(target: str) -> int:
     Refused
         For an invalid value, and for an unknown target.
     """
-    values = settings.given()
+    values = settings.given_variables()
     settings.check([target])
     run = settings.run_name()
     is_run = target == "all" or target.isdigit()
@@ -496,10 +496,10 @@ def call(target: str) -> int:
 def _go_on(target: str, values: dict[str, str]) -> NoReturn:
     """Replace this program with the program of a target. Raise Refused for an unknown target."""
     if target == "report":
-        become("report", "--run", settings.run_name())
+        replace_program("report", "--run", settings.run_name())
     # `make word` has added pandoc by now, and all else is the same.
     if target in ("appendix", "word"):
-        become("appendix", "--run", settings.run_name())
+        replace_program("appendix", "--run", settings.run_name())
     if target == "plan":
         plan(values)
     if target == "view":
@@ -508,7 +508,7 @@ def _go_on(target: str, values: dict[str, str]) -> NoReturn:
     if target == "ask":
         # `settings.check` has refused an ask without a study.
         (study,) = settings.chosen_studies(os.environ["STUDY"])
-        become("run", study, "--ask", *settings.command_options(values))
+        replace_program("run", study, "--ask", *settings.command_options(values))
     if target == "bench-gpu":
         os.execv(sys.executable, [sys.executable, "bench/gpu.py"])
     raise settings.Refused(f"there is no target {target}: make help lists them")

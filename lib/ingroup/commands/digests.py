@@ -15,7 +15,7 @@ from pathlib import Path
 from ingroup.commands.settings import ROOT
 
 # A larger file (in bytes) is not read again where its time and size are as they were.
-LARGE = 64 * 2**20
+LARGE_BYTES = 64 * 2**20
 State = list[str | int]
 
 
@@ -49,12 +49,13 @@ def state(file: Path) -> State:
     Returns
     -------
     list
-        Its `digest`. For a file larger than `LARGE`, its size in bytes and its time in ns follow.
+        Its `digest`. For a file larger than `LARGE_BYTES`, its size in bytes and its time in ns
+        follow.
     """
     if not file.is_file():
         return [""]
     about = file.stat()
-    if about.st_size <= LARGE:
+    if about.st_size <= LARGE_BYTES:
         return [digest(file)]
     return [digest(file), about.st_size, about.st_mtime_ns]
 
@@ -142,7 +143,7 @@ def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
     return state_of_files
 
 
-def record(executed: Path) -> Path:
+def record_file(executed: Path) -> Path:
     """Return the path of an executed notebook's record.
 
     Parameters
@@ -178,7 +179,7 @@ def write(executed: Path, written: Iterable[Path], watched: dict[str, dict]) -> 
 
     content = {"wrote": digest_of, "read": watched}
     text = json.dumps(content, indent=1)
-    record(executed).write_text(f"{text}\n", "utf8")
+    record_file(executed).write_text(f"{text}\n", "utf8")
 
 
 def read(executed: Path) -> dict[str, dict]:
@@ -196,14 +197,14 @@ def read(executed: Path) -> dict[str, dict]:
         damaged.
     """
     try:
-        content = json.loads(record(executed).read_text("utf8"))
+        content = json.loads(record_file(executed).read_text("utf8"))
         wrote = dict(content["wrote"])
         return {"wrote": wrote, "read": dict(content["read"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {"wrote": {}, "read": {}}
 
 
-def edited(executed: Path) -> list[str]:
+def edited_outputs(executed: Path) -> list[str]:
     """List the tables and figures that were changed or deleted after the notebook wrote them.
 
     Parameters
@@ -240,7 +241,7 @@ def say_changed(notebook: str, names: list[str], when: str) -> None:
     print(f"{notebook} runs again: {first}{more} changed after it was {when}", file=sys.stderr)
 
 
-def changed(executed: Path) -> list[str]:
+def changed_inputs(executed: Path) -> list[str]:
     """List the answers, weights and user's files that changed after the notebook read them.
 
     Parameters

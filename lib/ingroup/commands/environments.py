@@ -10,9 +10,9 @@ from pathlib import Path
 from ingroup.commands import settings
 
 # Providers whose clients are not in every environment.
-WITH_OWN_CLIENT = ("anthropic", "google", "mistral")
+PROVIDERS_WITH_OWN_CLIENT = ("anthropic", "google", "mistral")
 # The answers of a server can fail, and recorded answers are in files that are not listed here.
-ASKED_AGAIN = {"inspect", "replay"}
+ENGINES_ASKED_AGAIN = {"inspect", "replay"}
 
 
 def _models_of(values: Mapping[str, str]) -> list[str]:
@@ -84,7 +84,9 @@ def providers(values: Mapping[str, str]) -> set[str]:
     return used
 
 
-def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, list[str]]:
+def needed_environment(
+    values: Mapping[str, str], folder: str, has_gpu: bool
+) -> tuple[str, list[str]]:
     """Choose the environment of a run.
 
     Parameters
@@ -113,7 +115,7 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
 
     if values.get("ENGINE_WORKERS") or values.get("RAY_ADDRESS"):
         parts.append(".ray")
-    if not providers(values).isdisjoint(WITH_OWN_CLIENT):
+    if not providers(values).isdisjoint(PROVIDERS_WITH_OWN_CLIENT):
         parts.append(".providers")
     return folder, [f"{folder}/{part}" for part in parts]
 
@@ -137,7 +139,7 @@ def prepare(values: Mapping[str, str]) -> None:
 
     default_folder = os.environ.get("VENV", ".venv")
     has_gpu = shutil.which("nvidia-smi") is not None
-    folder, files = needed(values, default_folder, has_gpu)
+    folder, files = needed_environment(values, default_folder, has_gpu)
     if not files:
         return
 

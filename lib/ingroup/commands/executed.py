@@ -27,7 +27,7 @@ EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
 
-def folders(entries: Iterable[str]) -> dict[str, str]:
+def labels_of_folders(entries: Iterable[str]) -> dict[str, str]:
     """Find the models that are folders, each with its label.
 
     Parameters
@@ -52,7 +52,7 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
 
 
-def places(parameters: Mapping[str, Any]) -> dict[str, str]:
+def labels_of_paths(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Find the user's folders and files that parameters name, each with its label.
 
     Parameters
@@ -63,10 +63,10 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        A model's folder by its label (:func:`folders`). Any other absolute path of a file or folder
-        by its last part, because its place on a machine is private.
+        A model's folder by its label (:func:`labels_of_folders`). Any other absolute path of a file
+        or folder by its last part, because its place on a machine is private.
     """
-    names = folders(parameters.get("MODELS") or [])
+    names = labels_of_folders(parameters.get("MODELS") or [])
     for parameter, value in parameters.items():
         if parameter == "MODELS":
             continue
@@ -162,10 +162,10 @@ def as_typed(name: str, value: Any) -> str:
     Returns
     -------
     str
-        The value as a user types it, with the names of :func:`places`.
+        The value as a user types it, with the names of :func:`labels_of_paths`.
     """
-    labels = places({name: value})
-    text = settings.typed(value)
+    labels = labels_of_paths({name: value})
+    text = settings.value_text(value)
     return _with_labels(text, labels)
 
 
@@ -188,7 +188,7 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
 
     # Each state of a bar is an output of its own until they are joined.
     CoalesceStreamsPreprocessor().preprocess(book, {})
-    labels = places(parameters)
+    labels = labels_of_paths(parameters)
     for cell in book.cells:
         if PARAMETERS in cell.metadata.get("tags", ()):
             cell.source = _with_labels(cell.source, labels)

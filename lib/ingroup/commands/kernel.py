@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NOTES = "INGROUP_NOTES"  # names the file of notes; nothing is noted without it
+NOTES_VARIABLE = "INGROUP_NOTES"  # names the file of notes; nothing is noted without it
 LIBRARY = Path(__file__).resolve().parents[2]
 
 
-def manager(notes: Path) -> type:
+def manager_class(notes: Path) -> type:
     """Return the class of kernel managers whose kernels note the files that they write.
 
     Parameters
@@ -31,7 +31,7 @@ def manager(notes: Path) -> type:
     from jupyter_client.kernelspec import KernelSpec
 
     command = [sys.executable, "-m", "ingroup.commands.kernel", "-f", "{connection_file}"]
-    variables = {"PYTHONPATH": str(LIBRARY), NOTES: str(notes)}
+    variables = {"PYTHONPATH": str(LIBRARY), NOTES_VARIABLE: str(notes)}
 
     class OwnKernel(AsyncKernelManager):
         @property
@@ -43,7 +43,7 @@ def manager(notes: Path) -> type:
     return OwnKernel
 
 
-def written(notes: Path) -> set[Path]:
+def written_files(notes: Path) -> set[Path]:
     """Return the files that the kernel noted and that still exist.
 
     Parameters
@@ -86,8 +86,8 @@ def _take_notes(notes: str) -> None:
 if __name__ == "__main__":
     if Path(sys.path[0]) == Path.cwd():  # python -m puts it before the library
         del sys.path[0]
-    if NOTES in os.environ:
-        _take_notes(os.environ[NOTES])
+    if NOTES_VARIABLE in os.environ:
+        _take_notes(os.environ[NOTES_VARIABLE])
 
     from ipykernel import kernelapp
 

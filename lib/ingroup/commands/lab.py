@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ingroup import paths
-from ingroup.commands import parameters, settings
+from ingroup.commands import run_parameters, settings
 from ingroup.commands.executed import as_typed
 from ingroup.inference import shards
 from ingroup.tables import InputError, writing
@@ -113,10 +113,10 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
         For a name in the cell that is not a parameter, for a parameter that is missing, and for the
         first value that cannot work.
     """
-    committed = parameters.own(notebook)
+    committed = run_parameters.cell_parameters(notebook)
     _check_names(names, set(committed) - {"RUN"})
     values = {name: names[name] for name in committed if name != "RUN"}
-    values = parameters.checked_in_cell(notebook, values)
+    values = run_parameters.check_cell_parameters(notebook, values)
     # A notebook that reports on a run reads the one that is named; no other reads RUN.
     if committed["RUN"] == paths.DEFAULT_RUN:
         values["RUN"] = _checked_run(names)
@@ -125,7 +125,7 @@ def run_of(notebook: str, names: Mapping[str, Any]) -> str:
     shown = {}
     for name in sorted(values):
         if values[name] != committed[name]:
-            changed[name] = settings.typed(values[name])
+            changed[name] = settings.value_text(values[name])
             shown[name] = as_typed(name, values[name])
 
     run = settings.name_of(paths.LAB_RUN, changed)
@@ -144,7 +144,7 @@ def _check_names(names: Mapping[str, Any], known: Collection[str]) -> None:
         for target in statement.targets:
             name = ast.unparse(target)
             if name not in ("RUN", OWN_RUN) and name not in known:
-                raise InputError(settings.unknown(name, known))
+                raise InputError(settings.unknown_parameter_message(name, known))
 
     for name in sorted(known):
         if name not in names:

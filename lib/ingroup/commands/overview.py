@@ -13,9 +13,18 @@ import nbformat
 import pandas as pd
 from IPython.display import HTML
 
-from ingroup import audit, claim_verdicts, examples, models, notebook, notebook_cells, paths, sizes
-from ingroup import claims as claims_file
-from ingroup.commands import parameters, report, settings
+from ingroup import (
+    audit,
+    claim_verdicts,
+    examples,
+    findings_sentences,
+    models,
+    notebook,
+    notebook_cells,
+    paths,
+    sizes,
+)
+from ingroup.commands import report, run_parameters, settings
 from ingroup.figures import read_table
 from ingroup.inference import Job, answered_jobs
 from ingroup.inference.job import is_recorded
@@ -23,9 +32,9 @@ from ingroup.studies.empathy_gap.stimuli import setting
 
 # The readings of scored answers that the first picture shows, in its words.
 READ_AS = {"expected": "average answer", "greedy": "greedy answer"}
-LEADS = ["model", "category", "setting", "read", "points", "p"]
-SENTENCES = ["sentence", "reading", "scope", "table", "notebook"]
-REPLIES = [
+LEAD_COLUMNS = ["model", "category", "setting", "read", "points", "p"]
+SENTENCE_COLUMNS = ["sentence", "reading", "scope", "table", "notebook"]
+REPLY_COLUMNS = [
     "study",
     "model",
     "kind",
@@ -83,7 +92,7 @@ def own_group_leads(run: str) -> pd.DataFrame:
     """
     folder = _tables(run) / "empathy_gap"
     if not (folder / "table02_delta.csv").exists():
-        return pd.DataFrame(columns=LEADS)
+        return pd.DataFrame(columns=LEAD_COLUMNS)
 
     gaps = read_table(folder, "table02_delta").assign(reading="text", ending="turn")
     if (folder / "readings.csv").exists():
@@ -102,7 +111,7 @@ def own_group_leads(run: str) -> pd.DataFrame:
         read=gaps.reading.map(READ_AS).fillna("written answer"),
         p=gaps.p_two_sided,
     )
-    return leads[LEADS]
+    return leads[LEAD_COLUMNS]
 
 
 def models_of(run: str) -> pd.DataFrame:
@@ -146,11 +155,11 @@ def _sources_of_stored(run: str) -> dict[str, list[str]]:
     """Find the sources of each model's stored answers: "recorded", or the engines asked."""
     sources: dict[str, list[str]] = {}
     for name in settings.first_notebooks():
-        values = notebook.ran(name, run)
+        values = notebook.parameters_of_run(name, run)
         if not values:
             continue
 
-        for job in parameters.jobs_of(name, values):
+        for job in run_parameters.jobs_of(name, values):
             if job.engine != models.STORED or not job.folders:
                 continue
             folder = job.folder
@@ -164,14 +173,14 @@ def _sources_of_stored(run: str) -> dict[str, list[str]]:
 
 def _asked_by(name: str, run: str) -> list[tuple[str, str]]:
     """List the models that a notebook of a run asked, each with its engine."""
-    values = notebook.ran(name, run) or {}
+    values = notebook.parameters_of_run(name, run) or {}
     # Notebooks without this parameter read what others asked.
     if "ENGINE" not in values:
         return []
-    return _named_in(values)
+    return _models_named_in(values)
 
 
-def _named_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _models_named_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List the models that the parameters of a notebook name, each with its engine."""
     engine = values.get("ENGINE", "")
     named = []
@@ -218,9 +227,9 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
     """
     rows = []
     for name in names:
-        values = notebook.ran(name, run)
+        values = notebook.parameters_of_run(name, run)
         if values:
-            claims_of_paper = audit.notes("claims", parameters.folder_of(name))
+            claims_of_paper = audit.notes("claims", run_parameters.folder_of(name))
             of_paper = claims_of_paper.set_index("claim").printed
             rows.append(_prompts_of(name, values, of_paper))
     if not rows:
@@ -236,11 +245,11 @@ def _prompts_of(
     """Make the row of `prompts` for a notebook."""
     # The paper's prompts are counted with our whole design, also if this run asks less. A calibrant
     # answers each prompt once, while a scored model writes free text about some items, too.
-    usual = parameters.merged(name, "demo", {})
+    usual = run_parameters.merged_parameters(name, "demo", {})
     one_model = models.calibrants()[:1]
     whole = _stored_or_live(name, {**usual, "MODELS": one_model})
-    study = parameters.folder_of(name)
-    n_prompts, n_items = sizes.of_paper(study, whole, printed)
+    study = run_parameters.folder_of(name)
+    n_prompts, n_items = sizes.sizes_of_paper(study, whole, printed)
 
     jobs = _stored_or_live(name, values)
     row: dict[str, Any] = {"notebook": name, "the paper's": n_prompts}
@@ -255,7 +264,7 @@ def _prompts_of(
 def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
     """List the jobs of a notebook that have stored answers or that an engine can answer."""
     kept = []
-    for job in parameters.jobs_of(name, values):
+    for job in run_parameters.jobs_of(name, values):
         if job.engine != models.STORED or answered_jobs([job]):
             kept.append(job)
     return kept
@@ -277,7 +286,7 @@ def status(run: str) -> pd.DataFrame:
     """
     rows = []
     for name in settings.notebooks():
-        if parameters.folder_of(name) != "map":
+        if run_parameters.folder_of(name) != "map":
             rows.append(_status_of(name, run))
     return pd.DataFrame(rows).fillna("")
 
@@ -292,7 +301,7 @@ def _status_of(name: str, run: str) -> dict[str, str]:
 
     about = json.loads(executed.read_text("utf8"))["metadata"]["papermill"]
     values = about["parameters"]
-    asked = _named_in(values)
+    asked = _models_named_in(values)
     names = [model for model, _ in asked]
     # Two models may share an engine.
     engines = dict.fromkeys(engine for _, engine in asked)
@@ -301,7 +310,7 @@ def _status_of(name: str, run: str) -> dict[str, str]:
     n_prompts = 0
     # The numbers of a study are counted once, with its first notebook.
     if name[1] == "0":
-        folder = _tables(run) / parameters.folder_of(name)
+        folder = _tables(run) / run_parameters.folder_of(name)
         verdicts = _verdicts(folder)
         n_prompts = _n_prompts(folder)
     return {
@@ -328,7 +337,7 @@ def _kind(names: Sequence[str]) -> str:
 
 def _verdicts(folder: Path) -> str:
     """Count the verdicts on the tables in a folder, in words."""
-    parts = report.counted(folder)
+    parts = report.count_verdicts(folder)
     if (folder / "summary.csv").exists():
         checks = read_table(folder, "summary").drop(columns=["paper", "check"])
         for kind, number in checks.sum().items():
@@ -365,11 +374,11 @@ def sentences(claims: pd.DataFrame, run: str) -> pd.DataFrame:
     rows = [{"sentence": _slips(run), "notebook": "50_audit"}]
     if len(claims):
         for model, of_model in claims.groupby("model", sort=False):
-            sentence = claim_verdicts.of_model(str(model), of_model.verdict)
+            sentence = claim_verdicts.sentence_on_model(str(model), of_model.verdict)
             rows.append({"sentence": sentence, "notebook": "60_synthesis"})
     if run == paths.DEFAULT_RUN:
         rows += _findings(run)
-    return pd.DataFrame(rows, columns=SENTENCES, dtype=object).fillna("")
+    return pd.DataFrame(rows, columns=SENTENCE_COLUMNS, dtype=object).fillna("")
 
 
 def _slips(run: str) -> str:
@@ -383,19 +392,19 @@ def _slips(run: str) -> str:
     for name in settings.first_notebooks():
         first_cell = sources[name].cells[0]
         heading, *_ = first_cell.source.splitlines()
-        titles[parameters.folder_of(name)] = heading.removeprefix("# ")
-    return claim_verdicts.slips(read_table(folder, "slips"), titles)
+        titles[run_parameters.folder_of(name)] = heading.removeprefix("# ")
+    return claim_verdicts.sentence_on_slips(read_table(folder, "slips"), titles)
 
 
 def _findings(run: str) -> list[dict[str, str]]:
     """List the findings of ``docs/findings.md`` that follow from a run's tables."""
     sources = _sources()
     rows = []
-    for claim in claims_file.supported(_tables(run), claims_file.load()):
+    for claim in findings_sentences.supported_claims(_tables(run), findings_sentences.load()):
         study, _, table = claim.table.partition("/")
         of_study = {}
         for name, source in sources.items():
-            if parameters.folder_of(name) == study:
+            if run_parameters.folder_of(name) == study:
                 of_study[name] = source
         row = {
             "sentence": claim.whole,
@@ -421,20 +430,20 @@ def replies(names: Iterable[str], run: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per example (:func:`ingroup.examples.of_study`), with its ``study`` and
+        One row per example (:func:`ingroup.examples.examples_of_study`), with its ``study`` and
         ``notebook``.
     """
     rows = []
     for name in names:
-        values = notebook.ran(name, run)
+        values = notebook.parameters_of_run(name, run)
         if not values:
             continue
 
-        study = parameters.folder_of(name)
-        jobs = parameters.jobs_of(name, values)
-        for example in examples.of_study(jobs, _tables(run) / study):
+        study = run_parameters.folder_of(name)
+        jobs = run_parameters.jobs_of(name, values)
+        for example in examples.examples_of_study(jobs, _tables(run) / study):
             rows.append({"study": study, "notebook": name, **example})
-    return pd.DataFrame(rows, columns=REPLIES)
+    return pd.DataFrame(rows, columns=REPLY_COLUMNS)
 
 
 def figures(run: str) -> pd.DataFrame:
@@ -457,7 +466,7 @@ def figures(run: str) -> pd.DataFrame:
         study = file.parent.name
         row = {"study": study, "figure": file.stem, "notebook": "", "below": ""}
         for name, source in sources.items():
-            if parameters.folder_of(name) != study:
+            if run_parameters.folder_of(name) != study:
                 continue
             heading = notebook_cells.heading_of(source, file.stem)
             if heading:

@@ -23,7 +23,13 @@ from huggingface_hub import try_to_load_from_cache
 
 from ingroup import corpora, models, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import command_line, jobs_of, merged, parameters_of, study_of
+from ingroup.commands.run_parameters import (
+    command_line,
+    jobs_of,
+    merged_parameters,
+    parameters_of,
+    study_of,
+)
 from ingroup.contract import Unfinished, module_of
 from ingroup.inference import (
     EngineError,
@@ -51,10 +57,10 @@ from ingroup.inference.job import copy_recorded, live_sentences
 from ingroup.inference.prompts import Prompter, estimate_tokens
 from ingroup.inference.store import read_manifest
 from ingroup.stats.power import POWER
-from ingroup.synthesis import Tested
+from ingroup.synthesis import PlannedTest
 from ingroup.tables import InputError
 
-SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
+N_SAMPLED_TRIALS = 1_000  # trials that are tokenized, over all lines of a plan
 
 
 def _is_fetched(corpus: str) -> bool:
@@ -85,10 +91,10 @@ def stand_ins(folder: Path) -> dict[str, str]:
         source = paths.SAMPLE / about.sample
         file = str(folder / corpus) + source.suffix
         if source.suffix == ".json":
-            items = _repeated(pd.read_json(source, orient="index"), about.size)
+            items = _repeat_rows(pd.read_json(source, orient="index"), about.size)
             items.to_json(file, orient="index")
         else:
-            items = _repeated(pd.read_table(source), about.size)
+            items = _repeat_rows(pd.read_table(source), about.size)
             # Repeated items need ids of their own, as two events of one emotion and id are refused.
             items["text_id"] = items.index
             items.to_csv(file, sep="\t", index=False)
@@ -96,13 +102,13 @@ def stand_ins(folder: Path) -> dict[str, str]:
     return files
 
 
-def _repeated(items: pd.DataFrame, size: int) -> pd.DataFrame:
+def _repeat_rows(items: pd.DataFrame, size: int) -> pd.DataFrame:
     """Repeat rows in their order until there are `size` of them, numbered from 0."""
     positions = np.arange(size) % len(items)
     return items.take(positions).reset_index(drop=True)
 
 
-def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
+def group_into_lines(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
     """Group the jobs of a notebook into the lines of a plan.
 
     Parameters
@@ -141,7 +147,7 @@ def asked(notebook: str, jobs: list[Job]) -> dict[str, list[Job]]:
     return lines
 
 
-def not_recorded(notebook: str, jobs: list[Job]) -> list[str]:
+def missing_recordings(notebook: str, jobs: list[Job]) -> list[str]:
     """Name the models with missing recordings that a run would read.
 
     Parameters
@@ -271,7 +277,9 @@ def load_counter(model: str) -> Prompter | CharacterEstimate:
         return CharacterEstimate()
 
 
-def stored(job: Job, prompter: Prompter | CharacterEstimate | str) -> tuple[list[int], str]:
+def count_stored_trials(
+    job: Job, prompter: Prompter | CharacterEstimate | str
+) -> tuple[list[int], str]:
     """Count the trials of each shard that a job has stored.
 
     Only names and manifest.json are read, so a damaged shard counts as done. Versions, dtype and
@@ -332,14 +340,14 @@ def power(
     Returns
     -------
     list of str
-        One sentence per test (:class:`ingroup.synthesis.Tested`). It names the smallest effect
+        One sentence per test (:class:`ingroup.synthesis.PlannedTest`). It names the smallest effect
         that most runs (`POWER`) find, at the level at which the study tests.
 
     Notes
     -----
     The spread is that of the answers of the run's first real model, or of its first model.
     """
-    recorded = merged(notebook, "demo", {}) if answered is None else answered
+    recorded = merged_parameters(notebook, "demo", {}) if answered is None else answered
     names = [models.split_entry(entry)[0] for entry in recorded["MODELS"]]
     real = [name for name in names if not models.is_calibrant(name)]
     model = [*real, *names][0]
@@ -347,10 +355,10 @@ def power(
 
     tests = group_profile.power(parameters, recorded, model)
     label = Path(model).name
-    return [f"{notebook[:2]} {_found_by(test, label)}" for test in tests]
+    return [f"{notebook[:2]} {_power_sentence(test, label)}" for test in tests]
 
 
-def _found_by(test: Tested, model: str) -> str:
+def _power_sentence(test: PlannedTest, model: str) -> str:
     """State the smallest effect that a test finds, given the spread of a model's stored answers."""
     # A single item has no spread.
     if test.n < 2:
@@ -386,7 +394,7 @@ def duration(seconds: float) -> str:
     return str(timedelta(seconds=math.ceil(seconds)))
 
 
-def table(lines: pd.DataFrame, rate: float | None) -> str:
+def plan_table(lines: pd.DataFrame, rate: float | None) -> str:
     """Write the lines of a plan and their total as aligned text.
 
     Parameters
@@ -496,7 +504,7 @@ def _bill_table(bills: list[dict[str, Any]]) -> str:
 class _Line(NamedTuple):
     """One line of a plan."""
 
-    numbers: dict[str, float]  # a row of `table`
+    numbers: dict[str, float]  # a row of `plan_table`
     notes: list[str]  # sentences on how its tokens were counted
     refusals: list[str]  # sentences on stored answers that a run cannot go on with
     bill: dict[str, Any] | None  # for a server's model
@@ -516,8 +524,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     Returns
     -------
     str
-        The lines and their total (`table`), how many prompts are left and how long they take, the
-        price where a server is asked (`_bill_table`), and notes.
+        The lines and their total (`plan_table`), how many prompts are left and how long they take,
+        the price where a server is asked (`_bill_table`), and notes.
     """
     jobs_by_line = {}
     lacking = []
@@ -526,8 +534,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     for name, parameters in notebooks.items():
         jobs, problem = _jobs_left(name, parameters, counted)
         lacking += problem
-        jobs_by_line[name] = asked(name, jobs)
-        lacking += not_recorded(name, jobs)
+        jobs_by_line[name] = group_into_lines(name, jobs)
+        lacking += missing_recordings(name, jobs)
 
         planned = set(chain(*jobs_by_line[name].values()))
         live += [job.live for job in jobs if job.live in planned]
@@ -537,7 +545,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         return "\n".join(["Nothing is asked: stored answers of these models are read.", *lacking])
 
     # The standard error of a line needs two trials at least.
-    sample_size = max(2, SAMPLE // n_lines)
+    sample_size = max(2, N_SAMPLED_TRIALS // n_lines)
     rng = np.random.default_rng(0)
 
     rows = {}
@@ -554,7 +562,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
                 bills.append(line.bill)
 
     numbers = pd.DataFrame.from_dict(rows, "index")
-    parts = [table(numbers, rate), "", _headline(numbers, rate)]
+    parts = [plan_table(numbers, rate), "", _headline(numbers, rate)]
     if bills:
         parts += ["", _bill_table(bills), ""]
 
@@ -607,7 +615,7 @@ def _plan_line(
     refusals = []
     new_stores = 0
     for job in jobs:
-        trials_done, refusal = stored(job, prompter)
+        trials_done, refusal = count_stored_trials(job, prompter)
         numbers["answered"] += sum(trials_done)
         numbers["done"] += len(trials_done)
         new_stores += not trials_done

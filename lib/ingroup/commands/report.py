@@ -21,15 +21,15 @@ from ingroup import claim_verdicts, models, paths
 from ingroup.commands import book
 from ingroup.commands.report_pages import Banner, Page
 from ingroup.families import families
-from ingroup.figures import DEMONSTRATION, read_table, whose
+from ingroup.figures import DEMONSTRATION_NOTE, models_note, read_table
 from ingroup.stats import multiverse
 
-WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
-VERSUS = {"printed": "printed_versus_here", "ground truth": "ground_truth_versus_here"}
-COPIED = {".csv", ".tex", ".pdf", ".png"}  # the files of a run that go into its report
+ANSWER_SOURCES = {models.STORED: "stored answers", "replay": "recorded answers"}
+COMPARISON_TABLES = {"printed": "printed_versus_here", "ground truth": "ground_truth_versus_here"}
+COPIED_SUFFIXES = {".csv", ".tex", ".pdf", ".png"}  # the files of a run that go into its report
 Links = list[tuple[str, str]]  # (kind, address) of a file in its formats
 # Verdicts that need a subject to be read alone.
-IN_WORDS = {
+VERDICTS_IN_WORDS = {
     "covers the ground truth": "the interval covers the ground truth",
     "misses the ground truth": "the interval misses the ground truth",
     "in the 95 % interval": "the ground truth is inside the 95 % interval",
@@ -38,7 +38,7 @@ IN_WORDS = {
     "no cluster differs, as in the ground truth": "no cluster differs, as in the ground truth,",
     "not all clusters of the ground truth": "not all clusters are those of the ground truth",
 }
-FEW = 3  # a verdict of so many rows is reported with their lines
+MAX_ROWS_LISTED = 3  # a verdict of so many rows is reported with their lines
 
 
 def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None = None) -> Banner:
@@ -76,10 +76,10 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
         model, engine = models.split_entry(entry, default_engine)
         if answered is None or models.without_place(model) in answered:
             names.append(model)
-            source = WAYS.get(engine, engine)
+            source = ANSWER_SOURCES.get(engine, engine)
             labels.append(f"{models.label(model)} ({source})")
 
-    note = whose(names)
+    note = models_note(names)
     if not note:
         return Banner(
             kind="real",
@@ -88,7 +88,7 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
         )
 
     head, _, text = note.partition(": ")
-    kind = "demonstration" if note == DEMONSTRATION else "real"
+    kind = "demonstration" if note == DEMONSTRATION_NOTE else "real"
     return Banner(kind, f"{head}:", text)
 
 
@@ -150,7 +150,7 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     return inside.mask(is_equal, "equal to the ground truth")
 
 
-def counted(folder: Path, since: float = 0.0) -> list[str]:
+def count_verdicts(folder: Path, since: float = 0.0) -> list[str]:
     """Count the verdicts on the numbers of a study.
 
     Parameters
@@ -163,12 +163,12 @@ def counted(folder: Path, since: float = 0.0) -> list[str]:
     Returns
     -------
     list of str
-        One line per table (`VERSUS`) with the number of rows of each verdict, and the lines in the
-        file where these are few. One more line for each model that is another checkpoint than the
-        paper's.
+        One line per table (`COMPARISON_TABLES`) with the number of rows of each verdict, and the
+        lines in the file where these are few. One more line for each model that is another
+        checkpoint than the paper's.
     """
     sentences = []
-    for kind, name in VERSUS.items():
+    for kind, name in COMPARISON_TABLES.items():
         file = folder / f"{name}.csv"
         if not file.exists() or file.stat().st_mtime < since:
             continue
@@ -189,8 +189,8 @@ def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
     given = verdict_of_row[verdict_of_row != ""]
     counts = []
     for verdict, rows in given.groupby(given, sort=False):
-        count = f"{IN_WORDS.get(verdict, verdict)} in {len(rows)} of {total} rows"
-        if len(rows) <= FEW < total:
+        count = f"{VERDICTS_IN_WORDS.get(verdict, verdict)} in {len(rows)} of {total} rows"
+        if len(rows) <= MAX_ROWS_LISTED < total:
             # Line 1 of the file is the header, and rows count from 0.
             lines = map(str, rows.index + 2)
             word = "line" if len(rows) == 1 else "lines"
@@ -244,7 +244,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
         papers[study] = {name: multiverse.of_paper([]) for name in names}
         for name, of_model in of_study.groupby("model"):
             counts[study][name] = of_model.verdict.value_counts().to_dict()
-            papers[study][name] = claim_verdicts.on_paper(of_model)
+            papers[study][name] = claim_verdicts.verdict_on_paper(of_model)
 
     return {
         "claimed": {study: family.claim for study, family in claimed.items()},
@@ -307,7 +307,7 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
     sources = {"tables": run / "tables", "figures": figures}
     for kind, source in sources.items():
         for file in sorted(source.glob("*/*")):
-            if file.suffix not in COPIED:
+            if file.suffix not in COPIED_SUFFIXES:
                 continue
 
             study = file.parent.name

@@ -17,7 +17,7 @@ from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from ingroup import models
-from ingroup.commands.report_tables import stack
+from ingroup.commands.report_tables import stack_table
 
 # Tags that stay tags; any other becomes visible text.
 _HEADS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -168,7 +168,7 @@ class _Renderer(IPythonRenderer):
         return self.inline_math(body, display=True)
 
 
-def prose(source: str) -> str:
+def prose_html(source: str) -> str:
     """Render the markdown of a cell as clean HTML.
 
     Parameters
@@ -206,7 +206,7 @@ def output_html(source: str) -> str:
     -------
     str
         Tables and text. Every other tag becomes text. Tables lose pandas' numbering of rows, and
-        their cells are written for readers (:func:`formatted`).
+        their cells are written for readers (:func:`format_cell`).
     """
     # Cleaning would show a style block as text, so it goes first.
     unstyled = _PANDAS_STYLE.sub(r"\1", source)
@@ -217,7 +217,7 @@ def output_html(source: str) -> str:
         if rows > _LONG:
             fold = f'<details class="fold"><summary>All {rows:,} rows</summary></details>'
             table.insert_before(BeautifulSoup(fold, "html.parser"))
-        stack(table)
+        stack_table(table)
     return _boxed(soup.decode(formatter="minimal"))
 
 
@@ -305,7 +305,7 @@ def _write_cell(cell: Tag, column: str) -> None:
     text = cell.string.strip()
     is_name = column == "model" and text not in _WORDS
     # A name keeps its underscores.
-    text = models.label(text) if is_name else formatted(text)
+    text = models.label(text) if is_name else format_cell(text)
     is_p = re.match(r"p\b|p_", column)
     # No p is 0: one that is rounded to it is below its last digit.
     if is_p and re.fullmatch(r"0\.0+", text):
@@ -313,7 +313,7 @@ def _write_cell(cell: Tag, column: str) -> None:
     cell.string = text
 
 
-def formatted(text: str) -> str:
+def format_cell(text: str) -> str:
     """Format a cell for readers: rounded numbers, yes or no, labels.
 
     Parameters
@@ -330,7 +330,7 @@ def formatted(text: str) -> str:
     if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", text):
         # Zeros in front are no significant digits.
         digits = re.sub(r"e.*|\D", "", text).lstrip("0")
-        return rounded(float(text)) if len(digits) > 3 else text
+        return round_for_reader(float(text)) if len(digits) > 3 else text
 
     if re.fullmatch(r"[a-z]+[a-z0-9]*(_[a-z0-9]+)+", text):
         return text.replace("_", " ")
@@ -343,7 +343,7 @@ def formatted(text: str) -> str:
     return _WORDS.get(text, text)
 
 
-def rounded(number: float) -> str:
+def round_for_reader(number: float) -> str:
     """Write a number with three significant digits.
 
     Parameters
@@ -370,7 +370,7 @@ def _boxed(rendered: str) -> str:
     return rendered
 
 
-def plain(rendered: str) -> str:
+def text_of_html(rendered: str) -> str:
     """Return the text of clean HTML.
 
     Parameters
@@ -401,13 +401,13 @@ def describe(rendered: str) -> str:
         The first sentence of the last caption (a paragraph that begins in bold), or of the last
         heading, or of the prose. At most 160 characters or so.
     """
-    text = plain(rendered)
+    text = text_of_html(rendered)
     captions = re.findall(r"<p><strong>.*?</p>", rendered, re.S)
     heads = re.findall(r"<h[1-6]>.*?</h[1-6]>", rendered, re.S)
     if captions:
-        text = plain(captions[-1])
+        text = text_of_html(captions[-1])
     elif heads:
-        text = plain(heads[-1])
+        text = text_of_html(heads[-1])
 
     # This takes a sentence of some length, or else as many whole words as fit.
     beginning = re.match(r".{30,160}?[.:?!](?= |$)|.{1,160}(?= |$)", text)

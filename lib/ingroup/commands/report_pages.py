@@ -21,8 +21,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from ingroup import models, notebook_cells, paths
 from ingroup.commands import report_html
-from ingroup.commands.parameters import folder_of
-from ingroup.notebook import ran
+from ingroup.commands.run_parameters import folder_of
+from ingroup.notebook import parameters_of_run
 
 TEMPLATES = Path(__file__).parent / "templates" / "report"
 PNG = "image/png"
@@ -103,9 +103,9 @@ class Page:
         self.prose = "\n\n".join(prose)
         titled = re.search(r"^# +(.+)$", self.prose, re.MULTILINE)
         self.title = re.sub(r"[*_`]{1,2}(\S.*?)[*_`]{1,2}", r"\1", titled[1]) if titled else name
-        clean(self.notebook)
+        clean_notebook(self.notebook)
 
-        self.parameters = ran(name, run)
+        self.parameters = parameters_of_run(name, run)
         self.models = set()
         for entry in (self.parameters or {}).get("MODELS", ()):
             model, _ = models.split_entry(entry)
@@ -152,7 +152,7 @@ class Page:
         paragraph = re.search(beginning, self.prose, re.MULTILINE | re.DOTALL)
         if paragraph is None:
             return None
-        rendered = report_html.without_links(report_html.prose(paragraph[1]))
+        rendered = report_html.without_links(report_html.prose_html(paragraph[1]))
         return Markup(re.sub(r"</?p>", "", rendered))
 
     @property
@@ -211,7 +211,7 @@ class Page:
         self.notebook.cells[:1] = [new_markdown_cell(title), *cells, new_markdown_cell(rest)]
 
 
-def clean(notebook: nbformat.NotebookNode) -> None:
+def clean_notebook(notebook: nbformat.NotebookNode) -> None:
     """Make the outputs of a notebook harmless, fold its code, and describe its pictures.
 
     Parameters
@@ -227,7 +227,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
     caption = "Figure"
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            caption = report_html.describe(report_html.prose(cell.source)) or caption
+            caption = report_html.describe(report_html.prose_html(cell.source)) or caption
         if cell.cell_type != "code":
             continue
 
@@ -263,12 +263,12 @@ def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
         if not text:
             return []
         if output.name == "stderr":
-            return [html_output(parts().log(text))]
-        return [html_output(parts().text("text", text))]
+            return [html_output(template_macros().log(text))]
+        return [html_output(template_macros().text("text", text))]
 
     if output.output_type == "error":
         text = report_html.visible("\n".join(output.traceback))
-        return [html_output(parts().text("error", text))]
+        return [html_output(template_macros().text("error", text))]
 
     data = output.get("data", {})
     # A picture comes with a text as well, such as <Figure size 640x480>, which says nothing.
@@ -278,7 +278,7 @@ def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
         return [html_output(_clean_html(data[HTML]))]
     if TEXT in data:
         text = report_html.visible(data[TEXT])
-        return [html_output(parts().text("text", text))]
+        return [html_output(template_macros().text("text", text))]
     return []
 
 
@@ -287,7 +287,7 @@ def _clean_html(source: str) -> Markup:
     try:
         cleaned = report_html.output_html(source)
     except Exception:  # an unforeseen table must not cost the page
-        return parts().text("text", report_html.visible(source))
+        return template_macros().text("text", report_html.visible(source))
     return Markup(f'<div class="out">{cleaned}</div>')
 
 
@@ -350,7 +350,7 @@ def html_output(html: Markup) -> nbformat.NotebookNode:
     return new_output("display_data", data={HTML: str(escape(html))})
 
 
-def shown(html: Markup) -> nbformat.NotebookNode:
+def html_cell(html: Markup) -> nbformat.NotebookNode:
     """Make a cell that shows HTML and no code.
 
     Parameters
@@ -363,10 +363,10 @@ def shown(html: Markup) -> nbformat.NotebookNode:
     NotebookNode
         A code cell with one output.
     """
-    return showing([html_output(html)])
+    return cell_of_outputs([html_output(html)])
 
 
-def showing(outputs: list[nbformat.NotebookNode], **metadata: Any) -> nbformat.NotebookNode:
+def cell_of_outputs(outputs: list[nbformat.NotebookNode], **metadata: Any) -> nbformat.NotebookNode:
     """Make a cell that shows outputs and no code.
 
     Parameters
@@ -386,7 +386,7 @@ def showing(outputs: list[nbformat.NotebookNode], **metadata: Any) -> nbformat.N
 
 
 @cache
-def parts() -> Any:
+def template_macros() -> Any:
     """Load the macros of ``parts.html.j2``.
 
     Returns
@@ -401,7 +401,7 @@ def parts() -> Any:
         lstrip_blocks=True,
     )
 
-    environment.filters |= {"rounded": report_html.rounded, "visible": report_html.visible}
+    environment.filters |= {"rounded": report_html.round_for_reader, "visible": report_html.visible}
     return environment.get_template("parts.html.j2").module
 
 
@@ -490,10 +490,10 @@ def link_tables(
     Returns
     -------
     str
-        The text. A name such as ```scopes.csv``` is of the study of the last link to a notebook
-        before it, below the same heading of level 2. It leads to the cell that writes the table, or
-        else to the file. A name stays where no notebook is named before it, or the run does not
-        have the table.
+        The text, in which a name such as ```scopes.csv``` links to the cell that writes the table,
+        or else to the file. A table belongs to the study of the nearest notebook link above it
+        under the same ``##`` heading. Without such a link, or without the table in the run, the
+        name gets no link.
     """
     page_by_name = {page.name: page for page in pages}
     up = "../" * place.count("/")

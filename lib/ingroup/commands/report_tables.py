@@ -11,9 +11,9 @@ from bs4 import Tag
 
 # A phone of 320 pixels has room for so many characters. A column takes two more for its edges, and
 # its head two more for the sign by which it sorts.
-ROOM = 36
-EDGES = 2
-SORT = 2
+PHONE_CHARACTERS = 36
+EDGE_CHARACTERS = 2
+SORT_CHARACTERS = 2
 MOST_COLUMNS = 1000  # no cell covers more in a browser
 ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup"}
 
@@ -21,7 +21,7 @@ ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tfoot": "r
 Grid = list[dict[int, Tag]]
 
 
-def stack(table: Tag) -> None:
+def stack_table(table: Tag) -> None:
     """Prepare a table for a narrow screen, unless the table fits there without a change.
 
     Parameters
@@ -117,8 +117,8 @@ def _is_wide(heads: Grid, body: Grid) -> bool:
             length = len(_own_text(cell))
             lengths[column] = max(lengths[column], length)
 
-    edges = EDGES * len(lengths)
-    return sum(lengths.values()) + edges > ROOM
+    edges = EDGE_CHARACTERS * len(lengths)
+    return sum(lengths.values()) + edges > PHONE_CHARACTERS
 
 
 def _head_length(cell: Tag) -> int:
@@ -128,7 +128,7 @@ def _head_length(cell: Tag) -> int:
         return 0
     # A head may break between words.
     longest = max(map(len, words))
-    return longest + SORT
+    return longest + SORT_CHARACTERS
 
 
 def _own_text(cell: Tag) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 from ingroup import models, paths
 from ingroup.commands import digests, kernel, settings
 from ingroup.commands.executed import as_typed, introduce, leave_calibrants_out, tidy
-from ingroup.commands.parameters import (
+from ingroup.commands.run_parameters import (
     command_line,
     defaults,
     folder_of,
@@ -38,7 +38,7 @@ from ingroup.inference.job import cost_stored
 from ingroup.tables import InputError, writing
 
 # How papermill starts a notebook.
-KERNEL = {
+KERNEL_OPTIONS = {
     # The name only says which language it is: ingroup.commands.kernel starts it.
     "kernel_name": "python3",
     "cwd": str(paths.ROOT),
@@ -47,9 +47,9 @@ KERNEL = {
     "extra_arguments": ["--IPKernelApp.log_level=CRITICAL"],
     "start_timeout": 600,  # seconds
 }
-DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
+DRAWING_TAGS = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
 # Errors of a cell whose message is a sentence for the user; others are shown with their traceback.
-SENTENCES = {"InputError", "Unfinished", "EngineError", "StoreError"}
+ERRORS_WITH_SENTENCE = {"InputError", "Unfinished", "EngineError", "StoreError"}
 
 
 class Progress(io.TextIOBase):
@@ -193,7 +193,7 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
     return patterns
 
 
-def results(files: Iterable[Path], run: str) -> list[Path]:
+def written_results(files: Iterable[Path], run: str) -> list[Path]:
     """Select the tables and figures of a run among some files.
 
     Parameters
@@ -231,7 +231,7 @@ def execute(
     progress : Progress
         The output for its steps and a failure.
     redraw : bool
-        Run only the cells with one of the tags `DRAWING`, and keep no copy.
+        Run only the cells with one of the tags `DRAWING_TAGS`, and keep no copy.
 
     Returns
     -------
@@ -260,9 +260,11 @@ def execute(
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     # A test makes sure that cells with these tags use no names of other cells.
     if redraw:
-        book.cells = [cell for cell in book.cells if DRAWING & set(cell.metadata.get("tags", ()))]
+        book.cells = [
+            cell for cell in book.cells if DRAWING_TAGS & set(cell.metadata.get("tags", ()))
+        ]
     else:  # the record is about the tables of the last run, which this run replaces
-        digests.record(target).unlink(missing_ok=True)
+        digests.record_file(target).unlink(missing_ok=True)
     introduce(book, parameters, defaults(notebook))
     if notebook == "00_map":
         # The map takes no MODELS, because it is about the models of its run.
@@ -283,7 +285,7 @@ def execute(
             # Answers' states are taken afterwards: the notebook may have asked for some itself.
             answers = digests.states(answer_files(notebook, parameters))
             os.replace(unfinished, target)
-            written = results(kernel.written(notes), run)
+            written = written_results(kernel.written_files(notes), run)
             digests.write(target, written, given | answers)
         is_whole = True
     except PapermillExecutionError as error:
@@ -310,7 +312,7 @@ def _failure(error: Any, notebook: str, run: str, redraw: bool) -> str:
     if lacks_table:
         return f"{sentence}; {_who_writes_tables(notebook, run)}"
     # The message says all; a traceback above it would bury it.
-    if error.ename in SENTENCES:
+    if error.ename in ERRORS_WITH_SENTENCE:
         return sentence
     return "\n".join([*error.traceback, sentence])
 
@@ -331,8 +333,8 @@ def _run_kernel(
     options = {
         "stderr_file": progress,
         "on_cell_start": progress.step,
-        "kernel_manager_class": kernel.manager(notes),
-        **KERNEL,
+        "kernel_manager_class": kernel.manager_class(notes),
+        **KERNEL_OPTIONS,
     }
     try:
         executed = papermill.execute_notebook(book, str(unfinished), parameters, **options)
@@ -344,7 +346,7 @@ def _run_kernel(
     return executed
 
 
-def answer(notebook: str, parameters: dict[str, Any]) -> str:
+def ask_notebook(notebook: str, parameters: dict[str, Any]) -> str:
     """Ask the jobs of a study's notebook and store the answers.
 
     Parameters
@@ -455,9 +457,9 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
         return parameters
 
     # This takes seconds to import, and only some commands need it.
-    from ingroup.notebook import ran
+    from ingroup.notebook import parameters_of_run
 
-    of_last_run = ran(options.notebook, options.run)
+    of_last_run = parameters_of_run(options.notebook, options.run)
     if not of_last_run:
         raise InputError(f"{options.notebook} has not run in {options.run!r}: make all first")
     return of_last_run
@@ -478,12 +480,12 @@ def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any
 def _models_of(run: str) -> list[str]:
     """List the entries of ``MODELS`` in the study notebooks of a run, each once."""
     # This takes seconds to import, and only some commands need it.
-    from ingroup.notebook import ran
+    from ingroup.notebook import parameters_of_run
 
     entries: dict[str, None] = {}
     for notebook in paths.executed_notebooks(run):
         if study_of(notebook):
-            parameters = ran(notebook, run) or {}
+            parameters = parameters_of_run(notebook, run) or {}
             entries |= dict.fromkeys(parameters.get("MODELS", ()))
     return list(entries)
 
@@ -534,11 +536,11 @@ def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: f
         lines += [f"  {sentence}" for sentence in _model_sentences(tables)]
     if any(tables.glob("*_versus_here.csv")):
         # This takes seconds to import, and only some commands need it.
-        from ingroup.commands.report import counted
+        from ingroup.commands.report import count_verdicts
 
         # Tables of an earlier run in the same folder do not count.
         started = time.time() - seconds
-        lines += [f"  {line}" for line in counted(tables, started)]
+        lines += [f"  {line}" for line in count_verdicts(tables, started)]
     return "\n".join([*lines, ""])
 
 
@@ -571,7 +573,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         parameters = _parameters(options)
         if options.ask:
-            print(answer(notebook, parameters))
+            print(ask_notebook(notebook, parameters))
             return 0
         if not options.redraw:
             _check_servers(parameters)

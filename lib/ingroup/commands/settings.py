@@ -20,27 +20,27 @@ BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))
 DEFAULT_RUN = "default"
 
 # Names that the Makefile or a command reads. Any other is a parameter of a notebook.
-OF_MAKE = {"PYTHON", "VENV", "PY", "READY", "TORCH_INDEX", "DATA_MIRROR", "PROFILE", "RUN"}
-OF_COMMANDS = {"STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE"}
+MAKE_VARIABLES = {"PYTHON", "VENV", "PY", "READY", "TORCH_INDEX", "DATA_MIRROR", "PROFILE", "RUN"}
+COMMAND_OPTIONS = {"STUDY", "RATE", "SAMPLES", "BUNDLE", "FILE"}
 # Options of commands with the targets that read them; any other of `TASKS` would pass them over.
-READ_BY = {
+TARGETS_BY_OPTION = {
     "STUDY": {"plan", "ask", "view"},
     "RATE": {"plan"},
     "SAMPLES": {"view"},
     "BUNDLE": {"view"},
 }
-OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
+FIGURE_OPTIONS = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 # They say who computes, and change no result.
-OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
+WORKER_PARAMETERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
 # Targets that read a finished run and start none.
-READERS = {"00", "60", "report", "figures"}
+READING_TARGETS = {"00", "60", "report", "figures"}
 # Targets that write a document of executed notebooks.
-DOCUMENTS = {"report", "appendix", "word"}
-COMPARISON = "61_comparison"  # the notebook of make compare
+DOCUMENT_TARGETS = {"report", "appendix", "word"}
+COMPARISON_NOTEBOOK = "61_comparison"  # the notebook of make compare
 # Parameters by their former names: the name now, and the values that changed.
 FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"}), "RUNS": ("ROUNDS", {})}
-LONGEST_NAME = 60
-LONGEST_MESSAGE = 2000  # characters
+MAX_NAME_LENGTH = 60
+MAX_MESSAGE_LENGTH = 2000  # characters
 
 
 class Refused(Exception):
@@ -57,8 +57,8 @@ class Refused(Exception):
     """
 
     def __init__(self, message: str):
-        half = LONGEST_MESSAGE // 2
-        if len(message) > LONGEST_MESSAGE:
+        half = MAX_MESSAGE_LENGTH // 2
+        if len(message) > MAX_MESSAGE_LENGTH:
             message = f"{message[:half]} ... {message[-half:]}"
         if not message.isprintable():
             signs = []
@@ -70,7 +70,7 @@ class Refused(Exception):
         super().__init__(message)
 
 
-def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def given_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Read every variable that was set on make's command line.
 
     Parameters
@@ -109,20 +109,20 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     return values
 
 
-def parameters(values: Mapping[str, str]) -> dict[str, str]:
+def command_line_parameters(values: Mapping[str, str]) -> dict[str, str]:
     """Select the parameters of notebooks among the variables that were set.
 
     Parameters
     ----------
     values : mapping of str to str
-        From `given`.
+        From `given_variables`.
 
     Returns
     -------
     dict of str to str
         The parameters, sorted by name.
     """
-    others = OF_MAKE | OF_COMMANDS | OF_A_FIGURE
+    others = MAKE_VARIABLES | COMMAND_OPTIONS | FIGURE_OPTIONS
     if "ONLY" in values:
         # MODELS then says which models this one figure shows.
         others = others | {"MODELS"}
@@ -130,7 +130,7 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     return {name: values[name] for name in sorted(names)}
 
 
-def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def with_present_names(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Replace former names and values of parameters by their present names and values.
 
     Parameters
@@ -167,7 +167,7 @@ def command_options(values: Mapping[str, str]) -> list[str]:
     Parameters
     ----------
     values : mapping of str to str
-        From `given`.
+        From `given_variables`.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def command_options(values: Mapping[str, str]) -> list[str]:
     """
     profile = os.environ.get("PROFILE") or "demo"
     options = ["--profile", profile]
-    for name in parameters(values):
+    for name in command_line_parameters(values):
         options += ["--set", name]
     return options
 
@@ -221,7 +221,7 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
     Returns
     -------
     str
-        At most `LONGEST_NAME` characters, unless ``RUN`` is longer. A file or folder is named
+        At most `MAX_NAME_LENGTH` characters, unless ``RUN`` is longer. A file or folder is named
         without the folders that hold it. Two runs with different parameters have different names:
         a name that is cut, or that lacks a sign of a value, ends in a checksum.
     """
@@ -229,7 +229,7 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
         return environment["RUN"]
 
     profile = environment.get("PROFILE") or "demo"
-    return name_of(profile, parameters(given(environment)))
+    return name_of(profile, command_line_parameters(given_variables(environment)))
 
 
 def name_of(profile: str, changed: Mapping[str, str]) -> str:
@@ -253,7 +253,7 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
         changes.append(profile)
         short_changes.append(profile)
     for name, value in changed.items():
-        if name not in OF_WORKERS:
+        if name not in WORKER_PARAMETERS:
             # A single + stands between two changes.
             escaped = value.replace("+", "++")
             changes.append(f"{name}-{escaped}")
@@ -263,7 +263,7 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
     if not whole:
         return DEFAULT_RUN
     # A profile that is called "default" must not take the default run's folder.
-    is_short = len(whole) <= LONGEST_NAME
+    is_short = len(whole) <= MAX_NAME_LENGTH
     is_valid = is_folder_name(whole)
     if is_short and is_valid and whole != DEFAULT_RUN:
         return whole
@@ -276,7 +276,7 @@ def name_of(profile: str, changed: Mapping[str, str]) -> str:
     readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", short)
     # The name of a run may not begin with a dash.
     readable = readable.lstrip("-")
-    room = LONGEST_NAME - len(checksum) - 1
+    room = MAX_NAME_LENGTH - len(checksum) - 1
     return f"{readable[:room]}-{checksum}"
 
 
@@ -364,7 +364,7 @@ def started_in_lab(run: str) -> dict[str, dict[str, Any]]:
     return starts
 
 
-def typed(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Write a parameter as on make's command line.
 
     Parameters
@@ -450,7 +450,7 @@ def chosen_studies(study: str) -> list[str]:
             return [notebook]
 
     names = [*first, *study_names()]
-    question = did_you_mean(study, names)
+    question = suggestion(study, names)
     hint = f"; {question}" if question else ""
     raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number{hint}")
 
@@ -495,7 +495,7 @@ def known_parameters(names: Collection[str]) -> set[str]:
     return known - {"RUN"}
 
 
-def named_by(goals: Collection[str]) -> list[str]:
+def notebooks_of_goals(goals: Collection[str]) -> list[str]:
     """List the notebooks that goals of make name.
 
     Parameters
@@ -510,7 +510,7 @@ def named_by(goals: Collection[str]) -> list[str]:
     """
     numbers = set(goals)
     if "compare" in goals:
-        numbers.add(COMPARISON[:2])
+        numbers.add(COMPARISON_NOTEBOOK[:2])
     return [name for name in notebooks() if name[:2] in numbers]
 
 
@@ -538,7 +538,7 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
         return notebooks()
     if "ask" in goals:
         return chosen_studies(study)
-    return named_by(goals)
+    return notebooks_of_goals(goals)
 
 
 def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
@@ -557,7 +557,7 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
         If a parameter is given under its former and its present name, or is unknown. The sentence
         names the nearest parameter, or all.
     """
-    typed = parameters(given(environment))
+    typed = command_line_parameters(given_variables(environment))
     for former_name, (name, _) in FORMER_PARAMETERS.items():
         if former_name in typed and name in typed:
             raise Refused(f"{former_name} is now {name}: give {name} alone")
@@ -568,7 +568,7 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
         return
 
     known = known_parameters(names)
-    now, _ = renamed(typed)
+    now, _ = with_present_names(typed)
     for name in now:
         if name in known:
             continue
@@ -577,11 +577,11 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
             listed = ", ".join(takers)
             raise Refused(f"{name} is not a parameter here; it is one of {listed}")
 
-        sentence = unknown(name, known | {"PROFILE", "RUN"})
+        sentence = unknown_parameter_message(name, known | {"PROFILE", "RUN"})
         raise Refused(sentence)
 
 
-def unknown(name: str, known: Collection[str]) -> str:
+def unknown_parameter_message(name: str, known: Collection[str]) -> str:
     """Say that a name is not a parameter, and which parameter has the nearest name.
 
     Parameters
@@ -597,11 +597,11 @@ def unknown(name: str, known: Collection[str]) -> str:
         One sentence. If no name is near, the sentence lists all names.
     """
     # All parameters are in capitals, which a user may forget.
-    hint = nearest(name.upper(), known)
+    hint = suggestion_or_list(name.upper(), known)
     return f"{name} is not a parameter here; {hint}"
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str:
+def suggestion(name: str, known: Collection[str]) -> str:
     """Ask whether the user meant the nearest known name.
 
     Parameters
@@ -622,7 +622,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]}?"
 
 
-def nearest(name: str, known: Collection[str], between: str = " ") -> str:
+def suggestion_or_list(name: str, known: Collection[str], between: str = " ") -> str:
     """Ask whether the user meant the nearest known name, or list all known names.
 
     Parameters
@@ -639,7 +639,7 @@ def nearest(name: str, known: Collection[str], between: str = " ") -> str:
     str
         The end of a sentence. If no name is near, it lists all names.
     """
-    question = did_you_mean(name, known)
+    question = suggestion(name, known)
     if question:
         return question
     listed = between.join(sorted(known))
@@ -648,7 +648,7 @@ def nearest(name: str, known: Collection[str], between: str = " ") -> str:
 
 def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
     """Refuse a run with an invalid name, changes to the default run, and a missing run to read."""
-    values = given(environment)
+    values = given_variables(environment)
     goal = " ".join(goals)
     for name in ("PROFILE", "RUN"):
         value = environment.get(name) or DEFAULT_RUN
@@ -657,7 +657,7 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
             raise Refused(f"{name}={value!r} {fault}")
 
     run = run_name(environment)
-    changed = set(parameters(values)) - OF_WORKERS
+    changed = set(command_line_parameters(values)) - WORKER_PARAMETERS
     if run == DEFAULT_RUN and changed:
         names = " ".join(sorted(changed))
         raise Refused(
@@ -665,25 +665,25 @@ def _check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
             "another name"
         )
 
-    readers = READERS
+    readers = READING_TARGETS
     # A run's name may come from the environment, too.
     if environment.get("RUN"):
-        readers = READERS | {"view", "compare"}
+        readers = READING_TARGETS | {"view", "compare"}
     is_read = bool(goals) and readers.issuperset(goals)
     if is_read and run not in runs():
         # A misspelt option of a figure would be taken for a parameter of the run.
-        known = known_parameters(notebooks()) | OF_A_FIGURE | {"PROFILE", "RUN"}
-        now, _ = renamed(parameters(values))
+        known = known_parameters(notebooks()) | FIGURE_OPTIONS | {"PROFILE", "RUN"}
+        now, _ = with_present_names(command_line_parameters(values))
         for name in now:
             if name not in known:
-                raise Refused(unknown(name, known))
+                raise Refused(unknown_parameter_message(name, known))
 
         raise Refused(_missing_run(goal, run))
     _check_executed(goals, run)
 
 
 def _missing_run(goal: str, run: str) -> str:
-    """Say that a run to read is missing, and name the runs that exist."""
+    """Write the error for a run that does not exist, with the names of the runs that exist."""
     available = runs()
     if not available:
         return f"make {goal} reads a finished run, and there is none yet: make all first"
@@ -698,7 +698,7 @@ def _missing_run(goal: str, run: str) -> str:
 
 def _check_executed(goals: Collection[str], run: str) -> None:
     """Refuse a document about a run from JupyterLab, which keeps no executed notebooks."""
-    documents = sorted(DOCUMENTS.intersection(goals))
+    documents = sorted(DOCUMENT_TARGETS.intersection(goals))
     starts = started_in_lab(run)
     summaries = run_folder(run).glob("notebooks/*.txt")
     executed = {file.stem for file in summaries}
@@ -712,7 +712,7 @@ def _check_executed(goals: Collection[str], run: str) -> None:
             # A changed RUN is the run that the copy reads. RUN among all parameters is the run
             # that it writes.
             if name != "RUN":
-                value = typed(start["parameters"][name])
+                value = value_text(start["parameters"][name])
             assignment = f"{name}={value}"
             if assignment not in command:
                 command.append(assignment)
@@ -741,8 +741,8 @@ def _check_comparison(environment: Mapping[str, str]) -> None:
 
 def _check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
     """Refuse a figure that does not exist, and a figure's options for other targets."""
-    values = given(environment)
-    options = sorted(OF_A_FIGURE.intersection(values))
+    values = given_variables(environment)
+    options = sorted(FIGURE_OPTIONS.intersection(values))
     only = values.get("ONLY", "")
     if "ONLY" in values and not only.strip():
         raise Refused("ONLY is empty: write ONLY=<study>/<name>, e.g. ONLY=empathy_gap/figure2")
@@ -768,8 +768,8 @@ def _check_options(goals: Collection[str], environment: Mapping[str, str]) -> No
     """Refuse an option of a command where no goal of make reads it."""
     # The program checks one goal after the other, and another one may read the option.
     all_goals = {*goals, *environment.get("GOALS", "").split()}
-    for name in given(environment):
-        readers = READ_BY.get(name, all_goals)
+    for name in given_variables(environment):
+        readers = TARGETS_BY_OPTION.get(name, all_goals)
         if all_goals and all_goals.isdisjoint(readers):
             targets = " or ".join(sorted(readers))
             raise Refused(f"{name} is for make {targets}, found make {' '.join(sorted(all_goals))}")
@@ -862,7 +862,7 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
 
 def _check_paths(environment: Mapping[str, str]) -> None:
     """Refuse a path with signs of a shell, because the Makefile writes paths into shell lines."""
-    values = given(environment)
+    values = given_variables(environment)
     for name in ("PYTHON", "PY", "VENV", "READY"):
         value = values.get(name, "")
         if not re.fullmatch(r"[\w./~+@:-]*", value):
@@ -892,7 +892,7 @@ def unknown_target(goals: Collection[str]) -> str:
             listed = " ".join(numbers)
             return f"there is no notebook {goal}; there are {listed}"
 
-        question = did_you_mean(goal, named) or "make help lists all"
+        question = suggestion(goal, named) or "make help lists all"
         return f"there is no target {goal}; {question}"
     return "a file that this target needs is missing: git status shows which"
 

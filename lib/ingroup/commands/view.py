@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from ingroup import figures, notebook, paths
 from ingroup.commands import settings
-from ingroup.commands.parameters import command_line, jobs_of, parameters_of
+from ingroup.commands.run_parameters import command_line, jobs_of, parameters_of
 from ingroup.design import named_values
 from ingroup.inference import Job, StoreError, answered_jobs, parts, stored
 from ingroup.inference.choices import most_probable_text, probabilities
@@ -28,13 +28,13 @@ from ingroup.inference.engine import LENGTH
 from ingroup.parsing import Rule
 from ingroup.tables import InputError
 
-SAMPLES = 200  # trials per log, unless the command line says otherwise
+DEFAULT_SAMPLES = 200  # trials per log, unless the command line says otherwise
 # Columns of a study's `load` with what parsing made of a reply; the others say what was asked.
-READ = ("status", "rating", "letter", "values", "keywords", "reasons", "list", "p_right")
+READING_COLUMNS = ("status", "rating", "letter", "values", "keywords", "reasons", "list", "p_right")
 
 
 def samples(
-    job: Job, rule: Rule, size: int = SAMPLES, linked: Collection[int] = ()
+    job: Job, rule: Rule, size: int = DEFAULT_SAMPLES, linked: Collection[int] = ()
 ) -> Iterator[EvalSample]:
     """Turn trials of a job into samples of inspect_ai.
 
@@ -100,12 +100,12 @@ def _sample(job: Job, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSamp
     scores = {}
     # This is a column of the viewer's list of samples, which has room for one line.
     answer = notebook.reply_beginning(reply)
-    for name in READ:
+    for name in READING_COLUMNS:
         value = reading.get(name)
         if value not in (None, "", {}, []):
             scores[name] = {"value": value, "answer": answer}
 
-    asked = {name: value for name, value in reading.items() if name not in READ}
+    asked = {name: value for name, value in reading.items() if name not in READING_COLUMNS}
     factors: dict = {}
     for name, level in trial.condition.items():
         factors |= named_values(name, level)
@@ -196,7 +196,7 @@ def write(job: Job, rule: Rule, size: int, folder: Path, linked: Collection[int]
     return file
 
 
-def linked(run: str) -> dict[tuple[str, str], list[int]]:
+def trials_in_report(run: str) -> dict[tuple[str, str], list[int]]:
     """List the trials whose replies the run's report shows.
 
     Parameters
@@ -249,7 +249,7 @@ def _rules(names: list[str], options: argparse.Namespace) -> dict[Job, Rule]:
     """
     rule_of = {}
     for name in names:
-        last = None if options.set else notebook.ran(name, options.run)
+        last = None if options.set else notebook.parameters_of_run(name, options.run)
         parameters = last or parameters_of(name, options)
         for job in jobs_of(name, parameters):
             rule_of[job] = parameters["PARSING"]
@@ -258,7 +258,7 @@ def _rules(names: list[str], options: argparse.Namespace) -> dict[Job, Rule]:
 
 def _write_logs(jobs: list[Job], rule_of: dict[Job, Rule], options: argparse.Namespace) -> Path:
     """Write the logs of some jobs, and return their folder."""
-    trials_of = linked(options.run)
+    trials_of = trials_in_report(options.run)
     logs = paths.run_folder(options.run) / "view"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
@@ -283,7 +283,9 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = command_line(__doc__)
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="to a log, at most; 0: all")
+    parser.add_argument(
+        "--samples", type=int, default=DEFAULT_SAMPLES, help="to a log, at most; 0: all"
+    )
     parser.add_argument("--bundle", help="a folder for a web server, in place of the viewer")
     options = parser.parse_args(arguments)
     names = options.notebooks or settings.first_notebooks()

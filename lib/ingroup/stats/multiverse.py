@@ -273,7 +273,8 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
 
     All options of a choice count the same: three of the readings are greedy, and three are means.
     Read a verdict together with the shares and the choice that moves them most
-    (:func:`ingroup.claim_verdicts.deciding`). This choice may decide the claim alone (`decides`).
+    (:func:`ingroup.claim_verdicts.deciding_choices`). This choice may decide the claim alone
+    (`decides`).
 
     Both numbers are conventions. They were set after the default run was known, when "depends" held
     everything between no path and all.

@@ -129,17 +129,17 @@ def test_a_panel_of_the_overview_alone_has_its_labels_and_its_models(overview, m
     here, paper = overview.axes
     assert not any(text.get_visible() for text in here.texts)
     assert all(text.get_visible() for text in paper.texts)
-    monkeypatch.setitem(figures.OWN, "panel", drawing.PANELS[0])
+    monkeypatch.setitem(figures.OPTIONS_GIVEN, "panel", drawing.PANELS[0])
     figures.finish(overview, "gap_overview")
     assert overview.axes == [here]
     shown = [text.get_text() for text in here.texts if text.get_visible()]
     assert shown == ["Nationality", "Religion"]
     models = {drawing.PANELS[0]: ["calibrant"], drawing.PANELS[1]: ["GPT-4o"]}
-    assert figures.whose(models) == figures.DEMONSTRATION
-    monkeypatch.setitem(figures.OWN, "panel", drawing.PANELS[1])
-    assert figures.whose(models) == ""
-    monkeypatch.delitem(figures.OWN, "panel")
-    assert figures.whose(models).startswith("Real: GPT-4o. Demonstration")
+    assert figures.models_note(models) == figures.DEMONSTRATION_NOTE
+    monkeypatch.setitem(figures.OPTIONS_GIVEN, "panel", drawing.PANELS[1])
+    assert figures.models_note(models) == ""
+    monkeypatch.delitem(figures.OPTIONS_GIVEN, "panel")
+    assert figures.models_note(models).startswith("Real: GPT-4o. Demonstration")
 
 
 def test_mean_gaps_mark_the_mean_of_common_blocks():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.stats import multiverse
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
@@ -299,7 +299,7 @@ def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts
 
 def test_a_reading_that_one_category_lacks_leaves_the_others_theirs(monkeypatch):
     """Greedy paths are of the categories whose answers have steps; here of religion alone."""
-    parameters = merged("10_empathy_gap", "demo", {"SETTINGS": "P0,S0,T0"})
+    parameters = merged_parameters("10_empathy_gap", "demo", {"SETTINGS": "P0,S0,T0"})
     ways_to_read = group_profile.ways_to_read
 
     def without_steps(jobs):

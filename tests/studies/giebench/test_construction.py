@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.studies.giebench import construction, made_up, stimuli
 from ingroup.studies.giebench.construction import (
     OFFENSIVE,
@@ -304,7 +304,7 @@ def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path)
     sentence = "SHEET: .*s.csv, line 2, column 'annotator_1': found 'pos'"
 
     with pytest.raises(InputError, match=sentence):
-        merged("31_giebench_construction", "demo", {"SHEET": str(file)})
+        merged_parameters("31_giebench_construction", "demo", {"SHEET": str(file)})
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path)
 )
 def test_parameters_of_the_construction_are_checked_before_a_kernel_starts(values, sentence):
     with pytest.raises(InputError, match=sentence):
-        merged("31_giebench_construction", "demo", values)
+        merged_parameters("31_giebench_construction", "demo", values)
 
 
 def test_an_example_is_asked_with_the_identity_as_prompts_have_it():

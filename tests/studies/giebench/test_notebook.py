@@ -9,7 +9,7 @@ import pytest
 from cells import run
 from ingroup import paths
 from ingroup.commands.executed import introduce
-from ingroup.commands.parameters import merged
+from ingroup.commands.run_parameters import merged_parameters
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def build(tmp_path, monkeypatch):
 def test_without_raw_there_are_accuracies_and_no_changes(build, capsys):
     """With this wording, the recordings hold ID and COT alone."""
     given = {"WORDING": "straight", "MODELS": "smollm2-135m-instruct", "MISMATCH": "false"}
-    names = run("30_giebench", **merged("30_giebench", "demo", given, "straight"))
+    names = run("30_giebench", **merged_parameters("30_giebench", "demo", given, "straight"))
 
     tables = build / "runs" / "straight" / "tables" / "giebench"
     figures = build / "runs" / "straight" / "figures" / "giebench"

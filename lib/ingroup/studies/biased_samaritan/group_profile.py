@@ -20,7 +20,7 @@ from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.ground_truth import GroundTruth
 from ingroup.studies.biased_samaritan.statistics import bias, split
-from ingroup.synthesis import Tested, View, rules, ways_to_read
+from ingroup.synthesis import PlannedTest, View, rules, ways_to_read
 
 MEASURES = ("helpfulness",)
 # The choices of every path. `paths` adds the round, the rule of parsing and the reading, which
@@ -118,7 +118,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return pd.concat(_biases(parameters, model), axis=1)
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[PlannedTest]:
     """Plan the tests of the groups' biases over scenarios.
 
     Parameters
@@ -142,7 +142,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     mean_variance = pd.concat(variances).mean()
     n = design.scenarios(planned).scenario.nunique()
 
-    of_a_group = Tested(
+    of_a_group = PlannedTest(
         effect="points of a group's bias",
         items="scenarios",
         n=n,

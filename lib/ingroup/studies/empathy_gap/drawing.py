@@ -229,7 +229,7 @@ def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
 
     if not cells.shown_released.all():
         lines = textwrap.fill(WHITE, figures.note_letters(width))
-        fig.suptitle(lines, fontsize=figures.points(figures.SMALL))
+        fig.suptitle(lines, fontsize=figures.points(figures.NOTE_POINTS))
     bar = fig.colorbar(image, ax=ax, shrink=0.7, pad=0.01, extend=extend)
     bar.set_label(scale)
     return fig

@@ -30,7 +30,7 @@ from ingroup.stats.power import (
 from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import by_block, load_rounds
 from ingroup.studies.empathy_gap.ground_truth import GroundTruth
-from ingroup.synthesis import Tested, View, rules, ways_to_read
+from ingroup.synthesis import PlannedTest, View, rules, ways_to_read
 
 MEASURES = ("empathy received", "empathy given")
 CHOICES = {
@@ -154,7 +154,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[PlannedTest]:
     """Plan the reported tests: the gap over events, and the gap of each category.
 
     Parameters
@@ -185,7 +185,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
 
     events = stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None)
     alpha = families()["empathy_gap"].level
-    over_events = Tested(
+    over_events = PlannedTest(
         effect="points of gap",
         items="events",
         n=len(events),
@@ -204,7 +204,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     return tests
 
 
-def _own_group(category: str, values: NDArray, family: int) -> Tested:
+def _own_group(category: str, values: NDArray, family: int) -> PlannedTest:
     """Plan the test of a category for groups like these, in a family of `family` tests."""
     alpha = families()["empathy_gap"].level
     groups = stimuli.identities(category).group[1:]
@@ -214,7 +214,7 @@ def _own_group(category: str, values: NDArray, family: int) -> Tested:
     if least >= alpha:
         floor += f" It takes {groups_for_permutation(alpha)} groups to reach {alpha:g}."
 
-    return Tested(
+    return PlannedTest(
         effect="points more for one's own group",
         items=f"groups ({category})",
         n=n,

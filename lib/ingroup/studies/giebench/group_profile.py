@@ -17,7 +17,7 @@ from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.answers import load
 from ingroup.studies.giebench.ground_truth import GroundTruth
 from ingroup.studies.giebench.statistics import OVERALL, changes, share_right
-from ingroup.synthesis import Tested, View, rules, ways_to_read
+from ingroup.synthesis import PlannedTest, View, rules, ways_to_read
 
 MEASURES = ("accuracy gained",)
 VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # columns that claims need
@@ -123,7 +123,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return by_prompt.add_prefix("right under ").join(gains.add_suffix(" over Raw"))
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[PlannedTest]:
     """Plan the test of COT's gain over Raw, by item, over the orders of its answers.
 
     Parameters
@@ -147,7 +147,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     n = len(stimuli.load_questions(planned["QUESTIONS"]))
     # By Holm's correction, the smallest p of the tests over Raw has to be below this level.
     level = families()["giebench"].level / len(other_prompts)
-    test = Tested(
+    test = PlannedTest(
         effect="points of 100 more right verdicts",
         items="items",
         n=n,

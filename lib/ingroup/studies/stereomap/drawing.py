@@ -233,7 +233,7 @@ def map_with_list(group_map: Map) -> Figure:
     """
     # Larger type makes the list longer.
     longer = figures.points(5) / 5
-    if figures.in_a_row(2, least_inches=2.2) == 2:
+    if figures.n_panels_in_row(2, least_inches=2.2) == 2:
         fig, (map_panel, list_panel) = plt.subplots(1, 2, width_ratios=[1.7, 1])
         fig.set_size_inches(figures.TWO_COLUMNS, 4.2 * max(longer, 1))
     else:

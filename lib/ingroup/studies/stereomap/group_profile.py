@@ -21,7 +21,7 @@ from ingroup.studies.stereomap import clustering, design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
 from ingroup.studies.stereomap.ground_truth import GroundTruth
 from ingroup.studies.stereomap.statistics import AXES
-from ingroup.synthesis import Tested, View, ways_to_read
+from ingroup.synthesis import PlannedTest, View, ways_to_read
 
 MEASURES = ("warmth", "competence")
 EXCHANGED = "axes exchanged"
@@ -124,7 +124,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return means.join(difference.rename("Warmth minus Competence"))
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[PlannedTest]:
     """Plan the test of competence minus warmth over the groups of a cluster of mean size.
 
     Parameters
@@ -156,7 +156,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
         needed = clustering.groups_for_exchange(null, level)
         floor += f" It takes {needed} groups to reach {level:g}."
     return [
-        Tested(
+        PlannedTest(
             effect="points between warmth and competence",
             items="groups of a cluster",
             n=n_groups,

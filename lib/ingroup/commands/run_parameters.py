@@ -11,19 +11,19 @@ from typing import Any
 
 from ingroup import parameters, paths
 from ingroup.commands.settings import (
-    COMPARISON,
+    COMPARISON_NOTEBOOK,
     known_parameters,
     notebooks,
     parameters_cell,
-    renamed,
     study_names,
+    with_present_names,
 )
 from ingroup.contract import module_of
 from ingroup.inference import Job
 from ingroup.tables import InputError, hint, read_yaml, wrong
 
 
-def merged(
+def merged_parameters(
     notebook: str,
     profile: str,
     given: dict[str, str],
@@ -62,7 +62,7 @@ def merged(
     """
     usual = defaults(notebook, profile)
     names = [name for name in usual if name != "RUN"]
-    typed, sentences = renamed(given)
+    typed, sentences = with_present_names(given)
     for sentence in sentences:
         parameters.note(sentence)
 
@@ -80,7 +80,7 @@ def merged(
         # A plan puts stand-ins in the place of corpora that are not fetched.
         values[name] = instead.get(str(value), value)
     values["RUN"] = run
-    return parameters.checked(_base(notebook), values, usual)
+    return parameters.checked_parameters(_base(notebook), values, usual)
 
 
 def _is_known_elsewhere(name: str) -> bool:
@@ -125,7 +125,7 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
             where = f"{profile_file}, {name}"
             raise wrong(where, repr(values), "parameters with their values, as N_EVENTS: 12")
 
-    takes = own(notebook)
+    takes = cell_parameters(notebook)
     values = profiled.get(notebook) or {}
     for name in values:
         if name not in takes:
@@ -134,7 +134,7 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     return takes | values
 
 
-def own(notebook: str) -> dict[str, Any]:
+def cell_parameters(notebook: str) -> dict[str, Any]:
     """Read the parameters of a notebook from its parameters cell.
 
     Parameters
@@ -156,7 +156,7 @@ def own(notebook: str) -> dict[str, Any]:
     return _read_cell(source)
 
 
-def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def check_cell_parameters(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Check the parameters that an edited cell of a notebook sets.
 
     The values have types already, so a text that reads as a number or a list is refused.
@@ -178,9 +178,9 @@ def checked_in_cell(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
     InputError
         For the first invalid value, with the expected value.
     """
-    usual = own(notebook)
+    usual = cell_parameters(notebook)
     del usual["RUN"]
-    return parameters.checked(_base(notebook), values, usual, strict=True)
+    return parameters.checked_parameters(_base(notebook), values, usual, strict=True)
 
 
 def study_of(notebook: str) -> str | None:
@@ -291,8 +291,8 @@ def _read_cell(source: Path) -> dict[str, Any]:
 
 def _base(notebook: str) -> type[parameters.Parameters]:
     """Return the ``Parameters`` class of a notebook's study, or a shared class without a study."""
-    if notebook == COMPARISON:
-        return parameters.Compared
+    if notebook == COMPARISON_NOTEBOOK:
+        return parameters.ComparisonParameters
     if study_of(notebook) is None:
         return parameters.Parameters
     return _design(notebook).Parameters
@@ -321,7 +321,7 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
 
 
 def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """Merge and check the parameters that a command line sets, as `merged` does.
+    """Merge and check the parameters that a command line sets, as `merged_parameters` does.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> di
         The arguments that :func:`command_line` read. A name alone stands for its value in the
         environment, where no shell has read it.
     **more
-        Further arguments of :func:`merged`.
+        Further arguments of :func:`merged_parameters`.
 
     Returns
     -------
@@ -341,7 +341,7 @@ def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> di
     Raises
     ------
     InputError
-        For a name alone that is not in the environment, and where :func:`merged` does.
+        For a name alone that is not in the environment, and where :func:`merged_parameters` does.
     """
     given = {}
     for assignment in options.set:
@@ -352,4 +352,4 @@ def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> di
             given[name] = os.environ[name]
         else:
             raise InputError(f"--set {name} has no value: write {name}=<value>")
-    return merged(notebook, options.profile, given, options.run, options.shared, **more)
+    return merged_parameters(notebook, options.profile, given, options.run, options.shared, **more)

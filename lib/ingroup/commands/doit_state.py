@@ -29,7 +29,7 @@ def digest(name: str) -> str:
     return digests.digest(digests.ROOT / name)
 
 
-def take(names: Iterable[str]) -> None:
+def remember_digests(names: Iterable[str]) -> None:
     """Take the digests of the files that a notebook is about to read.
 
     A file that is edited while the notebook runs then counts as changed.
@@ -43,7 +43,7 @@ def take(names: Iterable[str]) -> None:
         digest(name)
 
 
-class Content(FileChangedChecker):
+class ContentChecker(FileChangedChecker):
     """Comparison of files by their contents, without their times and sizes."""
 
     def check_modified(self, file_path: str, file_stat: os.stat_result, state: str) -> bool:
@@ -83,7 +83,7 @@ class Content(FileChangedChecker):
         return digest(dep)
 
 
-class Kept(JsonDB):
+class SavedState(JsonDB):
     """File of doit's state that is written after every task, so that a killed run can go on.
 
     Parameters

@@ -5,12 +5,12 @@ import re
 import pandas as pd
 import pytest
 
-from ingroup import claims, models, notebook_cells, paths
-from ingroup.commands import book, parameters, report, report_pages, run
+from ingroup import findings_sentences, models, notebook_cells, paths
+from ingroup.commands import book, report, report_pages, run, run_parameters
 from ingroup.tables import InputError
 
 DOCS = paths.ROOT / "docs"
-CLAIMS = claims.load()
+CLAIMS = findings_sentences.load()
 NOTEBOOKS = [
     "10_empathy_gap",
     "11_empathy_gap_beyond",
@@ -34,7 +34,7 @@ def tables():
     """The tables of the notebooks for the real models, as the default run has them."""
     given = {"MODELS": ";".join(models.packaged_models())}
     for notebook in NOTEBOOKS:
-        values = parameters.merged(notebook, "demo", given, run=RUN)
+        values = run_parameters.merged_parameters(notebook, "demo", given, run=RUN)
         run.execute(notebook, values, run.Progress(notebook, alone=False))
     return paths.run_folder(RUN) / "tables"
 
@@ -42,35 +42,39 @@ def tables():
 @pytest.mark.parametrize("claim", CLAIMS, ids=[claim.sentence[:60] for claim in CLAIMS])
 def test_a_sentence_follows_from_its_rows(tables, claim):
     table = pd.read_csv(tables / f"{claim.table}.csv")
-    rows = claims.rows_of(claim, table).to_string()
-    assert claims.holds(claim, table), f"{claim.sentence}\n{rows}"
+    rows = findings_sentences.rows_of(claim, table).to_string()
+    assert findings_sentences.holds(claim, table), f"{claim.sentence}\n{rows}"
 
 
 def test_a_rule_is_applied_to_the_rows_that_it_names():
     table = pd.DataFrame({"model": ["a", "a", "b"], "points": [0.21, 0.42, -1.0]})
-    claim = claims.Claim(1, "x", "s/t", "model == 'a'", "span(t.points, 1) == (0.2, 0.4)", "", "")
-    assert claims.holds(claim, table)
+    claim = findings_sentences.Claim(
+        1, "x", "s/t", "model == 'a'", "span(t.points, 1) == (0.2, 0.4)", "", ""
+    )
+    assert findings_sentences.holds(claim, table)
 
     of_another_row = claim._replace(rule="(t.points < 0).any()")
-    assert not claims.holds(of_another_row, table)
+    assert not findings_sentences.holds(of_another_row, table)
 
     with_a_loop = claim._replace(rule="[span(t.points, n) for n in [1]] == [(0.2, 0.4)]")
-    assert claims.holds(with_a_loop, table)
+    assert findings_sentences.holds(with_a_loop, table)
 
     with pytest.raises(ValueError, match="no row of s/t is model == 'c'"):
-        claims.holds(claim._replace(rows="model == 'c'"), table)
+        findings_sentences.holds(claim._replace(rows="model == 'c'"), table)
 
 
 def test_only_claims_that_follow_from_the_tables_of_a_run_are_listed(tmp_path):
     (tmp_path / "s").mkdir()
     pd.DataFrame({"model": ["a"], "points": [0.2]}).to_csv(tmp_path / "s" / "t.csv")
-    true = claims.Claim(1, "true", "s/t", "model == 'a'", "(t.points > 0).all()", "", "")
+    true = findings_sentences.Claim(
+        1, "true", "s/t", "model == 'a'", "(t.points > 0).all()", "", ""
+    )
     others = [
         true._replace(sentence="false", rule="(t.points < 0).all()"),
         true._replace(sentence="without rows", rows="model == 'b'"),
         true._replace(sentence="without a table", table="s/other"),
     ]
-    assert claims.supported(tmp_path, [*others, true]) == [true]
+    assert findings_sentences.supported_claims(tmp_path, [*others, true]) == [true]
 
 
 def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):
@@ -81,7 +85,7 @@ def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):
         "scope and, where needed, alone, in this order."
     )
     with pytest.raises(InputError, match=expected):
-        claims.load(file)
+        findings_sentences.load(file)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=[claim.whole[:60] for claim in CLAIMS])

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from ingroup import models, paths
-from ingroup.commands import parameters, settings
-from ingroup.commands.parameters import merged
+from ingroup.commands import run_parameters, settings
+from ingroup.commands.run_parameters import merged_parameters
 from ingroup.tables import InputError
 
 GAP = "10_empathy_gap"
@@ -24,20 +24,20 @@ def test_profiles_name_only_parameters_that_exist():
     for profile in ("demo", "full"):
         content = yaml.safe_load((paths.PROFILES / f"{profile}.yaml").read_text("utf8"))
         for notebook, values in content.items():
-            assert set(values) <= set(merged(notebook, "demo", {}))
+            assert set(values) <= set(merged_parameters(notebook, "demo", {}))
 
 
-@pytest.mark.parametrize("notebook", list(filter(parameters.study_of, settings.notebooks())))
+@pytest.mark.parametrize("notebook", list(filter(run_parameters.study_of, settings.notebooks())))
 def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     """By name: what only a notebook knows would have a type and no range."""
-    study = parameters.study_of(notebook)
+    study = run_parameters.study_of(notebook)
     fields = pkgutil.resolve_name(f"ingroup.studies.{study}.design:Parameters").model_fields
     for name, field in fields.items():
         assert field.is_required(), name
 
     is_first_of_study = notebook.partition("_")[2] == study
     if is_first_of_study:
-        assert set(merged(notebook, "demo", {})) <= set(fields)
+        assert set(merged_parameters(notebook, "demo", {})) <= set(fields)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     ],
 )
 def test_a_notebook_is_of_the_study_in_its_name(notebook, study):
-    assert parameters.study_of(notebook) == study
+    assert run_parameters.study_of(notebook) == study
 
 
 @pytest.mark.parametrize("line", ["import os", "SEED, ROUNDS = 1, 2", "SEED: int = 1"])
@@ -61,15 +61,15 @@ def test_a_cell_of_parameters_holds_names_and_values_alone(line, tmp_path, monke
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
 
     with pytest.raises(InputError, match=r"10_tiny\.ipynb: found .*, expected a line NAME = value"):
-        parameters.own("10_tiny")
+        run_parameters.cell_parameters("10_tiny")
 
 
 @pytest.mark.parametrize("notebook", settings.notebooks())
 def test_an_unchanged_copy_in_jupyterlab_asks_what_the_default_run_asks(notebook):
     """Lab runs the values of the cell, make those of the profile; the recordings fit both."""
-    of_cell = parameters.own(notebook)
+    of_cell = run_parameters.cell_parameters(notebook)
 
-    of_make = parameters.defaults(notebook, "demo")
+    of_make = run_parameters.defaults(notebook, "demo")
 
     assert of_make == of_cell
 
@@ -77,7 +77,7 @@ def test_an_unchanged_copy_in_jupyterlab_asks_what_the_default_run_asks(notebook
 def test_given_values_come_before_the_profile_before_the_notebook():
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0; P1,S0,T0", "PRICE_IN": "0.5"}
 
-    values = merged(GAP, "demo", given)
+    values = merged_parameters(GAP, "demo", given)
 
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
@@ -90,7 +90,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("False", False)])
 def test_a_text_takes_the_type_that_is_checked(text, value):
-    assert merged(SAMARITAN, "demo", {"LATINO": text})["LATINO"] is value
+    assert merged_parameters(SAMARITAN, "demo", {"LATINO": text})["LATINO"] is value
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
 )
 def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
     with pytest.raises(InputError, match=message) as error:
-        merged(notebook, "demo", given)
+        merged_parameters(notebook, "demo", given)
     assert "\n" not in str(error.value)
 
 
@@ -312,7 +312,7 @@ def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
 )
 def test_a_name_that_is_too_long_for_a_file_is_one_sentence(notebook, name, message):
     with pytest.raises(InputError, match=message):
-        merged(notebook, "demo", {name: "x" * 5000})
+        merged_parameters(notebook, "demo", {name: "x" * 5000})
 
 
 @pytest.mark.parametrize(
@@ -329,14 +329,14 @@ def test_a_bad_dictionary_is_one_sentence(tmp_path, text, message):
     file = tmp_path / "dictionary.csv"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=f"DICTIONARY: .*{message}") as error:
-        merged(KEYWORDS, "demo", {"DICTIONARY": str(file)})
+        merged_parameters(KEYWORDS, "demo", {"DICTIONARY": str(file)})
     assert "\n" not in str(error.value)
 
 
 def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run():
-    assert "N_EVENTS" not in merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
+    assert "N_EVENTS" not in merged_parameters("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
     with pytest.raises(InputError, match="no parameter NEVENTS; it takes FOLDER"):
-        merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
+        merged_parameters("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
 
 
 @pytest.mark.parametrize(
@@ -354,42 +354,42 @@ def test_an_absent_file_of_ones_own_is_named_with_the_nearest_one(tmp_path, note
     absent = tmp_path / "mien.csv"
     sentence = f"^{name}: found no file '{absent}', expected .*; did you mean mine.csv\\?$"
     with pytest.raises(InputError, match=sentence):
-        merged(notebook, "demo", {name: str(absent)})
+        merged_parameters(notebook, "demo", {name: str(absent)})
 
 
 def test_a_misspelt_profile_is_asked_for():
     with pytest.raises(InputError, match=r"there are demo, full; did you mean demo\?$"):
-        merged(GAP, "dmeo", {})
+        merged_parameters(GAP, "dmeo", {})
 
 
 @pytest.mark.parametrize("name", ["fast", "/etc/passwd", "../demo", "../profiles/demo"])
 def test_an_unknown_profile_names_those_there_are(name):
     with pytest.raises(InputError, match=f"no PROFILE '{name}'; there are demo, full"):
-        merged(GAP, name, {})
+        merged_parameters(GAP, name, {})
 
 
 def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):
-    options = parameters.command_line("").parse_args(["--set", "SEED", "--set", "N_EVENTS=4"])
+    options = run_parameters.command_line("").parse_args(["--set", "SEED", "--set", "N_EVENTS=4"])
     with pytest.raises(InputError, match="--set SEED has no value: write SEED=<value>"):
-        parameters.parameters_of(GAP, options)
+        run_parameters.parameters_of(GAP, options)
 
     monkeypatch.setenv("SEED", "7")
-    values = parameters.parameters_of(GAP, options)
+    values = run_parameters.parameters_of(GAP, options)
     assert values["SEED"] == 7
     assert values["N_EVENTS"] == 4
 
 
 def test_a_value_under_its_former_name_works_and_names_the_new_one(capsys):
     sentence = "CROSSING=paper is now CROSSING=totals; the old name works for one release\n"
-    assert merged(SAMARITAN, "demo", {"CROSSING": "paper"})["CROSSING"] == "totals"
+    assert merged_parameters(SAMARITAN, "demo", {"CROSSING": "paper"})["CROSSING"] == "totals"
     assert capsys.readouterr().err.count(sentence) <= 1  # once a process
 
-    parameters.parameters.note.cache_clear()
-    merged(SAMARITAN, "demo", {"CROSSING": "paper"})
-    merged(SAMARITAN, "demo", {"CROSSING": "paper"})
+    run_parameters.parameters.note.cache_clear()
+    merged_parameters(SAMARITAN, "demo", {"CROSSING": "paper"})
+    merged_parameters(SAMARITAN, "demo", {"CROSSING": "paper"})
     assert capsys.readouterr().err == sentence
 
-    assert merged(SAMARITAN, "demo", {"CROSSING": "totals"})["CROSSING"] == "totals"
+    assert merged_parameters(SAMARITAN, "demo", {"CROSSING": "totals"})["CROSSING"] == "totals"
     assert capsys.readouterr().err == ""
 
 
@@ -400,20 +400,22 @@ def test_one_scenario_is_too_few(tmp_path):
     file.write_text("\n".join(lines[:5]), "utf8")
     for crossing in ("totals", "full"):
         with pytest.raises(InputError, match="SCENARIOS has 1 scenario, expected at least 2"):
-            merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": crossing})
+            merged_parameters(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": crossing})
 
     file.write_text("\n".join(lines[:9]), "utf8")
-    merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": "totals"})  # two are enough
+    merged_parameters(
+        SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": "totals"}
+    )  # two are enough
 
 
 def test_a_command_line_works_without_docstrings():
     """As PYTHONOPTIMIZE=2 has none."""
-    assert parameters.command_line(None).parse_args(["--run", "x"]).run == "x"
+    assert run_parameters.command_line(None).parse_args(["--run", "x"]).run == "x"
 
 
 def test_a_parameter_under_its_former_name_works_and_names_the_new_one(capsys):
-    parameters.parameters.note.cache_clear()
-    values = merged(GAP, "demo", {"RATING": "greedy"})
+    run_parameters.parameters.note.cache_clear()
+    values = merged_parameters(GAP, "demo", {"RATING": "greedy"})
     assert values["READING"] == "free"
     assert "RATING=greedy is now READING=free" in capsys.readouterr().err
 
@@ -422,17 +424,17 @@ TWO_ENGINES = "smollm2-135m-instruct@vllm;smollm2-135m-instruct@transformers"
 
 
 def test_one_model_through_two_engines_is_compared_and_nothing_else():
-    values = merged("61_comparison", "demo", {"MODELS": TWO_ENGINES})
+    values = merged_parameters("61_comparison", "demo", {"MODELS": TWO_ENGINES})
     assert values["MODELS"] == TWO_ENGINES.split(";")
     for notebook in (GAP, "60_synthesis"):
         with pytest.raises(
             InputError, match="names 'SmolLM2-135M' twice, expected each model once, w"
         ):
-            merged(notebook, "demo", {"MODELS": TWO_ENGINES})
+            merged_parameters(notebook, "demo", {"MODELS": TWO_ENGINES})
 
     same_engine = "smollm2-135m-instruct@vllm;SmolLM2-135M-Instruct@vllm"
     with pytest.raises(InputError, match="names 'SmolLM2-135M' twice, expected each model once, w"):
-        merged("61_comparison", "demo", {"MODELS": same_engine})
+        merged_parameters("61_comparison", "demo", {"MODELS": same_engine})
 
 
 @pytest.mark.parametrize(
@@ -453,5 +455,5 @@ def test_a_wrong_profile_is_one_sentence(tmp_path, monkeypatch, text, message):
     monkeypatch.setattr(paths, "PROFILES", tmp_path)
     (tmp_path / "mine.yaml").write_text(text, "utf8")
     with pytest.raises(InputError, match=f"mine.yaml.*{message}") as error:
-        merged(GAP, "mine", {})
+        merged_parameters(GAP, "mine", {})
     assert "\n" not in str(error.value)

@@ -151,7 +151,7 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
     return bool(eval(claim.rule, names))
 
 
-def supported(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
+def supported_claims(tables: Path, claims: Sequence[Claim]) -> list[Claim]:
     """Select the claims that follow from the tables of a run.
 
     Parameters
