@@ -172,11 +172,11 @@ def bench_choices() -> Iterator[dict]:
 def _rows_of_choices(
     design: Design, model: str, suffix: str, n_prompts: int, n_slow: int
 ) -> Iterator[dict]:
-    """Time the first prompts of a design, and the slow baseline on fewer prompts."""
+    """Time scoring against two baselines, and count the tokens that shared prefixes save."""
     engine = make_engine("transformers", model)
     all_prompts = engine.prompter.batch([trial.messages for trial in design])
     prompts = all_prompts[:n_prompts]
-    # The baseline needs the tokens of each choice, as a user would spell them.
+    # The baseline needs the token ids of each choice alone.
     spellings = [engine.tokenizer.encode(text, add_special_tokens=False) for text in NUMBERS]
 
     def score() -> None:

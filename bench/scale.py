@@ -25,7 +25,7 @@ from ingroup import paths
 from ingroup.design import Block, Design
 from ingroup.inference import Engine, Reply, Sampling, Store, open_store, parts
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import paired_cells, significant_cells
+from ingroup.stats.paired import cell_pvalues, cells_to_show
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
@@ -217,9 +217,9 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
     bootstrap_interval(values, same, rng=rng)
     matrix = statistics.gap_matrix(ratings.values, **statistics.RELEASED)
     statistics.empathy_gap(matrix, same)
-    pvalues = paired_cells(values)
+    pvalues = cell_pvalues(values)
     for correction in CORRECTIONS:
-        significant_cells(pvalues, correction)
+        cells_to_show(pvalues, correction)
 
     return {
         "trials": len(block),

@@ -226,8 +226,8 @@ def _any_cell_of_nationality(
         ratings = np.round(mean + rng.normal(0, sd, (n, n, EVENTS)))
         ratings[shifted, shifted] += 10 * sd
         for name, test, correction in CELL_TESTS:
-            pvalues = paired.paired_cells(ratings, test)
-            is_significant = paired.significant_cells(pvalues, correction)
+            pvalues = paired.cell_pvalues(ratings, test)
+            is_significant = paired.cells_to_show(pvalues, correction)
             # Own cells and those of "a person", the first identity, do not count.
             np.fill_diagonal(is_significant, False)
             is_significant[0] = False

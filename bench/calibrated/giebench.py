@@ -232,7 +232,7 @@ def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
         has_finding = []
         for _ in range(DRAWS):
             answers = judged(rng, ["Raw"], spread)
-            table = statistics.p_right(answers)
+            table = statistics.right_letter_probability(answers)
             has_finding.append(table.p_holm.lt(LEVEL).any())
 
         yield {

@@ -302,7 +302,7 @@ def relations(matrix: ArrayLike) -> Relations:
     Parameters
     ----------
     matrix : array_like, (n, n)
-        A row is a perceiver, a column an experiencer; n is 3 or more, every cell finite.
+        A row is a perceiver, a column a target (an experiencer); n is 3 or more, every cell finite.
 
     Returns
     -------

@@ -9,7 +9,6 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ingroup.stats.corrections import adjust
-from ingroup.studies.biased_samaritan.printed import over_models, panels
 from ingroup.studies.biased_samaritan.statistics import (
     between_controls,
     bias,
@@ -26,6 +25,8 @@ from ingroup.studies.biased_samaritan.statistics import (
     excess_table,
     excludes_zero,
     helpfulness,
+    panel_means,
+    panels,
     phrasing_intervals,
     repeatability,
     spread_options,
@@ -529,7 +530,7 @@ def test_groups_over_one_two_and_three_models(display_of, expected):
     table = table.assign(category="Age", group="senior")
     table = table[table.model.isin(display_of)]
 
-    averaged = over_models(table, table.model.map(display_of)).reset_index()
+    averaged = panel_means(table, table.model.map(display_of)).reset_index()
 
     numbers = averaged.drop(columns=["category", "group"])
     assert numbers.values.tolist() == expected
@@ -732,7 +733,11 @@ def test_intervals_for_phrasings_like_these_are_in_one_table():
     assert table.index.tolist() == ["senior", "teenager"]
     for group, effect in expected.items():
         row = table.loc[group]
-        assert (row.low_like, row.high_like, row.p_like) == (effect.low, effect.high, effect.p)
+        assert (row.low_like_these, row.high_like_these, row.p_like_these) == (
+            effect.low,
+            effect.high,
+            effect.p,
+        )
         assert row.reason == effect.reason
 
 

@@ -91,7 +91,7 @@ def table_2(ratings):
         "SEED": 0,
         "KEY": KEY,
         "ratings": ratings,
-        "spread": pd.DataFrame({"std": [1.0] * len(ratings)}),
+        "summary": pd.DataFrame({"std": [1.0] * len(ratings)}),
         "out": SimpleNamespace(write=lambda table, _: table),
     }
     exec(source, names)

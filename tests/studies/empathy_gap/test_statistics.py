@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import paired_cells
+from ingroup.stats.paired import cell_pvalues
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.statistics import (
@@ -563,7 +563,7 @@ def test_no_pair_is_least_rated_where_all_are_rated():
     assert pairs.empty
 
 
-def test_spread_by_hand():
+def test_cell_summary_by_hand():
     """The released numbers are twice the others."""
     rows = pd.DataFrame(
         {
@@ -575,7 +575,7 @@ def test_spread_by_hand():
         }
     )
 
-    table = statistics.spread(rows, ["block"])
+    table = statistics.cell_summary(rows, ["block"])
 
     assert table.loc["a"].tolist() == [2, 1, -1, 1, 4, 2, -2, 2]
     assert table.columns.tolist()[:5] == ["mean", "std", "z_min", "z_max", "mean_released"]
@@ -666,7 +666,7 @@ def two_names():
 
 
 def test_a_cell_is_shown_by_each_correction(two_names):
-    shown = statistics.shown_cells(paired_cells(two_names))
+    shown = statistics.shown_cells(cell_pvalues(two_names))
 
     assert len(shown) == 9
     assert shown.columns.tolist() == ["shown_released", "shown_bonferroni", "shown_holm"]
@@ -676,7 +676,7 @@ def test_a_cell_is_shown_by_each_correction(two_names):
 
 
 def test_shares_of_shown_cells_leave_out_a_person_and_the_diagonal(two_names):
-    shares = statistics.shares_shown(two_names, paired_cells(two_names))
+    shares = statistics.shares_shown(two_names, cell_pvalues(two_names))
 
     assert shares == {"released": 1, "bonferroni": 1, "holm": 1, "sign": 1, "testable": 1}
 
@@ -685,7 +685,7 @@ def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
     """Its p is 0.5 at least."""
     two_events = two_names[..., :2]
 
-    shares = statistics.shares_shown(two_events, paired_cells(two_events))
+    shares = statistics.shares_shown(two_events, cell_pvalues(two_events))
 
     assert shares["testable"] == 0
     assert shares["sign"] == 0
@@ -694,13 +694,13 @@ def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
 def test_a_cell_could_be_shown_by_the_events_that_it_has(two_names):
     """Holm's first limit is 0.05 / 6, for six cells: 1/128 is below, of 8 events; 1/32 is not."""
     values = two_names[..., :6].copy()
-    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 0
+    assert statistics.shares_shown(values, cell_pvalues(values))["testable"] == 0
 
     values = two_names[..., :8].copy()
-    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 1
+    assert statistics.shares_shown(values, cell_pvalues(values))["testable"] == 1
 
     values[1, 2, :3] = np.nan  # five events are left to this cell
-    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 0.5
+    assert statistics.shares_shown(values, cell_pvalues(values))["testable"] == 0.5
 
 
 @pytest.fixture
@@ -720,16 +720,16 @@ def test_named_cells_leave_out_a_person_and_flat_blocks(named):
     assert len(named) == 4
 
 
-def test_standing_of_names_by_hand(named):
-    table = statistics.standing(named)
+def test_z_by_identity_by_hand(named):
+    table = statistics.z_by_identity(named)
 
     assert table["name"].tolist() == ["x", "y", "x", "y"]
     assert table["mean"].tolist() == [1.5, 1, 2, 0.5]  # as perceivers, then as experiencers
-    assert table.spread.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
+    assert table.sd.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
 
 
 def test_perceiver_and_experiencer_stand_side_by_side(named):
-    table = statistics.side_by_side(statistics.standing(named))
+    table = statistics.side_by_side(statistics.z_by_identity(named))
 
     columns = ["model", "category", "name", "perceiver", "experiencer"]
     assert table[columns].values.tolist() == [
@@ -760,16 +760,16 @@ def test_the_own_cell_farthest_from_its_row_is_found(named):
 
 
 def test_who_stands_out_by_hand(named):
-    extremes = statistics.extremes(statistics.standing(named))
+    extremes = statistics.extremes(statistics.z_by_identity(named))
 
     perceivers = extremes.loc[("m", "perceiver", "Religion")]
     assert perceivers.tolist() == ["x", "y", 1.5, 1, "x"]
 
 
-def test_standing_of_groups_is_that_of_all_their_names(named):
+def test_z_of_a_group_is_that_of_all_its_names(named):
     group_of = {"x": "one", "y": "one"}
 
-    table = statistics.standing(named, {"Religion": group_of})
+    table = statistics.z_by_identity(named, {"Religion": group_of})
 
     assert table[["name", "mean"]].values.tolist() == [["one", 1.25], ["one", 1.25]]
 
@@ -777,7 +777,7 @@ def test_standing_of_groups_is_that_of_all_their_names(named):
 def test_nobody_stands_out_of_no_cells(named):
     no_cells = named.head(0)
 
-    assert statistics.standing(no_cells).empty
+    assert statistics.z_by_identity(no_cells).empty
 
 
 def noisy(own=3.0, seed=2):
@@ -851,8 +851,8 @@ def test_scopes_have_these_groups_and_groups_like_these():
 
     assert row["estimate"] == of_these.difference
     assert row["p"] == of_these.pvalue
-    assert row["low_like"] == like_these["own group"].low
-    assert row["p_like"] == like_these["own group"].p
+    assert row["low_like_these"] == like_these["own group"].low
+    assert row["p_like_these"] == like_these["own group"].p
     assert row["by_group_p"] == like_these["own group, by group"].p
     assert "beyond_clusters" not in row
 

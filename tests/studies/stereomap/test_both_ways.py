@@ -65,7 +65,7 @@ def test_each_word_has_its_free_and_its_scored_rating():
 
 
 def test_without_scored_answers_the_tables_have_no_row():
-    nothing = both_ways.most_probable([])
+    nothing = both_ways.rating_probabilities_of_jobs([])
     once = both_ways.first_round(replies(), nothing)
     both = both_ways.ratings(once, nothing)
     assert len(both) == len(both_ways.agreement_by_construct(both, once)) == 0

@@ -16,9 +16,9 @@ def means_of(points, names, **columns):
     return table.assign(rounds=1, **columns)
 
 
-def test_scores_by_cluster_by_hand():
+def test_cluster_scores_by_hand():
     means = pd.DataFrame({"Pity": [1, 3, 2, 9], "Envy": [2, nan, 5, 9]}, index=list("abcd"))
-    table = maps.by_cluster(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
+    table = maps.cluster_scores(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
     assert table[["score", "cluster"]].values.tolist() == [
         ["Envy", 0],
         ["Envy", 1],
@@ -44,7 +44,7 @@ def test_a_finding_is_empty_where_nothing_was_tested():
 def test_the_maps_of_a_model_are_one_family():
     """Two maps of one model: p of 0.03 and 0.02 are doubled, and the order is kept."""
     table = pd.DataFrame({"model": ["a", "a", "b"], "p": [0.03, 0.02, 0.03], "p_least": 0.01})
-    corrected = maps.corrected_over_maps(table, "p")
+    corrected = maps.with_corrected_p(table, "p")
     assert corrected.p_holm.tolist() == pytest.approx([0.04, 0.04, 0.03])
     assert corrected.p_holm_least.tolist() == pytest.approx([0.02, 0.02, 0.01])
     assert corrected.finding.tolist() == ["significant"] * 3
@@ -97,7 +97,7 @@ def test_a_whole_map_is_one_cluster():
     assert (row["n"], row["Competence"], row["Warmth"], row["difference"]) == (4, 3.5, 2.5, 1)
     assert row["p_exchanged"] == row["p_least"] == pytest.approx(1 / 8, abs=0.03)
     assert row["reason"]  # one word of an axis is no sample
-    assert np.isnan(row["p_like"])
+    assert np.isnan(row["p_like_these"])
 
 
 def test_a_list_and_single_words_are_compared_over_the_groups_that_both_ask():
@@ -275,7 +275,7 @@ def two_clusters(labels):
 
 def test_the_spread_of_a_map_is_that_of_its_groups():
     means = {A: means_of([(1, 2), (4, 3), (4, nan)], list("xyz"))}
-    row = maps.spread(means).loc[A]
+    row = maps.score_ranges(means).loc[A]
     assert row["Competence"].tolist() == [1, 3, 4]
     assert row["Warmth"].tolist() == [2, 2.5, 3]
     assert row["rounds", ""] == 1
@@ -371,20 +371,29 @@ def test_tests_of_whole_maps_are_corrected_for_both_scopes():
             "version": ["EXTENDED", "ORIGINAL"],
             "p_exchanged": [0.01, 0.5],
             "p_least": 0.001,
-            "p_like": [0.03, 0.02],
+            "p_like_these": [0.03, 0.02],
         }
     )
-    columns = ["n", "Competence", "Warmth", "difference", "low", "high", "low_like", "high_like"]
+    columns = [
+        "n",
+        "Competence",
+        "Warmth",
+        "difference",
+        "low",
+        "high",
+        "low_like_these",
+        "high_like_these",
+    ]
     rows[columns] = 1.0
-    table = maps.corrected_whole_maps(rows.assign(reason=""))
+    table = maps.whole_map_table(rows.assign(reason=""))
     assert table.p_holm.tolist() == pytest.approx([0.02, 0.5])
-    assert table.p_like_holm.tolist() == pytest.approx([0.04, 0.04])
+    assert table.p_like_these_holm.tolist() == pytest.approx([0.04, 0.04])
     assert table.finding.tolist() == ["significant", "not significant"]
     assert table.columns[-5:].tolist() == [
-        "low_like",
-        "high_like",
-        "p_like",
-        "p_like_holm",
+        "low_like_these",
+        "high_like_these",
+        "p_like_these",
+        "p_like_these_holm",
         "reason",
     ]
 
@@ -405,7 +414,7 @@ def test_the_coldest_group_is_a_real_models_if_there_is_one():
     cold = means_of([(1, 1), (4, 3)], ["Men", "Women"])
     warm = means_of([(1, 5), (4, 4)], ["Men", "Women"])
     means = {("calibrant", "EXTENDED"): cold, A: warm, ("a", "ORIGINAL"): cold}
-    table = pd.concat(means, names=maps.MAP)
+    table = pd.concat(means, names=maps.MAP_KEY)
     assert maps.coldest(table) == ("a", "Women")
     of_calibrant = table.loc[["calibrant"]]
     assert maps.coldest(of_calibrant) == ("calibrant", "Men")
@@ -418,16 +427,16 @@ def test_table_8_says_which_predictors_are_stereotypes():
     assert table.kind.tolist() == ["Stereotypes", "Emotions"]
 
 
-def test_scores_by_cluster_are_those_of_extended_maps():
+def test_cluster_scores_are_those_of_extended_maps():
     means = means_of([(1, 2), (4, 3), (4, 3)], list("xyz"), Envy=[1.0, 2.0, 4.0])
     labels = pd.Series([0, 1, 1], list("xyz"))
     original = ("a", "ORIGINAL")
-    table = maps.scores_by_cluster(
+    table = maps.cluster_scores_of_maps(
         {A: means, original: means}, {A: labels, original: labels}, ["Envy"]
     )
     assert table.model.tolist() == ["a", "a"]
     assert table["mean"].tolist() == [1, 3]
-    assert maps.scores_by_cluster({}, {}, ["Envy"]).empty
+    assert maps.cluster_scores_of_maps({}, {}, ["Envy"]).empty
 
 
 def test_the_ends_of_table_9_are_of_models_that_rated_all_its_words():

@@ -14,7 +14,7 @@ from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Job, rated_by
 from ingroup.parsing import Rule
-from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
+from ingroup.stats.multiverse import Result, attempt, evaluate, mark_uninformative
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -195,7 +195,7 @@ def claims(
 
         result = attempt(_bias, ours, theirs, unit)
         if _ignores_the_prompt(ours, theirs):
-            result = uninformative(result, "all prompts get the same rating")
+            result = mark_uninformative(result, "all prompts get the same rating")
         results[group] = result
     return results
 

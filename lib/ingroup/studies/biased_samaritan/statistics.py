@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from ingroup.models import is_calibrant, label
 from ingroup.stats.corrections import adjust, in_family
 from ingroup.stats.crossed import Effect, over_levels
 from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
@@ -179,15 +180,17 @@ def phrasing_intervals(cells: Mapping[str, ArrayLike]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index ``group``; ``low_like``, ``high_like`` and ``p_like`` for phrasings like these, and
-        ``reason`` where they cannot be told.
+        Index ``group``; ``low_like_these``, ``high_like_these`` and ``p_like_these`` for phrasings
+        like these, and ``reason`` where they cannot be told.
     """
     groups, control = split(cells)
     effects = bias_of_phrasings(groups, control)
     names = pd.Index(effects, name="group")
     table = pd.DataFrame(list(effects.values()), names)
-    table = table.rename(columns={"low": "low_like", "high": "high_like", "p": "p_like"})
-    return table[["low_like", "high_like", "p_like", "reason"]]
+    table = table.rename(
+        columns={"low": "low_like_these", "high": "high_like_these", "p": "p_like_these"}
+    )
+    return table[["low_like_these", "high_like_these", "p_like_these", "reason"]]
 
 
 def bias_table(
@@ -823,3 +826,57 @@ def _test(values: Array, unit: str) -> PairedTest:
     if len(values) < 2:
         raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
     return paired_test(values)
+
+
+def panels(table: pd.DataFrame) -> pd.Series:
+    """Name the panel of Figures 1 to 3 in which each row is drawn.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model`` and ``category``.
+
+    Returns
+    -------
+    Series
+        With the index of the table. A calibrant has a panel of its own. The real models share a
+        panel, which is named after the models that were asked about the category.
+    """
+    is_control = table.model.map(is_calibrant)
+    real_models = table[~is_control].groupby("category").model
+    shared_panel = real_models.agg(_joined_labels)
+
+    own_panel = table.model.map(label)
+    return own_panel.where(is_control, table.category.map(shared_panel))
+
+
+def _joined_labels(models: pd.Series) -> str:
+    """Join the labels of the different models, separated by commas."""
+    labels = [label(model) for model in models.unique()]
+    return ", ".join(labels)
+
+
+def panel_means(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:
+    """Average each group over the models of a panel: Figures 1 to 3.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``category``, ``group``, ``helpfulness``, ``control``, ``significant``.
+    shown : Series
+        The panel of each row.
+
+    Returns
+    -------
+    DataFrame
+        Index ``shown``, ``category``, ``group``; the number of ``models``, their mean
+        ``helpfulness``, the mean of their ``control``, and the ``share`` of the models in which the
+        group differs.
+    """
+    rows = table.assign(shown=shown).astype({"significant": float})
+    return rows.groupby(["shown", "category", "group"], sort=False).agg(
+        models=("model", "nunique"),
+        helpfulness=("helpfulness", "mean"),
+        control=("control", "mean"),
+        share=("significant", "mean"),
+    )

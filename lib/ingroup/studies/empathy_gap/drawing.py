@@ -424,7 +424,7 @@ def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
     gaps : DataFrame
         From `statistics.shared_blocks`; the model of a paper ends with "(printed)".
     categories : sequence of str
-        Their order.
+        The categories, one colour each, in order.
 
     Returns
     -------
@@ -481,11 +481,12 @@ def ground_truth_cells(
     Parameters
     ----------
     cells : DataFrame
-        The cells of one model and setting: ``category``, ``mean`` and ``ground_truth``.
+        The cells of one model and setting, with ``model``, ``setting``, ``category``, ``mean`` and
+        ``ground_truth``, as `ground_truth.cells` has them.
     recovered : DataFrame
         From `ground_truth.with_verdicts`.
     categories : sequence of str
-        Their order.
+        The categories, one panel each, in order.
 
     Returns
     -------
@@ -494,8 +495,8 @@ def ground_truth_cells(
     """
     model = cells.model.iloc[0]
     setting = cells.setting.iloc[0]
-    is_own = (recovered.model == model) & (recovered.setting == setting)
-    by_category = recovered[is_own].set_index("category")
+    is_of_this_model = (recovered.model == model) & (recovered.setting == setting)
+    by_category = recovered[is_of_this_model].set_index("category")
 
     n_panels = len(categories)
     fig, axes = figures.panels(n_panels, 2.5, n_panels, least=1.8)
@@ -651,7 +652,7 @@ def over_settings(table: pd.DataFrame) -> Figure:
         One column wide. The pale bar reaches from the least to the greatest effect of a setting.
     """
     # `figures.intervals` draws "low" to "high" as a pale bar where there is a second interval.
-    names = {"low": "low_like", "high": "high_like", "least": "low", "greatest": "high"}
+    names = {"low": "low_like_these", "high": "high_like_these", "least": "low", "greatest": "high"}
     drawn = table.rename(columns=names)
     drawn["line"] = table.model.map(label) + ", " + table.category
     fig = figures.intervals(

@@ -12,7 +12,7 @@ from ingroup.design import Block
 from ingroup.inference import Job, stored
 from ingroup.models import points_of_words, words
 from ingroup.parsing import REFUSED
-from ingroup.stats.effects import covers
+from ingroup.stats.effects import coverage_text
 from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.answers import STATUSES, Key, Ratings
 from ingroup.studies.empathy_gap.blocks import KEY
@@ -316,8 +316,8 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         With ``model_error``, delta minus the ground-truth delta; ``pipeline``, "exact" where delta
         equals ``counted_anew`` or no cell differs; ``verdict`` of
-        :func:`ingroup.stats.effects.covers`. Where no cell differs, delta and its interval count
-        as 0.
+        :func:`ingroup.stats.effects.coverage_text`. Where no cell differs, delta and its interval
+        count as 0.
     """
     differences = recovered.delta - recovered.counted_anew
     is_equal = differences.abs() < 1e-8
@@ -332,5 +332,5 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     return recovered.assign(
         model_error=gaps.delta - recovered.ground_truth_delta,
         pipeline=pipeline,
-        verdict=covers(recovered.ground_truth_delta, gaps.low, gaps.high),
+        verdict=coverage_text(recovered.ground_truth_delta, gaps.low, gaps.high),
     )

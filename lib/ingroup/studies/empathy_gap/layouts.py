@@ -24,10 +24,10 @@ _OF_BOTH_SCOPES = [
     "estimate",
     "low",
     "high",
-    "low_like",
-    "high_like",
-    "p_like",
-    "p_like_holm",
+    "low_like_these",
+    "high_like_these",
+    "p_like_these",
+    "p_like_these_holm",
     "reason",
 ]
 MOST_LOST = 20.0  # percent of events; above it the paper marks a cell of Table 6
@@ -126,7 +126,7 @@ def scopes(table: pd.DataFrame) -> Styler:
     Parameters
     ----------
     table : DataFrame
-        `KEY`, the columns of :func:`~.statistics.scopes`, and ``p_like_holm``.
+        `KEY`, the columns of :func:`~.statistics.scopes`, and ``p_like_these_holm``.
 
     Returns
     -------

@@ -27,10 +27,10 @@ from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.paired import (
     TINY,
     PairedTest,
+    cell_pvalues,
+    cells_to_show,
     nan_mean,
-    paired_cells,
     paired_test,
-    significant_cells,
 )
 from ingroup.stats.permutation import checked, permutation_test
 
@@ -753,7 +753,7 @@ def least_rated_pairs(values: np.ndarray, names: Sequence[str], n: int = 3) -> p
     return by_pair.nlargest(n).reset_index()
 
 
-def spread(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def cell_summary(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Summarise the cells of each block: Tables 3 and 7 to 13.
 
     Parameters
@@ -900,7 +900,7 @@ def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
     Parameters
     ----------
     pvalues : ndarray, (perceivers, experiencers)
-        From :func:`ingroup.stats.paired.paired_cells`.
+        From :func:`ingroup.stats.paired.cell_pvalues`.
 
     Returns
     -------
@@ -909,7 +909,7 @@ def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
     """
     columns = {}
     for rule in RULES:
-        columns[f"shown_{rule}"] = significant_cells(pvalues, rule).ravel()
+        columns[f"shown_{rule}"] = cells_to_show(pvalues, rule).ravel()
     return pd.DataFrame(columns)
 
 
@@ -937,16 +937,16 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
 
     shares = {}
     for rule in RULES:
-        shares[rule] = significant_cells(pvalues, rule)[is_tested].mean()
-    signs = paired_cells(values, "sign")
-    shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
+        shares[rule] = cells_to_show(pvalues, rule)[is_tested].mean()
+    signs = cell_pvalues(values, "sign")
+    shares["sign"] = cells_to_show(signs, "holm")[is_tested].mean()
 
     # A sign test has its least p where all ratings off the diagonal (here 1) are above all on it
     # (here 0). Missing ratings stay missing, as fewer events give a larger least p.
     off_diagonal = 1.0 - np.eye(len(values))
     one_sided = np.where(np.isnan(values), np.nan, off_diagonal[:, :, None])
-    least = paired_cells(one_sided, "sign")
-    shares["testable"] = significant_cells(least, "holm")[is_tested].mean()
+    least = cell_pvalues(one_sided, "sign")
+    shares["testable"] = cells_to_show(least, "holm")[is_tested].mean()
     return shares
 
 
@@ -970,7 +970,7 @@ def named_cells(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[is_varied & is_named]
 
 
-def standing(
+def z_by_identity(
     cells: pd.DataFrame, groups: Mapping[str, Mapping[str, str]] | None = None
 ) -> pd.DataFrame:
     """Average the z-scores of each identity as perceiver and as experiencer: section 5.
@@ -986,7 +986,7 @@ def standing(
     -------
     DataFrame
         ``side``, ``model``, ``category``, ``name`` (groups in alphabetical order); ``mean`` and
-        ``spread`` (standard deviation) of the z-scores of the name's cells.
+        ``sd`` (standard deviation) of the z-scores of the name's cells.
     """
     tables = []
     for side in SIDES:
@@ -997,31 +997,31 @@ def standing(
 
             # Groups are sorted; identities stay in the order of the cells.
             z = rows.groupby(names, sort=groups is not None).z
-            by_name = z.agg(mean="mean", spread="std").rename_axis("name")
+            by_name = z.agg(mean="mean", sd="std").rename_axis("name")
             table = by_name.reset_index()
             tables.append(table.assign(side=side, model=model, category=category))
 
-    columns = ["side", "model", "category", "name", "mean", "spread"]
+    columns = ["side", "model", "category", "name", "mean", "sd"]
     if not tables:
         return pd.DataFrame(columns=columns)
     return pd.concat(tables, ignore_index=True)[columns]
 
 
-def side_by_side(standings: pd.DataFrame) -> pd.DataFrame:
+def side_by_side(z_means: pd.DataFrame) -> pd.DataFrame:
     """Put the mean of each name as perceiver beside its mean as experiencer.
 
     Parameters
     ----------
-    standings : DataFrame
-        From `standing`.
+    z_means : DataFrame
+        From `z_by_identity`.
 
     Returns
     -------
     DataFrame
         ``model``, ``category``, ``name``, ``perceiver`` and ``experiencer``.
     """
-    by_side = standings.set_index(["model", "category", "name", "side"])
-    # The names stay in the order of the standings.
+    by_side = z_means.set_index(["model", "category", "name", "side"])
+    # The names stay in the order of `z_means`.
     means = by_side["mean"].unstack(sort=False)
     return means.reset_index()
 
@@ -1074,22 +1074,23 @@ def farthest_own_cell(cells: pd.DataFrame) -> Any:
     return distances[is_own].idxmax()
 
 
-def extremes(standings: pd.DataFrame) -> pd.DataFrame:
+def extremes(z_means: pd.DataFrame) -> pd.DataFrame:
     """Find the names with the highest, lowest and most even z-scores on each side of the matrix.
 
     Parameters
     ----------
-    standings : DataFrame
-        From `standing`.
+    z_means : DataFrame
+        From `z_by_identity`.
 
     Returns
     -------
     DataFrame
         Index ``model``, ``side``, ``category``; ``darkest`` and ``lightest``, the names with the
-        ``highest`` and ``lowest`` mean z-score, and ``evenest``, the one with the least spread.
+        ``highest`` and ``lowest`` mean z-score, and ``evenest``, the name with the smallest
+        standard deviation.
     """
     # With the names as index, idxmax gives a name.
-    by_name = standings.set_index("name")
+    by_name = z_means.set_index("name")
     blocks = by_name.groupby(["model", "side", "category"], sort=False)
     return pd.DataFrame(
         {
@@ -1097,7 +1098,7 @@ def extremes(standings: pd.DataFrame) -> pd.DataFrame:
             "lightest": blocks["mean"].idxmin(),
             "highest": blocks["mean"].max(),
             "lowest": blocks["mean"].min(),
-            "evenest": blocks.spread.idxmin(),
+            "evenest": blocks.sd.idxmin(),
         }
     )
 
@@ -1211,8 +1212,8 @@ def scopes(
     -------
     dict
         Of `gap_of_these` ``estimate``, ``low``, ``high`` and ``p``; of `gap_like_these` the "own
-        group" as ``low_like``, ``high_like``, ``p_like`` and ``reason``, ``by_group_p``, and the
-        estimate and p of every other effect, by its name.
+        group" as ``low_like_these``, ``high_like_these``, ``p_like_these`` and ``reason``,
+        ``by_group_p``, and the estimate and p of every other effect, by its name.
 
     Raises
     ------
@@ -1227,9 +1228,9 @@ def scopes(
         "low": these.low,
         "high": these.high,
         "p": these.pvalue,
-        "low_like": own_group_like.low,
-        "high_like": own_group_like.high,
-        "p_like": own_group_like.p,
+        "low_like_these": own_group_like.low,
+        "high_like_these": own_group_like.high,
+        "p_like_these": own_group_like.p,
         "reason": own_group_like.reason,
         "by_group_p": like.pop("own group, by group").p,
     }

@@ -302,7 +302,7 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
     return fig
 
 
-def ground_truth_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+def ground_truth_versus_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     """Draw the accuracy of the calibrants here against their ground truth.
 
     Parameters

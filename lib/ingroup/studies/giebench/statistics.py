@@ -31,14 +31,14 @@ CHANCE = 1 / len(LETTERS)
 def by_model(
     answers: pd.DataFrame, statistic: Callable[..., pd.DataFrame], *options: Any
 ) -> pd.DataFrame:
-    """Compute a table of this module for each model.
+    """Apply a statistic of this module to each model's answers, and stack the tables.
 
     Parameters
     ----------
     answers : DataFrame
         Answers of any number of models, told apart by ``model``.
     statistic : callable
-        A function of this module, of one model's answers.
+        A function of this module that makes a table of one model's answers.
     *options
         Further arguments of the function.
 
@@ -330,8 +330,9 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
         A row for each prompt other than Raw: ``n`` items; ``before`` and ``after``, percent right
         under Raw and this prompt; their difference ``change`` in points, with its 95 % interval
         ``low`` to ``high``; ``p``, and ``p_least``, the smallest p that any answers can give. For
-        identities like these: ``identities``, their number, ``low_like``, ``high_like`` and
-        ``p_like``. These are NaN where ``reason`` says why they cannot be computed.
+        identities like these: ``identities``, their number, ``low_like_these``,
+        ``high_like_these`` and ``p_like_these``. These are NaN where ``reason`` says why they
+        cannot be computed.
     """
     right = 100 * share_right(answers)
     identities = answers.groupby("key").identity.first().reindex(right.index)
@@ -358,9 +359,9 @@ def _change_over_items(before: pd.Series, after: pd.Series, identities: pd.Serie
         "p": test.pvalue,
         "p_least": test.least,
         "identities": identities.nunique(),
-        "low_like": identities_like_these.low,
-        "high_like": identities_like_these.high,
-        "p_like": identities_like_these.p,
+        "low_like_these": identities_like_these.low,
+        "high_like_these": identities_like_these.high,
+        "p_like_these": identities_like_these.p,
         "reason": identities_like_these.reason,
     }
 
@@ -381,7 +382,7 @@ class _RightLetter(NamedTuple):
     gain_p: float = np.nan
 
 
-def p_right(answers: pd.DataFrame) -> pd.DataFrame:
+def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
     """Average the probability of the right letter, by prompt and category.
 
     Parameters
@@ -392,10 +393,11 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``prompt``, ``category``, ``n`` (items); ``p_right`` (0 to 1) with its t-interval ``low`` to
-        ``high``, and ``p`` of `any_right`; ``gain`` over Raw for the same items, ``gain_low`` to
-        ``gain_high``, and ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as
-        in `changes`, with a family for each prompt. The gain is NaN where Raw was not asked.
+        ``prompt``, ``category``, ``n`` (items); ``p_right``, the mean probability of the right
+        letter (0 to 1, and no p of a test), with its t-interval ``low`` to ``high``; ``p`` of
+        `any_right`; ``gain`` over Raw for the same items, ``gain_low`` to ``gain_high``, and
+        ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as in `changes`, with a
+        family for each prompt. The gain is NaN where Raw was not asked.
 
     Notes
     -----
@@ -404,8 +406,9 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     is left out.
 
     A judge that is sure of itself has skewed probabilities: with 6 such items, 0.91 of the
-    intervals hold. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the
-    cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make calibration``).
+    intervals hold the true mean. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05
+    in 0.16 of the cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make
+    calibration``).
     """
     orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
     # One failed call makes its item NaN, rather than a mean over fewer orders.

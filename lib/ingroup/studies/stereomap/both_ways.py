@@ -14,8 +14,8 @@ WORD = ["group", "prompt", "word"]
 CONSTRUCT = [*JOB, "construct"]
 
 
-def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
-    """Read how probable each rating is, from all jobs with scored answers.
+def rating_probabilities_of_jobs(jobs: Sequence[Job]) -> pd.DataFrame:
+    """Put the `answers.rating_probabilities` of all jobs with scored answers into one table.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     replies : DataFrame
         Replies, as `answers.load` returns them, with ``mode``.
     scored : DataFrame
-        From `most_probable`; models that it lacks have no scored answers.
+        From `rating_probabilities_of_jobs`; models that it lacks have no scored answers.
 
     Returns
     -------
@@ -82,13 +82,13 @@ def ratings(free_text: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     free_text : DataFrame
         From `first_round`.
     scored : DataFrame
-        From `most_probable`.
+        From `rating_probabilities_of_jobs`.
 
     Returns
     -------
     DataFrame
-        The columns of `most_probable`, ``construct``, and ``free``, the rating in free text, NaN
-        where there is none.
+        The columns of `rating_probabilities_of_jobs`, ``construct``, and ``free``, the rating in
+        free text, NaN where there is none.
     """
     rows = []
     keys = [*CONSTRUCT, "group", "prompt"]

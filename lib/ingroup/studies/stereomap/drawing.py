@@ -380,7 +380,7 @@ def refusals(rates: pd.DataFrame) -> Figure:
     return fig
 
 
-def ground_truth_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
+def ground_truth_versus_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
     """Draw the position of each group here against the ground truth, one panel per version.
 
     Parameters

@@ -162,7 +162,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
             n=n_groups,
             name="axes exchanged, all clusters together",
             level=level,
-            smallest=clustering.smallest_difference(null, n_groups, level),
+            smallest=clustering.smallest_standardised_difference(null, n_groups, level),
             spread=_spread_within(means, n_clusters),
             floor=floor,
         )

@@ -300,7 +300,8 @@ def table9(ends: pd.DataFrame) -> pd.DataFrame:
 def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -> pd.Index:
     """Spell names as a source's rows of a printed table do.
 
-    Case and spaces do not matter, and a name that is not printed keeps its spelling.
+    Case and spaces do not matter. Without a source, all names keep their spelling, and so does a
+    name that is not printed.
     """
     table = published.load("stereomap", number)
     column_of_source = "source" if "source" in table else "model"
