@@ -53,7 +53,7 @@ def bench_keywords() -> Iterator[dict]:
     texts = []
     for _ in range(2):
         clusters = [rng.choice(stock, 12, replace=False) for _ in range(5)]
-        # One document has all reasons of a model, and one more those of each of its clusters.
+        # A model has one document of all its reasons, and one document per cluster.
         for reasons in (np.unique(clusters), *clusters):
             texts.append(" ".join(reasons))
 
@@ -134,7 +134,7 @@ def bench_dictionary() -> Iterator[dict]:
         return [look_up(keyword) for keyword in asked]
 
     matches = find(asked, lexicon, lemmas, mappings)
-    # The loop knows two of the five rules, so only what these find is compared.
+    # The loop knows two of the five rules, so only the findings of these two are compared.
     is_compared = matches.step.isin(["exact", "lemma"]).to_numpy()
     assert is_compared.mean() > 0.6
     expected = np.array(loop(), dtype=object)

@@ -157,12 +157,12 @@ def on_paper(claims: pd.DataFrame) -> str:
     -------
     str
         "depends on the <choice>" where a choice decides most claims (`decided_by`). Otherwise the
-        word of :func:`ingroup.stats.multiverse.of_paper`.
+        word of :func:`ingroup.stats.multiverse.paper_verdict`.
     """
     choice = decided_by(claims)
     if choice:
         return f"depends on the {choice}"
-    return multiverse.of_paper(claims.verdict.tolist())
+    return multiverse.paper_verdict(claims.verdict.tolist())
 
 
 def by_claim(folder: Path) -> pd.DataFrame:

@@ -137,7 +137,7 @@ def test_relative_to_the_others():
     nan = np.nan
     table = pd.DataFrame([[1.0, 2, 6], [4, nan, 6], [3, nan, nan]], columns=list("abc"))
 
-    differences = standardised.relative(table)
+    differences = standardised.relative_to_others(table)
 
     expected = [[-3, -1.5, 4.5], [-2, nan, 2], [nan, nan, nan]]
     np.testing.assert_allclose(differences, expected)

@@ -25,7 +25,7 @@ from ingroup.stats.corrections import adjust
 from ingroup.stats.paired import nan_mean
 
 BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
-ENDS = 0.025, 0.975
+INTERVAL_QUANTILES = 0.025, 0.975
 LEAST_PAIRS = 4  # of a correlation: the p of fewer pairs cannot be below 0.33
 
 Numbers = NDArray[np.float64]
@@ -48,7 +48,7 @@ class BootstrapInterval(NamedTuple):
     draws: Numbers
 
 
-def relative(table: pd.DataFrame) -> pd.DataFrame:
+def relative_to_others(table: pd.DataFrame) -> pd.DataFrame:
     """Subtract from each column the mean of the other columns, row by row, without NaN.
 
     Parameters
@@ -323,7 +323,7 @@ def bootstrap_interval(
     inside = np.pad(same, padding).ravel()
     outside = np.pad(~same, padding).ravel()
     n_events = ratings.shape[2]
-    # Events come first, as they are what is drawn: (event, cell).
+    # Events come first, because events are drawn: (event, cell).
     cells = ratings.reshape(-1, n_events).T
     # The events as they are, as if they were the only draw.
     means = nan_mean(cells)[None]
@@ -410,7 +410,7 @@ def agreement(
             other_ranks = stats.rankdata(draws[other][both.index], axis=1)
             drawn = pd.Series(pearson(ranks, other_ranks))
             # A draw in which a measure is constant has no correlation; `quantile` skips its NaN.
-            low, high = drawn.quantile(ENDS)
+            low, high = drawn.quantile(INTERVAL_QUANTILES)
         row = {
             "one": one,
             "other": other,

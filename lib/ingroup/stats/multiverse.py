@@ -330,7 +330,7 @@ def _without_rounding_errors(percents: NDArray[np.float64]) -> NDArray[np.float6
     return percents.round(6) + 0.0
 
 
-def of_paper(verdict_of_claim: Sequence[str]) -> str:
+def paper_verdict(verdict_of_claim: Sequence[str]) -> str:
     """Sum up in a few words the verdicts of one model on a paper's claims.
 
     Parameters

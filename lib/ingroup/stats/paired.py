@@ -71,7 +71,7 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     has_both = ~np.isnan(d)
     n = np.count_nonzero(has_both, axis=-1)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # Too few pairs, or pairs without spread: what is returned says so.
+        # With too few pairs, or pairs without spread, the result says so.
         warnings.simplefilter("ignore", RuntimeWarning)
         test = stats.ttest_1samp(d, 0, axis=-1, nan_policy="omit")
         low, high = test.confidence_interval(0.95)

@@ -17,16 +17,16 @@ from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
-    by_group,
-    by_kind,
     cell_means,
     cells,
+    effects_by_kind,
     empathy_gap,
     exclude,
     gap,
     gap_like_these,
     gap_matrix,
     gap_of_these,
+    matrix_of_groups,
     relationship_sd,
     same_group,
     zscore,
@@ -265,7 +265,7 @@ def test_means_by_group_by_hand():
         ]
     )
 
-    means = by_group(matrix, same_group(["a", "a", "b"]))
+    means = matrix_of_groups(matrix, same_group(["a", "a", "b"]))
 
     off_diagonal = means[~np.eye(2, dtype=bool)]
     assert sorted(means.diagonal()) == [3, 9]
@@ -286,7 +286,7 @@ def exact_ratings(rng):
 
 
 def test_of_exact_ratings_the_effects_of_one_name_and_two_names_come_out():
-    tests = by_kind(exact_ratings(np.random.default_rng(5)), SAME_OF_SEVEN)
+    tests = effects_by_kind(exact_ratings(np.random.default_rng(5)), SAME_OF_SEVEN)
 
     assert list(tests) == ["one name", "two names", "one name beyond two names"]
     assert tests["one name"].difference == pytest.approx(3)
@@ -322,7 +322,7 @@ def test_one_name_and_two_names_of_a_group_against_statsmodels():
         "one name beyond two names": np.subtract(one_name, two_names),
     }
 
-    tests = by_kind(values, SAME_OF_SEVEN)
+    tests = effects_by_kind(values, SAME_OF_SEVEN)
 
     for name, test in tests.items():
         t_test = stats.ttest_1samp(expected[name], 0)
@@ -341,7 +341,7 @@ def test_a_gap_for_groups_like_these():
     values = matrix[..., None] + rng.normal(size=(21, 21, 6))
 
     effects = gap_like_these(values, groups, clusters)
-    (of_these,) = by_kind(values, np.eye(21, dtype=bool)).values()
+    (of_these,) = effects_by_kind(values, np.eye(21, dtype=bool)).values()
 
     assert list(effects) == ["own group", "own group, by group", "beyond clusters"]
     own_group = effects["own group"]
@@ -377,7 +377,7 @@ def test_a_gap_for_names_like_these():
     assert beyond.low < 0 < beyond.high
     assert beyond.estimate == pytest.approx(one_name.estimate - two_names.estimate)
 
-    means = by_group(np.nanmean(values, axis=2), same)
+    means = matrix_of_groups(np.nanmean(values, axis=2), same)
     level = (np.trace(means) - means.sum() / 4) / 3
     assert own_group.estimate == pytest.approx(level, abs=0.02)
 
@@ -429,23 +429,23 @@ def test_an_event_without_all_pairs_is_in_no_gap_of_these_names():
 def test_events_that_are_all_answered_alike_are_no_sample(matrix):
     same = same_group(list("aabb"))
     values = np.repeat(matrix[..., None], 12, axis=2)
-    of_one_event = by_kind(values[..., :1], same)
+    of_one_event = effects_by_kind(values[..., :1], same)
 
-    for kind, test in by_kind(values, same).items():
+    for kind, test in effects_by_kind(values, same).items():
         numbers = [test.statistic, test.pvalue, test.low, test.high, test.least]
         assert np.isnan(numbers).all()
         assert test.difference == pytest.approx(of_one_event[kind].difference, abs=1e-12)
         assert test.n == 12
 
     values[0, 0, 0] += 1
-    assert by_kind(values, same)["one name"].pvalue > 0
+    assert effects_by_kind(values, same)["one name"].pvalue > 0
 
 
 def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():
     values = exclude(block())[1:, 1:]
     same = np.eye(3, dtype=bool)
 
-    (test,) = by_kind(values, same).values()
+    (test,) = effects_by_kind(values, same).values()
 
     gap_in_points = empathy_gap(values.mean(axis=2), same)
     assert test.difference == pytest.approx(gap_in_points)
@@ -643,7 +643,7 @@ def test_delta_is_the_gap_of_ratings_that_differ():
     values = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
     same = np.eye(3, dtype=bool)
 
-    delta = statistics.delta_if_any(values, same, "listwise")
+    delta = statistics.delta_or_nan(values, same, "listwise")
 
     assert delta == empathy_gap(gap_matrix(values), same)
 
@@ -654,8 +654,8 @@ def test_delta_is_nan_where_no_cell_differs_and_where_one_has_no_rating():
     without_a_cell = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
     without_a_cell[1, 1] = NAN
 
-    assert np.isnan(statistics.delta_if_any(flat, same, "listwise"))
-    assert np.isnan(statistics.delta_if_any(without_a_cell, same, "pairwise"))
+    assert np.isnan(statistics.delta_or_nan(flat, same, "listwise"))
+    assert np.isnan(statistics.delta_or_nan(without_a_cell, same, "pairwise"))
 
 
 @pytest.fixture
@@ -666,7 +666,7 @@ def two_names():
 
 
 def test_a_cell_is_shown_by_each_correction(two_names):
-    shown = statistics.shown_cells(cell_pvalues(two_names))
+    shown = statistics.cells_to_show_by_rule(cell_pvalues(two_names))
 
     assert len(shown) == 9
     assert shown.columns.tolist() == ["shown_released", "shown_bonferroni", "shown_holm"]
@@ -729,7 +729,7 @@ def test_z_by_identity_by_hand(named):
 
 
 def test_perceiver_and_experiencer_stand_side_by_side(named):
-    table = statistics.side_by_side(statistics.z_by_identity(named))
+    table = statistics.means_by_side(statistics.z_by_identity(named))
 
     columns = ["model", "category", "name", "perceiver", "experiencer"]
     assert table[columns].values.tolist() == [

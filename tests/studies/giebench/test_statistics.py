@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ingroup.studies.giebench import statistics
-from ingroup.studies.giebench.answers import CHANCES
+from ingroup.studies.giebench.answers import LETTER_PROBABILITIES
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
@@ -600,7 +600,7 @@ def test_changes_over_raw_are_those_of_both_prompts():
 
 def test_findings_are_counted():
     findings = pd.Series(["not significant", "significant", "not significant"])
-    assert statistics.counted(findings) == "2 not significant, 1 significant"
+    assert statistics.counts_in_words(findings) == "2 not significant, 1 significant"
 
 
 def changed(column, value, answers=BY_HAND):
@@ -651,7 +651,7 @@ def chances(p_of_right):
         for shift, p in enumerate(orders):
             rows.append((prompt, category, f"{key}", shift, *four(p)))
 
-    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", *CHANCES])
+    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", *LETTER_PROBABILITIES])
 
 
 def test_the_right_letter_has_a_mean_probability_over_orders_and_items():

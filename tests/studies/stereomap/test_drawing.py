@@ -29,7 +29,7 @@ def of():
             "name": ["Men", "near Nurses"],
         }
     ).assign(**about)
-    (one,) = drawing.maps(positions, centroids).values()
+    (one,) = drawing.split_maps(positions, centroids).values()
     yield one
     plt.close("all")
 

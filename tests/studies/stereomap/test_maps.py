@@ -113,23 +113,23 @@ def test_a_list_and_single_words_are_compared_over_the_groups_that_both_ask():
 
 
 def test_people_put_24_groups_into_five_places():
-    people = maps.people()
+    people = maps.people_map()
     assert people.shape == (24, 2)
     assert len(people.drop_duplicates()) == 5
 
 
 def test_a_map_like_peoples_agrees_and_one_place_is_no_map():
-    people = maps.people().sample(frac=1, random_state=0)
+    people = maps.people_map().sample(frac=1, random_state=0)
     table = stimuli.groups().set_index("group").table2
     own = {name: group for group, name in table.items() if name}
     own |= {name: group for group, name in table.items() if name and name != group}
     means = people.set_axis([own[group] for group in people.index])
     rng = np.random.default_rng(0)
-    row = maps.beside_people(means, rng)
+    row = maps.compare_with_people(means, rng)
     assert row["groups"] == 24
     assert row["rho of Warmth"] == pytest.approx(1)
     assert row["Procrustes distance"] == pytest.approx(0, abs=1e-9)
-    same = maps.beside_people(means, rng, same_name=True)
+    same = maps.compare_with_people(means, rng, same_name=True)
     is_same = [group.casefold() == table[group].casefold() for group in means.index]
     assert 3 < same["groups"] == sum(is_same) < 24
     assert [name for name in row if name not in same] == [
@@ -141,7 +141,7 @@ def test_a_map_like_peoples_agrees_and_one_place_is_no_map():
         "p_least",
     ]
     with pytest.raises(ValueError, match="fewer than three different positions"):
-        maps.beside_people(means.assign(Competence=3.0, Warmth=3.0), rng)
+        maps.compare_with_people(means.assign(Competence=3.0, Warmth=3.0), rng)
 
 
 def test_status_and_competition_are_means_of_their_prompts():
@@ -192,7 +192,7 @@ def test_the_sign_of_a_centroid_says_what_was_found():
     people = lists[lists.source == printed.FISKE]
     assert len(people) == 24
     assert people.model.isna().all()
-    layout = printed.side_by_side(lists)
+    layout = printed.layout_of_version(lists)
     assert layout["a model", "group"].tolist()[:2] == ["Asians", "Men"]
     assert layout["a model", "group"].tolist()[5:] == [""] * 19
 
@@ -310,7 +310,7 @@ def test_positions_have_their_cluster_and_groups_without_one_are_named():
     table = maps.positions(means, clusters)
     assert table.columns[2] == "cluster"
     assert table.loc[A, "cluster"].tolist() == [1, 0, pd.NA, pd.NA]
-    unplaced = maps.in_no_cluster(table)["in no cluster"]
+    unplaced = maps.groups_in_no_cluster(table)["in no cluster"]
     assert unplaced.to_dict() == {A: "Jews, Asians", B: "Men"}
     assert maps.centroids(clusters).index.tolist() == [(*A, 0), (*A, 1)]
 
@@ -415,9 +415,9 @@ def test_the_coldest_group_is_a_real_models_if_there_is_one():
     warm = means_of([(1, 5), (4, 4)], ["Men", "Women"])
     means = {("calibrant", "EXTENDED"): cold, A: warm, ("a", "ORIGINAL"): cold}
     table = pd.concat(means, names=maps.MAP_KEY)
-    assert maps.coldest(table) == ("a", "Women")
+    assert maps.coldest_group(table) == ("a", "Women")
     of_calibrant = table.loc[["calibrant"]]
-    assert maps.coldest(of_calibrant) == ("calibrant", "Men")
+    assert maps.coldest_group(of_calibrant) == ("calibrant", "Men")
 
 
 def test_table_8_says_which_predictors_are_stereotypes():

@@ -183,7 +183,7 @@ def phrasing_intervals(cells: Mapping[str, ArrayLike]) -> pd.DataFrame:
         Index ``group``; ``low_like_these``, ``high_like_these`` and ``p_like_these`` for phrasings
         like these, and ``reason`` where they cannot be told.
     """
-    groups, control = split(cells)
+    groups, control = groups_and_control(cells)
     effects = bias_of_phrasings(groups, control)
     names = pd.Index(effects, name="group")
     table = pd.DataFrame(list(effects.values()), names)
@@ -233,7 +233,7 @@ def bias_table(
     table["significant"] = table["p"] < alpha
     table["significant_holm"] = table["p_holm"] < level
 
-    # The paper does not say what it pairs, so the other unit stands beside.
+    # The paper does not name its paired unit, so the p of the other unit stands beside.
     other = "prompt" if unit == "scenario" else "scenario"
     pvalues = _pvalues(groups, control, other)
     corrected = adjust(pvalues, "holm")
@@ -438,7 +438,7 @@ def excess_table(
     results = {}
     reasons = {}
     for key, cells in ratings.items():
-        groups, control = split(cells)
+        groups, control = groups_and_control(cells)
         excess_of = partial(
             excess_over_brittleness,
             control=control,
@@ -526,7 +526,7 @@ def brittleness_or_missing(
         return ScenarioMean(np.nan, np.nan, np.nan, n=0, left_out=n_scenarios)
 
 
-def split(cells: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], ArrayLike]:
+def groups_and_control(cells: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], ArrayLike]:
     """Split the cells of a category into its groups and its control.
 
     Parameters
@@ -573,7 +573,7 @@ def where_defined(
     return results, reasons
 
 
-def comparable(
+def comparable_cells(
     cells: Mapping[str, ArrayLike], unit: str = "scenario"
 ) -> tuple[dict[str, ArrayLike], dict[str, str]]:
     """Select the cells of a category that can be compared with its control.
@@ -616,14 +616,14 @@ def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd
     DataFrame
         Index ``group``; the fields of `Bias`.
     """
-    groups, control = split(cells)
+    groups, control = groups_and_control(cells)
     against_control = partial(bias, control=control, unit=unit)
     biases, _ = where_defined(groups, against_control)
     names = pd.Index(biases, name="group")
     return pd.DataFrame(list(biases.values()), names, columns=list(Bias._fields))
 
 
-def two_runs(
+def compare_two_rounds(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]], level: float = 0.01
 ) -> tuple[pd.DataFrame, dict[tuple[str, str, str], str]]:
     """Compare the second round of each model and category with the first, by `repeatability`.
@@ -667,7 +667,7 @@ def two_runs(
     return pd.concat(tables, names=["model", "category"]).reset_index(), reasons
 
 
-def between_controls(
+def compare_controls(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]],
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], str]]:
     """Compare the controls of each two categories in the first round.

@@ -23,7 +23,7 @@ from ingroup.studies.empathy_gap import precision, stimuli
 from ingroup.studies.empathy_gap.statistics import same_group
 
 WHITE = "white: not different from at least one of its two in-group cells"
-# The World Cultural Map of 2023, whose colours are those of Okabe and Ito.
+# The World Cultural Map of 2023, in the colours of Okabe and Ito.
 CULTURAL_MAP = {
     "African-Islamic": "#000000",
     "Confucian": "#56B4E9",
@@ -36,7 +36,7 @@ CULTURAL_MAP = {
 }
 
 
-def square(cells: pd.DataFrame, column: str) -> np.ndarray:
+def cell_matrix(cells: pd.DataFrame, column: str) -> np.ndarray:
     """Turn one column of a block's cells into a matrix.
 
     Parameters
@@ -112,8 +112,8 @@ def _draw_matrix(
 
     Cells that do not differ from both of their in-group cells are white.
     """
-    z = square(cells, "z")
-    is_shown = square(cells, "shown_released").astype(bool)
+    z = cell_matrix(cells, "z")
+    is_shown = cell_matrix(cells, "shown_released").astype(bool)
 
     category = cells.category.iloc[0]
     # "a person" is in no group.
@@ -191,7 +191,7 @@ def _panels_in_a_row(blocks: Sequence[tuple[str, str]]) -> int:
     return n_settings
 
 
-def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
+def enlarged_heatmap(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
     """Draw the matrix of one block with the names of the identities: Figures 3, 5 and 6.
 
     Parameters

@@ -14,7 +14,7 @@ from ingroup.models import points_of_words, words
 from ingroup.parsing import REFUSED
 from ingroup.stats.effects import coverage_text
 from ingroup.studies.empathy_gap import statistics, stimuli
-from ingroup.studies.empathy_gap.answers import STATUSES, Key, Ratings
+from ingroup.studies.empathy_gap.answers import STATUSES, BlockKey, Ratings
 from ingroup.studies.empathy_gap.blocks import KEY
 from ingroup.studies.empathy_gap.statistics import Exclusion
 
@@ -141,7 +141,7 @@ class GroundTruth:
         return ratings.reshape(block.shape)
 
 
-def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> float:
+def delta_counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> float:
     """Compute delta from the replies by its definition, without the functions of the study.
 
     Parameters
@@ -183,8 +183,8 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> flo
     return gap / cells.points.std(ddof=0)
 
 
-def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
-    """Compute delta from the stored texts of a block, by `counted_anew`.
+def delta_counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
+    """Compute delta from the stored texts of a block, by `delta_counted_anew`.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
     texts = pd.concat(texts_of_rounds, axis=1)
 
     (block,) = jobs[0].design.blocks
-    return counted_anew(texts, block, exclusion)
+    return delta_counted_anew(texts, block, exclusion)
 
 
 def recovery(
@@ -263,7 +263,7 @@ def recovery(
 
 
 def cells(
-    ground_truth: Mapping[Key, np.ndarray],
+    ground_truth: Mapping[BlockKey, np.ndarray],
     matrix: pd.DataFrame,
     exclusion: Exclusion,
 ) -> pd.DataFrame:

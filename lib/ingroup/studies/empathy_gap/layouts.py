@@ -5,7 +5,7 @@ from pandas.io.formats.style import Styler
 
 from ingroup.studies.empathy_gap.blocks import KEY
 
-# Columns of Table 2 that only its file has. The notebook compares those of the released code with
+# Columns of Table 2 that only its file has. The notebook compares the released code's columns with
 # the printed ones below the table.
 _NOT_SHOWN = [
     "flat",

@@ -21,7 +21,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stats.corrections import adjust, in_family
 from ingroup.stats.crossed import over_clusters
 from ingroup.stats.paired import TINY, mcnemar, paired_test
-from ingroup.studies.giebench.answers import CHANCES
+from ingroup.studies.giebench.answers import LETTER_PROBABILITIES
 from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
@@ -275,7 +275,7 @@ def changes_over_raw(
     return pd.concat(tables, ignore_index=True)
 
 
-def counted(findings: pd.Series) -> str:
+def counts_in_words(findings: pd.Series) -> str:
     """Count the findings of tests, in words.
 
     Parameters
@@ -388,7 +388,7 @@ def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     answers : DataFrame
-        Scored answers, with the columns `CHANCES`.
+        Scored answers, with the columns `LETTER_PROBABILITIES`.
 
     Returns
     -------
@@ -410,7 +410,9 @@ def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
     in 0.16 of the cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make
     calibration``).
     """
-    orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
+    orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[
+        LETTER_PROBABILITIES
+    ]
     # One failed call makes its item NaN, rather than a mean over fewer orders.
     by_item = orders_of_item.mean(skipna=False).reset_index()
     raw = by_item[by_item.prompt == "Raw"].set_index("key").p_right
@@ -426,7 +428,7 @@ def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
             p_right=CHANCE + test.difference,
             low=CHANCE + test.low,
             high=CHANCE + test.high,
-            p=any_right(part[CHANCES].dropna().to_numpy()),
+            p=any_right(part[LETTER_PROBABILITIES].dropna().to_numpy()),
         )
         if prompt != "Raw":
             # Where Raw was not asked, no pair is complete and the gain is NaN.
@@ -811,8 +813,8 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each prompt, of the items that were asked with another identity. The columns are
-        those of `over_orders`: ``before`` is with the own identity and ``after`` with the others.
+        A row for each prompt, of the items that were asked with another identity, with the columns
+        of `over_orders`: ``before`` is with the own identity and ``after`` with the others.
     """
     rows = []
     for prompt, of_prompt in answers.groupby("prompt", sort=False):

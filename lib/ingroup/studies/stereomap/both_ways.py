@@ -39,7 +39,7 @@ def rating_probabilities_of_jobs(jobs: Sequence[Job]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+def first_round_replies(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     """Select the replies in free text to set beside scored answers: the first round.
 
     Parameters
@@ -64,7 +64,7 @@ def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     keywords_asked = []
     for reply in selected.itertuples():
         name = f"{reply.version}/{reply.prompt}"
-        prompt = stimuli.expected(name, reply.part, reply.ablation)
+        prompt = stimuli.expected_prompt(name, reply.part, reply.ablation)
         constructs.append(prompt.construct)
         keywords_asked.append(prompt.n_keywords)
 
@@ -80,7 +80,7 @@ def ratings(free_text: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     free_text : DataFrame
-        From `first_round`.
+        From `first_round_replies`.
     scored : DataFrame
         From `rating_probabilities_of_jobs`.
 
@@ -111,7 +111,7 @@ def agreement_by_construct(both: pd.DataFrame, free_text: pd.DataFrame) -> pd.Da
     both : DataFrame
         From `ratings`.
     free_text : DataFrame
-        From `first_round`.
+        From `first_round_replies`.
 
     Returns
     -------

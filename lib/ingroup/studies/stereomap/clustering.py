@@ -181,7 +181,7 @@ def _numbers(
     """
     numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
     height = points.groupby(partition).mean().sum(axis=1)
-    # Sums are rounded, as those that differ by the error of floats are ties.
+    # Sums are rounded, because sums that differ by the error of floats are ties.
     lowest_first = height.round(9).sort_values(kind="stable").index
 
     next_number = 0
@@ -217,7 +217,7 @@ def _centroids(points: pd.DataFrame, labels: pd.Series, anchor_of: dict[int, str
     return centroids
 
 
-def placed(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame:
+def with_clusters(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame:
     """Add the cluster of each row's group to a table of several models.
 
     Parameters

@@ -32,10 +32,10 @@ from ingroup.studies.stereomap.statistics import AXES
 MAP_KEY = ["model", "version"]
 STRUCTURE = ["Status", "Competition-others"]  # causes of the axes in the theory
 
-Map = tuple[str, str]  # a model and a version of the prompts
+ModelVersion = tuple[str, str]  # a model and a version of the prompts
 
 
-def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:
+def models_of(means: Mapping[ModelVersion, pd.DataFrame], version: str) -> list[str]:
     """Select the models that answered one version of the prompts.
 
     Parameters
@@ -53,7 +53,7 @@ def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:
     return [model for model, of_version in means if of_version == version]
 
 
-def score_ranges(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+def score_ranges(means: Mapping[ModelVersion, pd.DataFrame]) -> pd.DataFrame:
     """Compute how far apart the groups of each map are.
 
     Parameters
@@ -73,7 +73,7 @@ def score_ranges(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
-def averaged_models(means: Mapping[Map, pd.DataFrame]) -> list[str]:
+def averaged_models(means: Mapping[ModelVersion, pd.DataFrame]) -> list[str]:
     """Choose the models of the map ALL: real models that answered ORIGINAL, else calibrants.
 
     Parameters
@@ -91,7 +91,7 @@ def averaged_models(means: Mapping[Map, pd.DataFrame]) -> list[str]:
     return real or models
 
 
-def mean_map(means: Mapping[Map, pd.DataFrame], models: Sequence[str]) -> pd.DataFrame:
+def mean_map(means: Mapping[ModelVersion, pd.DataFrame], models: Sequence[str]) -> pd.DataFrame:
     """Average the positions of the groups over models: the map ALL of ORIGINAL.
 
     Parameters
@@ -111,8 +111,9 @@ def mean_map(means: Mapping[Map, pd.DataFrame], models: Sequence[str]) -> pd.Dat
 
 
 def clusters_of(
-    means: Mapping[Map, pd.DataFrame], cluster: Callable[[pd.DataFrame, str], Clusters | None]
-) -> dict[Map, Clusters]:
+    means: Mapping[ModelVersion, pd.DataFrame],
+    cluster: Callable[[pd.DataFrame, str], Clusters | None],
+) -> dict[ModelVersion, Clusters]:
     """Cluster the groups of each map.
 
     Parameters
@@ -137,8 +138,8 @@ def clusters_of(
 
 
 def other_starts(
-    means: Mapping[Map, pd.DataFrame],
-    labels: Mapping[Map, pd.Series],
+    means: Mapping[ModelVersion, pd.DataFrame],
+    labels: Mapping[ModelVersion, pd.Series],
     cluster: Callable[[pd.DataFrame, str], Clusters],
 ) -> pd.DataFrame:
     """Compare the clusters of each map with the clusters from other starts of k-means.
@@ -166,7 +167,9 @@ def other_starts(
     return pd.DataFrame(rows)
 
 
-def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
+def positions(
+    means: Mapping[ModelVersion, pd.DataFrame], clusters: Mapping[ModelVersion, Clusters]
+) -> pd.DataFrame:
     """Put all maps into one table: the scores of each group, and its cluster.
 
     Parameters
@@ -193,7 +196,7 @@ def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters
     return table
 
 
-def in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
+def groups_in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
     """List the groups of each map that are in no cluster.
 
     Parameters
@@ -211,7 +214,7 @@ def in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
     return groups.agg(", ".join).to_frame("in no cluster")
 
 
-def centroids(clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
+def centroids(clusters: Mapping[ModelVersion, Clusters]) -> pd.DataFrame:
     """Put the centroids of all maps into one table.
 
     Parameters
@@ -492,7 +495,7 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
     }
 
 
-def lists_against_words(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+def lists_against_words(means: Mapping[ModelVersion, pd.DataFrame]) -> pd.DataFrame:
     """Apply `list_against_words` to each model that answered both versions.
 
     Parameters
@@ -531,7 +534,7 @@ def _names_in_table2(groups: Sequence[str]) -> list[str]:
     return [in_table2.get(group) or group for group in groups]
 
 
-def people() -> pd.DataFrame:
+def people_map() -> pd.DataFrame:
     """Load the map of the people whom Fiske et al. asked in 2002.
 
     Returns
@@ -545,7 +548,7 @@ def people() -> pd.DataFrame:
     return by_group.rename(columns=str.capitalize)[AXES]
 
 
-def beside_people(
+def compare_with_people(
     means: pd.DataFrame, rng: np.random.Generator, same_name: bool = False
 ) -> dict[str, float]:
     """Compare a model's map with people's map, over the groups of Table 2.
@@ -569,7 +572,7 @@ def beside_people(
     ValueError
         Where the groups have fewer than three different positions.
     """
-    human = people()
+    human = people_map()
     named = means.set_axis(_names_in_table2(means.index))
     is_compared = named.index.isin(human.index)
     if same_name:
@@ -644,7 +647,9 @@ def cluster_scores(means: pd.DataFrame, labels: pd.Series, scores: Sequence[str]
     return pd.concat(parts, names=["score", "cluster"]).reset_index()
 
 
-def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+def most_probable_lists(
+    chosen: pd.DataFrame, means: Mapping[ModelVersion, pd.DataFrame]
+) -> pd.DataFrame:
     """Count the groups that share a most probable list of ratings, and place them on the map.
 
     Parameters
@@ -682,7 +687,7 @@ def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame])
     return pd.concat(tables, names=MAP_KEY).reset_index()
 
 
-def coldest(positions: pd.DataFrame) -> tuple[str, str]:
+def coldest_group(positions: pd.DataFrame) -> tuple[str, str]:
     """Find the group with the lowest warmth on an EXTENDED map, of a real model if possible.
 
     Parameters
@@ -775,7 +780,9 @@ def missing_correlations(table: pd.DataFrame) -> list[str]:
 
 
 def cluster_scores_of_maps(
-    means: Mapping[Map, pd.DataFrame], labels: Mapping[Map, pd.Series], scores: Sequence[str]
+    means: Mapping[ModelVersion, pd.DataFrame],
+    labels: Mapping[ModelVersion, pd.Series],
+    scores: Sequence[str],
 ) -> pd.DataFrame:
     """Put the `cluster_scores` of all EXTENDED maps into one table: Figure 3.
 
