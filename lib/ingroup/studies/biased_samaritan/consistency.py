@@ -118,7 +118,7 @@ def check_range(
     bool
         Whether all averages are inside.
     str
-        Which averages, and how many cells, are outside.
+        The averages that are outside, and the number of cells that are outside.
     """
     is_of_makers = rows.maker.isin(makers)
     of_makers = rows[is_of_makers]

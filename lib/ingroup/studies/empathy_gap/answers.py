@@ -127,7 +127,7 @@ def share_tied(jobs: Iterable[Job], ending: Ending) -> float:
     jobs : iterable of Job
         Jobs with scored answers and their steps.
     ending : {"turn", "newline", "any"}
-        What ends a number.
+        The rule for the end of a number.
 
     Returns
     -------

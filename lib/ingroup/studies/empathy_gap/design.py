@@ -100,9 +100,9 @@ def trials(
     events : DataFrame
         From :func:`~.stimuli.load_events`.
     settings : iterable of str, optional
-        Their names, e.g. ``"P0,S0,T0"``; the paper's seven unless given.
+        Names of settings, e.g. ``"P0,S0,T0"``; the paper's seven unless given.
     categories : iterable of str, optional
-        Their names; the paper's three unless given.
+        Names of categories; the paper's three unless given.
 
     Returns
     -------

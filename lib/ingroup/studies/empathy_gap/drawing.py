@@ -308,7 +308,7 @@ def gap_overview(
     printed : DataFrame
         Table 2 of the paper, as `printed.gaps_of_the_paper` loads it.
     categories, settings : sequence of str
-        Their order; other settings are left out.
+        Categories and settings in the order in which they are drawn; others are left out.
 
     Returns
     -------

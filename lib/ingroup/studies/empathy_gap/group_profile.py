@@ -138,7 +138,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of the notebook's ``MODELS``.
+        A name of the parameter ``MODELS``.
 
     Returns
     -------

@@ -759,9 +759,9 @@ def cell_summary(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Parameters
     ----------
     cells : DataFrame
-        From `cells`, with the columns that name a block.
+        From `cells`, with the columns of `by`.
     by : sequence of str
-        These columns.
+        The columns that name a block.
 
     Returns
     -------

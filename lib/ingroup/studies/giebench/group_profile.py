@@ -169,7 +169,7 @@ def claims(
     answers : DataFrame
         Answers of `load` under all three prompts.
     silence, order, unit, shares : str
-        One of each of `CHOICES`.
+        One option of each of `CHOICES`.
 
     Returns
     -------

@@ -322,7 +322,7 @@ def scored_sampling(words: Sequence[str], free: Sampling) -> Sampling:
     words : sequence of str
         The words that are rated, in the prompt's order.
     free : Sampling
-        How the same prompt is asked for free text.
+        The sampling with which the same prompt is asked for free text.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class GroundTruth:
     Parameters
     ----------
     file : Path
-        Its ``data/models/<model>/ground_truth.yaml``.
+        The model's ``data/models/<model>/ground_truth.yaml``.
     """
 
     def __init__(self, file: Path):

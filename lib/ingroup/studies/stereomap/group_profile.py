@@ -110,7 +110,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of its ``MODELS``.
+        A name of the parameter ``MODELS``.
 
     Returns
     -------

@@ -189,7 +189,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     ratings : DataFrame
         ``group``, ``round`` and a column for each rated word, in points.
     word : str
-        One of these columns.
+        The rated word, a column of `ratings`.
     n : int
         Number of groups at each end.
 
