@@ -8,7 +8,7 @@ Averages leave out missing ratings step by step, and each step gives equal weigh
 averaged first, which gives the rating of a *prompt*: one wording of one scenario. Then follow the
 wordings of a scenario, and then the scenarios. Intervals are of 95 %, from Student's t unless the
 docstring names another. A statistic of fewer than 2 units raises a ValueError. Functions that take
-several groups name the group in its message.
+several groups name the group in its message. ``p_least`` is the smallest p that a test can give.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -66,10 +66,10 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
         - ``letter``, the verdict: "" unless the status is "ok".
         - ``status``, by :func:`parse_verdict` and :func:`ingroup.parsing.final_status`. It is "cut"
           also where a reply ends in the sentence of its verdict.
-        - ``identity``, whose item it is, and ``told``, the identity that the prompt states.
+        - ``identity``, the identity of the item, and ``told``, the identity that the prompt states.
         - ``reply``, the text.
-        - ``p_right``, ``p_2``, ``p_3``, ``p_4`` of scored answers (else NaN). They are the
-          probability of the right answer and of those behind it, the first answer after the last.
+        - ``p_right``, ``p_2``, ``p_3``, ``p_4`` of scored answers (else NaN): the probabilities of
+          the right answer and of the answers behind it. The first answer follows the last.
 
     Raises
     ------

@@ -195,18 +195,19 @@ def changes(
     DataFrame
         ``category``, ``n``; ``before`` and ``after``, the accuracies; ``change`` in points, with
         ``low`` and ``high``; ``gained``, the items that only `after` answers rightly, and ``lost``,
-        those that only `before` does; ``p``, ``p_least`` and the columns of `in_family`. The
-        categories are one family. Overall is a test of its own, and its ``p_holm`` is NaN.
+        the items that only `before` answers rightly; ``p``, and ``p_least``, the smallest p that n
+        items can give; the columns of `in_family`. The categories are one family. Overall is a test
+        of its own, and its ``p_holm`` is NaN.
 
     Raises
     ------
     ValueError
-        Where a prompt asked an item twice, or did not ask it. The message names the first one.
+        Where a prompt asked an item twice, or did not ask it. The message names the first item.
 
     Notes
     -----
-    The test of the change, (gained - lost) / n, and its interval are those of `mcnemar`: the
-    interval excludes 0 where the test rejects.
+    `mcnemar` gives the test of the change, (gained - lost) / n, and its interval: the interval
+    excludes 0 where the test rejects.
     """
     pairs = _paired(_once(answers), before, after)
     rows = []

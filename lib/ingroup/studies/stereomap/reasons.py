@@ -27,7 +27,7 @@ def list_reasons(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of the replies with one row per reason, its ``text``. Blank ones are left out.
+        One row per reason: its ``text`` and the columns of the replies. Blank reasons are left out.
     """
     # A reply has a tuple of reasons; an empty one becomes a missing reason.
     rows = replies.explode("reasons")

@@ -89,9 +89,9 @@ def table14_row(
     Returns
     -------
     dict
-        The numbers of `variation`, also over ``all rounds``; those of
-        `statistics.reason_diversity`; the percentage of replies that ``refuse to answer``, of those
-        that are neither cut nor failed.
+        The numbers of `variation`, also over ``all rounds``; the numbers of
+        `statistics.reason_diversity`; ``refuse to answer``, the percentage of refusals among the
+        replies that are neither cut nor failed.
     """
     row = variation(rated, rounds, incomplete)
     if all_rounds:
