@@ -185,7 +185,7 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
             level = levels(rng, len(same))
             matrix = level + spread * rng.normal(0, 1, same.shape)
             # The own-group test takes one cell per pair of groups.
-            means = statistics.by_group(matrix, same)
+            means = statistics.matrix_of_groups(matrix, same)
             # 499 permutations suffice, as a share over thousands of draws is what counts.
             test = permutation_test(matrix, same, 499, rng)
             rejected["delta"].append(test.pvalue < LEVEL)
@@ -456,9 +456,9 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
             for kind, effect in effects_of_kinds.items():
                 over_names[kind].append(rejects(effect))
 
-            # `statistics.by_group` averages the last two axes, so events come first for it.
+            # `statistics.matrix_of_groups` averages the last two axes, so events come first for it.
             by_event = np.moveaxis(ratings, 2, 0)
-            means = statistics.by_group(by_event, same)
+            means = statistics.matrix_of_groups(by_event, same)
             of_groups = crossed.own_group(np.moveaxis(means, 0, 2))
             over_groups.append(rejects(of_groups))
 

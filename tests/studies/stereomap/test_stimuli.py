@@ -437,7 +437,7 @@ def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, old, new, sentence):
     ],
 )
 def test_what_a_reply_should_hold(name, part, ablation, n_words, last, n_keywords):
-    expected = social_groups.expected(name, part, ablation)
+    expected = social_groups.expected_prompt(name, part, ablation)
 
     assert len(expected.words) == n_words
     assert list(expected.words[-1:]) == last
