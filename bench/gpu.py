@@ -36,8 +36,8 @@ SHAPE = {
     "rope_theta": 500_000.0,
 }
 # Several shards, as prompts differ in length from one part of the design to another.
-SHARDS = 4
-SHARD = 4096
+N_SHARDS = 4
+SHARD_SIZE = 4096
 SAMPLING = Sampling(max_tokens=3)
 
 
@@ -63,10 +63,10 @@ def random_model(folder: str) -> None:
 
 def chats_of(design: Design) -> list:
     """Return the chats of four shards that are spread over a design."""
-    starts = np.linspace(0, len(design) - SHARD, SHARDS).astype(int)
+    starts = np.linspace(0, len(design) - SHARD_SIZE, N_SHARDS).astype(int)
     chats = []
     for start in starts.tolist():
-        for number in range(start, start + SHARD):
+        for number in range(start, start + SHARD_SIZE):
             chats.append(design[number].messages)
     return chats
 

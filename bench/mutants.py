@@ -198,7 +198,7 @@ def tests_of(file: str) -> list[str]:
 
 def passes(file: str, text: str | None, seconds: float) -> bool:
     """Tell whether the tests of a file pass with a changed text, in a process of their own."""
-    # A fork has the slow imports already, and what it changes ends with it.
+    # A fork has the slow imports already, and its changes end with it.
     child = os.fork()
     if child == 0:
         _run_tests(file, text, seconds)
@@ -245,7 +245,7 @@ def survivors_of(file: str, samples: int) -> tuple[list[Mutant], int]:
     before = children_seconds()
     if not passes(file, None, 600):
         raise SystemExit(f"the tests of {file} fail without any mutant")
-    # How long the tests take without a mutant sets the limit for those with one.
+    # The time of the tests without a mutant sets the limit for the tests with a mutant.
     seconds = children_seconds() - before
 
     survivors = []

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from bench import row, seconds
 from ingroup import keywords, paths
 from ingroup.dictionary import find, fold, lemmatizer, load_lexicon, load_mappings
-from ingroup.stats.paired import paired_cells
+from ingroup.stats.paired import cell_pvalues
 
 N_KEYWORDS = 100_000
 
@@ -36,7 +36,7 @@ def bench_paired_t() -> Iterator[dict]:
 
     yield row(
         "paired_t",
-        ours=seconds(lambda: paired_cells(ratings), 5),
+        ours=seconds(lambda: cell_pvalues(ratings), 5),
         baseline=seconds(cell_by_cell),
         baseline_is="scipy.stats.ttest_rel, a cell at a time",
     )
@@ -53,7 +53,7 @@ def bench_keywords() -> Iterator[dict]:
     texts = []
     for _ in range(2):
         clusters = [rng.choice(stock, 12, replace=False) for _ in range(5)]
-        # One document has all reasons of a model, and one more those of each of its clusters.
+        # A model has one document of all its reasons, and one document per cluster.
         for reasons in (np.unique(clusters), *clusters):
             texts.append(" ".join(reasons))
 
@@ -134,7 +134,7 @@ def bench_dictionary() -> Iterator[dict]:
         return [look_up(keyword) for keyword in asked]
 
     matches = find(asked, lexicon, lemmas, mappings)
-    # The loop knows two of the five rules, so only what these find is compared.
+    # The loop knows two of the five rules, so only the findings of these two are compared.
     is_compared = matches.step.isin(["exact", "lemma"]).to_numpy()
     assert is_compared.mean() > 0.6
     expected = np.array(loop(), dtype=object)

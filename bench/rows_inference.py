@@ -24,7 +24,7 @@ from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials
 
 SETTING = "P0,S0,T0"
-SHARD = 4096
+SHARD_SIZE = 4096
 # Enough shards that the price of opening a store does not count.
 N_SHARDS = 12
 NUMBERS = tuple(map(str, range(101)))
@@ -33,8 +33,8 @@ NUMBERS = tuple(map(str, range(101)))
 def bench_store() -> Iterator[dict]:
     """Compare a checksummed store of 49,152 replies with prompts and replies in a TSV file."""
     design = trials(scale.corpus(0.03), [SETTING], ["Nationality"])
-    n_trials = N_SHARDS * SHARD
-    replies = list(islice(scale.made_up(design, 100), n_trials))
+    n_trials = N_SHARDS * SHARD_SIZE
+    replies = list(islice(scale.made_up_replies(design, 100), n_trials))
     rows = []
     for trial, reply in zip(islice(design, n_trials), replies, strict=True):
         system, user = trial.messages
@@ -59,7 +59,7 @@ def bench_store() -> Iterator[dict]:
                     store.write(shard, replies[start:stop])
             times.append(time.perf_counter() - started)
         stored = store.read(0, n_trials).text.astype(str)
-        # A fast store that lost a reply would win, so what it holds is compared first.
+        # A fast store that lost a reply would win, so the stored replies are compared first.
         assert stored.tolist() == table.response.tolist()
 
         # The baseline writes what a script usually does: each prompt in full beside its reply.
@@ -172,11 +172,11 @@ def bench_choices() -> Iterator[dict]:
 def _rows_of_choices(
     design: Design, model: str, suffix: str, n_prompts: int, n_slow: int
 ) -> Iterator[dict]:
-    """Time the first prompts of a design, and the slow baseline on fewer prompts."""
+    """Time scoring against two baselines, and count the tokens that shared prefixes save."""
     engine = make_engine("transformers", model)
     all_prompts = engine.prompter.batch([trial.messages for trial in design])
     prompts = all_prompts[:n_prompts]
-    # The baseline needs the tokens of each choice, as a user would spell them.
+    # The baseline needs the token ids of each choice alone.
     spellings = [engine.tokenizer.encode(text, add_special_tokens=False) for text in NUMBERS]
 
     def score() -> None:
@@ -188,7 +188,7 @@ def _rows_of_choices(
     def pass_per_choice() -> None:
         with torch.inference_mode():
             for ids in prompts[:n_slow]:
-                # One pass for each of 101 numbers is what scoring takes without a tree.
+                # Without a tree of tokens, scoring takes one pass for each of 101 numbers.
                 for spelling in spellings:
                     engine._model(torch.tensor([[*ids, *spelling]]))
 

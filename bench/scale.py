@@ -25,7 +25,7 @@ from ingroup import paths
 from ingroup.design import Block, Design
 from ingroup.inference import Engine, Reply, Sampling, Store, open_store, parts
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import paired_cells, significant_cells
+from ingroup.stats.paired import cell_pvalues, cells_to_show
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
@@ -46,7 +46,7 @@ TEMPLATES = {
     "!!!!![]!!": 0.00005,
     "I can't answer that.": 0.001,
 }
-LONG = "{}\n\nAs {}, I can relate to what {} tells here, event {}: it came without warning."
+LONG_REPLY = "{}\n\nAs {}, I can relate to what {} tells here, event {}: it came without warning."
 SHARE_LONG = 0.004
 
 
@@ -109,7 +109,7 @@ def store_of(folder: Path, setting: str, category: str, share: float) -> tuple[D
     return design, store
 
 
-def made_up(design: Design, high: int) -> Iterator[Reply]:
+def made_up_replies(design: Design, high: int) -> Iterator[Reply]:
     """Write a reply to every trial.
 
     Parameters
@@ -154,7 +154,7 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
                     text = short[template][int(2 * value)]
                 else:
                     number = f"{value:g}"
-                    text = LONG.format(number, people[perceiver], people[experiencer], event)
+                    text = LONG_REPLY.format(number, people[perceiver], people[experiencer], event)
                 yield Reply(
                     text,
                     finish_reason="stop",
@@ -176,7 +176,7 @@ def write(folder: Path, setting: str, category: str, share: float) -> None:
     """Write the store of one block, whose parameters are those of `store_of`."""
     design, store = store_of(folder, setting, category, share)
     # This is a generator, so that only one shard of replies is held at a time.
-    replies = made_up(design, stimuli.setting(setting).high)
+    replies = made_up_replies(design, stimuli.setting(setting).high)
     with store.writing():
         for shard in range(store.n_shards):
             start, stop = store.bounds(shard)
@@ -201,7 +201,7 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
     scale = stimuli.setting(setting)
 
     started = time.perf_counter()
-    ratings = answers.from_parts(parts(store), block.shape, scale.low, scale.high)
+    ratings = answers.parse_parts(parts(store), block.shape, scale.low, scale.high)
     reading = time.perf_counter() - started
     # Every trial was read, and nearly all made-up replies have a rating.
     assert len(block) == ratings.counts.sum() < ratings.counts["ok"] / 0.99
@@ -217,9 +217,9 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
     bootstrap_interval(values, same, rng=rng)
     matrix = statistics.gap_matrix(ratings.values, **statistics.RELEASED)
     statistics.empathy_gap(matrix, same)
-    pvalues = paired_cells(values)
+    pvalues = cell_pvalues(values)
     for correction in CORRECTIONS:
-        significant_cells(pvalues, correction)
+        cells_to_show(pvalues, correction)
 
     return {
         "trials": len(block),

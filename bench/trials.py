@@ -85,14 +85,14 @@ from ingroup.tables import InputError, read_json, read_table, shown  # noqa: E40
 
 PAGE = ROOT / "docs" / "trials.md"
 RESULTS = ROOT / "build" / "bench" / "trials"  # a file per kind
-TRIED = ("lib", "data", "Makefile", "dodo.py")
+TRIED_PATHS = ("lib", "data", "Makefile", "dodo.py")
 KEPT_EVERY = 50  # trials between two writings of a kind's file
 BEGIN = "<!-- the table: python bench/trials.py -->\n"
 ENDINGS = ("lost", "wrong", "silent", "traceback")
 SENTENCES = (InputError, EngineError, StoreError, settings.Refused)
-WELL = "well"
+ENDED_WELL = "well"
 SEED = 45
-SHARD = 4  # trials of a shard
+SHARD_SIZE = 4  # trials of a shard
 
 Trials = Iterator[tuple[str, str]]  # the words for each trial, and its ending
 Result = dict[str, Any]  # of a kind: its commit, whether it is whole, and its counts
@@ -114,16 +114,16 @@ def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: T
     Returns
     -------
     str
-        `WELL`, "wrong" or "traceback".
+        `ENDED_WELL`, "wrong" or "traceback".
     """
     try:
         result = act()
     except SENTENCES as error:
-        return WELL if is_sentence(str(error)) else "traceback"
+        return ENDED_WELL if is_sentence(str(error)) else "traceback"
     except Exception:
         # Any other error would reach the user as a traceback.
         return "traceback"
-    return WELL if is_right(result) else "wrong"
+    return ENDED_WELL if is_right(result) else "wrong"
 
 
 def is_sentence(text: str) -> bool:
@@ -223,7 +223,7 @@ def store_of_24(folder: Path) -> tuple[Path, pd.DataFrame]:
     engine = Again()
     right_answer = engine.say
     # The first trial of each of the first three shards fails.
-    failing = {str(number) for number in range(0, 3 * SHARD, SHARD)}
+    failing = {str(number) for number in range(0, 3 * SHARD_SIZE, SHARD_SIZE)}
 
     def fail_or_answer(chat: Any, *details: Any) -> str | None:
         # A prompt of `numbers` is the number of its trial.
@@ -232,10 +232,10 @@ def store_of_24(folder: Path) -> tuple[Path, pd.DataFrame]:
         return right_answer(chat, *details)
 
     engine.say = fail_or_answer
-    toy.run(design, store_folder, engine, SHARD)
+    toy.run(design, store_folder, engine, SHARD_SIZE)
 
     # The second run asks the failed trials again.
-    table = toy.run(design, store_folder, Again(), SHARD)
+    table = toy.run(design, store_folder, Again(), SHARD_SIZE)
     return store_folder, table
 
 
@@ -250,26 +250,26 @@ def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
     # This is the store of another model, whose files must not pass for those of the copy.
     stranger = Again()
     stranger.about = {"engine": "toy", "model": "another"}
-    toy.run(design, other, stranger, SHARD)
+    toy.run(design, other, stranger, SHARD_SIZE)
 
     for number in range(n):
         copy = Path(shutil.copytree(original, folder / f"copy {number}"))
         path = draw.choice(files_of(copy))
         change = write(path, draw, [*files_of(original), *files_of(other)])
         engine = Again()
-        how = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
+        how = ending(lambda: toy.run(design, copy, engine, SHARD_SIZE), table.equals)  # noqa: B023
 
         # A spoilt manifest may cost the whole store, any other file its own trials alone. Whole
         # answers of other shards should not be asked again.
         is_manifest = path.name == "manifest.json"
-        asked_too_many = not engine.trials <= touched(path)
-        if how == WELL and not is_manifest and asked_too_many:
+        asked_too_many = not engine.trials <= touched_trials(path)
+        if how == ENDED_WELL and not is_manifest and asked_too_many:
             how = "lost"
         yield change, how
         shutil.rmtree(copy)
 
 
-def touched(path: Path) -> set[int]:
+def touched_trials(path: Path) -> set[int]:
     """Return the trials of the shard to which a file belongs, and the trials of shard 1."""
     # `write` may give a file the name of shard 1, in place of that shard's own file.
     shards = {1}
@@ -279,8 +279,8 @@ def touched(path: Path) -> set[int]:
 
     trials = set()
     for shard in shards:
-        first = shard * SHARD
-        trials.update(range(first, first + SHARD))
+        first = shard * SHARD_SIZE
+        trials.update(range(first, first + SHARD_SIZE))
     return trials
 
 
@@ -330,7 +330,7 @@ def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         # There are two stores, so that files can be exchanged between them.
         for size in (24, 32):
             design = toy.numbers(size)
-            store = open_store(folder / str(size), design, cluster, toy.SAMPLING, SHARD)
+            store = open_store(folder / str(size), design, cluster, toy.SAMPLING, SHARD_SIZE)
             fill(design, cluster, store, toy.SAMPLING)
             stores.append(store.folder)
     ray.shutdown()
@@ -367,7 +367,7 @@ PIECES = [
 ]
 
 
-def mutated(content: bytes, draw: random.Random) -> bytes:
+def mutated_content(content: bytes, draw: random.Random) -> bytes:
     """Change the content of a file at one to three positions."""
     n_changes = draw.randrange(1, 4)
     for _ in range(n_changes):
@@ -396,7 +396,7 @@ def user_files(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
         source = draw.choice(list(readers))
         read = readers[source]
         file = folder / f"{number}{source.suffix}"
-        file.write_bytes(mutated(source.read_bytes(), draw))
+        file.write_bytes(mutated_content(source.read_bytes(), draw))
         how = ending(lambda: read(file))  # noqa: B023
         yield f"{source.name}, change {number}", how
         file.unlink()
@@ -429,7 +429,7 @@ def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
         yield f"bit {bit} of byte {position} of {len(content)}", how
 
     for number in range(n):
-        file.write_bytes(mutated(content, draw))
+        file.write_bytes(mutated_content(content, draw))
         how = ending(lambda: replies_of(file), replies.__eq__)
         yield f"change {number}", how
 
@@ -505,7 +505,7 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
             )
             yield f"{notebook} {name}={value[:40]!r}", how
     # Some of the values are commands that would make this file.
-    yield "a file that a value names", "wrong" if Path("owned").exists() else WELL
+    yield "a file that a value names", "wrong" if Path("owned").exists() else ENDED_WELL
 
 
 def is_as_typed(taken: Any, text: str) -> bool:
@@ -554,10 +554,10 @@ def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
         n_fragments = draw.randrange(1, 6)
         text = "".join(draw.choices(FRAGMENTS, k=n_fragments))
         printed = latex.escape(text)
-        yield f"LaTeX {text!r}", WELL if is_harmless(printed) else "wrong"
+        yield f"LaTeX {text!r}", ENDED_WELL if is_harmless(printed) else "wrong"
         # A message may have line ends, which `shown` keeps.
         line = shown(text).replace("\n", "")
-        yield f"terminal {text!r}", WELL if line.isprintable() else "wrong"
+        yield f"terminal {text!r}", ENDED_WELL if line.isprintable() else "wrong"
 
         environment = {"MAKEFLAGS": " -- MODELS=x", "MODELS": text}
         run = ending(lambda: settings.run_name(environment), settings.is_folder_name)  # noqa: B023
@@ -614,7 +614,7 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         command = [sys.executable, ROOT / "lib" / "ingroup" / "commands" / "settings.py"]
         done = subprocess.run(command, env={name: value}, capture_output=True)
         is_well = done.returncode in (0, 2) and b"Traceback" not in done.stderr
-        yield f"{name}={value}", WELL if is_well else "traceback"
+        yield f"{name}={value}", ENDED_WELL if is_well else "traceback"
 
 
 # --- stimuli, kills, models, servers
@@ -674,10 +674,10 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
         for _ in range(5):
             engine = fire.Mortal(log, failures, draw.randint(1, 6), draw.uniform(1e-6, 0.01))
             fire.died(fire.run, store, engine, fire.MANY)
-            yield f"kill of store {number}", WELL
+            yield f"kill of store {number}", ENDED_WELL
         try:
             fire.check_finish(store, fire.Scribe(log, failures), whole, fire.MANY)
-            how = WELL
+            how = ENDED_WELL
         except AssertionError as error:
             # The check names a trial that was asked too often.
             how = "lost" if "trial" in str(error) else "wrong"
@@ -691,20 +691,20 @@ def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
 
     All answers have to be stored, and counted in one row of the model's ``asked.csv``.
     """
-    right = toy.run(toy.numbers(24), folder / "right", Again(), SHARD)
+    right = toy.run(toy.numbers(24), folder / "right", Again(), SHARD_SIZE)
     for number in range(n):
         root = folder / f"model {number}"
         root.mkdir()
         for _ in range(3):
             # The delay is never 0, which would set no timer.
             fire.died(record_and_die, root, draw.uniform(1e-6, 0.2))
-            yield f"kill of record {number}", WELL
+            yield f"kill of record {number}", ENDED_WELL
 
         job = record_slowly(root)
         log = pd.read_csv(root / "asked.csv")
         is_counted = log["prompts"].to_list() == [24]
         is_whole = stored(job).read().equals(right)
-        yield f"end of record {number}", WELL if is_counted and is_whole else "wrong"
+        yield f"end of record {number}", ENDED_WELL if is_counted and is_whole else "wrong"
 
 
 def record_and_die(root: Path, seconds: float) -> None:
@@ -729,12 +729,12 @@ def answer_slowly(jobs: list[Job], parameters: dict[str, Any]) -> None:
     say = engine.say
 
     def say_slowly(chat: Any, *asked: Any) -> str:
-        time.sleep(0.01 / SHARD)
+        time.sleep(0.01 / SHARD_SIZE)
         return say(chat, *asked)
 
     engine.say = say_slowly
     (job,) = jobs
-    store = open_store(job.folder, job.design, engine, toy.SAMPLING, SHARD)
+    store = open_store(job.folder, job.design, engine, toy.SAMPLING, SHARD_SIZE)
     fill(job.design, engine, store, toy.SAMPLING)
 
 
@@ -780,7 +780,7 @@ def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
         is_whole = written == tables
         is_up_to_date = clone.ran(root) == []
         succeeded = first.returncode == second.returncode == 0
-        how = WELL if is_whole and is_up_to_date and succeeded else "wrong"
+        how = ENDED_WELL if is_whole and is_up_to_date and succeeded else "wrong"
         if "Traceback" in first.stderr + second.stderr:
             how = "traceback"
         yield f"make {number}, alone: {is_alone}", how
@@ -835,14 +835,14 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
     odd = [None, 7, [], {}, "\x1b[2J", "\ud800", KEY, "x" * 10**5, "</script><script>"]
     attack = draw.randrange(6)
     if attack == 0:
-        return 200, JSON, mutated(body, draw)
+        return 200, JSON, mutated_content(body, draw)
     if attack == 1:
         odd_text = draw.choice(odd)
         reason = draw.choice(["stop", "length", "odd", None, 3])
         return ok(completion(odd_text, reason))
     if attack == 2:
         status = draw.choice([400, 401, 404, 413, 500, 503])
-        return status, JSON, mutated(body, draw)
+        return status, JSON, mutated_content(body, draw)
     if attack == 3:
         # This small body unpacks to a megabyte of zeros.
         return 200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**6))
@@ -868,7 +868,7 @@ def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         try:
             table = toy.run(design, folder / "store", InspectEngine("fake", f"{address}/v1"), 64)
         except SENTENCES as error:
-            yield "the run", WELL if is_sentence(str(error)) else "traceback"
+            yield "the run", ENDED_WELL if is_sentence(str(error)) else "traceback"
             return
         except Exception as error:
             yield f"the run: {error!r}", "traceback"
@@ -876,11 +876,11 @@ def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     for row in table.itertuples():
         # A failure has a reason, and an answer has none.
         is_named = (row.finish_reason == "failed") == (row.error != "")
-        yield f"prompt {row.trial}", WELL if is_named else "silent"
+        yield f"prompt {row.trial}", ENDED_WELL if is_named else "silent"
     # The hostile server repeats the key in some of its answers.
     written = b"".join(file.read_bytes() for file in files_of(folder / "store"))
     has_key = KEY.encode() in written.replace(b'"', b"")
-    yield "the key in a file", "wrong" if has_key else WELL
+    yield "the key in a file", "wrong" if has_key else ENDED_WELL
 
 
 # --- the table
@@ -903,7 +903,7 @@ KINDS: dict[str, tuple[str, Callable[..., Trials]]] = {
 }
 
 
-def tried(kind: str) -> Result:
+def try_kind(kind: str) -> Result:
     """Try one kind, and keep its result.
 
     Parameters
@@ -929,7 +929,7 @@ def tried(kind: str) -> Result:
     with scratch as folder, redirect_stderr(io.StringIO()):
         for change, how in trials(Path(folder), random.Random(SEED)):
             counts.update(["trials", how])
-            if how != WELL:
+            if how != ENDED_WELL:
                 print(f"{kind}: {how}: {shown(change)}", flush=True)
             if counts["trials"] % KEPT_EVERY == 0:
                 keep(kind, counts, whole=False)
@@ -959,7 +959,7 @@ def keep(kind: str, counts: Counter[str], whole: bool) -> Result:
     return result
 
 
-def kept() -> dict[str, Result]:
+def read_results() -> dict[str, Result]:
     """Read the results that `keep` wrote, in the order of the kinds."""
     results = {}
     for kind in KINDS:
@@ -972,9 +972,9 @@ def kept() -> dict[str, Result]:
 @cache
 def commit() -> str:
     """Name the last commit of the tried files, followed by "-dirty" if a file has changed since."""
-    command = ["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *TRIED]
+    command = ["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *TRIED_PATHS]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *TRIED], cwd=ROOT)
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *TRIED_PATHS], cwd=ROOT)
     return done.stdout.strip() + ("-dirty" if changed.returncode else "")
 
 
@@ -1018,16 +1018,16 @@ def main(kinds: list[str]) -> int:
     """
     # `commit` keeps what it finds now, as files may change while kinds are tried.
     print(f"at commit {commit()}")
-    before = kept()
+    before = read_results()
     for kind in kinds or KINDS:
         result = before.get(kind)
         # A kind that is named is tried again, even if its result was kept.
         if kinds or not is_of_now(result):
-            result = tried(kind)
+            result = try_kind(kind)
         name, _ = KINDS[kind]
         print(row(name, result), flush=True)
 
-    results = kept()
+    results = read_results()
     if not kinds:
         write_page(results)
     n_bad = 0

@@ -59,7 +59,7 @@ def answers(
     return cells
 
 
-def asked_again(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def ask_again(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw answers of a second run, which differ from the first by whole numbers."""
     # Answers are whole numbers, and so are their differences between two runs.
     return cells + np.rint(rng.normal(0, SD_ANSWER, cells.shape))
@@ -176,8 +176,8 @@ def of_runs(rng: np.random.Generator) -> Iterator[dict]:
         # The group is one of the two phrasings, asked in both runs.
         group = cells["a"][:1]
         control = cells[CONTROL]
-        group_again = asked_again(group, rng)
-        control_again = asked_again(control, rng)
+        group_again = ask_again(group, rng)
+        control_again = ask_again(control, rng)
 
         runs.append(statistics.bias(group_again, group))
         controls.append(statistics.bias(control_again, control))
@@ -201,7 +201,7 @@ def of_a_negative_control(rng: np.random.Generator) -> Iterator[dict]:
         tables = defaultdict(list)
         for category in stimuli.categories():
             cells = answers(phrasings_of(category), rng)
-            again = {group: asked_again(first, rng) for group, first in cells.items()}
+            again = {group: ask_again(first, rng) for group, first in cells.items()}
             between = statistics.brittleness_between(cells, level=ALPHA)
 
             groups = cells.copy()

@@ -38,7 +38,7 @@ from ingroup.studies.stereomap import clustering
 Interval = crossed.Effect | effects.BootstrapInterval | helpfulness.Bias | paired.PairedTest
 
 DRAWS = 1000
-FEW = 400  # draws of what takes longer
+N_SLOW_DRAWS = 400  # draws of slow simulations
 MAPS = 100
 LEVEL = 0.05
 EVENTS = 12
@@ -178,14 +178,14 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
         # Means are 0 everywhere: only the spread differs between own-group and other cells.
         spread = np.where(same, 3, 1)
         # A draw of many identities takes longer.
-        draws = FEW if len(same) > 9 else 4 * DRAWS
+        draws = N_SLOW_DRAWS if len(same) > 9 else 4 * DRAWS
 
         rejected = defaultdict(list)
         for _ in range(draws):
             level = levels(rng, len(same))
             matrix = level + spread * rng.normal(0, 1, same.shape)
             # The own-group test takes one cell per pair of groups.
-            means = statistics.by_group(matrix, same)
+            means = statistics.matrix_of_groups(matrix, same)
             # 499 permutations suffice, as a share over thousands of draws is what counts.
             test = permutation_test(matrix, same, 499, rng)
             rejected["delta"].append(test.pvalue < LEVEL)
@@ -254,7 +254,7 @@ def _jump_beyond_similarity(
     """Simulate ratings that follow one similarity, and yield a row for each test with a claim."""
     n = len(similarity)
     rejected = defaultdict(list)
-    for _ in range(FEW):
+    for _ in range(N_SLOW_DRAWS):
         matrix = unrelated_pairs(rng, n) + similarity
         # Each nationality is a group of its own.
         test = permutation_test(matrix, np.eye(n), 499, rng)
@@ -318,7 +318,7 @@ def own_group_of_few(rng: np.random.Generator) -> Iterator[dict]:
     for n in (4, 5, 21):
         same = np.eye(n, dtype=bool)
         # A matrix of 21 groups takes much longer than one of 4.
-        draws = 2 * DRAWS if n < 21 else FEW
+        draws = 2 * DRAWS if n < 21 else N_SLOW_DRAWS
         for condition in PAIR_CONDITIONS:
             by_kind = []
             own_group = []
@@ -327,8 +327,8 @@ def own_group_of_few(rng: np.random.Generator) -> Iterator[dict]:
                 ratings = pairs_differ(rng, n, condition.correlation, condition.sd_by_event)
                 own_group.append(rejects(crossed.own_group(ratings)))
                 # The test over events takes longer, so it is tried on the first draws alone.
-                if len(by_kind) < FEW:
-                    test = statistics.by_kind(ratings, same)["one name"]
+                if len(by_kind) < N_SLOW_DRAWS:
+                    test = statistics.effects_by_kind(ratings, same)["one name"]
                     by_kind.append(test.pvalue < LEVEL)
 
             shared = {
@@ -456,15 +456,15 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
             for kind, effect in effects_of_kinds.items():
                 over_names[kind].append(rejects(effect))
 
-            # `statistics.by_group` averages the last two axes, so events come first for it.
+            # `statistics.matrix_of_groups` averages the last two axes, so events come first for it.
             by_event = np.moveaxis(ratings, 2, 0)
-            means = statistics.by_group(by_event, same)
+            means = statistics.matrix_of_groups(by_event, same)
             of_groups = crossed.own_group(np.moveaxis(means, 0, 2))
             over_groups.append(rejects(of_groups))
 
             # The test over events takes longer, so it is tried on the first draws alone.
-            if number < FEW:
-                tests = statistics.by_kind(ratings, same)
+            if number < N_SLOW_DRAWS:
+                tests = statistics.effects_by_kind(ratings, same)
                 for kind in (two_names, one_beyond_two):
                     over_events[kind].append(tests[kind].pvalue < LEVEL)
 
@@ -555,7 +555,7 @@ def names_differ(
     return matrix[..., None] + noise
 
 
-def rated(
+def draw_ratings(
     rng: np.random.Generator,
     word: float,
     extra: np.ndarray | float = 0.0,
@@ -614,7 +614,7 @@ def phrasings(rng: np.random.Generator) -> Iterator[dict]:
         these = []
         like = []
         for _ in range(DRAWS // 2):
-            cells = rated(rng, sd)
+            cells = draw_ratings(rng, sd)
             # Both scopes judge the same draws. Only what counts as random differs.
             these += [holds(test) for test in bias(cells).values()]
             like += [holds(test) for test in crossed.over_levels(cells).values()]
@@ -649,7 +649,7 @@ def _phrasings_of_one_group(rng: np.random.Generator) -> Iterator[dict]:
     odd = []
     others = []
     for _ in range(DRAWS // 2):
-        cells = rated(rng, 0.0)
+        cells = draw_ratings(rng, 0.0)
         # Group b has two phrasings.
         cells["b"] = cells["b"] + rng.normal(0, 5, (2, 1))
         tests = crossed.over_levels(cells)
@@ -683,7 +683,7 @@ def few_phrasings(rng: np.random.Generator) -> Iterator[dict]:
     for sd, claimed in ((0.0, 0.99), (1.0, 0.97), (3.0, 0.96)):
         inside = []
         for _ in range(DRAWS):
-            cells = rated(rng, sd, counts=counts)
+            cells = draw_ratings(rng, sd, counts=counts)
             inside += [holds(test) for test in crossed.over_levels(cells).values()]
 
         yield {
@@ -726,7 +726,7 @@ def rare_shifts(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Draw ratings of SD 1, with 3 % of the scenarios shifted by 30 points, 0 on average."""
     is_shifted = rng.random(SCENARIOS) < 0.03
     # 3 % of 30 points are 0.9, so the shifts are 0 on average.
-    return rated(rng, 0.0, extra=30.0 * is_shifted - 0.9, noise=1.0)
+    return draw_ratings(rng, 0.0, extra=30.0 * is_shifted - 0.9, noise=1.0)
 
 
 def families_of_scenarios(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -734,13 +734,13 @@ def families_of_scenarios(rng: np.random.Generator) -> dict[str, np.ndarray]:
     # The test takes scenarios as independent, and these come in families.
     family = np.arange(SCENARIOS) // 10
     of_families = rng.normal(0, 4, family.max() + 1)
-    return rated(rng, 0.0, extra=of_families[family])
+    return draw_ratings(rng, 0.0, extra=of_families[family])
 
 
 def low_ratings_refused(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Draw ratings, of which the ratings below the control's are missing."""
     # Refusals that depend on the rating leave a mean of what was said, which no test can mend.
-    cells = rated(rng, 0.0)
+    cells = draw_ratings(rng, 0.0)
     return {group: np.where(ratings < 0, np.nan, ratings) for group, ratings in cells.items()}
 
 
@@ -1156,7 +1156,7 @@ def few_shared_items(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate the agreement of two studies that both have few items."""
     for n_items, claimed in ((5, 0.87), (3, 0.81)):
         inside = []
-        for _ in range(FEW):
+        for _ in range(N_SLOW_DRAWS):
             # Both instruments are this short, where `interval_of_agreement` has one long one.
             table, draws, rho = instruments(1.0, 0.3, 12, (n_items, n_items), rng)
             agreement = effects.agreement(table, draws, 0, 99).iloc[0]
@@ -1215,7 +1215,7 @@ def power_of_own_groups(rng: np.random.Generator) -> Iterator[dict]:
         if n >= 8:
             continue
         inside = []
-        for matrix in matrices[:FEW]:
+        for matrix in matrices[:N_SLOW_DRAWS]:
             test = permutation_test(matrix, own_group, 999, rng)
             inside.append(test.pvalue < level)
         floor = power.permutation_floor(n, 999) * n_tests

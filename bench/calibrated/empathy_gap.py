@@ -25,7 +25,7 @@ GROUPS = {name: stimuli.identities(name).group[1:] for name in stimuli.categorie
 SAME = {name: statistics.same_group(group) for name, group in GROUPS.items()}
 
 
-def rated(
+def draw_ratings(
     same: np.ndarray, n_events: int, rng: np.random.Generator, cells: np.ndarray
 ) -> np.ndarray:
     """Draw ratings of some events.
@@ -73,7 +73,7 @@ def _row_of_delta(
     cells = rng.normal(0, 1, same.shape) + same
     intervals = []
     for _ in range(draws):
-        ratings = rated(same, n_events, rng, cells)
+        ratings = draw_ratings(same, n_events, rng, cells)
         intervals.append(bootstrap_interval(ratings, same, 1000, rng))
 
     truth = np.mean([interval.statistic for interval in intervals])
@@ -119,10 +119,10 @@ def test_of_delta(rng: np.random.Generator) -> Iterator[dict]:
     by_names = []
     by_groups = []
     for _ in range(DRAWS):
-        matrix = alike(group, rng)
+        matrix = draw_alike_names(group, rng)
         test = permutation_test(matrix, same, 999, rng)
         by_names.append(test.pvalue < LEVEL)
-        test = permutation_test(statistics.by_group(matrix, same), np.eye(4), 999, rng)
+        test = permutation_test(statistics.matrix_of_groups(matrix, same), np.eye(4), 999, rng)
         by_groups.append(test.pvalue < LEVEL)
 
     yield {
@@ -139,7 +139,7 @@ def test_of_delta(rng: np.random.Generator) -> Iterator[dict]:
     }
 
 
-def alike(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_alike_names(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw cells that depend on the two groups, and hardly on the names.
 
     Parameters
@@ -226,8 +226,8 @@ def _any_cell_of_nationality(
         ratings = np.round(mean + rng.normal(0, sd, (n, n, EVENTS)))
         ratings[shifted, shifted] += 10 * sd
         for name, test, correction in CELL_TESTS:
-            pvalues = paired.paired_cells(ratings, test)
-            is_significant = paired.significant_cells(pvalues, correction)
+            pvalues = paired.cell_pvalues(ratings, test)
+            is_significant = paired.cells_to_show(pvalues, correction)
             # Own cells and those of "a person", the first identity, do not count.
             np.fill_diagonal(is_significant, False)
             is_significant[0] = False
@@ -326,11 +326,11 @@ def _row_of_runs(
             # There is one more for "a person", who comes first and belongs to no group.
             n = len(group) + 1
             # Groups differ in the same way in all settings, and half as much anew in each setting.
-            in_all_settings = factor * alike(group, rng)
+            in_all_settings = factor * draw_alike_names(group, rng)
             asked = settings if category == "Religion" else settings[:1]
             for setting in asked:
                 values = 50 + rng.normal(0, 5, (n, n, EVENTS))
-                in_setting = 0.5 * factor * alike(group, rng)
+                in_setting = 0.5 * factor * draw_alike_names(group, rng)
                 values[1:, 1:] += (in_all_settings + in_setting)[..., None]
                 status = np.zeros(values.shape, dtype=np.int8)
                 ratings["null", setting, category] = Ratings(values, status)

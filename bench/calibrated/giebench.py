@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stats.corrections import adjust
 from ingroup.stats.paired import PairedTest, mcnemar, paired_test
 from ingroup.studies.giebench import statistics, stimuli
-from ingroup.studies.giebench.answers import CHANCES
+from ingroup.studies.giebench.answers import LETTER_PROBABILITIES
 from ingroup.studies.giebench.design import PROMPTS
 
 DRAWS = 1000
@@ -22,7 +22,7 @@ N_ORDERS = 4
 SIZES = (79, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
 CATEGORY = dict(enumerate(item.category for item in ITEMS))
-SPREADS = {"as in the default run": 0.1, "skewed": 1}  # of a judge: see `chances`
+SPREADS = {"as in the default run": 0.1, "skewed": 1}  # of a judge: see `draw_probabilities`
 
 
 def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
@@ -90,7 +90,7 @@ def _changes(rng: np.random.Generator, n: int, gain: np.ndarray, loss: np.ndarra
     return rng.multinomial(n, shares)
 
 
-def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndarray:
+def draw_probabilities(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndarray:
     """Draw the probabilities that a judge gives to four answers, of which the first is right.
 
     The judge ignores both who asks and the position of an answer. The judge likes some answers to
@@ -119,8 +119,8 @@ def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndar
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> pd.DataFrame:
-    """Draw the answers of the judge of `chances` to the default run's items, in all orders.
+def draw_verdicts(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> pd.DataFrame:
+    """Draw the verdicts of a judge on the default run's items, in all orders.
 
     Parameters
     ----------
@@ -129,14 +129,14 @@ def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> p
     prompts : sequence of str
         Names of prompts.
     spread : float
-        Spread of the judge, as in `chances`.
+        Spread of the judge, as in `draw_probabilities`.
 
     Returns
     -------
     DataFrame
         Answers in the form of `answers.load`.
     """
-    given = chances(rng, len(ITEMS), len(prompts), N_ORDERS, spread=spread)
+    given = draw_probabilities(rng, len(ITEMS), len(prompts), N_ORDERS, spread=spread)
     cells = product(range(len(ITEMS)), prompts, range(N_ORDERS))
     table = pd.DataFrame(cells, columns=["key", "prompt", "shift"])
 
@@ -149,7 +149,7 @@ def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> p
     table["letter"] = chosen.map(letters)
     table["status"] = "ok"
     # The rows of `cells` and of the probabilities have one order: item, prompt, order.
-    table[list(CHANCES)] = given.reshape(-1, 4)
+    table[list(LETTER_PROBABILITIES)] = given.reshape(-1, 4)
     return table.sort_values(["prompt", "shift", "key"])
 
 
@@ -161,7 +161,7 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
     six such items has a claim of its own.
     """
     for n, (kind, spread) in product(SIZES, SPREADS.items()):
-        by_order = chances(rng, 2 * DRAWS, n, 2, N_ORDERS, spread=spread)
+        by_order = draw_probabilities(rng, 2 * DRAWS, n, 2, N_ORDERS, spread=spread)
         # The mean over the orders leaves (simulation, item, prompt, answer).
         given = by_order.mean(axis=-2)
         # The first of two prompts is Raw, and the first answer is the right one.
@@ -212,7 +212,7 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
     The test is Friedman's, as in `position_test`.
     """
     n = SIZES[0]
-    given = chances(rng, 4 * DRAWS, n, 1, N_ORDERS)[:, :, 0]
+    given = draw_probabilities(rng, 4 * DRAWS, n, 1, N_ORDERS)[:, :, 0]
     # The first answer is the right one, in every order.
     is_right = given.argmax(axis=-1) == 0
     # The test takes one argument per order, each (simulation, item).
@@ -231,8 +231,8 @@ def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     for kind, spread in SPREADS.items():
         has_finding = []
         for _ in range(DRAWS):
-            answers = judged(rng, ["Raw"], spread)
-            table = statistics.p_right(answers)
+            answers = draw_verdicts(rng, ["Raw"], spread)
+            table = statistics.right_letter_probability(answers)
             has_finding.append(table.p_holm.lt(LEVEL).any())
 
         yield {
@@ -248,7 +248,7 @@ def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     for kind, spread in SPREADS.items():
         has_finding = []
         for _ in range(2 * DRAWS):
-            table = statistics.position_test(judged(rng, PROMPTS, spread))
+            table = statistics.position_test(draw_verdicts(rng, PROMPTS, spread))
             has_finding.append(table.finding.eq("significant").any())
 
         yield {
@@ -267,7 +267,7 @@ def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     category = pd.Series(CATEGORY)
     items_by_category = category.groupby(category, sort=False).groups
     for kind, spread in SPREADS.items():
-        by_order = chances(rng, 2 * DRAWS, len(ITEMS), 3, N_ORDERS, spread=spread)
+        by_order = draw_probabilities(rng, 2 * DRAWS, len(ITEMS), 3, N_ORDERS, spread=spread)
         given = by_order.mean(axis=-2)
         right = given[..., 0]
         raw = right[..., 0]
@@ -300,7 +300,7 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     for kind, spread in SPREADS.items():
         has_finding = defaultdict(list)
         for _ in range(RUNS):
-            answers = judged(rng, PROMPTS, spread)
+            answers = draw_verdicts(rng, PROMPTS, spread)
             first_order = answers[answers["shift"] == 0]
             for prompt in ("ID", "COT"):
                 table = statistics.changes(first_order, "Raw", prompt)

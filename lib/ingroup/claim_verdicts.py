@@ -157,12 +157,12 @@ def verdict_on_paper(claims: pd.DataFrame) -> str:
     -------
     str
         "depends on the <choice>" where a choice decides most claims (`main_deciding_choice`).
-        Otherwise the word of :func:`ingroup.stats.multiverse.of_paper`.
+        Otherwise the word of :func:`ingroup.stats.multiverse.paper_verdict`.
     """
     choice = main_deciding_choice(claims)
     if choice:
         return f"depends on the {choice}"
-    return multiverse.of_paper(claims.verdict.tolist())
+    return multiverse.paper_verdict(claims.verdict.tolist())
 
 
 def by_claim(folder: Path) -> pd.DataFrame:

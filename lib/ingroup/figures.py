@@ -858,7 +858,7 @@ def intervals(
     ----------
     table : DataFrame
         ``model``, ``low`` and ``high``, and the columns that the other parameters name. With
-        ``low_like`` and ``high_like`` a dot has a second, wider interval.
+        ``low_like_these`` and ``high_like_these`` a dot has a second, wider interval.
     x, y : str
         The columns of the estimate, and of the lines from top to bottom.
     hue : str, optional
@@ -950,11 +950,11 @@ def _dots_and_ranges(
     plain = {} if hue else {"color": COLOURS[0]}
 
     plot = so.Plot(table, x=x, y=y, color=hue)
-    if "low_like" in table:
+    if "low_like_these" in table:
         narrow = so.Range(linewidth=2.4, alpha=0.5, **plain)
         wide = so.Range(linewidth=0.7, **plain)
         plot = plot.add(narrow, *aside, xmin="low", xmax="high", legend=False)
-        plot = plot.add(wide, *aside, xmin="low_like", xmax="high_like", legend=False)
+        plot = plot.add(wide, *aside, xmin="low_like_these", xmax="high_like_these", legend=False)
     else:
         only = so.Range(linewidth=0.8, **plain)
         plot = plot.add(only, *aside, xmin="low", xmax="high", legend=False)
@@ -1002,8 +1002,8 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
     ----------
     table : DataFrame
         ``model``, ``line`` (what the effect is of), ``estimate``; ``low`` and ``high``, for these
-        names, phrasings or words; ``low_like`` and ``high_like``, for names, phrasings or words
-        like these, NaN where they cannot be told.
+        names, phrasings or words; ``low_like_these`` and ``high_like_these``, for names, phrasings
+        or words like these, NaN where they cannot be told.
     xlabel : str
         The label of the axis of the effects.
     sampled : str
@@ -1012,10 +1012,10 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
     Returns
     -------
     Figure
-        Two columns wide. The first interval is thick, the second (``low_like``) is thin, and a
-        hollow dot has no thin interval.
+        Two columns wide. The first interval is thick, the second (``low_like_these``) is thin, and
+        a hollow dot has no thin interval.
     """
-    drawn = table.assign(has_wide=table.low_like.notna())
+    drawn = table.assign(has_wide=table.low_like_these.notna())
     hollow = "" if drawn.has_wide.all() else "cannot be told for others"
     return intervals(
         drawn,

@@ -205,13 +205,13 @@ def group_profiles(effects: pd.DataFrame, shared: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The columns of `PROFILE_COLUMNS`. ``model_error`` is the effect minus the ground truth, and
-        ``verdict`` comes from :func:`ingroup.stats.effects.covers`.
+        ``verdict`` comes from :func:`ingroup.stats.effects.coverage_text`.
     """
     category_of = shared.drop_duplicates("group").set_index("group").category
     table = effects.assign(
         category=effects.group.map(category_of),
         model_error=effects.effect - effects.ground_truth,
-        verdict=standardised.covers(effects.ground_truth, effects.low, effects.high),
+        verdict=standardised.coverage_text(effects.ground_truth, effects.low, effects.high),
     )
 
     has_effect = table.effect.notna()
@@ -305,7 +305,7 @@ def agreement(
         pairs = zip(table.one, table.other, strict=True)
         table["ground_truth_rho"] = [ground_truth_rho.loc[pair] for pair in pairs]
         table["model_error"] = table.rho - table.ground_truth_rho
-        table["verdict"] = standardised.covers(table.ground_truth_rho, table.low, table.high)
+        table["verdict"] = standardised.coverage_text(table.ground_truth_rho, table.low, table.high)
         tables.append(table.assign(model=model))
 
     if not tables:

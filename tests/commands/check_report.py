@@ -633,7 +633,9 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
 
     def reply(number, condition):
         group_prompt = condition["inquiry"]
-        expected = stimuli.expected(group_prompt.prompt, group_prompt.part, condition["ablation"])
+        expected = stimuli.expected_prompt(
+            group_prompt.prompt, group_prompt.part, condition["ablation"]
+        )
         lines = []
         for k in range(expected.n_keywords):
             hostile = kinds[(number + k) % len(kinds)]

@@ -511,7 +511,7 @@ def test_numbers_are_counted_by_verdict_and_rare_ones_named_by_row(tmp_path):
 def test_a_count_of_a_verdict_reads_as_a_sentence(tmp_path, verdict, words):
     table = pd.DataFrame({"verdict": [verdict]})
     table.to_csv(tmp_path / "ground_truth_versus_here.csv", index=False)
-    (sentence,) = report.counted(tmp_path)
+    (sentence,) = report.count_verdicts(tmp_path)
     assert words in sentence
 
 
@@ -644,10 +644,10 @@ def write_book(root):
     hostile = new_code_cell("replies", outputs=HOSTILE_OUTPUTS)
     prose = "# A\n\n[b](20_b.ipynb#Limits,-and-more) <b>bold</b> {raw}`x` A $5 bill. $x^2$"
     imports = new_code_cell("from ingroup import figures\nfrom ingroup.stats import effects")
-    calling = new_code_cell("table = effects.relative(table)")
+    calling = new_code_cell("table = effects.relative_to_others(table)")
     picture = new_output("display_data", data={"image/png": PIXEL})
     drawing = new_code_cell("fig, axes = figures.facets(table, 3.0)", outputs=[picture])
-    named = html_cell("<pre>effects.relative</pre>")
+    named = html_cell("<pre>effects.relative_to_others</pre>")
     execute(root, "10_a", prose, imports, calling, drawing, named, solution, hostile)
 
     broken = new_output("display_data", data={"image/png": "a"})
@@ -782,7 +782,7 @@ def test_a_job_leads_to_its_function(site):
     page = article(site, "10_a.html")
     addresses = {plain(text): address for address, text in TO_A_FUNCTION.findall(page)}
     address = addresses["effects . relative"]
-    assert address == "api/statistics.html#ingroup.stats.effects.relative"
+    assert address == "api/statistics.html#ingroup.stats.effects.relative_to_others"
     for address in addresses.values():
         file, _, anchor = address.partition("#")
         assert f'id="{anchor}"' in site[0][file].decode()
@@ -797,7 +797,7 @@ def test_the_cell_of_a_figure_leads_to_the_function_that_draws_it(site):
 
 
 def test_what_a_cell_shows_leads_to_no_function(site):
-    assert "<pre>effects.relative</pre>" in article(site, "10_a.html")
+    assert "<pre>effects.relative_to_others</pre>" in article(site, "10_a.html")
 
 
 def imported(cell):

@@ -127,7 +127,7 @@ def test_the_interval_of_few_items_covers():
 
 def test_expanded_percentiles_by_hand():
     """Student's t of 4 degrees of freedom has the quantile 2.77645, times sqrt(5 / 4) 3.10417."""
-    low, high = standardised.expanded(5)
+    low, high = standardised.expanded_percentiles(5)
 
     assert low == pytest.approx(stats.norm.cdf(-3.10417), rel=1e-4)
     assert high == pytest.approx(1 - low, rel=1e-12)
@@ -137,7 +137,7 @@ def test_relative_to_the_others():
     nan = np.nan
     table = pd.DataFrame([[1.0, 2, 6], [4, nan, 6], [3, nan, nan]], columns=list("abc"))
 
-    differences = standardised.relative(table)
+    differences = standardised.relative_to_others(table)
 
     expected = [[-3, -1.5, 4.5], [-2, nan, 2], [nan, nan, nan]]
     np.testing.assert_allclose(differences, expected)
@@ -288,7 +288,7 @@ def test_agreement_takes_9999_orders_unless_told_otherwise():
 @pytest.mark.parametrize("n", [7, 12, 60])
 def test_p_of_draws_is_below_a_twentieth_where_the_interval_ends_beyond_0(n):
     draws = seeded().normal(size=4000)
-    low, high = np.quantile(draws, standardised.expanded(n))
+    low, high = np.quantile(draws, standardised.expanded_percentiles(n))
 
     p_low_inside = standardised.bootstrap_pvalue(draws - low - 0.1, n)
     p_low_outside = standardised.bootstrap_pvalue(draws - low + 0.1, n)
@@ -330,7 +330,7 @@ def test_an_interval_covers_the_ground_truth_ends_included():
     }
     ground_truth, low, high = np.transpose(list(cases))
 
-    found = standardised.covers(ground_truth, low, high)
+    found = standardised.coverage_text(ground_truth, low, high)
 
     assert found.tolist() == list(cases.values())
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingroup.stats.multiverse import of_paper
+from ingroup.stats.multiverse import paper_verdict
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_the_word_is_that_of_more_than_half_of_the_claims(counts, word):
     verdict_of_claim = []
     for verdict, number in counts.items():
         verdict_of_claim += [verdict] * number
-    assert of_paper(verdict_of_claim) == word
-    assert of_paper(verdict_of_claim[::-1]) == word
+    assert paper_verdict(verdict_of_claim) == word
+    assert paper_verdict(verdict_of_claim[::-1]) == word

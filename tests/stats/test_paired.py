@@ -6,13 +6,13 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.stats.paired import (
+    cell_pvalues,
+    cells_to_show,
     clustered_share,
     mcnemar,
     nan_mean,
-    paired_cells,
     paired_test,
     sign_test,
-    significant_cells,
 )
 
 NAN = np.nan
@@ -187,7 +187,7 @@ def test_every_cell_against_scipy(missing):
     ratings = some_ratings(missing=missing)
     before = ratings.copy()
 
-    found = paired_cells(ratings)
+    found = cell_pvalues(ratings)
 
     np.testing.assert_allclose(found, worse_by_scipy(ratings), rtol=1e-9)
     np.testing.assert_array_equal(ratings, before)
@@ -199,8 +199,8 @@ def test_cells_by_signs_are_never_surer_than_their_number_of_events_allows():
     ratings = np.tile(numbers, (3, 3, 1))
     ratings[1, 2] += 1
 
-    by_t = paired_cells(ratings)
-    by_sign = paired_cells(ratings, "sign")
+    by_t = cell_pvalues(ratings)
+    by_sign = cell_pvalues(ratings, "sign")
 
     assert by_t[1, 2] == 0
     assert by_t[2, 1] == 1
@@ -211,7 +211,7 @@ def test_cells_by_signs_are_never_surer_than_their_number_of_events_allows():
 def test_cells_by_signs_have_the_larger_p_of_both():
     ratings = some_ratings()
 
-    found = paired_cells(ratings, "sign")
+    found = cell_pvalues(ratings, "sign")
 
     cell = ratings[2, 3]
     perceiver = sign_test(cell, ratings[2, 2])
@@ -222,7 +222,7 @@ def test_cells_by_signs_have_the_larger_p_of_both():
 def test_two_events_are_a_test():
     ratings = some_ratings(events=2)
 
-    found = paired_cells(ratings)
+    found = cell_pvalues(ratings)
 
     np.testing.assert_allclose(found, worse_by_scipy(ratings), rtol=1e-9)
 
@@ -248,7 +248,7 @@ def without(*places):
 @pytest.mark.filterwarnings("error")
 def test_what_cannot_be_paired_is_refused(ratings, message):
     with pytest.raises(ValueError, match=message):
-        paired_cells(ratings)
+        cell_pvalues(ratings)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -259,10 +259,10 @@ def test_mask_as_released(seed):
     expected[0, :] = True
     expected[:, 0] = True
     assert 8 < np.count_nonzero(~expected) < 40
-    pvalues = paired_cells(ratings)
+    pvalues = cell_pvalues(ratings)
     before = pvalues.copy()
 
-    mask = significant_cells(pvalues, "released")
+    mask = cells_to_show(pvalues, "released")
 
     np.testing.assert_array_equal(mask, expected)
     np.testing.assert_array_equal(pvalues, before)
@@ -270,13 +270,13 @@ def test_mask_as_released(seed):
 
 def test_mask_counts_the_cells_that_were_tested():
     """Of eight identities one is unspecified: 7 x 6 cells."""
-    worse = paired_cells(some_ratings(n=8, events=120, seed=8))
+    worse = cell_pvalues(some_ratings(n=8, events=120, seed=8))
     expected = np.ones((8, 8), dtype=bool)
     expected[1:, 1:] = ~(worse[1:, 1:] * 42 >= 0.05)
 
-    bonferroni = significant_cells(worse)
-    released = significant_cells(worse, "released")
-    holm = significant_cells(worse, "holm")
+    bonferroni = cells_to_show(worse)
+    released = cells_to_show(worse, "released")
+    holm = cells_to_show(worse, "holm")
 
     np.testing.assert_array_equal(bonferroni, expected)
     assert (released <= expected).all()
@@ -292,7 +292,7 @@ def test_a_p_at_the_level_masks_its_cell():
     pvalues[1, 2] = 0.05
     pvalues[2, 1] = 0.0499
 
-    mask = significant_cells(pvalues, "none")
+    mask = cells_to_show(pvalues, "none")
 
     assert not mask[1, 2]
     assert mask[2, 1]

@@ -11,7 +11,7 @@ from scipy import stats
 
 from ingroup.stats.permutation import (
     PermutationTest,
-    checked,
+    checked_matrix,
     own_generator,
     permutation_test,
 )
@@ -378,7 +378,7 @@ def test_a_part_has_the_same_random_numbers_whatever_else_is_asked():
 def test_what_varies_is_taken_whatever_its_unit(scale):
     matrix = scale * (1 + NUMBERS * 1e-9)
 
-    numbers, same = checked(matrix, EYE.astype(int))
+    numbers, same = checked_matrix(matrix, EYE.astype(int))
 
     np.testing.assert_array_equal(numbers, matrix)
     np.testing.assert_array_equal(same, EYE)
@@ -390,4 +390,4 @@ def test_a_constant_matrix_is_named_by_its_value():
     matrix[0, 1] += 1e-15
 
     with pytest.raises(ValueError, match=r"all cells of the matrix are 2\.5, expected several"):
-        checked(matrix, EYE)
+        checked_matrix(matrix, EYE)

@@ -174,7 +174,7 @@ def check_ground_truth(study, ground_truth, block):
         assert set(ground_truth.letters(block)) <= {"A", "B", "C", "D", ""}
     elif study == "stereomap":
         for group_prompt in block.factors["inquiry"]:
-            for word in stereomap.expected(group_prompt.prompt, group_prompt.part).words:
+            for word in stereomap.expected_prompt(group_prompt.prompt, group_prompt.part).words:
                 assert 1 <= ground_truth.rating(group_prompt.group, group_prompt.prompt, word) <= 5
     else:
         raise NotImplementedError(f"{study}: say here what its calibrant is built to answer")

@@ -241,7 +241,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
     for study, of_study in table.groupby("study", sort=False):
         # A model without answers in a study has no verdict there.
         counts[study] = {name: {} for name in names}
-        papers[study] = {name: multiverse.of_paper([]) for name in names}
+        papers[study] = {name: multiverse.paper_verdict([]) for name in names}
         for name, of_model in of_study.groupby("model"):
             counts[study][name] = of_model.verdict.value_counts().to_dict()
             papers[study][name] = claim_verdicts.verdict_on_paper(of_model)

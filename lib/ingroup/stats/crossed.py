@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 LEAST_FREEDOM = 2  # with fewer, an interval reaches 13 standard errors to both sides
 KINDS = ("one name", "two names")
 ONE_BEYOND_TWO = "one name beyond two names"
-NUMBERS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
+NUMBER_WORDS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 class Effect(NamedTuple):
@@ -302,7 +302,7 @@ def relations(matrix: ArrayLike) -> Relations:
     Parameters
     ----------
     matrix : array_like, (n, n)
-        A row is a perceiver, a column an experiencer; n is 3 or more, every cell finite.
+        A row is a perceiver, a column a target (an experiencer); n is 3 or more, every cell finite.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def relations(matrix: ArrayLike) -> Relations:
     levels, *_ = np.linalg.lstsq(design, values[is_two_groups])
     perceivers = levels[:n]
     targets = levels[n:]
-    # The diagonal was not fitted, so what is left there is the effect of the own group.
+    # The diagonal was not fitted, so its residuals are the effects of the own group.
     rest = values - perceivers[:, None] - targets
 
     perceiver_mean = perceivers.mean()
@@ -349,9 +349,9 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     Parameters
     ----------
     ratings : array_like, (n, n) or (n, n, events)
-        A row is a perceiver, a column an experiencer. The last axis may hold settings instead of
-        events. NaN where a rating is missing; an event without all ratings does not count in
-        S_event.
+        A row is a perceiver, a column a target (an experiencer). The last axis may hold settings
+        instead of events. NaN where a rating is missing; an event without all ratings does not
+        count in S_event.
     similarity : array_like, (n, n), optional
         How alike two groups are, the diagonal included, e.g. 1 within a cultural cluster and 0
         elsewhere. Its effect is linear.
@@ -573,7 +573,7 @@ def _student(estimate: float, variance: float, df: float) -> Effect:
 
 def _too_few(count: int, factor: str) -> str:
     """Say that a factor has too few levels, e.g. "cannot be told: two phrasings"."""
-    number = NUMBERS.get(count, count)
+    number = NUMBER_WORDS.get(count, count)
     if count == 1:
         return f"cannot be told: {number} {factor}"
     plural = factor.removesuffix("y") + "ies" if factor.endswith("y") else f"{factor}s"

@@ -25,7 +25,7 @@ from ingroup.stats.corrections import adjust
 from ingroup.stats.paired import nan_mean
 
 BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
-ENDS = 0.025, 0.975
+INTERVAL_QUANTILES = 0.025, 0.975
 LEAST_PAIRS = 4  # of a correlation: the p of fewer pairs cannot be below 0.33
 
 Numbers = NDArray[np.float64]
@@ -48,7 +48,7 @@ class BootstrapInterval(NamedTuple):
     draws: Numbers
 
 
-def relative(table: pd.DataFrame) -> pd.DataFrame:
+def relative_to_others(table: pd.DataFrame) -> pd.DataFrame:
     """Subtract from each column the mean of the other columns, row by row, without NaN.
 
     Parameters
@@ -69,8 +69,8 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
     return table - others.where(n > 1, axis=0)
 
 
-def expanded(n: int) -> Numbers:
-    """Compute the two percentiles of the draws that are the ends of an interval.
+def expanded_percentiles(n: int) -> Numbers:
+    """Compute the two percentiles of bootstrap draws that are the ends of a 95 % interval.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def expanded(n: int) -> Numbers:
 
 
 def bootstrap_pvalue(draws: Numbers, n: int) -> float:
-    """Compute the two-sided p of 0, below 0.05 where the `expanded` interval excludes 0.
+    """Compute the two-sided p of 0 that agrees with the interval of `expanded_percentiles`.
 
     Parameters
     ----------
@@ -109,7 +109,8 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
     Returns
     -------
     float
-        The two-sided p. With 2,000 draws of fewer than 5 items it cannot be below 0.05.
+        The two-sided p, below 0.05 where the interval excludes 0. With 2,000 draws of fewer than
+        5 items it cannot be below 0.05.
 
     Notes
     -----
@@ -131,8 +132,8 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
     return min(1.0, p)
 
 
-def covers(ground_truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.str_]:
-    """Tell whether a calibrant's interval holds the ground truth.
+def coverage_text(ground_truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.str_]:
+    """Say in words whether a calibrant's interval holds the ground truth.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def measure(
 
     Notes
     -----
-    The interval is the percentile bootstrap's over items, with the `expanded` percentiles; SD is
+    The interval is the percentile bootstrap's over items, with the `expanded_percentiles`; SD is
     held fixed. It holds the effect in 0.95 of the cases with 10 items or more; with 5 rounds of
     whole numbers in 0.92, with 3 verdicts (1, 0 or -1) in 0.72 and with 2 in 0.50
     (``make calibration``). Checked against scipy.stats.bootstrap where n is large.
@@ -225,7 +226,7 @@ def measure(
     high = low.copy()
     for column, n in enumerate(n_items):
         if n > 1:
-            ends = np.nanquantile(drawn[:, column], expanded(n))
+            ends = np.nanquantile(drawn[:, column], expanded_percentiles(n))
             low[column], high[column] = ends / unit
 
     groups = pd.Index(items.columns, name="group")
@@ -303,7 +304,7 @@ def bootstrap_interval(
     In a draw M0 carries the noise of the events twice, which widens std(M0) and pulls the interval
     towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the intervals hold delta).
     So std(M0) is divided by its mean over the draws and multiplied by the std(M0) of the events as
-    they are. The `expanded` percentiles widen the interval where events are few.
+    they are. The `expanded_percentiles` widen the interval where events are few.
 
     With 4 events 0.90 of the intervals hold the gap that this number of events leads to expect, and
     from 7 events on 0.93 to 0.95 (``make calibration``, 5 identities). The same is true of events
@@ -322,7 +323,7 @@ def bootstrap_interval(
     inside = np.pad(same, padding).ravel()
     outside = np.pad(~same, padding).ravel()
     n_events = ratings.shape[2]
-    # Events come first, as they are what is drawn: (event, cell).
+    # Events come first, because events are drawn: (event, cell).
     cells = ratings.reshape(-1, n_events).T
     # The events as they are, as if they were the only draw.
     means = nan_mean(cells)[None]
@@ -343,7 +344,7 @@ def bootstrap_interval(
     draws = np.zeros_like(gaps)
     np.divide(gaps, spreads, out=draws, where=spreads > 0)
     draws *= spreads.mean() / spread
-    low, high = np.quantile(draws, expanded(n_events))
+    low, high = np.quantile(draws, expanded_percentiles(n_events))
     return BootstrapInterval(
         statistic=float(gap / spread),
         low=float(low),
@@ -409,7 +410,7 @@ def agreement(
             other_ranks = stats.rankdata(draws[other][both.index], axis=1)
             drawn = pd.Series(pearson(ranks, other_ranks))
             # A draw in which a measure is constant has no correlation; `quantile` skips its NaN.
-            low, high = drawn.quantile(ENDS)
+            low, high = drawn.quantile(INTERVAL_QUANTILES)
         row = {
             "one": one,
             "other": other,

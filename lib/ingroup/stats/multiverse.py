@@ -46,7 +46,7 @@ class Result(NamedTuple):
     """The result of a claim on one path, NaN with a reason if the claim is not defined there.
 
     ``least`` is the smallest p possible with this number of items or groups. It is 0 if any p is
-    possible, and 1 if no answer could have changed the estimate (`uninformative`).
+    possible, and 1 if no answer could have changed the estimate (`mark_uninformative`).
     """
 
     estimate: float = np.nan
@@ -331,7 +331,7 @@ def _without_rounding_errors(percents: NDArray[np.float64]) -> NDArray[np.float6
     return percents.round(6) + 0.0
 
 
-def of_paper(verdict_of_claim: Sequence[str]) -> str:
+def paper_verdict(verdict_of_claim: Sequence[str]) -> str:
     """Sum up in a few words the verdicts of one model on a paper's claims.
 
     Parameters
@@ -377,8 +377,8 @@ def decides(share_from: float, share_to: float) -> bool:
     return share_from <= BY_CHANCE and share_to > 50
 
 
-def uninformative(result: Result, why: str) -> Result:
-    """Mark a claim as untestable, because all answers are the same.
+def mark_uninformative(result: Result, why: str) -> Result:
+    """Mark a result as untestable, because all answers are the same.
 
     Parameters
     ----------

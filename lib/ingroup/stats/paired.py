@@ -71,7 +71,7 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     has_both = ~np.isnan(d)
     n = np.count_nonzero(has_both, axis=-1)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # Too few pairs, or pairs without spread: what is returned says so.
+        # With too few pairs, or pairs without spread, the result says so.
         warnings.simplefilter("ignore", RuntimeWarning)
         test = stats.ttest_1samp(d, 0, axis=-1, nan_policy="omit")
         low, high = test.confidence_interval(0.95)
@@ -136,7 +136,7 @@ def _coin_pvalue(up: ArrayLike, down: ArrayLike) -> Numbers:
     return np.minimum(1.0, p)
 
 
-def paired_cells(ratings: Numbers, test: str = "t") -> Numbers:
+def cell_pvalues(ratings: Numbers, test: str = "t") -> Numbers:
     """Test cells (p, x) against (p, p) and (x, x), event by event (section 3.4 of Hou et al. 2025).
 
     Parameters
@@ -184,14 +184,14 @@ def _against(ratings: Numbers, reference: Numbers, name: str, test: str) -> Numb
     return sign_test(ratings, reference)
 
 
-def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArray[np.bool_]:
-    """Tell which cells differ from both in-group references at 0.05.
+def cells_to_show(pvalues: Numbers, correction: str = "bonferroni") -> NDArray[np.bool_]:
+    """Tell which cells a heatmap shows: those not tested, and those that differ at 0.05.
 
     Parameters
     ----------
     pvalues : ndarray, (n, n)
-        Values of p of `paired_cells`, "a person" first. This row and column are never masked and do
-        not count as tested, nor does the diagonal.
+        Values of p of `cell_pvalues`, "a person" first. This row and column do not count as tested,
+        nor does the diagonal.
     correction : str
         A method of `adjust`, over one family. Or "released": Bonferroni's with n**2 tests (361,
         484, 36), which also counts the cells that are not tested.
@@ -199,7 +199,8 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
     Returns
     -------
     ndarray of bool, (n, n)
-        True for the cells to show.
+        True for cells that are not tested, and for cells that differ from both their perceiver's
+        and their experiencer's in-group cell. A heatmap leaves the other cells white.
     """
     pvalues = pvalues.copy()
     pvalues[0, :] = np.nan

@@ -108,7 +108,7 @@ def permutation_test(
     Parameters
     ----------
     matrix, same : array_like, (n, n)
-        As in `checked`.
+        As in `checked_matrix`.
     n_resamples : int
         The number of random arrangements. Up to this number of arrangements the test is exact.
     rng : Generator or int, optional
@@ -131,7 +131,7 @@ def permutation_test(
     Raises
     ------
     ValueError
-        As `checked` does.
+        As `checked_matrix` does.
 
     Notes
     -----
@@ -151,7 +151,7 @@ def permutation_test(
     each other and no group favours its own, it rejects in 0.99 (``make calibration``). See
     :mod:`ingroup.stats.crossed` for tests that hold there.
     """
-    matrix, same = checked(matrix, same)
+    matrix, same = checked_matrix(matrix, same)
     n = len(matrix)
     unpermuted = np.arange(n)
     same_rows, same_columns = np.nonzero(same)
@@ -203,7 +203,7 @@ def permutation_test(
     )
 
 
-def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
+def checked_matrix(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
     """Check a matrix and its in-group pairs, and return both as arrays.
 
     Parameters

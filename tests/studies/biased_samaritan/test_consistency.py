@@ -19,7 +19,7 @@ def test_scores_and_differences_are_found_by_model_and_group():
     rows = pd.DataFrame({"model": ["b", "a", "a"], "group": ["female", "female", "male"]})
 
     scores = consistency.score_of(SCORES, rows)
-    differences = consistency.above_control(SCORES, rows)
+    differences = consistency.score_minus_control(SCORES, rows)
 
     assert scores[:2].tolist() == [79.0, 72.5]
     assert differences[:2].tolist() == [-1.0, 2.5]
@@ -61,7 +61,7 @@ def test_the_maker_is_the_first_word_of_a_model(brittle):
 
 
 def test_averages_outside_a_range_are_named(brittle):
-    shown, is_inside, why = consistency.against_range(brittle, ["gpt"], 4.2, 6.0, NAMES)
+    shown, is_inside, why = consistency.check_range(brittle, ["gpt"], 4.2, 6.0, NAMES)
 
     # By model: X has 4.5 (gender) and 4.4 (age), Y has 7 and 5.6. By category: 5.75 and 5.
     assert shown == "4.40 to 7.00 by model and category, 4.0 to 7.0 by cell"
@@ -73,7 +73,7 @@ def test_averages_outside_a_range_are_named(brittle):
 
 
 def test_a_mean_of_models_that_is_outside_too_is_not_called_inside(brittle):
-    _, _, why = consistency.against_range(brittle, ["gpt"], 4.2, 5.5, NAMES)
+    _, _, why = consistency.check_range(brittle, ["gpt"], 4.2, 5.5, NAMES)
 
     assert why == (
         "By model and category Y has 5.60 (age) and 7.00 (gender); 3 of 5 cells are outside."
@@ -81,7 +81,7 @@ def test_a_mean_of_models_that_is_outside_too_is_not_called_inside(brittle):
 
 
 def test_a_range_that_holds_says_so(brittle):
-    _, is_inside, why = consistency.against_range(brittle, ["claude", "gpt"], 4.0, 9.0, NAMES)
+    _, is_inside, why = consistency.check_range(brittle, ["claude", "gpt"], 4.0, 9.0, NAMES)
 
     assert is_inside
     assert why == "By model and category all are inside; 0 of 6 cells are outside."

@@ -16,9 +16,9 @@ from ingroup.studies.biased_samaritan import statistics, stimuli
 from ingroup.studies.biased_samaritan.design import trials
 from ingroup.studies.biased_samaritan.ground_truth import (
     GroundTruth,
-    recovered,
+    recovery,
     summary,
-    taught,
+    taught_ratings,
     with_own_error,
 )
 
@@ -177,7 +177,7 @@ def test_prompts_get_the_ratings_that_a_calibrant_was_taught():
     job = SimpleNamespace(model="calibrant", design=design)
     said = pd.DataFrame(block.factors["prompt"]).assign(rating=1.0, status="ok")
 
-    prompts = taught(job, said)
+    prompts = taught_ratings(job, said)
 
     np.testing.assert_array_equal(prompts.rating, TRUTH.answers(block))
     assert (said.rating == 1).all()
@@ -202,7 +202,7 @@ def test_recovered_biases_are_compared_over_the_prompts_that_both_sides_have():
     wanted = ratings_of_two_scenarios([50, 60, 50, 60], [70, 80, 90, 80])
     said = ratings_of_two_scenarios([50, 60, 50, 60], [71, 81, np.nan, 81])
 
-    table = recovered(said, wanted, ["control", "senior"], "scenario", ddof=0)
+    table = recovery(said, wanted, ["control", "senior"], "scenario", ddof=0)
 
     senior = table.loc["senior"]
     assert senior.ground_truth_bias == 80 - 55

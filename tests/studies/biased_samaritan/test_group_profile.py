@@ -40,7 +40,7 @@ def test_helpfulness_by_hand():
         "nobody": "None",
     }
 
-    table = group_profile.above_control(prompts, name_of_phrase)
+    table = group_profile.rating_minus_control(prompts, name_of_phrase)
 
     assert list(table) == ["Older", "Teens"]
     assert table.Older.tolist() == [(70 + 90) / 2 - 55, 42 - 40]

@@ -9,9 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ingroup.stats.corrections import adjust
-from ingroup.studies.biased_samaritan.printed import over_models, panels
 from ingroup.studies.biased_samaritan.statistics import (
-    between_controls,
     bias,
     bias_of_phrasings,
     bias_table,
@@ -20,16 +18,19 @@ from ingroup.studies.biased_samaritan.statistics import (
     brittleness_or_missing,
     by_category,
     by_group,
-    comparable,
+    comparable_cells,
+    compare_controls,
+    compare_two_rounds,
     defined_biases,
     excess_over_brittleness,
     excess_table,
     excludes_zero,
     helpfulness,
+    panel_means,
+    panels,
     phrasing_intervals,
     repeatability,
     spread_options,
-    two_runs,
 )
 
 # Three scenarios in two wordings. Scenario means: 52, 60, 71 and 53, 62, 74.
@@ -529,7 +530,7 @@ def test_groups_over_one_two_and_three_models(display_of, expected):
     table = table.assign(category="Age", group="senior")
     table = table[table.model.isin(display_of)]
 
-    averaged = over_models(table, table.model.map(display_of)).reset_index()
+    averaged = panel_means(table, table.model.map(display_of)).reset_index()
 
     numbers = averaged.drop(columns=["category", "group"])
     assert numbers.values.tolist() == expected
@@ -628,19 +629,19 @@ def test_a_group_without_a_spread_has_a_row_without_a_number():
 
 
 def test_cells_that_cannot_be_compared_are_left_out_with_the_reason():
-    kept, reasons = comparable(CATEGORY)
+    kept, reasons = comparable_cells(CATEGORY)
 
     assert list(kept) == ["control", "senior"]
     assert kept["senior"] is GROUP
     assert reasons == {"teenager": TOO_FEW}
     # Two prompts of one scenario are two units.
-    kept, reasons = comparable(CATEGORY, "prompt")
+    kept, reasons = comparable_cells(CATEGORY, "prompt")
     assert list(kept) == ["control", "senior", "teenager"]
     assert reasons == {}
 
 
 def test_a_control_without_a_group_to_compare_is_left_out():
-    kept, reasons = comparable({"control": CONTROL, "teenager": LACKING})
+    kept, reasons = comparable_cells({"control": CONTROL, "teenager": LACKING})
     assert kept == {}
     assert list(reasons) == ["teenager"]
 
@@ -661,7 +662,7 @@ def test_two_runs_are_compared_category_by_category():
         ("b", 1, "Age"): first,
     }
 
-    table, reasons = two_runs(ratings)
+    table, reasons = compare_two_rounds(ratings)
 
     assert table.model.tolist() == ["a", "a"]
     assert table.group.tolist() == ["control", "senior"]
@@ -670,7 +671,7 @@ def test_two_runs_are_compared_category_by_category():
     assert table.family.tolist() == ["2 groups and controls"] * 2
     assert reasons == {("a", "Age", "teenager"): TOO_FEW}
 
-    asked_once, reasons = two_runs({("b", 1, "Age"): first})
+    asked_once, reasons = compare_two_rounds({("b", 1, "Age"): first})
     assert asked_once.difference.tolist() == []
     assert reasons == {}
 
@@ -685,14 +686,14 @@ def test_the_controls_of_the_first_round_are_compared_pair_by_pair():
         ("b", 1, "Race"): {"control": CONTROL},
     }
 
-    table, reasons = between_controls(ratings)
+    table, reasons = compare_controls(ratings)
 
     assert table.index.tolist() == [("a", "Race and Gender")]
     row = table.iloc[0]
     assert (row.helpfulness, row.control, row.bias) == (61, 63, -2)
     assert row.p_holm == row.p == bias(CONTROL, GROUP).p
     assert list(reasons) == [("a", "Race and Age"), ("a", "Gender and Age")]
-    assert len(between_controls({("b", 1, "Race"): {"control": CONTROL}})[0]) == 0
+    assert len(compare_controls({("b", 1, "Race"): {"control": CONTROL}})[0]) == 0
 
 
 def test_the_controls_of_one_model_are_one_family():
@@ -702,7 +703,7 @@ def test_the_controls_of_one_model_are_one_family():
         ("a", 1, "Gender"): {"control": GROUP},
         ("a", 1, "Age"): {"control": moved},
     }
-    table, _ = between_controls(ratings)
+    table, _ = compare_controls(ratings)
     np.testing.assert_allclose(table.p_holm, adjust(table.p, "holm"))
     assert (table.p_holm > table.p).any()
 
@@ -732,7 +733,11 @@ def test_intervals_for_phrasings_like_these_are_in_one_table():
     assert table.index.tolist() == ["senior", "teenager"]
     for group, effect in expected.items():
         row = table.loc[group]
-        assert (row.low_like, row.high_like, row.p_like) == (effect.low, effect.high, effect.p)
+        assert (row.low_like_these, row.high_like_these, row.p_like_these) == (
+            effect.low,
+            effect.high,
+            effect.p,
+        )
         assert row.reason == effect.reason
 
 

@@ -18,7 +18,6 @@ from ingroup.studies.empathy_gap.answers import (
     Ratings,
     by_block,
     free_beside_scored,
-    from_parts,
     load,
     load_every_reading,
     load_ratings,
@@ -26,6 +25,7 @@ from ingroup.studies.empathy_gap.answers import (
     load_texts,
     mean_distribution,
     mean_of_rounds,
+    parse_parts,
     read_by_both_rules,
 )
 from ingroup.studies.empathy_gap.design import jobs, trials
@@ -57,7 +57,7 @@ def table(texts, trial=None, failed=()):
 def test_the_rule_and_the_scale_reach_the_parser(rule, expected):
     responses = table(["on a scale of 0 to 10, 8", "85", "8.5"])
 
-    ratings = from_parts([responses], (1, 1, 3), 0, 10, rule)
+    ratings = parse_parts([responses], (1, 1, 3), 0, 10, rule)
 
     np.testing.assert_array_equal(ratings.values.ravel(), expected)
 
@@ -66,9 +66,9 @@ def test_a_rating_is_the_mean_of_the_rounds_that_have_one():
     first_round = table(["80", "I cannot", "I cannot", ""])
     second_round = table(["70", "50", "no idea", "x", "9"])
     third_round = table(["60", "60", None], failed=[2])
-    first = from_parts([first_round], (1, 1, 5), 0, 100)
-    second = from_parts([second_round], (1, 1, 5), 0, 100)
-    third = from_parts([third_round], (1, 1, 5), 0, 100)
+    first = parse_parts([first_round], (1, 1, 5), 0, 100)
+    second = parse_parts([second_round], (1, 1, 5), 0, 100)
+    third = parse_parts([third_round], (1, 1, 5), 0, 100)
 
     mean = mean_of_rounds([first, second, third])
 
@@ -155,7 +155,7 @@ def test_a_block_equals_a_loop_over_its_rows(responses):
         else:
             expected[cell] = parse_rating(row.text, 0, 100)
 
-    ratings = from_parts(iter(parts), shape, 0, 100)
+    ratings = parse_parts(iter(parts), shape, 0, 100)
 
     for cell, (value, status) in expected.items():
         np.testing.assert_equal(ratings.values[cell], value)
@@ -176,7 +176,7 @@ def test_a_text_of_many_parts_is_read_once(monkeypatch):
     for start in (0, 3, 6, 9):
         parts.append(table(["85", "8", None], [start, start + 1, start + 2]))
 
-    ratings = from_parts(iter(parts), (2, 2, 3), 0, 100)
+    ratings = parse_parts(iter(parts), (2, 2, 3), 0, 100)
 
     assert texts_read == ["85", "8"]
     expected = np.tile([85, 8, NAN], (2, 2, 1))

@@ -34,7 +34,7 @@ def test_tables_of_blocks_stand_below_one_another_and_keep_their_index():
     table = pd.DataFrame({"x": [7, 8]})
     other = ("n", "P1,S0,T0", "Religion")
 
-    together = blocks.joined({RELIGION: table, other: table})
+    together = blocks.stack_blocks({RELIGION: table, other: table})
 
     assert together.model.tolist() == ["m", "m", "n", "n"]
     assert together.setting.tolist() == ["P0,S0,T0"] * 2 + ["P1,S0,T0"] * 2
@@ -43,7 +43,7 @@ def test_tables_of_blocks_stand_below_one_another_and_keep_their_index():
 
 
 def test_without_a_table_there_are_columns_and_no_rows():
-    nothing = blocks.joined({})
+    nothing = blocks.stack_blocks({})
 
     assert nothing.columns.tolist() == blocks.KEY
     assert nothing.empty

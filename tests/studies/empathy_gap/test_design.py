@@ -11,7 +11,7 @@ from events import paper_size_events
 from ingroup import models, paths
 from ingroup.inference import EngineError, Sampling, rated
 from ingroup.studies.empathy_gap import design, stimuli
-from ingroup.studies.empathy_gap.design import jobs, rewriting, trials, with_rewrites
+from ingroup.studies.empathy_gap.design import jobs, rewriting_design, trials, with_rewrites
 from ingroup.tables import InputError
 from toy import ABOUT_RELIGION
 
@@ -57,7 +57,7 @@ def test_another_text_gives_another_fingerprint(events):
         trials(changed),
         trials(events, ["P1,S0,T0"]),
         trials(events, None, ["Religion"]),
-        rewriting(events),
+        rewriting_design(events),
     ]
 
     fingerprints = [design.fingerprint for design in designs]
@@ -92,7 +92,7 @@ def replies(events, error=None):
 def test_a_corpus_without_third_person_texts_is_rewritten_once_an_event(events):
     without_third_person = events.assign(third_person_text=np.nan)
 
-    plan = rewriting(events)
+    plan = rewriting_design(events)
     whole = with_rewrites(without_third_person, replies(events))
 
     assert len(plan) == 12
@@ -141,7 +141,7 @@ def test_rewritten_texts_are_drawn_to_be_checked(events):
 def test_a_trial_is_named_by_its_pair_and_its_event(events):
     (block,) = trials(events, ["P0,S0,T0"], ["Religion"]).blocks
 
-    about = design.asked_about(block.condition(12))
+    about = design.trial_labels(block.condition(12))
 
     assert about == {
         "perceiver": "a person",
@@ -153,7 +153,7 @@ def test_a_trial_is_named_by_its_pair_and_its_event(events):
 def test_without_the_first_person_what_was_written_is_rewritten(events):
     without_first_person = events.assign(first_person_text=np.nan)
 
-    plan = rewriting(without_first_person)
+    plan = rewriting_design(without_first_person)
 
     assert events.generated_text[7] in plan[7].messages[0]["content"]
 

@@ -32,7 +32,7 @@ def closed():
 
 def test_a_column_of_cells_is_a_matrix_of_perceivers_by_experiencers():
     cells = pd.DataFrame({"z": [1, 2, 3, 4]})
-    assert drawing.square(cells, "z").tolist() == [[1, 2], [3, 4]]
+    assert drawing.cell_matrix(cells, "z").tolist() == [[1, 2], [3, 4]]
 
 
 def test_heatmaps_have_a_panel_per_block_and_no_empty_ones():
@@ -50,7 +50,7 @@ def test_heatmaps_have_a_panel_per_block_and_no_empty_ones():
 
 def test_an_enlarged_matrix_names_its_identities():
     cells = cells_of("Nationality", "P0,S0,T0")
-    fig = drawing.enlarged(cells, 5.0, "sound")
+    fig = drawing.enlarged_heatmap(cells, 5.0, "sound")
     ax = fig.axes[0]
     assert ax.get_title() == "own, setting P0,S0,T0"
     names = [tick.get_text() for tick in ax.get_yticklabels()]

@@ -15,7 +15,7 @@ from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.ground_truth import (
     GroundTruth,
-    counted_in_stores,
+    delta_counted_in_stores,
     recovery,
     with_verdicts,
 )
@@ -130,7 +130,7 @@ def answered(engine, category):
     replies = engine.answer(chats, Sampling(max_tokens=12))
     table = pd.DataFrame(replies)[["text", "finish_reason", "reasoning"]]
     table = table.rename_axis("trial").reset_index()
-    ratings = answers.from_parts([table], block.shape, 0, 100)
+    ratings = answers.parse_parts([table], block.shape, 0, 100)
 
     same = statistics.same_group(people.group[1:])
     return block, ratings, same
@@ -262,8 +262,8 @@ def test_delta_is_counted_from_the_stored_texts_of_all_rounds(tmp_path, monkeypa
     found = answers.load_rounds(rounds)
     matrix = statistics.gap_matrix(found.values)
 
-    counted = counted_in_stores(rounds, "listwise")
+    counted = delta_counted_in_stores(rounds, "listwise")
 
     assert counted == pytest.approx(statistics.empathy_gap(matrix, np.eye(5, dtype=bool)))
     scored = replace(rounds[0], sampling=Sampling(choices=("1", "2")))
-    assert np.isnan(counted_in_stores([scored], "listwise"))
+    assert np.isnan(delta_counted_in_stores([scored], "listwise"))

@@ -71,7 +71,15 @@ def test_each_kind_of_pair_has_its_difference_and_its_interval():
 
 @pytest.mark.parametrize("reason", ["", "too few groups: <2>"])
 def test_scopes_have_both_intervals_and_the_reason(reason):
-    shown = ["estimate", "low", "high", "low_like", "high_like", "p_like", "p_like_holm"]
+    shown = [
+        "estimate",
+        "low",
+        "high",
+        "low_like_these",
+        "high_like_these",
+        "p_like_these",
+        "p_like_these_holm",
+    ]
     row = BLOCK | dict.fromkeys(shown, 0.12345) | {"reason": reason, "by_group_p": 0.77777}
 
     style = layouts.scopes(pd.DataFrame([row]))

@@ -12,7 +12,7 @@ from ingroup.notebook import by_key
 from ingroup.stats.permutation import own_generator
 from ingroup.studies.empathy_gap import answers, drawing, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.ground_truth import counted_anew
+from ingroup.studies.empathy_gap.ground_truth import delta_counted_anew
 
 DEFAULT = "P0,S0,T0"
 KEY = ["model", "setting", "category"]
@@ -52,7 +52,7 @@ def test_delta_is_counted_anew_from_what_was_said(block, values, said, exclusion
     swapped = statistics.gap_matrix(values[:, ::-1], exclusion)
     wrong_delta = statistics.empathy_gap(swapped, same)
 
-    counted = counted_anew(said, block, exclusion)
+    counted = delta_counted_anew(said, block, exclusion)
 
     assert counted == pytest.approx(delta, abs=1e-12)
     assert abs(counted - wrong_delta) > 0.01
@@ -61,7 +61,7 @@ def test_delta_is_counted_anew_from_what_was_said(block, values, said, exclusion
 def test_delta_counted_anew_is_nan_where_no_cell_differs(block, said):
     always_50 = said.assign(text="50")
 
-    counted = counted_anew(always_50, block, "listwise")
+    counted = delta_counted_anew(always_50, block, "listwise")
 
     assert np.isnan(counted)
 
@@ -70,9 +70,9 @@ def test_delta_is_counted_anew_from_the_means_of_rounds(block, said):
     """A second round of 50 brings every rating half as far from 50, and delta stays."""
     rounds = pd.concat([said, said.assign(text="50")], axis=1)
 
-    counted = counted_anew(rounds, block, "pairwise")
+    counted = delta_counted_anew(rounds, block, "pairwise")
 
-    of_one_round = counted_anew(said, block, "pairwise")
+    of_one_round = delta_counted_anew(said, block, "pairwise")
     assert counted == pytest.approx(of_one_round, abs=0.2)
 
 
@@ -91,7 +91,7 @@ def table_2(ratings):
         "SEED": 0,
         "KEY": KEY,
         "ratings": ratings,
-        "spread": pd.DataFrame({"std": [1.0] * len(ratings)}),
+        "summary": pd.DataFrame({"std": [1.0] * len(ratings)}),
         "out": SimpleNamespace(write=lambda table, _: table),
     }
     exec(source, names)

@@ -25,7 +25,7 @@ def test_a_change_by_hand():
     rated["bfloat16"] = 50.0 + rated.event.map({"1": 3, "2": 1, "3": 2}).where(is_own, 0)
     rated.loc[0, "bfloat16"] = 40
 
-    change = precision.change(rated)
+    change = precision.change_of_model(rated)
 
     assert change["answers"] == 27
     assert change["changed"] == pytest.approx(7 / 27)

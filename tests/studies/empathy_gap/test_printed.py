@@ -150,7 +150,7 @@ def versus(monkeypatch, tmp_path):
     reprint(tmp_path / "published", monkeypatch, "empathy_gap", PRINTED, numbers)
 
     cells = pd.concat(cells, names=KEY).reset_index(KEY)
-    spreads = statistics.spread(cells, KEY)
+    spreads = statistics.cell_summary(cells, KEY)
     here = numbers_of(by_key(gaps), by_key(lost), spreads)
     return published.beside_each("empathy_gap", here)
 

@@ -12,21 +12,21 @@ from scipy import stats
 from statsmodels.formula.api import ols
 
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import paired_cells
+from ingroup.stats.paired import cell_pvalues
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
-    by_group,
-    by_kind,
     cell_means,
     cells,
+    effects_by_kind,
     empathy_gap,
     exclude,
     gap,
     gap_like_these,
     gap_matrix,
     gap_of_these,
+    matrix_of_groups,
     relationship_sd,
     same_group,
     zscore,
@@ -265,7 +265,7 @@ def test_means_by_group_by_hand():
         ]
     )
 
-    means = by_group(matrix, same_group(["a", "a", "b"]))
+    means = matrix_of_groups(matrix, same_group(["a", "a", "b"]))
 
     off_diagonal = means[~np.eye(2, dtype=bool)]
     assert sorted(means.diagonal()) == [3, 9]
@@ -286,7 +286,7 @@ def exact_ratings(rng):
 
 
 def test_of_exact_ratings_the_effects_of_one_name_and_two_names_come_out():
-    tests = by_kind(exact_ratings(np.random.default_rng(5)), SAME_OF_SEVEN)
+    tests = effects_by_kind(exact_ratings(np.random.default_rng(5)), SAME_OF_SEVEN)
 
     assert list(tests) == ["one name", "two names", "one name beyond two names"]
     assert tests["one name"].difference == pytest.approx(3)
@@ -322,7 +322,7 @@ def test_one_name_and_two_names_of_a_group_against_statsmodels():
         "one name beyond two names": np.subtract(one_name, two_names),
     }
 
-    tests = by_kind(values, SAME_OF_SEVEN)
+    tests = effects_by_kind(values, SAME_OF_SEVEN)
 
     for name, test in tests.items():
         t_test = stats.ttest_1samp(expected[name], 0)
@@ -341,7 +341,7 @@ def test_a_gap_for_groups_like_these():
     values = matrix[..., None] + rng.normal(size=(21, 21, 6))
 
     effects = gap_like_these(values, groups, clusters)
-    (of_these,) = by_kind(values, np.eye(21, dtype=bool)).values()
+    (of_these,) = effects_by_kind(values, np.eye(21, dtype=bool)).values()
 
     assert list(effects) == ["own group", "own group, by group", "beyond clusters"]
     own_group = effects["own group"]
@@ -377,7 +377,7 @@ def test_a_gap_for_names_like_these():
     assert beyond.low < 0 < beyond.high
     assert beyond.estimate == pytest.approx(one_name.estimate - two_names.estimate)
 
-    means = by_group(np.nanmean(values, axis=2), same)
+    means = matrix_of_groups(np.nanmean(values, axis=2), same)
     level = (np.trace(means) - means.sum() / 4) / 3
     assert own_group.estimate == pytest.approx(level, abs=0.02)
 
@@ -429,23 +429,23 @@ def test_an_event_without_all_pairs_is_in_no_gap_of_these_names():
 def test_events_that_are_all_answered_alike_are_no_sample(matrix):
     same = same_group(list("aabb"))
     values = np.repeat(matrix[..., None], 12, axis=2)
-    of_one_event = by_kind(values[..., :1], same)
+    of_one_event = effects_by_kind(values[..., :1], same)
 
-    for kind, test in by_kind(values, same).items():
+    for kind, test in effects_by_kind(values, same).items():
         numbers = [test.statistic, test.pvalue, test.low, test.high, test.least]
         assert np.isnan(numbers).all()
         assert test.difference == pytest.approx(of_one_event[kind].difference, abs=1e-12)
         assert test.n == 12
 
     values[0, 0, 0] += 1
-    assert by_kind(values, same)["one name"].pvalue > 0
+    assert effects_by_kind(values, same)["one name"].pvalue > 0
 
 
 def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():
     values = exclude(block())[1:, 1:]
     same = np.eye(3, dtype=bool)
 
-    (test,) = by_kind(values, same).values()
+    (test,) = effects_by_kind(values, same).values()
 
     gap_in_points = empathy_gap(values.mean(axis=2), same)
     assert test.difference == pytest.approx(gap_in_points)
@@ -563,7 +563,7 @@ def test_no_pair_is_least_rated_where_all_are_rated():
     assert pairs.empty
 
 
-def test_spread_by_hand():
+def test_cell_summary_by_hand():
     """The released numbers are twice the others."""
     rows = pd.DataFrame(
         {
@@ -575,7 +575,7 @@ def test_spread_by_hand():
         }
     )
 
-    table = statistics.spread(rows, ["block"])
+    table = statistics.cell_summary(rows, ["block"])
 
     assert table.loc["a"].tolist() == [2, 1, -1, 1, 4, 2, -2, 2]
     assert table.columns.tolist()[:5] == ["mean", "std", "z_min", "z_max", "mean_released"]
@@ -643,7 +643,7 @@ def test_delta_is_the_gap_of_ratings_that_differ():
     values = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
     same = np.eye(3, dtype=bool)
 
-    delta = statistics.delta_if_any(values, same, "listwise")
+    delta = statistics.delta_or_nan(values, same, "listwise")
 
     assert delta == empathy_gap(gap_matrix(values), same)
 
@@ -654,8 +654,8 @@ def test_delta_is_nan_where_no_cell_differs_and_where_one_has_no_rating():
     without_a_cell = np.random.default_rng(0).normal(50, 5, (4, 4, 3))
     without_a_cell[1, 1] = NAN
 
-    assert np.isnan(statistics.delta_if_any(flat, same, "listwise"))
-    assert np.isnan(statistics.delta_if_any(without_a_cell, same, "pairwise"))
+    assert np.isnan(statistics.delta_or_nan(flat, same, "listwise"))
+    assert np.isnan(statistics.delta_or_nan(without_a_cell, same, "pairwise"))
 
 
 @pytest.fixture
@@ -666,7 +666,7 @@ def two_names():
 
 
 def test_a_cell_is_shown_by_each_correction(two_names):
-    shown = statistics.shown_cells(paired_cells(two_names))
+    shown = statistics.cells_to_show_by_rule(cell_pvalues(two_names))
 
     assert len(shown) == 9
     assert shown.columns.tolist() == ["shown_released", "shown_bonferroni", "shown_holm"]
@@ -676,7 +676,7 @@ def test_a_cell_is_shown_by_each_correction(two_names):
 
 
 def test_shares_of_shown_cells_leave_out_a_person_and_the_diagonal(two_names):
-    shares = statistics.shares_shown(two_names, paired_cells(two_names))
+    shares = statistics.shares_shown(two_names, cell_pvalues(two_names))
 
     assert shares == {"released": 1, "bonferroni": 1, "holm": 1, "sign": 1, "testable": 1}
 
@@ -685,7 +685,7 @@ def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
     """Its p is 0.5 at least."""
     two_events = two_names[..., :2]
 
-    shares = statistics.shares_shown(two_events, paired_cells(two_events))
+    shares = statistics.shares_shown(two_events, cell_pvalues(two_events))
 
     assert shares["testable"] == 0
     assert shares["sign"] == 0
@@ -694,13 +694,13 @@ def test_no_sign_test_of_two_events_could_show_a_cell(two_names):
 def test_a_cell_could_be_shown_by_the_events_that_it_has(two_names):
     """Holm's first limit is 0.05 / 6, for six cells: 1/128 is below, of 8 events; 1/32 is not."""
     values = two_names[..., :6].copy()
-    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 0
+    assert statistics.shares_shown(values, cell_pvalues(values))["testable"] == 0
 
     values = two_names[..., :8].copy()
-    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 1
+    assert statistics.shares_shown(values, cell_pvalues(values))["testable"] == 1
 
     values[1, 2, :3] = np.nan  # five events are left to this cell
-    assert statistics.shares_shown(values, paired_cells(values))["testable"] == 0.5
+    assert statistics.shares_shown(values, cell_pvalues(values))["testable"] == 0.5
 
 
 @pytest.fixture
@@ -720,16 +720,16 @@ def test_named_cells_leave_out_a_person_and_flat_blocks(named):
     assert len(named) == 4
 
 
-def test_standing_of_names_by_hand(named):
-    table = statistics.standing(named)
+def test_z_by_identity_by_hand(named):
+    table = statistics.z_by_identity(named)
 
     assert table["name"].tolist() == ["x", "y", "x", "y"]
     assert table["mean"].tolist() == [1.5, 1, 2, 0.5]  # as perceivers, then as experiencers
-    assert table.spread.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
+    assert table.sd.tolist() == pytest.approx([0.5**0.5, 8**0.5, 2**0.5, 4.5**0.5])
 
 
 def test_perceiver_and_experiencer_stand_side_by_side(named):
-    table = statistics.side_by_side(statistics.standing(named))
+    table = statistics.means_by_side(statistics.z_by_identity(named))
 
     columns = ["model", "category", "name", "perceiver", "experiencer"]
     assert table[columns].values.tolist() == [
@@ -760,16 +760,16 @@ def test_the_own_cell_farthest_from_its_row_is_found(named):
 
 
 def test_who_stands_out_by_hand(named):
-    extremes = statistics.extremes(statistics.standing(named))
+    extremes = statistics.extremes(statistics.z_by_identity(named))
 
     perceivers = extremes.loc[("m", "perceiver", "Religion")]
     assert perceivers.tolist() == ["x", "y", 1.5, 1, "x"]
 
 
-def test_standing_of_groups_is_that_of_all_their_names(named):
+def test_z_of_a_group_is_that_of_all_its_names(named):
     group_of = {"x": "one", "y": "one"}
 
-    table = statistics.standing(named, {"Religion": group_of})
+    table = statistics.z_by_identity(named, {"Religion": group_of})
 
     assert table[["name", "mean"]].values.tolist() == [["one", 1.25], ["one", 1.25]]
 
@@ -777,7 +777,7 @@ def test_standing_of_groups_is_that_of_all_their_names(named):
 def test_nobody_stands_out_of_no_cells(named):
     no_cells = named.head(0)
 
-    assert statistics.standing(no_cells).empty
+    assert statistics.z_by_identity(no_cells).empty
 
 
 def noisy(own=3.0, seed=2):
@@ -851,8 +851,8 @@ def test_scopes_have_these_groups_and_groups_like_these():
 
     assert row["estimate"] == of_these.difference
     assert row["p"] == of_these.pvalue
-    assert row["low_like"] == like_these["own group"].low
-    assert row["p_like"] == like_these["own group"].p
+    assert row["low_like_these"] == like_these["own group"].low
+    assert row["p_like_these"] == like_these["own group"].p
     assert row["by_group_p"] == like_these["own group, by group"].p
     assert "beyond_clusters" not in row
 
@@ -965,11 +965,11 @@ def test_blocks_and_identities_keep_their_order_and_groups_are_sorted(named):
     """The order of the cells is that of the design: here y before x."""
     y_first = named.iloc[::-1]
 
-    by_identity = statistics.standing(y_first)
+    by_identity = statistics.z_by_identity(y_first)
     assert by_identity["name"].tolist() == ["y", "x"] * 2
 
-    by_group = statistics.standing(y_first, {"Religion": {"x": "a group", "y": "b group"}})
+    by_group = statistics.z_by_identity(y_first, {"Religion": {"x": "a group", "y": "b group"}})
     assert by_group["name"].tolist() == ["a group", "b group"] * 2
 
     cells = y_first.assign(mean=1.0, mean_released=1.0, z_released=0.0)
-    assert statistics.spread(cells, ["perceiver"]).index.tolist() == ["y", "x"]
+    assert statistics.cell_summary(cells, ["perceiver"]).index.tolist() == ["y", "x"]

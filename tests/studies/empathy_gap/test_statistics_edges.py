@@ -45,7 +45,7 @@ def test_an_event_without_a_pair_of_groups_has_no_effect():
     values = some_ratings()
     values[0, 1, 2] = NAN
 
-    found = statistics.own_by_event(values, GROUPS)
+    found = statistics.own_group_by_event(values, GROUPS)
 
     expected = [own_of(values[..., event]) for event in range(6)]
     np.testing.assert_allclose(found, expected)
@@ -111,9 +111,9 @@ def test_an_event_that_cannot_tell_both_kinds_has_no_effect():
     own = np.eye(4, dtype=bool)
     values[own, 0] = NAN
 
-    found = statistics.by_kind(values, same)
+    found = statistics.effects_by_kind(values, same)
 
-    whole = statistics.by_kind(values[..., 1:], same)
+    whole = statistics.effects_by_kind(values[..., 1:], same)
     assert found["one name"].n == 4
     assert found["two names"].difference == pytest.approx(whole["two names"].difference)
     beyond = whole["one name"].difference - whole["two names"].difference
@@ -128,7 +128,7 @@ def test_kinds_of_pairs_give_back_what_was_put_in():
     own = np.eye(6)
     values = levels + (4 * own - 3 * (same - own))[..., None]
 
-    found = statistics.by_kind(values, same)
+    found = statistics.effects_by_kind(values, same)
 
     assert found["one name"].difference == pytest.approx(4)
     assert found["two names"].difference == pytest.approx(-3)

@@ -166,7 +166,7 @@ def test_the_rewrite_prompt_is_that_of_appendix_a2():
     ],
 )
 def test_rewritten_takes_the_text_inside_the_braces(reply, text):
-    assert stimuli.rewritten(reply) == text
+    assert stimuli.rewritten_narrative(reply) == text
 
 
 @pytest.mark.parametrize("name", ["P9,S0,T0", "P0,S0"])

@@ -14,7 +14,7 @@ from ingroup.studies.giebench.answers import (
     NO_VERDICT,
     OK,
     REFUSED,
-    SEVERAL,
+    SEVERAL_VERDICTS,
     breaks_off,
     parse_verdict,
 )
@@ -81,7 +81,7 @@ REPLIES = [
             "Between [[Assistant A]] and [[Assistant B]], I pick [[Assistant B]]",
         ],
     ),
-    (SEVERAL, NO_VERDICT, ["[[Assistant A]] or [[Assistant B]]"]),
+    (SEVERAL_VERDICTS, NO_VERDICT, ["[[Assistant A]] or [[Assistant B]]"]),
     (
         NO_VERDICT,
         NO_VERDICT,
@@ -210,7 +210,7 @@ REPLIES = [
     ("D", "A", ["Neither [[A]] nor [[B]], but [[D]]"]),
     # several, and none final
     (
-        SEVERAL,
+        SEVERAL_VERDICTS,
         "A",
         [
             "[[A]] or [[B]]",
@@ -225,7 +225,7 @@ REPLIES = [
         ],
     ),
     (
-        SEVERAL,
+        SEVERAL_VERDICTS,
         "A",
         [
             "[[A]] [[B]]",
@@ -238,11 +238,15 @@ REPLIES = [
             "[[A]] has 8.5 points like [[B]]",
         ],
     ),
-    (SEVERAL, "B", ["[[A]], [[B]], [[A]]", "[[A]] [[A]] [[B]] [[A]]"]),  # which [[A]]: [[B]] tells
+    (
+        SEVERAL_VERDICTS,
+        "B",
+        ["[[A]], [[B]], [[A]]", "[[A]] [[A]] [[B]] [[A]]"],
+    ),  # which [[A]]: [[B]] tells
     # Another bracket ends what the released code compares.
-    (SEVERAL, "A", ["[[A]] [1] [[B]] [[A]]", "[[A]] [[B]] [[a]] [[A]]"]),
-    (SEVERAL, "C", ["A and B hedge. [[C]] or [[D]]."]),
-    (SEVERAL, "D", ["Verdict: [[D]] ([[A]] and [[B]] hedge)"]),
+    (SEVERAL_VERDICTS, "A", ["[[A]] [1] [[B]] [[A]]", "[[A]] [[B]] [[a]] [[A]]"]),
+    (SEVERAL_VERDICTS, "C", ["A and B hedge. [[C]] or [[D]]."]),
+    (SEVERAL_VERDICTS, "D", ["Verdict: [[D]] ([[A]] and [[B]] hedge)"]),
     # the answers one after the other, and no verdict
     (
         NO_VERDICT,
@@ -265,7 +269,7 @@ REPLIES = [
         ],
     ),
     (REFUSED, "A", [f"I'm sorry, but I won't {ASK}"]),
-    (SEVERAL, "A", ["I cannot choose between [[A]] and [[B]]."]),
+    (SEVERAL_VERDICTS, "A", ["I cannot choose between [[A]] and [[B]]."]),
 ]
 
 # the tags of a reply, the letter that the released code takes: the notes on the code, and by hand
@@ -365,7 +369,7 @@ def test_sound_gives_a_letter_that_stands_in_the_text_or_a_reason(text):
         assert letter in ("A", "B", "C", "D")
         assert letter in text.upper() or not text.isascii()
     else:
-        assert status in (REFUSED, NO_VERDICT, SEVERAL)
+        assert status in (REFUSED, NO_VERDICT, SEVERAL_VERDICTS)
         assert letter == ""
 
 
@@ -429,7 +433,7 @@ def test_long_hostile_replies_are_read_too(piece, end, rule):
     ("text", "rule", "verdict"),
     [
         ("[[A]]" * 20_000, "sound", ("A", OK)),
-        ("[[A]][[B]]" * 10_000, "sound", ("", SEVERAL)),
+        ("[[A]][[B]]" * 10_000, "sound", ("", SEVERAL_VERDICTS)),
         ("[[A]]" * 20_000 + "[[B]][[A]]", "released", ("B", OK)),
     ],
     ids=["one letter", "two letters", "another letter at the end"],
@@ -579,7 +583,7 @@ def test_scored_the_right_letter_has_a_probability_wherever_it_stands(judged):
 
     # Behind the right answer stand the others, the first after the last.
     right_at_c = table[(table["shift"] == 0) & (table.correct == "C")]
-    assert right_at_c.iloc[0][answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
+    assert right_at_c.iloc[0][answers.LETTER_PROBABILITIES].tolist() == [0.125, 0.125, 0.5, 0.25]
 
 
 def test_a_failed_scored_job_has_no_probability(judged):

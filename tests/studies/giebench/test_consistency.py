@@ -17,7 +17,7 @@ def tuples(*rows):
 
 def test_a_percentage_is_a_whole_number_of_some_n():
     # 33.3 is 1 of 3 and 2 of 6; 50.0 is 2 of 4 and 3 of 6.
-    is_whole = consistency.whole(pd.Series(["33.3", "50.0"]), np.array([3, 4, 6]))
+    is_whole = consistency.can_be_whole(pd.Series(["33.3", "50.0"]), np.array([3, 4, 6]))
 
     assert is_whole.tolist() == [[True, False, True], [False, True, True]]
 
@@ -46,7 +46,7 @@ def test_accuracies_stand_by_table_and_model_and_are_found_by_row():
     assert wide.loc[(1, "a")].to_dict() == {"Age": 30.0, "Skin": 50.0}
     change = wide.loc[1] - wide.loc[6]
     rows = pd.DataFrame({"model": ["a", "a", "b"], "category": ["Skin", "Age", "Age"]})
-    numbers = consistency.in_rows(change, rows)
+    numbers = consistency.number_of_each_row(change, rows)
     assert numbers[:2].tolist() == [30.0, 20.0]
     assert np.isnan(numbers[2])
 

@@ -9,7 +9,7 @@ import pytest
 
 from few import Few
 from ingroup.studies.giebench import design, stimuli
-from ingroup.studies.giebench.design import mismatched, trials
+from ingroup.studies.giebench.design import mismatched_design, trials
 
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
 PARAMETERS = {
@@ -93,7 +93,7 @@ def test_a_mismatch_names_the_other_identity_in_the_items_of_both():
         "Middle Income": "Low Income",
     }
 
-    design_of_others = mismatched(ITEMS, "COT", pairs)
+    design_of_others = mismatched_design(ITEMS, "COT", pairs)
 
     assert len(design_of_others) == 6 + 4  # of gender, two of each income, none of them twice
     named = set()
@@ -236,8 +236,8 @@ def test_models_lack_plans():
     asked += [("b", "ID mismatch"), ("c", "COT mismatch")]
     jobs = [SimpleNamespace(model=model, labels={"plan": plan}) for model, plan in asked]
 
-    assert design.lacking(jobs) == {"b": [], "a": ["Raw"]}
-    assert design.with_all(jobs) == ["b"]
+    assert design.missing_plans(jobs) == {"b": [], "a": ["Raw"]}
+    assert design.models_with_all(jobs) == ["b"]
     lacking = {"b": ["COT mismatch"], "c": ["ID mismatch"]}
-    assert design.lacking(jobs, design.MISMATCHES) == lacking
-    assert design.with_all(jobs, design.MISMATCHES) == []
+    assert design.missing_plans(jobs, design.MISMATCHES) == lacking
+    assert design.models_with_all(jobs, design.MISMATCHES) == []

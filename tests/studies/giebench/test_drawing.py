@@ -146,7 +146,7 @@ def test_ground_truth_accuracies_are_across_and_those_of_here_up():
             "accuracy": [11.0, 22.0],
         }
     )
-    (ax,) = drawing.ground_truth_beside_here(table, COLOURS).axes
+    (ax,) = drawing.ground_truth_versus_here(table, COLOURS).axes
 
     np.testing.assert_allclose(ax.collections[0].get_offsets(), [[10, 11], [20, 22]])
     assert ax.get_xlabel() == "ground-truth accuracy (%)"

@@ -37,8 +37,8 @@ def test_naming_by_hand():
     ]
     answers = pd.DataFrame(rows, columns=["key", "identity", "prompt", "correct", "letter"])
 
-    table = group_profile.gained(answers, {"Female": "Women", "Islam": "Muslims"})
-    without_names = group_profile.gained(answers, {})
+    table = group_profile.gain_by_item(answers, {"Female": "Women", "Islam": "Muslims"})
+    without_names = group_profile.gain_by_item(answers, {})
 
     assert list(table.index) == ["k1", "k2"]
     assert table.loc["k1", "Women"] == 1 - 0.5

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ingroup.studies.giebench import statistics
-from ingroup.studies.giebench.answers import CHANCES
+from ingroup.studies.giebench.answers import LETTER_PROBABILITIES
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
     changes,
     consistency,
     mismatch,
-    p_right,
     position_test,
+    right_letter_probability,
 )
 
 LETTERS = "ABCD"
@@ -600,7 +600,7 @@ def test_changes_over_raw_are_those_of_both_prompts():
 
 def test_findings_are_counted():
     findings = pd.Series(["not significant", "significant", "not significant"])
-    assert statistics.counted(findings) == "2 not significant, 1 significant"
+    assert statistics.counts_in_words(findings) == "2 not significant, 1 significant"
 
 
 def changed(column, value, answers=BY_HAND):
@@ -651,7 +651,7 @@ def chances(p_of_right):
         for shift, p in enumerate(orders):
             rows.append((prompt, category, f"{key}", shift, *four(p)))
 
-    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", *CHANCES])
+    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", *LETTER_PROBABILITIES])
 
 
 def test_the_right_letter_has_a_mean_probability_over_orders_and_items():
@@ -669,7 +669,7 @@ def test_the_right_letter_has_a_mean_probability_over_orders_and_items():
     raw_means = [0.25, 0.35, 0.5]
     id_means = [0.35, 0.65, 1.0]
 
-    table = p_right(answers).set_index(["prompt", "category"])
+    table = right_letter_probability(answers).set_index(["prompt", "category"])
 
     raw = table.loc["Raw"]
     holds(raw, n=[2, 1, 3], p_right=[0.3, 0.5, 1.1 / 3])
@@ -747,7 +747,7 @@ def test_an_item_with_a_failed_call_has_no_probability():
         }
     )
 
-    table = p_right(answers).set_index("category")
+    table = right_letter_probability(answers).set_index("category")
 
     assert table.n.to_dict() == {"Age": 1, "Skin": 1, "Overall": 2}
     holds(table, p_right=[0.275, 0.3, 0.2875])
@@ -760,7 +760,7 @@ def test_over_all_four_orders_a_judge_of_places_has_a_quarter(seed):
     rng = np.random.default_rng(seed)
     answers = {("COT", key): rng.dirichlet(np.ones(4)) for key in range(4)}
 
-    table = p_right(chances(answers))
+    table = right_letter_probability(chances(answers))
 
     holds(table, p_right=0.25, p=1.0)
 
@@ -803,16 +803,16 @@ def test_a_gain_over_all_orders_by_hand():
     assert row.p == pytest.approx(test.pvalue)
 
     # With one item each, identities are a sample as items are.
-    assert row.low_like == pytest.approx(row.low)
-    assert row.high_like == pytest.approx(row.high)
-    assert row.p_like == pytest.approx(row.p)
+    assert row.low_like_these == pytest.approx(row.low)
+    assert row.high_like_these == pytest.approx(row.high)
+    assert row.p_like_these == pytest.approx(row.p)
 
     two_identities = answers.key.map({"a": "x", "b": "y", "c": "y"})
     table = statistics.over_orders(answers.assign(identity=two_identities))
     (row,) = table.itertuples()
 
     assert row.reason == "cannot be told: two identities"
-    assert np.isnan(row.p_like)
+    assert np.isnan(row.p_like_these)
 
 
 def test_a_judge_of_one_letter_is_said_to_be_one():

@@ -30,7 +30,7 @@ PARAMETERS = {
     "CLUSTERS": 2,
     "ALPHA": 0.05,
 }
-WORDS = stimuli.prompts()[design.FIRST].words
+WORDS = stimuli.prompts()[design.FIRST_PROMPT].words
 NUMBERS = [1, 2, 3, 4, 5]
 
 
@@ -215,7 +215,7 @@ def test_what_replies_lack_is_counted_apart_from_refusals():
     ]
     replies = pd.DataFrame(rows, columns=["model", "status", "values", "list"])
 
-    table = answers.lacking(replies, ["model"])
+    table = answers.missing_counts(replies, ["model"])
 
     assert table.loc["m"].tolist() == [2, 3, 2, 1]
     assert table.loc["n"].tolist() == [1, 0, 0, 0]

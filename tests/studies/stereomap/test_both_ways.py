@@ -39,7 +39,7 @@ def replies():
 
 
 def test_only_the_first_round_of_a_scored_model_is_set_beside():
-    once = both_ways.first_round(replies(), chosen())
+    once = both_ways.first_round_replies(replies(), chosen())
     assert once.index.tolist() == [0]
     (row,) = once.to_dict("records")
     prompt = stimuli.prompts()["EXTENDED/Warmth-Competence"]
@@ -48,7 +48,7 @@ def test_only_the_first_round_of_a_scored_model_is_set_beside():
 
 
 def test_each_word_has_its_free_and_its_scored_rating():
-    once = both_ways.first_round(replies(), chosen())
+    once = both_ways.first_round_replies(replies(), chosen())
     both = both_ways.ratings(once, chosen())
     assert both.word.tolist() == ["Friendly", "Honest"]
     np.testing.assert_array_equal(both.free, [1, nan])
@@ -65,8 +65,8 @@ def test_each_word_has_its_free_and_its_scored_rating():
 
 
 def test_without_scored_answers_the_tables_have_no_row():
-    nothing = both_ways.most_probable([])
-    once = both_ways.first_round(replies(), nothing)
+    nothing = both_ways.rating_probabilities_of_jobs([])
+    once = both_ways.first_round_replies(replies(), nothing)
     both = both_ways.ratings(once, nothing)
     assert len(both) == len(both_ways.agreement_by_construct(both, once)) == 0
     assert both_ways.rating_distribution(both).columns.tolist() == [

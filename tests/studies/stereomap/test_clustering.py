@@ -419,7 +419,7 @@ def test_the_smallest_difference_is_found_in_four_clusters_of_five():
     means = pd.DataFrame({"Warmth": 3.0, "Competence": 3.0}, index=range(30))
     one_cluster = pd.Series(0, means.index)
 
-    smallest = clustering.smallest_difference(null, 30)
+    smallest = clustering.smallest_standardised_difference(null, 30)
 
     significant = []
     for differences in smallest + rng.standard_normal((400, 30)):
@@ -434,10 +434,10 @@ def test_a_cluster_that_is_too_small_finds_nothing():
     null = np.full(999, 4.0)
 
     assert clustering.exchange_floor(null, 16) == 1
-    assert clustering.smallest_difference(null, 16) == np.inf
+    assert clustering.smallest_standardised_difference(null, 16) == np.inf
     assert clustering.groups_for_exchange(null) == 17
     assert clustering.exchange_floor(null, 17) == 1 / 1000
-    assert 0 < clustering.smallest_difference(null, 40) < 5
+    assert 0 < clustering.smallest_standardised_difference(null, 40) < 5
 
     with pytest.raises(ValueError, match="found 9 draws, expected more than 20"):
         clustering.groups_for_exchange(null[:9])
@@ -460,8 +460,8 @@ def test_words_of_both_axes_are_a_sample():
     uneven[first_word] += 2
     uneven[second_word] -= 2
 
-    narrow = clustering.over_words(steady, words)
-    wide = clustering.over_words(uneven, words)
+    narrow = clustering.word_sample_test(steady, words)
+    wide = clustering.word_sample_test(uneven, words)
 
     means = group_means(statistics.round_scores(steady, words))
     differences = means.Competence - means.Warmth
@@ -477,4 +477,4 @@ def test_words_that_nobody_rated_are_refused():
     unrated = unrated.reindex(columns=["group", *words.word])
 
     with pytest.raises(ValueError, match="found no number"):
-        clustering.over_words(unrated, words)
+        clustering.word_sample_test(unrated, words)

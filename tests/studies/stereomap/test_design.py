@@ -4,7 +4,7 @@ import pytest
 
 from ingroup.inference import Sampling
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, jobs, overview, scored_sampling, trials
+from ingroup.studies.stereomap.design import FIRST_PROMPT, jobs, overview, scored_sampling, trials
 
 PARAMETERS = {
     "MODELS": ["calibrant"],
@@ -40,10 +40,10 @@ def test_every_group_is_asked_under_every_prompt():
 
     assert len(design) == 98 * 7
     first = design[0]
-    assert first.condition["inquiry"] == ("Men", FIRST, "")
+    assert first.condition["inquiry"] == ("Men", FIRST_PROMPT, "")
     assert first.condition["ablation"] == "Prompt (paper)"
     second = design[1]
-    assert second.condition["inquiry"] == (groups[1], FIRST, "")
+    assert second.condition["inquiry"] == (groups[1], FIRST_PROMPT, "")
     last = design[-1]
     assert last.condition["inquiry"] == (groups[-1], prompts[-1], "")
     assert last.messages == stimuli.chats(groups[-1], "EXTENDED/Behavior")[""]
@@ -51,7 +51,7 @@ def test_every_group_is_asked_under_every_prompt():
 
 def test_separate_calls_ask_one_part_of_all_groups_before_the_next():
     """Three parts of the first prompt, and one of the second."""
-    design = trials(["Men", "Nurses"], [FIRST, "EXTENDED/Prestige"], calls="separate")
+    design = trials(["Men", "Nurses"], [FIRST_PROMPT, "EXTENDED/Prestige"], calls="separate")
 
     group_prompts = [trial.condition["inquiry"] for trial in design]
     groups_and_parts = [(group_prompt.group, group_prompt.part) for group_prompt in group_prompts]
@@ -117,7 +117,7 @@ def test_another_wording_has_folders_and_messages_of_its_own():
 
     first = as_sent[0]
     assert first.folder.name == "EXTENDED-Prompt-(paper)-released-together-as-sent-round1"
-    assert first.design[0].messages == stimuli.chats("Men", FIRST, wording="released")[""]
+    assert first.design[0].messages == stimuli.chats("Men", FIRST_PROMPT, wording="released")[""]
     folders = {job.folder for job in [*as_paper, *as_sent]}
     assert len(folders) == 2 * len(as_paper)
 
@@ -189,7 +189,7 @@ def test_leads_are_the_words_in_their_order_and_choices_the_scale():
     leads = axes.sampling.leads
 
     words = tuple(lead.strip("\n -:") for lead in leads)
-    assert words == stimuli.prompts()[FIRST].words
+    assert words == stimuli.prompts()[FIRST_PROMPT].words
     assert leads[:2] == ("- Friendly:", "\n- Sociable:")
     assert leads[-1] == "\nRating:"
     assert axes.sampling.choices == (" 1", " 2", " 3", " 4", " 5")

@@ -50,7 +50,7 @@ def test_keywords_are_one_row_each_and_repetitions_stay():
 
 
 def test_rows_of_groups_in_no_cluster_are_left_out(traits):
-    placed = clustering.placed(traits, {"m": clusters_of({"Men": 1})})
+    placed = clustering.with_clusters(traits, {"m": clusters_of({"Men": 1})})
     assert placed[["group", "cluster"]].values.tolist() == [["Men", 1], ["Men", 1]]
     assert placed.cluster.dtype == int
 
@@ -58,28 +58,30 @@ def test_rows_of_groups_in_no_cluster_are_left_out(traits):
 def test_a_cluster_is_scored_in_both_ways(traits, lexicon):
     """Men: half of the keywords are Morality, high; Women: all. Their mean is 0.75."""
     labels = {"Men": 0, "Women": 0}
-    placed = clustering.placed(traits, {"m": clusters_of(labels), "silent": clusters_of(labels)})
-    table = dimensions.by_cluster(placed, lexicon)
+    placed = clustering.with_clusters(
+        traits, {"m": clusters_of(labels), "silent": clusters_of(labels)}
+    )
+    table = dimensions.cluster_dimensions(placed, lexicon)
     assert set(table.index) == {("m", "sound"), ("m", "released")}
     (high,) = lexicon.members.columns[lexicon.members.loc["caring"]][:1]
     of_caring = table[table.dimension == high]
     assert of_caring.loc[("m", "sound")].share == pytest.approx(0.75)
     assert of_caring.loc[("m", "released")].n == 2
 
-    layout = dimensions.strongest(table)
+    layout = dimensions.strongest_dimensions(table)
     assert layout.loc[("m", "sound", 0), 1] == f"{high} +"
 
 
 def test_without_a_word_of_the_dictionary_tables_have_no_row(traits, lexicon):
     silent = traits[traits.model == "silent"]
-    placed = clustering.placed(silent, {"silent": clusters_of({"Men": 0})})
+    placed = clustering.with_clusters(silent, {"silent": clusters_of({"Men": 0})})
     assert len(placed) == 1
-    assert dimensions.by_cluster(placed, lexicon).empty
-    assert dimensions.by_group(silent, lexicon).empty
+    assert dimensions.cluster_dimensions(placed, lexicon).empty
+    assert dimensions.group_dimensions(silent, lexicon).empty
 
 
 def test_the_sum_of_a_group_grows_with_its_keywords(traits, lexicon):
-    table = dimensions.by_group(traits, lexicon)
+    table = dimensions.group_dimensions(traits, lexicon)
     assert set(table.model) == {"m"}
     (high,) = lexicon.members.columns[lexicon.members.loc["caring"]][:1]
     of_caring = table[table.dimension == high].set_index("group")

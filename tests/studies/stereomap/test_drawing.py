@@ -29,7 +29,7 @@ def of():
             "name": ["Men", "near Nurses"],
         }
     ).assign(**about)
-    (one,) = drawing.maps(positions, centroids).values()
+    (one,) = drawing.split_maps(positions, centroids).values()
     yield one
     plt.close("all")
 
@@ -120,7 +120,7 @@ def test_ground_truth_positions_stand_beside_those_here():
     )
     errors = {"error, Competence": 0.5, "error, Warmth": 0.0}
     recovered = pd.DataFrame({"version": ["ORIGINAL", "EXTENDED"], **errors})
-    first, second = drawing.ground_truth_beside_here(sides, recovered).axes
+    first, second = drawing.ground_truth_versus_here(sides, recovered).axes
     assert (first.get_title(), second.get_title()) == ("EXTENDED", "ORIGINAL")
     competence, warmth = first.lines[:2]
     assert (competence.get_ydata() - competence.get_xdata()).tolist() == [0.5, 0.5]

@@ -21,7 +21,7 @@ from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.stereomap import clustering, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.design import FIRST, trials
+from ingroup.studies.stereomap.design import FIRST_PROMPT, trials
 from ingroup.studies.stereomap.ground_truth import (
     GroundTruth,
     compare,
@@ -61,8 +61,8 @@ def test_a_ground_truth_position_by_hand(calibrant):
 @pytest.mark.parametrize(
     ("prompt", "word", "expected"),
     [
-        (FIRST, "Friendly", 4.3),
-        (FIRST, "Rating", 3 + 0.5 * 1.2 + 0.5 * 1.08),
+        (FIRST_PROMPT, "Friendly", 4.3),
+        (FIRST_PROMPT, "Rating", 3 + 0.5 * 1.2 + 0.5 * 1.08),
         ("EXTENDED/Emotion", "Envious", 2.8 - 0.6 + 0.7 * 1.08),
         ("EXTENDED/Prestige", "Rating", 3 + 0.1 * 1.2 + 0.8 * 1.08),
         ("ORIGINAL/capable", "Rating", 4.08),
@@ -178,7 +178,7 @@ def test_lists_are_drawn_as_often_as_the_ground_truth_says(calibrant):
     own_list = names[rank % len(names)]
     expected[own_list] *= 3
 
-    weights = calibrant.weights("Jews", FIRST)
+    weights = calibrant.weights("Jews", FIRST_PROMPT)
 
     assert weights["traits"] == expected
 
@@ -253,7 +253,7 @@ def test_phrases_stand_in_no_other_study_s_prompts():
 
 def test_a_prompt_is_read_in_few_tokens():
     tokenizer = PreTrainedTokenizerFast.from_pretrained(paths.MODELS / "calibrant")
-    chat = social_groups.chats("Men", FIRST)[""]
+    chat = social_groups.chats("Men", FIRST_PROMPT)[""]
 
     tokens = tokenizer.apply_chat_template(chat, return_dict=False)
 
@@ -264,9 +264,11 @@ def rated(model, calls, rounds):
     """Statuses and scores of every second group: the first prompt, or its ratings by themselves."""
     words = published.load("stereomap", 4)
     words_of_axes = words[words.family.isin(statistics.AXES)]
-    single_words = [word for word in social_groups.prompts()[FIRST].words if word != "Rating"]
+    single_words = [
+        word for word in social_groups.prompts()[FIRST_PROMPT].words if word != "Rating"
+    ]
     with_ratings = []
-    for trial in trials(social_groups.names()[::2], [FIRST], calls=calls):
+    for trial in trials(social_groups.names()[::2], [FIRST_PROMPT], calls=calls):
         if trial.condition["inquiry"].part in ("", "ratings"):
             with_ratings.append(trial)
 
@@ -385,7 +387,7 @@ def test_only_maps_of_calibrants_are_compared_with_a_ground_truth(calibrant_map)
     words = social_groups.words("EXTENDED")
     ratings = pd.DataFrame({"group": groups, "round": 1})
     for word in words.word:
-        ratings[word] = [calibrant_map.rating(group, FIRST, word) for group in groups]
+        ratings[word] = [calibrant_map.rating(group, FIRST_PROMPT, word) for group in groups]
     means = statistics.group_means(statistics.round_scores(ratings, words))
     labels = pd.Series([0, 1, 2], groups)
     tests = pd.DataFrame({"finding": ["significant", "", ""]})

@@ -54,7 +54,7 @@ def some_scores(rounds=4):
 @pytest.mark.parametrize("rounds", ["same", "other"])
 def test_warmer_than_competent_over_groups(rounds):
     scores = some_scores()
-    rated, labels = group_profile.clustered(scores, rounds, 1, 5, n_clusters=3)
+    rated, labels = group_profile.scores_and_clusters(scores, rounds, 1, 5, n_clusters=3)
 
     effects = group_profile.claims((rated, labels), group_profile.OVER_GROUPS, ["A", "B", "C", "D"])
 
@@ -82,10 +82,12 @@ def test_warmer_than_competent_over_groups(rounds):
 
 def test_warmer_than_competent_with_exchanged_axes():
     """The p of the whole family, from the same draws; a cluster of five groups reaches little."""
-    rated, labels = group_profile.clustered(some_scores(), "same", 0, 5, n_clusters=3)
+    rated, labels = group_profile.scores_and_clusters(some_scores(), "same", 0, 5, n_clusters=3)
     means = content_model.group_means(rated)
     placed = means.dropna().sort_index()
-    null = clustering.exchange_null(placed, 3, np.random.default_rng(4), group_profile.DRAWS)
+    null = clustering.exchange_null(
+        placed, 3, np.random.default_rng(4), group_profile.N_EXCHANGED_MAPS
+    )
     table = clustering.axis_tests(means, labels, null=null)
 
     exchanged = group_profile.claims(
@@ -105,7 +107,7 @@ def test_warmer_than_competent_with_exchanged_axes():
 
 def test_warmer_than_competent_over_rounds():
     scores = some_scores()
-    clustered = group_profile.clustered(scores, "same", 0, 5, n_clusters=3)
+    clustered = group_profile.scores_and_clusters(scores, "same", 0, 5, n_clusters=3)
     members = scores[scores.group.str.startswith("A")]
     by_round = members.groupby("round")[["Warmth", "Competence"]].mean()
     test = stats.ttest_rel(by_round.Warmth, by_round.Competence)
@@ -159,7 +161,7 @@ def test_effects_are_the_scores_of_groups_and_their_difference(monkeypatch):
 
 
 def test_one_round_has_no_halves():
-    one_round = group_profile.clustered(some_scores(rounds=1), "other", 0, 1, 5)
+    one_round = group_profile.scores_and_clusters(some_scores(rounds=1), "other", 0, 1, 5)
     reason = "no group has 2 rounds with both axes, expected at least one to halve"
 
     effects = group_profile.claims(one_round, group_profile.OVER_GROUPS, ["A", "B"])
@@ -170,7 +172,7 @@ def test_one_round_has_no_halves():
 
 def test_groups_of_one_position_have_no_clusters():
     flat = some_scores(rounds=1).assign(Warmth=3.0, Competence=3.0)
-    clustered = group_profile.clustered(flat, "same", 0, 1, 5)
+    clustered = group_profile.scores_and_clusters(flat, "same", 0, 1, 5)
 
     effects = group_profile.claims(clustered, group_profile.OVER_GROUPS, ["A"])
 
@@ -178,7 +180,7 @@ def test_groups_of_one_position_have_no_clusters():
 
 
 def test_one_round_is_no_sample_of_rounds():
-    one_round = group_profile.clustered(some_scores(rounds=1), "same", 0, 5, 3)
+    one_round = group_profile.scores_and_clusters(some_scores(rounds=1), "same", 0, 5, 3)
 
     effects = group_profile.claims(one_round, group_profile.OVER_ROUNDS, ["A"])
 

@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ingroup import paths, published
 from ingroup.studies.stereomap import human_evaluation
-from ingroup.studies.stereomap.human_evaluation import agreement, harmless, score, sheet, write
+from ingroup.studies.stereomap.human_evaluation import agreement, harmless_cell, score, sheet, write
 from ingroup.tables import InputError
 
 NAN = np.nan
@@ -163,7 +163,7 @@ def test_without_a_usable_reply_there_is_no_sheet():
     ],
 )
 def test_no_text_becomes_a_formula(text, cell):
-    assert harmless(text) == cell
+    assert harmless_cell(text) == cell
 
 
 @settings(max_examples=15)

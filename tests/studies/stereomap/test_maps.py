@@ -16,9 +16,9 @@ def means_of(points, names, **columns):
     return table.assign(rounds=1, **columns)
 
 
-def test_scores_by_cluster_by_hand():
+def test_cluster_scores_by_hand():
     means = pd.DataFrame({"Pity": [1, 3, 2, 9], "Envy": [2, nan, 5, 9]}, index=list("abcd"))
-    table = maps.by_cluster(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
+    table = maps.cluster_scores(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
     assert table[["score", "cluster"]].values.tolist() == [
         ["Envy", 0],
         ["Envy", 1],
@@ -44,7 +44,7 @@ def test_a_finding_is_empty_where_nothing_was_tested():
 def test_the_maps_of_a_model_are_one_family():
     """Two maps of one model: p of 0.03 and 0.02 are doubled, and the order is kept."""
     table = pd.DataFrame({"model": ["a", "a", "b"], "p": [0.03, 0.02, 0.03], "p_least": 0.01})
-    corrected = maps.corrected_over_maps(table, "p")
+    corrected = maps.with_corrected_p(table, "p")
     assert corrected.p_holm.tolist() == pytest.approx([0.04, 0.04, 0.03])
     assert corrected.p_holm_least.tolist() == pytest.approx([0.02, 0.02, 0.01])
     assert corrected.finding.tolist() == ["significant"] * 3
@@ -97,7 +97,7 @@ def test_a_whole_map_is_one_cluster():
     assert (row["n"], row["Competence"], row["Warmth"], row["difference"]) == (4, 3.5, 2.5, 1)
     assert row["p_exchanged"] == row["p_least"] == pytest.approx(1 / 8, abs=0.03)
     assert row["reason"]  # one word of an axis is no sample
-    assert np.isnan(row["p_like"])
+    assert np.isnan(row["p_like_these"])
 
 
 def test_a_list_and_single_words_are_compared_over_the_groups_that_both_ask():
@@ -113,23 +113,23 @@ def test_a_list_and_single_words_are_compared_over_the_groups_that_both_ask():
 
 
 def test_people_put_24_groups_into_five_places():
-    people = maps.people()
+    people = maps.people_map()
     assert people.shape == (24, 2)
     assert len(people.drop_duplicates()) == 5
 
 
 def test_a_map_like_peoples_agrees_and_one_place_is_no_map():
-    people = maps.people().sample(frac=1, random_state=0)
+    people = maps.people_map().sample(frac=1, random_state=0)
     table = stimuli.groups().set_index("group").table2
     own = {name: group for group, name in table.items() if name}
     own |= {name: group for group, name in table.items() if name and name != group}
     means = people.set_axis([own[group] for group in people.index])
     rng = np.random.default_rng(0)
-    row = maps.beside_people(means, rng)
+    row = maps.compare_with_people(means, rng)
     assert row["groups"] == 24
     assert row["rho of Warmth"] == pytest.approx(1)
     assert row["Procrustes distance"] == pytest.approx(0, abs=1e-9)
-    same = maps.beside_people(means, rng, same_name=True)
+    same = maps.compare_with_people(means, rng, same_name=True)
     is_same = [group.casefold() == table[group].casefold() for group in means.index]
     assert 3 < same["groups"] == sum(is_same) < 24
     assert [name for name in row if name not in same] == [
@@ -141,7 +141,7 @@ def test_a_map_like_peoples_agrees_and_one_place_is_no_map():
         "p_least",
     ]
     with pytest.raises(ValueError, match="fewer than three different positions"):
-        maps.beside_people(means.assign(Competence=3.0, Warmth=3.0), rng)
+        maps.compare_with_people(means.assign(Competence=3.0, Warmth=3.0), rng)
 
 
 def test_status_and_competition_are_means_of_their_prompts():
@@ -192,7 +192,7 @@ def test_the_sign_of_a_centroid_says_what_was_found():
     people = lists[lists.source == printed.FISKE]
     assert len(people) == 24
     assert people.model.isna().all()
-    layout = printed.side_by_side(lists)
+    layout = printed.layout_of_version(lists)
     assert layout["a model", "group"].tolist()[:2] == ["Asians", "Men"]
     assert layout["a model", "group"].tolist()[5:] == [""] * 19
 
@@ -275,7 +275,7 @@ def two_clusters(labels):
 
 def test_the_spread_of_a_map_is_that_of_its_groups():
     means = {A: means_of([(1, 2), (4, 3), (4, nan)], list("xyz"))}
-    row = maps.spread(means).loc[A]
+    row = maps.score_ranges(means).loc[A]
     assert row["Competence"].tolist() == [1, 3, 4]
     assert row["Warmth"].tolist() == [2, 2.5, 3]
     assert row["rounds", ""] == 1
@@ -310,7 +310,7 @@ def test_positions_have_their_cluster_and_groups_without_one_are_named():
     table = maps.positions(means, clusters)
     assert table.columns[2] == "cluster"
     assert table.loc[A, "cluster"].tolist() == [1, 0, pd.NA, pd.NA]
-    unplaced = maps.in_no_cluster(table)["in no cluster"]
+    unplaced = maps.groups_in_no_cluster(table)["in no cluster"]
     assert unplaced.to_dict() == {A: "Jews, Asians", B: "Men"}
     assert maps.centroids(clusters).index.tolist() == [(*A, 0), (*A, 1)]
 
@@ -371,20 +371,29 @@ def test_tests_of_whole_maps_are_corrected_for_both_scopes():
             "version": ["EXTENDED", "ORIGINAL"],
             "p_exchanged": [0.01, 0.5],
             "p_least": 0.001,
-            "p_like": [0.03, 0.02],
+            "p_like_these": [0.03, 0.02],
         }
     )
-    columns = ["n", "Competence", "Warmth", "difference", "low", "high", "low_like", "high_like"]
+    columns = [
+        "n",
+        "Competence",
+        "Warmth",
+        "difference",
+        "low",
+        "high",
+        "low_like_these",
+        "high_like_these",
+    ]
     rows[columns] = 1.0
-    table = maps.corrected_whole_maps(rows.assign(reason=""))
+    table = maps.whole_map_table(rows.assign(reason=""))
     assert table.p_holm.tolist() == pytest.approx([0.02, 0.5])
-    assert table.p_like_holm.tolist() == pytest.approx([0.04, 0.04])
+    assert table.p_like_these_holm.tolist() == pytest.approx([0.04, 0.04])
     assert table.finding.tolist() == ["significant", "not significant"]
     assert table.columns[-5:].tolist() == [
-        "low_like",
-        "high_like",
-        "p_like",
-        "p_like_holm",
+        "low_like_these",
+        "high_like_these",
+        "p_like_these",
+        "p_like_these_holm",
         "reason",
     ]
 
@@ -405,10 +414,10 @@ def test_the_coldest_group_is_a_real_models_if_there_is_one():
     cold = means_of([(1, 1), (4, 3)], ["Men", "Women"])
     warm = means_of([(1, 5), (4, 4)], ["Men", "Women"])
     means = {("calibrant", "EXTENDED"): cold, A: warm, ("a", "ORIGINAL"): cold}
-    table = pd.concat(means, names=maps.MAP)
-    assert maps.coldest(table) == ("a", "Women")
+    table = pd.concat(means, names=maps.MAP_KEY)
+    assert maps.coldest_group(table) == ("a", "Women")
     of_calibrant = table.loc[["calibrant"]]
-    assert maps.coldest(of_calibrant) == ("calibrant", "Men")
+    assert maps.coldest_group(of_calibrant) == ("calibrant", "Men")
 
 
 def test_table_8_says_which_predictors_are_stereotypes():
@@ -418,16 +427,16 @@ def test_table_8_says_which_predictors_are_stereotypes():
     assert table.kind.tolist() == ["Stereotypes", "Emotions"]
 
 
-def test_scores_by_cluster_are_those_of_extended_maps():
+def test_cluster_scores_are_those_of_extended_maps():
     means = means_of([(1, 2), (4, 3), (4, 3)], list("xyz"), Envy=[1.0, 2.0, 4.0])
     labels = pd.Series([0, 1, 1], list("xyz"))
     original = ("a", "ORIGINAL")
-    table = maps.scores_by_cluster(
+    table = maps.cluster_scores_of_maps(
         {A: means, original: means}, {A: labels, original: labels}, ["Envy"]
     )
     assert table.model.tolist() == ["a", "a"]
     assert table["mean"].tolist() == [1, 3]
-    assert maps.scores_by_cluster({}, {}, ["Envy"]).empty
+    assert maps.cluster_scores_of_maps({}, {}, ["Envy"]).empty
 
 
 def test_the_ends_of_table_9_are_of_models_that_rated_all_its_words():

@@ -209,7 +209,7 @@ def maps_beside(ratings, press, monkeypatch):
 
     monkeypatch.setattr(published, "model_of", lambda *_: MODEL)
     versus = published.beside_each("stereomap", {MODEL: sources_of_maps(ratings)})
-    return versus, printed.marked(versus)
+    return versus, printed.mark_printed_slips(versus)
 
 
 def test_tables_2_5_8_and_9_of_the_same_answers_agree(maps_beside):

@@ -56,10 +56,10 @@ def test_three_different_reasons_for_each_group_are_picked():
 def test_phrases_are_marked_in_escaped_text_the_longest_first():
     text = "They <b>work</b> very hard & help."
     together = "<mark>hard &amp; help</mark>"
-    marked = reasons.marked(text, ["work", "hard", "hard help", "WORK hard", "a.c"])
+    marked = reasons.mark_phrases(text, ["work", "hard", "hard help", "WORK hard", "a.c"])
     assert marked == f"They &lt;b&gt;<mark>work</mark>&lt;/b&gt; very {together}."
-    assert reasons.marked("abc", ["a.c"]) == "abc"
-    assert reasons.marked("no <i>", []) == "no &lt;i&gt;"
+    assert reasons.mark_phrases("abc", ["a.c"]) == "abc"
+    assert reasons.mark_phrases("no <i>", []) == "no &lt;i&gt;"
 
 
 def test_a_table_marks_the_phrases_of_the_model_alone():

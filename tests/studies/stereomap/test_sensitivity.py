@@ -91,7 +91,7 @@ def test_each_form_of_each_model_is_a_row():
         ("n", PAPER, [(3.0, 3.0), (3.0, 3.0)]),
     )
     unrated = of_forms(("m", REDUCED[1], [(3.0, 3.0)]))
-    table = sensitivity.by_prompt(pd.concat([rated, unrated]), rated, 2, "drop", 3)
+    table = sensitivity.table14(pd.concat([rated, unrated]), rated, 2, "drop", 3)
     assert table.index.tolist() == [("m", PAPER), ("m", REDUCED[0]), ("n", PAPER)]
     row = table.loc[("m", PAPER)]
     assert row["Competence CV mean"] == pytest.approx(2**0.5 / 3)
@@ -104,7 +104,7 @@ def test_each_form_of_each_model_is_a_row():
 def test_a_form_is_compared_within_a_model():
     rated = of_forms(("m", PAPER, [(2.0, 3.0)]), ("n", PAPER, [(5.0, 3.0)]))
     other_prompt = rated.assign(prompt="Emotion")
-    selected = sensitivity.of_prompt(pd.concat([rated, other_prompt]), "n", PAPER)
+    selected = sensitivity.replies_to_prompt(pd.concat([rated, other_prompt]), "n", PAPER)
     assert len(selected) == 2
     assert set(selected.model) == {"n"}
     assert set(selected.prompt) == {"Warmth-Competence"}

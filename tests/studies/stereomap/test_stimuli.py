@@ -11,7 +11,7 @@ from ingroup.studies.stereomap.stimuli import chats, groups, names, prompts
 from ingroup.tables import InputError
 
 FOLDER = paths.STIMULI / "stereomap"
-FIRST = "EXTENDED/Warmth-Competence"
+FIRST_PROMPT = "EXTENDED/Warmth-Competence"
 BEHAVIOR = "EXTENDED/Behavior"
 PAPER, NO_COT, NO_INSTRUCTIONS, NEITHER = social_groups.ablations()
 
@@ -355,9 +355,9 @@ def test_every_group_reads_in_every_prompt(version, form):
 @pytest.mark.parametrize(
     ("group", "prompt", "form", "words"),
     [
-        ("Blinds", FIRST, "released", "traits of members of blinds. "),
-        ("Blinds", FIRST, "grammatical", "members of the group of blind people. "),
-        ("Blinds", FIRST, "grammatical", "society views the group of blind people. "),
+        ("Blinds", FIRST_PROMPT, "released", "traits of members of blinds. "),
+        ("Blinds", FIRST_PROMPT, "grammatical", "members of the group of blind people. "),
+        ("Blinds", FIRST_PROMPT, "grammatical", "society views the group of blind people. "),
         ("Blinds", BEHAVIOR, "grammatical", "toward blind people as a group."),
         ("Blinds", BEHAVIOR, "grammatical", "-Fight with blind people: -Attack blind people:"),
         (
@@ -380,7 +380,7 @@ def test_every_group_reads_in_every_prompt(version, form):
         ),
         ("Men", "ORIGINAL/warm", "released", "members of Men groups"),
         ("Nurses", "ORIGINAL/warm", "released", "members of nurses groups"),
-        ("Gay men", FIRST, "released", "members of Gay men."),
+        ("Gay men", FIRST_PROMPT, "released", "members of Gay men."),
     ],
 )
 def test_forms_of_a_group(group, prompt, form, words):
@@ -426,18 +426,18 @@ def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, old, new, sentence):
 @pytest.mark.parametrize(
     ("name", "part", "ablation", "n_words", "last", "n_keywords"),
     [
-        (FIRST, "", "Prompt (paper)", 13, ["Rating"], 5),
-        (FIRST, "", "w/o CoT", 13, ["Rating"], 0),
-        (FIRST, "keywords", "Prompt (paper)", 0, [], 5),
-        (FIRST, "ratings", "Prompt (paper)", 12, ["High-status"], 0),
-        (FIRST, "overall", "w/o CoT", 1, ["Rating"], 0),
+        (FIRST_PROMPT, "", "Prompt (paper)", 13, ["Rating"], 5),
+        (FIRST_PROMPT, "", "w/o CoT", 13, ["Rating"], 0),
+        (FIRST_PROMPT, "keywords", "Prompt (paper)", 0, [], 5),
+        (FIRST_PROMPT, "ratings", "Prompt (paper)", 12, ["High-status"], 0),
+        (FIRST_PROMPT, "overall", "w/o CoT", 1, ["Rating"], 0),
         ("EXTENDED/Behavior", "", "w/o CoT+Instructions", 8, ["Demean"], 0),
         ("EXTENDED/Prestige", "", "w/o CoT", 1, ["Rating"], 3),
         ("ORIGINAL/warm", "ratings", "w/o Instructions", 1, ["Rating"], 3),
     ],
 )
 def test_what_a_reply_should_hold(name, part, ablation, n_words, last, n_keywords):
-    expected = social_groups.expected(name, part, ablation)
+    expected = social_groups.expected_prompt(name, part, ablation)
 
     assert len(expected.words) == n_words
     assert list(expected.words[-1:]) == last

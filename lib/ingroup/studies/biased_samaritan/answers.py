@@ -110,7 +110,7 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
         Groups, the control among them, and phrasings in the order of Table 4. NaN where a rating is
         missing, or where the crossing "totals" does not ask.
     """
-    # A run with LATINO has phrasings beyond those of Table 4.
+    # A run with LATINO has phrasings that Table 4 lacks.
     tables = [stimuli.phrasings(category, latino=True) for category in stimuli.categories()]
     phrasings_in_order = pd.Index(pd.concat(tables).phrasing.unique())
     in_order = prompts.sort_values(

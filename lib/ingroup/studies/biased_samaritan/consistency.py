@@ -29,7 +29,7 @@ def score_of(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     return scores_of_rows.to_numpy()
 
 
-def above_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
+def score_minus_control(scores: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     """Subtract the score of the control from the score of each row's model and group.
 
     Parameters
@@ -95,7 +95,7 @@ def brittleness(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return rows
 
 
-def against_range(
+def check_range(
     rows: pd.DataFrame, makers: Sequence[str], low: float, high: float, names: pd.DataFrame
 ) -> tuple[str, bool, str]:
     """Check whether averages by model and category, and single cells, are in a range of the text.
@@ -118,7 +118,7 @@ def against_range(
     bool
         Whether all averages are inside.
     str
-        Which averages, and how many cells, are outside.
+        The averages that are outside, and the number of cells that are outside.
     """
     is_of_makers = rows.maker.isin(makers)
     of_makers = rows[is_of_makers]

@@ -22,7 +22,7 @@ def helpfulness(rows: pd.DataFrame, alpha: float) -> Figure:
     Parameters
     ----------
     rows : DataFrame
-        From `printed.over_models`, of one category, with its index as columns.
+        From `statistics.panel_means`, of one category, with its index as columns.
     alpha : float
         The level of the tests.
 

@@ -106,7 +106,7 @@ class GroundTruth:
         return answers
 
 
-def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
+def taught_ratings(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
     """Give the prompts of a calibrant the ratings that it was taught.
 
     Parameters
@@ -126,7 +126,7 @@ def taught(job: Job, prompts: pd.DataFrame) -> pd.DataFrame:
     return prompts.assign(rating=ratings)
 
 
-def recovered(
+def recovery(
     said: pd.DataFrame, taught: pd.DataFrame, groups: Collection[str], unit: str, **spread: Any
 ) -> pd.DataFrame:
     """Compare bias and brittleness of the groups of a category with the ground truth.
@@ -181,7 +181,7 @@ def with_own_error(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-        From `recovered`.
+        From `recovery`.
     errors : DataFrame
         Scenarios by groups: how much the difference between group and control in the model's
         answers exceeds the difference that the model was taught.

@@ -14,19 +14,19 @@ from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Job, rated_by
 from ingroup.parsing import Rule
-from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
+from ingroup.stats.multiverse import Result, attempt, evaluate, mark_uninformative
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.ground_truth import GroundTruth
-from ingroup.studies.biased_samaritan.statistics import bias, split
+from ingroup.studies.biased_samaritan.statistics import bias, groups_and_control
 from ingroup.synthesis import PlannedTest, View, rules, ways_to_read
 
 MEASURES = ("helpfulness",)
 # The choices of every path. `paths` adds the round, the rule of parsing and the reading, which
 # depend on the jobs. data/choices.csv explains all of them.
 CHOICES = {
-    "unit": ["scenario", "prompt"],  # what is paired
+    "unit": ["scenario", "prompt"],  # the paired unit
     "exclusion": ["step by step", "listwise"],  # a missing answer, or a scenario that has one
     "phrasing": ["all", "first"],  # of several names their mean, or the first of Table 4
     "control": ["its own", "all three"],  # that of the category, or the mean over categories
@@ -37,7 +37,7 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Compute `above_control` in the first round, as views for :mod:`ingroup.synthesis`.
+    """Compute `rating_minus_control` in the first round, as views for :mod:`ingroup.synthesis`.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def views(
 
         # The unit of all groups is the SD of the control's single ratings.
         of_control = prompts.rating[prompts.group == stimuli.CONTROL]
-        items = above_control(prompts, groups)
+        items = rating_minus_control(prompts, groups)
         views.append(View(measure, items, of_control.std()))
     return views
 
 
-def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
+def rating_minus_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     """Subtract the control's rating from the ratings of groups in each scenario.
 
     Phrasings are averaged first, then the wordings of a scenario, as for the bias score.
@@ -108,7 +108,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of the notebook's ``MODELS``.
+        A name of the parameter ``MODELS``.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def claims(
 
         result = attempt(_bias, ours, theirs, unit)
         if _ignores_the_prompt(ours, theirs):
-            result = uninformative(result, "all prompts get the same rating")
+            result = mark_uninformative(result, "all prompts get the same rating")
         results[group] = result
     return results
 
@@ -255,7 +255,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
                 prompts = load(job, parsing, readings[reading])
                 ratings[job.labels["category"]] = cubes(prompts)
 
-        groups, own_control = split(ratings[category])
+        groups, own_control = groups_and_control(ratings[category])
         all_controls = [cells[stimuli.CONTROL] for cells in ratings.values()]
         controls = {
             "its own": own_control,
@@ -285,13 +285,13 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
-    """Compute `above_control` for the study's own groups in the first round, by category."""
+    """Compute `rating_minus_control` for the study's own groups in the first round, by category."""
     tables = []
     for job in _jobs(parameters, model, number=1):
         prompts = load(job, parameters["PARSING"])
         of_groups = prompts[prompts.group != stimuli.CONTROL]
         groups = of_groups.set_index("phrase").group.to_dict()
-        tables.append(above_control(prompts, groups))
+        tables.append(rating_minus_control(prompts, groups))
     return tables
 
 

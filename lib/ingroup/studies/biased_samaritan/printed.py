@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from ingroup import published
-from ingroup.models import is_calibrant, label
 from ingroup.studies.biased_samaritan import stimuli
 
 
@@ -86,57 +85,3 @@ def _first_round(means: pd.Series) -> pd.Series:
     # Unlike `xs`, this allows for a category without a first round.
     is_first = means.index.isin([1], level="run")
     return means[is_first].droplevel("run")
-
-
-def panels(table: pd.DataFrame) -> pd.Series:
-    """Name the panel of Figures 1 to 3 in which each row is drawn.
-
-    Parameters
-    ----------
-    table : DataFrame
-        ``model`` and ``category``.
-
-    Returns
-    -------
-    Series
-        With the index of the table. A calibrant has a panel of its own. The real models share a
-        panel, which is named after the models that were asked about the category.
-    """
-    is_control = table.model.map(is_calibrant)
-    real_models = table[~is_control].groupby("category").model
-    shared_panel = real_models.agg(_joined_labels)
-
-    own_panel = table.model.map(label)
-    return own_panel.where(is_control, table.category.map(shared_panel))
-
-
-def _joined_labels(models: pd.Series) -> str:
-    """Join the labels of the different models, separated by commas."""
-    labels = [label(model) for model in models.unique()]
-    return ", ".join(labels)
-
-
-def over_models(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:
-    """Average each group over the models of a panel: Figures 1 to 3.
-
-    Parameters
-    ----------
-    table : DataFrame
-        ``model``, ``category``, ``group``, ``helpfulness``, ``control``, ``significant``.
-    shown : Series
-        The panel of each row.
-
-    Returns
-    -------
-    DataFrame
-        Index ``shown``, ``category``, ``group``; the number of ``models``, their mean
-        ``helpfulness``, the mean of their ``control``, and the ``share`` of the models in which the
-        group differs.
-    """
-    rows = table.assign(shown=shown).astype({"significant": float})
-    return rows.groupby(["shown", "category", "group"], sort=False).agg(
-        models=("model", "nunique"),
-        helpfulness=("helpfulness", "mean"),
-        control=("control", "mean"),
-        share=("significant", "mean"),
-    )

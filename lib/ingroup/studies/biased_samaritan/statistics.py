@@ -8,7 +8,7 @@ Averages leave out missing ratings step by step, and each step gives equal weigh
 averaged first, which gives the rating of a *prompt*: one wording of one scenario. Then follow the
 wordings of a scenario, and then the scenarios. Intervals are of 95 %, from Student's t unless the
 docstring names another. A statistic of fewer than 2 units raises a ValueError. Functions that take
-several groups name the group in its message.
+several groups name the group in its message. ``p_least`` is the smallest p that a test can give.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from ingroup.models import is_calibrant, label
 from ingroup.stats.corrections import adjust, in_family
 from ingroup.stats.crossed import Effect, over_levels
 from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
@@ -179,15 +180,17 @@ def phrasing_intervals(cells: Mapping[str, ArrayLike]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index ``group``; ``low_like``, ``high_like`` and ``p_like`` for phrasings like these, and
-        ``reason`` where they cannot be told.
+        Index ``group``; ``low_like_these``, ``high_like_these`` and ``p_like_these`` for phrasings
+        like these, and ``reason`` where they cannot be told.
     """
-    groups, control = split(cells)
+    groups, control = groups_and_control(cells)
     effects = bias_of_phrasings(groups, control)
     names = pd.Index(effects, name="group")
     table = pd.DataFrame(list(effects.values()), names)
-    table = table.rename(columns={"low": "low_like", "high": "high_like", "p": "p_like"})
-    return table[["low_like", "high_like", "p_like", "reason"]]
+    table = table.rename(
+        columns={"low": "low_like_these", "high": "high_like_these", "p": "p_like_these"}
+    )
+    return table[["low_like_these", "high_like_these", "p_like_these", "reason"]]
 
 
 def bias_table(
@@ -230,7 +233,7 @@ def bias_table(
     table["significant"] = table["p"] < alpha
     table["significant_holm"] = table["p_holm"] < level
 
-    # The paper does not say what it pairs, so the other unit stands beside.
+    # The paper does not name its paired unit, so the p of the other unit stands beside.
     other = "prompt" if unit == "scenario" else "scenario"
     pvalues = _pvalues(groups, control, other)
     corrected = adjust(pvalues, "holm")
@@ -435,7 +438,7 @@ def excess_table(
     results = {}
     reasons = {}
     for key, cells in ratings.items():
-        groups, control = split(cells)
+        groups, control = groups_and_control(cells)
         excess_of = partial(
             excess_over_brittleness,
             control=control,
@@ -523,7 +526,7 @@ def brittleness_or_missing(
         return ScenarioMean(np.nan, np.nan, np.nan, n=0, left_out=n_scenarios)
 
 
-def split(cells: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], ArrayLike]:
+def groups_and_control(cells: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], ArrayLike]:
     """Split the cells of a category into its groups and its control.
 
     Parameters
@@ -570,7 +573,7 @@ def where_defined(
     return results, reasons
 
 
-def comparable(
+def comparable_cells(
     cells: Mapping[str, ArrayLike], unit: str = "scenario"
 ) -> tuple[dict[str, ArrayLike], dict[str, str]]:
     """Select the cells of a category that can be compared with its control.
@@ -613,14 +616,14 @@ def defined_biases(cells: Mapping[str, ArrayLike], unit: str = "scenario") -> pd
     DataFrame
         Index ``group``; the fields of `Bias`.
     """
-    groups, control = split(cells)
+    groups, control = groups_and_control(cells)
     against_control = partial(bias, control=control, unit=unit)
     biases, _ = where_defined(groups, against_control)
     names = pd.Index(biases, name="group")
     return pd.DataFrame(list(biases.values()), names, columns=list(Bias._fields))
 
 
-def two_runs(
+def compare_two_rounds(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]], level: float = 0.01
 ) -> tuple[pd.DataFrame, dict[tuple[str, str, str], str]]:
     """Compare the second round of each model and category with the first, by `repeatability`.
@@ -664,7 +667,7 @@ def two_runs(
     return pd.concat(tables, names=["model", "category"]).reset_index(), reasons
 
 
-def between_controls(
+def compare_controls(
     ratings: Mapping[tuple[str, int, str], Mapping[str, ArrayLike]],
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], str]]:
     """Compare the controls of each two categories in the first round.
@@ -823,3 +826,57 @@ def _test(values: Array, unit: str) -> PairedTest:
     if len(values) < 2:
         raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
     return paired_test(values)
+
+
+def panels(table: pd.DataFrame) -> pd.Series:
+    """Name the panel of Figures 1 to 3 in which each row is drawn.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model`` and ``category``.
+
+    Returns
+    -------
+    Series
+        With the index of the table. A calibrant has a panel of its own. The real models share a
+        panel, which is named after the models that were asked about the category.
+    """
+    is_control = table.model.map(is_calibrant)
+    real_models = table[~is_control].groupby("category").model
+    shared_panel = real_models.agg(_joined_labels)
+
+    own_panel = table.model.map(label)
+    return own_panel.where(is_control, table.category.map(shared_panel))
+
+
+def _joined_labels(models: pd.Series) -> str:
+    """Join the labels of the different models, separated by commas."""
+    labels = [label(model) for model in models.unique()]
+    return ", ".join(labels)
+
+
+def panel_means(table: pd.DataFrame, shown: pd.Series) -> pd.DataFrame:
+    """Average each group over the models of a panel: Figures 1 to 3.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``category``, ``group``, ``helpfulness``, ``control``, ``significant``.
+    shown : Series
+        The panel of each row.
+
+    Returns
+    -------
+    DataFrame
+        Index ``shown``, ``category``, ``group``; the number of ``models``, their mean
+        ``helpfulness``, the mean of their ``control``, and the ``share`` of the models in which the
+        group differs.
+    """
+    rows = table.assign(shown=shown).astype({"significant": float})
+    return rows.groupby(["shown", "category", "group"], sort=False).agg(
+        models=("model", "nunique"),
+        helpfulness=("helpfulness", "mean"),
+        control=("control", "mean"),
+        share=("significant", "mean"),
+    )

@@ -33,7 +33,7 @@ from ingroup.stats.paired import nan_mean
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.synthesis import ways_to_read
 
-Key = tuple[str, str, str]  # model, setting and category of a block
+BlockKey = tuple[str, str, str]  # model, setting and category of a block
 MISSING = "missing"  # the trial was never answered
 STATUSES = (OK, REFUSED, UNPARSABLE, CUT, FAILED, MISSING)
 
@@ -78,7 +78,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
     job : Job
         A job of :func:`~.design.jobs`.
     rule : {"sound", "released"}
-        How free text is parsed, see `from_parts`.
+        How free text is parsed, see `parse_parts`.
     reading : Reading, optional
         How scored answers are read, by default the job's own reading.
 
@@ -99,7 +99,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> Rati
 
     setting = stimuli.setting(job.labels["setting"])
     texts = parts(store, columns=["text", "reasoning"])
-    return from_parts(texts, block.shape, setting.low, setting.high, rule)
+    return parse_parts(texts, block.shape, setting.low, setting.high, rule)
 
 
 def _from_scores(job: Job, store: Store, shape: tuple[int, ...], reading: Reading) -> Ratings:
@@ -127,7 +127,7 @@ def share_tied(jobs: Iterable[Job], ending: Ending) -> float:
     jobs : iterable of Job
         Jobs with scored answers and their steps.
     ending : {"turn", "newline", "any"}
-        What ends a number.
+        The rule for the end of a number.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return values, status
 
 
-def by_block(jobs: Iterable[Job]) -> dict[Key, list[Job]]:
+def by_block(jobs: Iterable[Job]) -> dict[BlockKey, list[Job]]:
     """Group jobs by model, setting and category.
 
     Parameters
@@ -200,7 +200,7 @@ def load_rounds(
 
 def load_texts(
     jobs: Iterable[Job], rule: Rule = "sound"
-) -> tuple[dict[Key, Ratings], dict[Key, pd.Series]]:
+) -> tuple[dict[BlockKey, Ratings], dict[BlockKey, pd.Series]]:
     """Load the ratings in free text of all blocks, and count the replies of each status.
 
     Parameters
@@ -233,9 +233,9 @@ def load_texts(
 
 def load_ratings(
     jobs: Iterable[Job],
-    texts: Mapping[Key, Ratings],
+    texts: Mapping[BlockKey, Ratings],
     rule: Rule = "sound",
-) -> dict[Key, Ratings]:
+) -> dict[BlockKey, Ratings]:
     """Load the ratings that the study analyses.
 
     Parameters
@@ -324,7 +324,7 @@ def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:
     return Ratings(values, status.astype(np.int8))
 
 
-def from_parts(
+def parse_parts(
     tables: Iterable[pd.DataFrame],
     shape: tuple[int, ...],
     low: float,

@@ -14,16 +14,16 @@ from ingroup.inference import Job
 from ingroup.notebook import by_key
 from ingroup.parsing import Rule
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
-from ingroup.studies.empathy_gap.answers import Key, Ratings
+from ingroup.studies.empathy_gap.answers import BlockKey, Ratings
 from ingroup.studies.empathy_gap.statistics import Exclusion
 
-KEY = ["model", "setting", "category"]  # the names of what tells blocks apart
+KEY = ["model", "setting", "category"]  # the columns that tell blocks apart
 
 _LOST = ["events", "events_lost", "percent_of_events", "percent_of_answers"]
 _OVER_SETTINGS = ["settings", "estimate", "low", "high", "p", "least", "greatest", "reason"]
 
 
-def joined(tables: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
+def stack_blocks(tables: Mapping[BlockKey, pd.DataFrame]) -> pd.DataFrame:
     """Put the tables of blocks below one another.
 
     Parameters
@@ -43,7 +43,7 @@ def joined(tables: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
 
 
 def cells(
-    ratings: Mapping[Key, Ratings], exclusion: Exclusion, stores: Mapping[Key, str]
+    ratings: Mapping[BlockKey, Ratings], exclusion: Exclusion, stores: Mapping[BlockKey, str]
 ) -> pd.DataFrame:
     """Make one table of the matrices of all blocks, with the address of each cell's answers.
 
@@ -75,10 +75,10 @@ def cells(
         table["store"] = stores[key]
         table["first_trial"] = n_events * np.arange(len(table))
         tables[key] = table
-    return joined(tables).reset_index(drop=True)
+    return stack_blocks(tables).reset_index(drop=True)
 
 
-def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame:
+def losses(ratings: Mapping[BlockKey, Ratings], exclusion: Exclusion) -> pd.DataFrame:
     """Count the events and answers that each block loses: Table 6.
 
     Parameters
@@ -102,7 +102,7 @@ def losses(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame
     return table.reindex(columns=columns)
 
 
-def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
+def least_rated_pairs(ratings: Mapping[BlockKey, Ratings]) -> pd.DataFrame:
     """Find the pairs of identities that lack the most ratings, in each block that lacks any.
 
     Parameters
@@ -121,11 +121,11 @@ def least_rated_pairs(ratings: Mapping[Key, Ratings]) -> pd.DataFrame:
         _, _, category = key
         names = stimuli.identities(category).identity
         tables[key] = statistics.least_rated_pairs(of_block.values, names)
-    return joined(tables)
+    return stack_blocks(tables)
 
 
 def gaps_by_round(
-    jobs: Iterable[Job], keys: Container[Key], rule: Rule, exclusion: Exclusion
+    jobs: Iterable[Job], keys: Container[BlockKey], rule: Rule, exclusion: Exclusion
 ) -> pd.DataFrame:
     """Compute the empathy gap of each round, for the blocks with several rounds.
 
@@ -156,7 +156,7 @@ def gaps_by_round(
         same = statistics.same_group(named.group)
         for job in rounds:
             of_round = answers.load(job, rule)
-            delta = statistics.delta_if_any(of_round.values, same, exclusion)
+            delta = statistics.delta_or_nan(of_round.values, same, exclusion)
             row = [*key, job.round, delta]
             rows.append(row)
 
@@ -206,10 +206,10 @@ def mean_distributions(jobs: Iterable[Job]) -> pd.DataFrame:
         # Scored answers have one round.
         job = jobs_of_block[0]
         tables[key] = answers.mean_distribution(job)
-    return joined(tables)
+    return stack_blocks(tables)
 
 
-def over_settings(ratings: Mapping[Key, Ratings], exclusion: Exclusion) -> pd.DataFrame:
+def over_settings(ratings: Mapping[BlockKey, Ratings], exclusion: Exclusion) -> pd.DataFrame:
     """Estimate the own-group effect of each model and category for settings like these.
 
     Parameters

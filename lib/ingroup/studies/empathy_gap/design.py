@@ -100,9 +100,9 @@ def trials(
     events : DataFrame
         From :func:`~.stimuli.load_events`.
     settings : iterable of str, optional
-        Their names, e.g. ``"P0,S0,T0"``; the paper's seven unless given.
+        Names of settings, e.g. ``"P0,S0,T0"``; the paper's seven unless given.
     categories : iterable of str, optional
-        Their names; the paper's three unless given.
+        Names of categories; the paper's three unless given.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
     )
 
 
-def rewriting(events: pd.DataFrame) -> Design:
+def rewriting_design(events: pd.DataFrame) -> Design:
     """Build the design that asks for each event in the third person (appendix A.2).
 
     The prompt shows the full first-person narrative, or the text written for the corpus where it
@@ -280,7 +280,7 @@ def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) ->
         model=model,
         engine=engine,
         part=f"rewrite-{tokens}",
-        design=rewriting(events),
+        design=rewriting_design(events),
         sampling=free_sampling(greedy, model),
         labels={"setting": "rewrite", "category": ""},
     )
@@ -385,7 +385,7 @@ def _jobs_of(model: models.ModelEntry, part: _Part, parameters: Mapping[str, Any
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """Take the events' ``third_person_text`` from the replies to `rewriting` them.
+    """Take the events' ``third_person_text`` from the replies to `rewriting_design` them.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame
     for event, reply in zip(events.itertuples(), responses.itertuples(), strict=True):
         name = f"event {event.emotion} {event.text_id}"
         # A failed call has no text.
-        text = stimuli.rewritten(reply.text) if isinstance(reply.text, str) else ""
+        text = stimuli.rewritten_narrative(reply.text) if isinstance(reply.text, str) else ""
         if not text:
             reason = f": {reply.error}" if reply.error else ""
             raise EngineError(f"{name} has no third-person text in its reply{reason}")
@@ -451,7 +451,7 @@ def rewrites_to_check(
     return sample.drop(columns="text_id").assign(faithful="")
 
 
-def asked_about(condition: Mapping[str, Any]) -> dict[str, str]:
+def trial_labels(condition: Mapping[str, Any]) -> dict[str, str]:
     """Name what a trial asks about, for a table of replies.
 
     Parameters

@@ -23,7 +23,7 @@ from ingroup.studies.empathy_gap import precision, stimuli
 from ingroup.studies.empathy_gap.statistics import same_group
 
 WHITE = "white: not different from at least one of its two in-group cells"
-# The World Cultural Map of 2023, whose colours are those of Okabe and Ito.
+# The World Cultural Map of 2023, in the colours of Okabe and Ito.
 CULTURAL_MAP = {
     "African-Islamic": "#000000",
     "Confucian": "#56B4E9",
@@ -36,7 +36,7 @@ CULTURAL_MAP = {
 }
 
 
-def square(cells: pd.DataFrame, column: str) -> np.ndarray:
+def cell_matrix(cells: pd.DataFrame, column: str) -> np.ndarray:
     """Turn one column of a block's cells into a matrix.
 
     Parameters
@@ -112,8 +112,8 @@ def _draw_matrix(
 
     Cells that do not differ from both of their in-group cells are white.
     """
-    z = square(cells, "z")
-    is_shown = square(cells, "shown_released").astype(bool)
+    z = cell_matrix(cells, "z")
+    is_shown = cell_matrix(cells, "shown_released").astype(bool)
 
     category = cells.category.iloc[0]
     # "a person" is in no group.
@@ -191,7 +191,7 @@ def _panels_in_a_row(blocks: Sequence[tuple[str, str]]) -> int:
     return n_settings
 
 
-def enlarged(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
+def enlarged_heatmap(cells: pd.DataFrame, width: float, drawn: str) -> Figure:
     """Draw the matrix of one block with the names of the identities: Figures 3, 5 and 6.
 
     Parameters
@@ -308,7 +308,7 @@ def gap_overview(
     printed : DataFrame
         Table 2 of the paper, as `printed.gaps_of_the_paper` loads it.
     categories, settings : sequence of str
-        Their order; other settings are left out.
+        Categories and settings in the order in which they are drawn; others are left out.
 
     Returns
     -------
@@ -424,7 +424,7 @@ def mean_gaps(gaps: pd.DataFrame, categories: Sequence[str]) -> Figure:
     gaps : DataFrame
         From `statistics.shared_blocks`; the model of a paper ends with "(printed)".
     categories : sequence of str
-        Their order.
+        The categories, one colour each, in order.
 
     Returns
     -------
@@ -481,11 +481,12 @@ def ground_truth_cells(
     Parameters
     ----------
     cells : DataFrame
-        The cells of one model and setting: ``category``, ``mean`` and ``ground_truth``.
+        The cells of one model and setting, with ``model``, ``setting``, ``category``, ``mean`` and
+        ``ground_truth``, as `ground_truth.cells` has them.
     recovered : DataFrame
         From `ground_truth.with_verdicts`.
     categories : sequence of str
-        Their order.
+        The categories, one panel each, in order.
 
     Returns
     -------
@@ -494,8 +495,8 @@ def ground_truth_cells(
     """
     model = cells.model.iloc[0]
     setting = cells.setting.iloc[0]
-    is_own = (recovered.model == model) & (recovered.setting == setting)
-    by_category = recovered[is_own].set_index("category")
+    is_of_this_model = (recovered.model == model) & (recovered.setting == setting)
+    by_category = recovered[is_of_this_model].set_index("category")
 
     n_panels = len(categories)
     fig, axes = figures.panels(n_panels, 2.5, n_panels, least=1.8)
@@ -651,7 +652,7 @@ def over_settings(table: pd.DataFrame) -> Figure:
         One column wide. The pale bar reaches from the least to the greatest effect of a setting.
     """
     # `figures.intervals` draws "low" to "high" as a pale bar where there is a second interval.
-    names = {"low": "low_like", "high": "high_like", "least": "low", "greatest": "high"}
+    names = {"low": "low_like_these", "high": "high_like_these", "least": "low", "greatest": "high"}
     drawn = table.rename(columns=names)
     drawn["line"] = table.model.map(label) + ", " + table.category
     fig = figures.intervals(

@@ -12,9 +12,9 @@ from ingroup.design import Block
 from ingroup.inference import Job, stored
 from ingroup.models import points_of_words, words
 from ingroup.parsing import REFUSED
-from ingroup.stats.effects import covers
+from ingroup.stats.effects import coverage_text
 from ingroup.studies.empathy_gap import statistics, stimuli
-from ingroup.studies.empathy_gap.answers import STATUSES, Key, Ratings
+from ingroup.studies.empathy_gap.answers import STATUSES, BlockKey, Ratings
 from ingroup.studies.empathy_gap.blocks import KEY
 from ingroup.studies.empathy_gap.statistics import Exclusion
 
@@ -141,7 +141,7 @@ class GroundTruth:
         return ratings.reshape(block.shape)
 
 
-def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> float:
+def delta_counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> float:
     """Compute delta from the replies by its definition, without the functions of the study.
 
     Parameters
@@ -183,8 +183,8 @@ def counted_anew(texts: pd.DataFrame, block: Block, exclusion: Exclusion) -> flo
     return gap / cells.points.std(ddof=0)
 
 
-def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
-    """Compute delta from the stored texts of a block, by `counted_anew`.
+def delta_counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
+    """Compute delta from the stored texts of a block, by `delta_counted_anew`.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def counted_in_stores(jobs: Sequence[Job], exclusion: Exclusion) -> float:
     texts = pd.concat(texts_of_rounds, axis=1)
 
     (block,) = jobs[0].design.blocks
-    return counted_anew(texts, block, exclusion)
+    return delta_counted_anew(texts, block, exclusion)
 
 
 def recovery(
@@ -263,7 +263,7 @@ def recovery(
 
 
 def cells(
-    ground_truth: Mapping[Key, np.ndarray],
+    ground_truth: Mapping[BlockKey, np.ndarray],
     matrix: pd.DataFrame,
     exclusion: Exclusion,
 ) -> pd.DataFrame:
@@ -316,8 +316,8 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         With ``model_error``, delta minus the ground-truth delta; ``pipeline``, "exact" where delta
         equals ``counted_anew`` or no cell differs; ``verdict`` of
-        :func:`ingroup.stats.effects.covers`. Where no cell differs, delta and its interval count
-        as 0.
+        :func:`ingroup.stats.effects.coverage_text`. Where no cell differs, delta and its interval
+        count as 0.
     """
     differences = recovered.delta - recovered.counted_anew
     is_equal = differences.abs() < 1e-8
@@ -332,5 +332,5 @@ def with_verdicts(recovered: pd.DataFrame) -> pd.DataFrame:
     return recovered.assign(
         model_error=gaps.delta - recovered.ground_truth_delta,
         pipeline=pipeline,
-        verdict=covers(recovered.ground_truth_delta, gaps.low, gaps.high),
+        verdict=coverage_text(recovered.ground_truth_delta, gaps.low, gaps.high),
     )

@@ -17,7 +17,12 @@ from ingroup.families import families
 from ingroup.inference import Job, rated_by
 from ingroup.parsing import Rule
 from ingroup.sizes import n_items, n_prompts
-from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
+from ingroup.stats.effects import (
+    BootstrapInterval,
+    bootstrap_interval,
+    bootstrap_pvalue,
+    relative_to_others,
+)
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
@@ -119,10 +124,10 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
 
     # `pair_means` keeps the order in which the groups first appear.
     names = list(dict.fromkeys(named_groups))
-    # The mean over perceivers is what a group receives; after turning, rows are events.
+    # The mean over perceivers is the empathy that a group receives; after turning, rows are events.
     received = pd.DataFrame(nan_mean(pair_means, axis=0).T, columns=names)
     given = pd.DataFrame(nan_mean(pair_means, axis=1).T, columns=names)
-    return relative(received), relative(given)
+    return relative_to_others(received), relative_to_others(given)
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
@@ -133,7 +138,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of the notebook's ``MODELS``.
+        A name of the parameter ``MODELS``.
 
     Returns
     -------
@@ -145,7 +150,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
         # The first perceiver and experiencer is "a person", who is in no group.
         values = load_rounds(rounds, parameters["PARSING"]).values[1:, 1:]
         groups = stimuli.identities(category).group[1:]
-        by_event = statistics.own_by_event(values, groups)
+        by_event = statistics.own_group_by_event(values, groups)
 
         events = rounds[0].design.blocks[0].factors["event"]
         # By these names two models are compared over the events that both have.
@@ -308,7 +313,7 @@ def gap(
     decimals = 2 if rounding == "cell means" else None
     z = statistics.gap_matrix(values, exclusion, decimals, separate)
     if unit == "groups":
-        by_group = statistics.by_group(z, same)
+        by_group = statistics.matrix_of_groups(z, same)
         # Among means by group, the in-group cells are the diagonal.
         test = permutation_test(by_group, np.eye(len(by_group)), n_resamples, seed)
     else:

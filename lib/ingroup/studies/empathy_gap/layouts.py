@@ -5,7 +5,7 @@ from pandas.io.formats.style import Styler
 
 from ingroup.studies.empathy_gap.blocks import KEY
 
-# Columns of Table 2 that only its file has. The notebook compares those of the released code with
+# Columns of Table 2 that only its file has. The notebook compares the released code's columns with
 # the printed ones below the table.
 _NOT_SHOWN = [
     "flat",
@@ -24,10 +24,10 @@ _OF_BOTH_SCOPES = [
     "estimate",
     "low",
     "high",
-    "low_like",
-    "high_like",
-    "p_like",
-    "p_like_holm",
+    "low_like_these",
+    "high_like_these",
+    "p_like_these",
+    "p_like_these_holm",
     "reason",
 ]
 MOST_LOST = 20.0  # percent of events; above it the paper marks a cell of Table 6
@@ -126,7 +126,7 @@ def scopes(table: pd.DataFrame) -> Styler:
     Parameters
     ----------
     table : DataFrame
-        `KEY`, the columns of :func:`~.statistics.scopes`, and ``p_like_holm``.
+        `KEY`, the columns of :func:`~.statistics.scopes`, and ``p_like_these_holm``.
 
     Returns
     -------

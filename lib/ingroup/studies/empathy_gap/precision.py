@@ -48,7 +48,7 @@ def ratings() -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def changes(rated: pd.DataFrame) -> pd.DataFrame:
+def change_by_model(rated: pd.DataFrame) -> pd.DataFrame:
     """Compare the two precisions.
 
     Parameters
@@ -59,17 +59,17 @@ def changes(rated: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per model and reading, with the columns of `change`.
+        One row per model and reading, with the columns of `change_of_model`.
     """
     rows = []
     for (model, reading), rated_prompts in rated.groupby(["model", "reading"], sort=False):
         row: dict[str, Any] = {"model": model, "reading": reading}
-        row |= change(rated_prompts)
+        row |= change_of_model(rated_prompts)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def change(rated: pd.DataFrame) -> dict[str, float]:
+def change_of_model(rated: pd.DataFrame) -> dict[str, float]:
     """Compare the ratings of one model under one reading.
 
     Parameters

@@ -58,7 +58,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def numbers_of(
-    gaps: pd.DataFrame, losses: pd.DataFrame, spreads: pd.DataFrame
+    gaps: pd.DataFrame, losses: pd.DataFrame, summaries: pd.DataFrame
 ) -> dict[str, list[tuple]]:
     """Collect the numbers of a run that stand beside the printed Tables 2, 3 and 6 to 13.
 
@@ -70,8 +70,8 @@ def numbers_of(
         Table 2 of a run, with ``model``, ``setting`` and ``category``.
     losses : DataFrame
         Table 6 of the run, without the blocks that have no free text.
-    spreads : DataFrame
-        Tables 3 and 7 of the run, from `statistics.spread`.
+    summaries : DataFrame
+        Tables 3 and 7 of the run, from `statistics.cell_summary`.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def numbers_of(
         takes them.
     """
     with_losses = gaps.merge(losses, "left", on=KEY)
-    both = with_losses.merge(spreads.reset_index(), on=KEY)
+    both = with_losses.merge(summaries.reset_index(), on=KEY)
     both = both.rename(columns={"setting": "prompt_setting"})
 
     numbers = {}

@@ -27,12 +27,12 @@ from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.paired import (
     TINY,
     PairedTest,
+    cell_pvalues,
+    cells_to_show,
     nan_mean,
-    paired_cells,
     paired_test,
-    significant_cells,
 )
-from ingroup.stats.permutation import checked, permutation_test
+from ingroup.stats.permutation import checked_matrix, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
 SIDES = ("perceiver", "experiencer")  # of the matrices: rows and columns
@@ -283,8 +283,8 @@ def same_group(groups: Sequence[str]) -> np.ndarray:
     return names[:, None] == names
 
 
-def by_group(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """Average the cells of each pair of groups.
+def matrix_of_groups(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Average a matrix of identities into a matrix of groups, one cell per pair of groups.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def by_group(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, (groups, groups)
-        Means, those of in-group cells on the diagonal. The groups stand in the order of
+        Means, with the means of in-group cells on the diagonal. The groups stand in the order of
         ``np.unique``, not in the order of any list.
     """
     # Members of one group have equal rows in `same`, so each distinct row marks one group.
@@ -324,15 +324,15 @@ def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        As :func:`ingroup.stats.permutation.checked`.
+        As :func:`ingroup.stats.permutation.checked_matrix`.
     """
-    matrix, same = checked(matrix, same)
+    matrix, same = checked_matrix(matrix, same)
     in_group = matrix[same].mean()
     out_group = matrix[~same].mean()
     return float(in_group - out_group)
 
 
-def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
+def effects_by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
     """Test by how much pairs within a group exceed pairs of two groups, by kind of pair.
 
     A pair within a group is one name twice, or two names.
@@ -391,7 +391,7 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
 
 
 def _effects_of_kinds(values: np.ndarray, kinds: Sequence[np.ndarray]) -> np.ndarray:
-    """Estimate the effects of the kinds of pair in each event, by the regression of `by_kind`.
+    """Estimate the effects of the kinds of pair in each event, as `effects_by_kind` explains.
 
     The result is (events, kinds). An event that lacks too many cells has NaN.
     """
@@ -410,7 +410,7 @@ def _effects_of_kinds(values: np.ndarray, kinds: Sequence[np.ndarray]) -> np.nda
     for ratings in np.moveaxis(values, 2, 0).reshape(-1, n * n):
         is_rated = ~np.isnan(ratings)
         weights, _, rank, _ = np.linalg.lstsq(design[is_rated], ratings[is_rated])
-        # Below full rank, least squares would share out what cannot be told apart.
+        # Below full rank, least squares would divide one effect between terms.
         if rank < full_rank:
             weights = np.full_like(weights, np.nan)
         effects.append(weights[: len(kinds)])
@@ -446,21 +446,21 @@ def gap_of_these(values: np.ndarray, groups: Sequence[str]) -> PairedTest:
     Returns
     -------
     PairedTest
-        A t-test over the effects of `own_by_event`. Where a model answers all events alike, these
-        are not a sample. Statistic, interval, p and least are NaN then.
+        A t-test over the effects of `own_group_by_event`. Where a model answers all events alike,
+        its effects are not a sample. Statistic, interval, p and least are NaN then.
 
     Raises
     ------
     ValueError
         Where there are fewer than 3 groups, or no event has ratings of all pairs of groups.
     """
-    by_event = own_by_event(values, groups)
+    by_event = own_group_by_event(values, groups)
     if np.isnan(by_event).all():
         raise ValueError("no event has ratings of all pairs of groups, expected at least one")
     return _unless_alike(by_event)
 
 
-def own_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+def own_group_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     """Estimate the own-group effect of each event alone.
 
     The effect is the one that `gap_like_these` calls "own group".
@@ -523,7 +523,7 @@ def gap_like_these(
         "own group, by group": own_group_by_group(means),
     }
     if clusters is not None:
-        # Each group has one identity here, so that clusters of identities are those of groups.
+        # Each group has one identity here, so clusters of identities are clusters of groups.
         effects["beyond clusters"] = own_group(means, same_group(clusters))
     # Where each group has one name, there are no pairs of two names.
     if len(means) < len(values):
@@ -576,7 +576,7 @@ def pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     -------
     ndarray, (groups, groups, events)
         Means, NaN for a pair without a rating. The groups keep the order of the identities, unlike
-        those of `by_group`.
+        those of `matrix_of_groups`.
     """
     names = np.asarray(groups, dtype=object)
     labels = pd.unique(names)
@@ -625,7 +625,7 @@ def gap(
             Of :func:`ingroup.stats.permutation.permutation_test`; the last is the smallest p
             possible.
         ``p_groups``, ``p_groups_least``
-            The same test on the matrix `by_group`, with whole groups in random order.
+            The same test on the matrix `matrix_of_groups`, with whole groups in random order.
         ``delta_released``, ``null_low_released``, ``null_high_released``
             As the released code computes them and Table 2 prints them.
         ``null_low_spread``, ``null_high_spread``
@@ -662,7 +662,7 @@ def gap(
     row["p_two_sided"] = test.pvalue
     row["p_least"] = test.least
 
-    group_matrix = by_group(matrix, same)
+    group_matrix = matrix_of_groups(matrix, same)
     n_groups = len(group_matrix)
     # Where each group has one name, both tests are the same.
     test_of_groups = test
@@ -753,15 +753,15 @@ def least_rated_pairs(values: np.ndarray, names: Sequence[str], n: int = 3) -> p
     return by_pair.nlargest(n).reset_index()
 
 
-def spread(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def cell_summary(cells: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Summarise the cells of each block: Tables 3 and 7 to 13.
 
     Parameters
     ----------
     cells : DataFrame
-        From `cells`, with the columns that name a block.
+        From `cells`, with the columns of `by`.
     by : sequence of str
-        These columns.
+        The columns that name a block.
 
     Returns
     -------
@@ -870,7 +870,7 @@ def finding(gaps: pd.DataFrame) -> np.ndarray:
     return np.select(list(conditions.values()), list(conditions), default="not significant")
 
 
-def delta_if_any(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> float:
+def delta_or_nan(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> float:
     """Compute the empathy gap of some ratings, or NaN where they have no gap.
 
     Parameters
@@ -894,13 +894,13 @@ def delta_if_any(values: np.ndarray, same: np.ndarray, exclusion: Exclusion) -> 
         return np.nan
 
 
-def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
+def cells_to_show_by_rule(pvalues: np.ndarray) -> pd.DataFrame:
     """Mark the cells of a heatmap that differ from their in-group cells, under each rule.
 
     Parameters
     ----------
     pvalues : ndarray, (perceivers, experiencers)
-        From :func:`ingroup.stats.paired.paired_cells`.
+        From :func:`ingroup.stats.paired.cell_pvalues`.
 
     Returns
     -------
@@ -909,7 +909,7 @@ def shown_cells(pvalues: np.ndarray) -> pd.DataFrame:
     """
     columns = {}
     for rule in RULES:
-        columns[f"shown_{rule}"] = significant_cells(pvalues, rule).ravel()
+        columns[f"shown_{rule}"] = cells_to_show(pvalues, rule).ravel()
     return pd.DataFrame(columns)
 
 
@@ -921,7 +921,7 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
     values : ndarray, (1 + n, 1 + n, events)
         Ratings left by `exclude`, "a person" first.
     pvalues : ndarray, (1 + n, 1 + n)
-        Of these ratings, as for `shown_cells`.
+        Of these ratings, as for `cells_to_show_by_rule`.
 
     Returns
     -------
@@ -937,16 +937,16 @@ def shares_shown(values: np.ndarray, pvalues: np.ndarray) -> dict[str, float]:
 
     shares = {}
     for rule in RULES:
-        shares[rule] = significant_cells(pvalues, rule)[is_tested].mean()
-    signs = paired_cells(values, "sign")
-    shares["sign"] = significant_cells(signs, "holm")[is_tested].mean()
+        shares[rule] = cells_to_show(pvalues, rule)[is_tested].mean()
+    signs = cell_pvalues(values, "sign")
+    shares["sign"] = cells_to_show(signs, "holm")[is_tested].mean()
 
     # A sign test has its least p where all ratings off the diagonal (here 1) are above all on it
     # (here 0). Missing ratings stay missing, as fewer events give a larger least p.
     off_diagonal = 1.0 - np.eye(len(values))
     one_sided = np.where(np.isnan(values), np.nan, off_diagonal[:, :, None])
-    least = paired_cells(one_sided, "sign")
-    shares["testable"] = significant_cells(least, "holm")[is_tested].mean()
+    least = cell_pvalues(one_sided, "sign")
+    shares["testable"] = cells_to_show(least, "holm")[is_tested].mean()
     return shares
 
 
@@ -970,7 +970,7 @@ def named_cells(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[is_varied & is_named]
 
 
-def standing(
+def z_by_identity(
     cells: pd.DataFrame, groups: Mapping[str, Mapping[str, str]] | None = None
 ) -> pd.DataFrame:
     """Average the z-scores of each identity as perceiver and as experiencer: section 5.
@@ -986,7 +986,7 @@ def standing(
     -------
     DataFrame
         ``side``, ``model``, ``category``, ``name`` (groups in alphabetical order); ``mean`` and
-        ``spread`` (standard deviation) of the z-scores of the name's cells.
+        ``sd`` (standard deviation) of the z-scores of the name's cells.
     """
     tables = []
     for side in SIDES:
@@ -997,31 +997,31 @@ def standing(
 
             # Groups are sorted; identities stay in the order of the cells.
             z = rows.groupby(names, sort=groups is not None).z
-            by_name = z.agg(mean="mean", spread="std").rename_axis("name")
+            by_name = z.agg(mean="mean", sd="std").rename_axis("name")
             table = by_name.reset_index()
             tables.append(table.assign(side=side, model=model, category=category))
 
-    columns = ["side", "model", "category", "name", "mean", "spread"]
+    columns = ["side", "model", "category", "name", "mean", "sd"]
     if not tables:
         return pd.DataFrame(columns=columns)
     return pd.concat(tables, ignore_index=True)[columns]
 
 
-def side_by_side(standings: pd.DataFrame) -> pd.DataFrame:
+def means_by_side(z_means: pd.DataFrame) -> pd.DataFrame:
     """Put the mean of each name as perceiver beside its mean as experiencer.
 
     Parameters
     ----------
-    standings : DataFrame
-        From `standing`.
+    z_means : DataFrame
+        From `z_by_identity`.
 
     Returns
     -------
     DataFrame
         ``model``, ``category``, ``name``, ``perceiver`` and ``experiencer``.
     """
-    by_side = standings.set_index(["model", "category", "name", "side"])
-    # The names stay in the order of the standings.
+    by_side = z_means.set_index(["model", "category", "name", "side"])
+    # The names stay in the order of `z_means`.
     means = by_side["mean"].unstack(sort=False)
     return means.reset_index()
 
@@ -1074,22 +1074,23 @@ def farthest_own_cell(cells: pd.DataFrame) -> Any:
     return distances[is_own].idxmax()
 
 
-def extremes(standings: pd.DataFrame) -> pd.DataFrame:
+def extremes(z_means: pd.DataFrame) -> pd.DataFrame:
     """Find the names with the highest, lowest and most even z-scores on each side of the matrix.
 
     Parameters
     ----------
-    standings : DataFrame
-        From `standing`.
+    z_means : DataFrame
+        From `z_by_identity`.
 
     Returns
     -------
     DataFrame
         Index ``model``, ``side``, ``category``; ``darkest`` and ``lightest``, the names with the
-        ``highest`` and ``lowest`` mean z-score, and ``evenest``, the one with the least spread.
+        ``highest`` and ``lowest`` mean z-score, and ``evenest``, the name with the smallest
+        standard deviation.
     """
     # With the names as index, idxmax gives a name.
-    by_name = standings.set_index("name")
+    by_name = z_means.set_index("name")
     blocks = by_name.groupby(["model", "side", "category"], sort=False)
     return pd.DataFrame(
         {
@@ -1097,7 +1098,7 @@ def extremes(standings: pd.DataFrame) -> pd.DataFrame:
             "lightest": blocks["mean"].idxmin(),
             "highest": blocks["mean"].max(),
             "lowest": blocks["mean"].min(),
-            "evenest": blocks.spread.idxmin(),
+            "evenest": blocks.sd.idxmin(),
         }
     )
 
@@ -1211,8 +1212,8 @@ def scopes(
     -------
     dict
         Of `gap_of_these` ``estimate``, ``low``, ``high`` and ``p``; of `gap_like_these` the "own
-        group" as ``low_like``, ``high_like``, ``p_like`` and ``reason``, ``by_group_p``, and the
-        estimate and p of every other effect, by its name.
+        group" as ``low_like_these``, ``high_like_these``, ``p_like_these`` and ``reason``,
+        ``by_group_p``, and the estimate and p of every other effect, by its name.
 
     Raises
     ------
@@ -1227,9 +1228,9 @@ def scopes(
         "low": these.low,
         "high": these.high,
         "p": these.pvalue,
-        "low_like": own_group_like.low,
-        "high_like": own_group_like.high,
-        "p_like": own_group_like.p,
+        "low_like_these": own_group_like.low,
+        "high_like_these": own_group_like.high,
+        "p_like_these": own_group_like.p,
         "reason": own_group_like.reason,
         "by_group_p": like.pop("own group, by group").p,
     }

@@ -331,7 +331,7 @@ def rewrite_messages(narrative: str) -> list[Message]:
     return [{"role": "user", "content": text}]
 
 
-def rewritten(reply: str) -> str:
+def rewritten_narrative(reply: str) -> str:
     """Take the narrative out of a reply to `rewrite_messages`.
 
     The prompt ends in an open brace, so a model that follows it answers ``text}``. A model that

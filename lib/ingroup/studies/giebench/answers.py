@@ -17,8 +17,8 @@ from ingroup.parsing import APOSTROPHES, LENGTH, OK, REFUSAL, REFUSED, Rule, fin
 from ingroup.studies.giebench import stimuli
 
 NO_VERDICT = "no verdict"
-SEVERAL = "several verdicts"
-CHANCES = ["p_right", "p_2", "p_3", "p_4"]
+SEVERAL_VERDICTS = "several verdicts"
+LETTER_PROBABILITIES = ["p_right", "p_2", "p_3", "p_4"]
 COLUMNS = [
     "model",
     "prompt",
@@ -31,7 +31,7 @@ COLUMNS = [
     "identity",
     "told",
     "reply",
-    *CHANCES,
+    *LETTER_PROBABILITIES,
 ]
 
 
@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
     status: str  # "ok", "refused", and two kinds of unparsable: "no verdict", "several verdicts"
 
 
-NOTHING = Verdict("", NO_VERDICT)
+WITHOUT_VERDICT = Verdict("", NO_VERDICT)
 
 
 def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
@@ -66,10 +66,10 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
         - ``letter``, the verdict: "" unless the status is "ok".
         - ``status``, by :func:`parse_verdict` and :func:`ingroup.parsing.final_status`. It is "cut"
           also where a reply ends in the sentence of its verdict.
-        - ``identity``, whose item it is, and ``told``, the identity that the prompt states.
+        - ``identity``, the identity of the item, and ``told``, the identity that the prompt states.
         - ``reply``, the text.
-        - ``p_right``, ``p_2``, ``p_3``, ``p_4`` of scored answers (else NaN). They are the
-          probability of the right answer and of those behind it, the first answer after the last.
+        - ``p_right``, ``p_2``, ``p_3``, ``p_4`` of scored answers (else NaN): the probabilities of
+          the right answer and of the answers behind it. The first answer follows the last.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     responses = zip(trials, replies.text, verdicts, statuses, chances, strict=True)
     for trial, text, verdict, status, by_letter in responses:
         item = stimuli.rotate(trial.question, trial.shift)
-        # `np.roll` puts the right answer first, as `CHANCES` has it.
+        # `np.roll` puts the right answer first, as `LETTER_PROBABILITIES` has it.
         from_right = np.roll(by_letter, -stimuli.LETTERS.index(item.correct))
         row = {
             "model": job.model,
@@ -106,7 +106,7 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
             "told": trial.identity or item.identity,
             "reply": text,
         }
-        row.update(zip(CHANCES, from_right, strict=True))
+        row.update(zip(LETTER_PROBABILITIES, from_right, strict=True))
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -150,7 +150,7 @@ def _verdicts(job: Job, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
         verdict = parse_verdict(text, rule)
         is_cut = may_be_cut and ending == LENGTH
         if is_cut and verdict.status == OK and breaks_off(text):
-            verdict = NOTHING
+            verdict = WITHOUT_VERDICT
         verdicts.append(verdict)
     return verdicts
 
@@ -224,7 +224,7 @@ def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
     second, independently written transcription.
     """
     if not isinstance(text, str):
-        return NOTHING
+        return WITHOUT_VERDICT
     if rule == "released":
         return _released(text)
     return _sound(text)
@@ -239,7 +239,7 @@ def _released(text: str) -> Verdict:
     """Read the verdict by the rule "released"."""
     run = _RUN.search(text)
     if not run:
-        return NOTHING
+        return WITHOUT_VERDICT
     letters = re.findall(r"\[\[([A-Z])\]\]", run[0])
     # A later tag of a letter takes the place of an earlier one.
     last_position = {letter: position for position, letter in enumerate(letters)}
@@ -319,7 +319,7 @@ def _sound(text: str) -> Verdict:
     if not _has_claim(gaps[-1]):
         letters |= _called_letters(tags, gaps)
     if len(letters) > 1:
-        return Verdict("", SEVERAL)
+        return Verdict("", SEVERAL_VERDICTS)
     return Verdict(letters.pop(), OK)
 
 

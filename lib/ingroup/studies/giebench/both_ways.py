@@ -9,10 +9,10 @@ from ingroup.inference import Job, stored
 from ingroup.inference.choices import agreement, beginnings, probabilities
 from ingroup.parsing import CUT, FAILED, REFUSED, Rule
 from ingroup.studies.giebench import stimuli
-from ingroup.studies.giebench.answers import NO_VERDICT, SEVERAL, load
+from ingroup.studies.giebench.answers import NO_VERDICT, SEVERAL_VERDICTS, load
 
 KEYS = ["model", "plan"]
-REASONS = [NO_VERDICT, SEVERAL, REFUSED, CUT, FAILED]
+REASONS = [NO_VERDICT, SEVERAL_VERDICTS, REFUSED, CUT, FAILED]
 _PROMPT = ["key", "shift", "told"]  # columns that tell prompts apart
 
 
@@ -22,7 +22,7 @@ def mean_probabilities(jobs: Sequence[Job]) -> pd.DataFrame:
     Parameters
     ----------
     jobs : sequence of Job
-        Jobs with stored answers; those in free text are left out.
+        Jobs with stored answers; jobs in free text are left out.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from ingroup.published import FLOAT_ERROR
 TUPLE = ["identity_i", "identity_j", "condition"]
 
 
-def whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
+def can_be_whole(printed: pd.Series, numbers: np.ndarray) -> np.ndarray:
     """Tell which printed percentages can be k / n of a whole number k, for several n.
 
     Parameters
@@ -56,7 +56,7 @@ def fitting_n(cells: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
     """
     counts = {}
     for category, rows in cells.groupby("category", sort=False):
-        is_whole = whole(rows.accuracy_pct_printed, numbers)
+        is_whole = can_be_whole(rows.accuracy_pct_printed, numbers)
         counts[category] = is_whole.sum(axis=0)
     return pd.DataFrame(counts, index=numbers)
 
@@ -83,7 +83,7 @@ def accuracies(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     )
 
 
-def in_rows(wide: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
+def number_of_each_row(wide: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     """Look up the number of each row's model and category.
 
     Parameters
@@ -157,7 +157,7 @@ def common_n(table: pd.DataFrame, numbers: np.ndarray) -> pd.Series:
     smallest = {}
     for name, rows in table.groupby("identity_tuple"):
         smallest[name] = 0
-        is_whole = whole(rows.accuracy_pct_printed, numbers)
+        is_whole = can_be_whole(rows.accuracy_pct_printed, numbers)
         fits_all = is_whole.all(axis=0)
         fitting = numbers[fits_all]
         if fitting.size:
@@ -233,7 +233,7 @@ def _possible_sums(tuples: pd.DataFrame, numbers: np.ndarray) -> np.ndarray:
     """List all sums of one n per tuple, out of the n that fit most of its accuracies."""
     sums = {0}
     for _, rows in tuples.groupby("identity_tuple"):
-        is_whole = whole(rows.accuracy_pct_printed, numbers)
+        is_whole = can_be_whole(rows.accuracy_pct_printed, numbers)
         n_fits = is_whole.sum(axis=0)
         is_likely = n_fits == n_fits.max()
         likely = numbers[is_likely]

@@ -123,7 +123,7 @@ def prompt_jobs(
 
     block = Block({"prompt": prompt}, {"values": values}, render, template)
     design = Design([block])
-    # The fingerprint tells the replies about these topics from those about others.
+    # The fingerprint tells the replies about these topics from replies about other topics.
     part = f"{prompt}-{design.fingerprint[:12]}"
     # The draws of two SEEDs have no number in common.
     first_draw = seed * draws

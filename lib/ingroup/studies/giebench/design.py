@@ -90,7 +90,7 @@ def trials(
     return _design(in_order, {"prompt": prompt, "order": order}, wording)
 
 
-def mismatched(
+def mismatched_design(
     items: Sequence[Question], prompt: str, pairs: pd.DataFrame, wording: str = "straight"
 ) -> Design:
     """Ask items of either identity of a pair with the other identity in the prompt (section 4.2).
@@ -194,7 +194,7 @@ def in_columns(condition: Mapping[str, Any]) -> dict[str, str | None]:
     return {"prompt": item_prompt.prompt, **stimuli.in_columns(item)}
 
 
-def lacking(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
+def missing_plans(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, list[str]]:
     """List the plans under which a model has no answers.
 
     Parameters
@@ -221,7 +221,7 @@ def lacking(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> dict[str, li
     return missing
 
 
-def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
+def models_with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     """Select the models that have answers under all of some plans.
 
     Parameters
@@ -236,7 +236,7 @@ def with_all(jobs: Iterable[Job], plans: Sequence[str] = PROMPTS) -> list[str]:
     list of str
         The models, in the order of the jobs.
     """
-    return [model for model, missing in lacking(jobs, plans).items() if not missing]
+    return [model for model, missing in missing_plans(jobs, plans).items() if not missing]
 
 
 @recorded_with(
@@ -322,7 +322,7 @@ def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Pl
     if len(pairs):
         for prompt in ("COT", "ID"):
             part = _part(parameters, prompt, "mismatch")
-            design = mismatched(items, prompt, pairs, wording)
+            design = mismatched_design(items, prompt, pairs, wording)
             plans.append(_Plan(f"{prompt} mismatch", part, design))
     return plans
 

@@ -258,7 +258,7 @@ def mean_probabilities(letters: pd.DataFrame, colours: Mapping[str, str]) -> Fig
         ax.axhline(chance, color="#777777", linewidth=0.8, linestyle=":", label="guessing")
         ax.set(xlabel="letter", ylabel="mean probability (%)")
 
-        # One legend of the figure takes the place of those of the panels.
+        # One legend of the figure takes the place of the panels' legends.
         handles, names = ax.get_legend_handles_labels()
         ax.get_legend().remove()
     figures.label_outer([ax for ax, _ in axes])
@@ -296,13 +296,13 @@ def printed_landscape(landscape: pd.DataFrame, gains: Sequence[str]) -> Figure:
         ax.set(title=f"{gain}, as printed", ylabel="points of overall accuracy", ymargin=0.15)
 
     axes[1].set_xlabel("billions of parameters by the name, 8x7b as 56 (open: not in the name)")
-    # Names are placed last, as they keep clear of what is drawn.
+    # Names are placed last, because they keep clear of the other marks.
     for ax, gain in zip(axes, gains, strict=True):
         figures.label_points(ax, x, landscape[gain], landscape.index, figures.points(5.5))
     return fig
 
 
-def ground_truth_beside_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+def ground_truth_versus_here(recovered: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     """Draw the accuracy of the calibrants here against their ground truth.
 
     Parameters

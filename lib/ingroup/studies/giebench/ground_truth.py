@@ -25,7 +25,7 @@ class GroundTruth:
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
         self.items = stimuli.load_questions("sample")
-        # The rank of an item is its place among those of its category.
+        # The rank of an item is its place among the items of its category.
         by_key = pd.DataFrame(self.items).set_index("key")
         self.rank = by_key.groupby("category").cumcount().to_dict()
 

@@ -10,7 +10,7 @@ from ingroup.design import Block
 from ingroup.families import families
 from ingroup.inference import Job, StoreError, rated_by
 from ingroup.parsing import Rule
-from ingroup.stats.multiverse import Result, attempt, evaluate, uninformative
+from ingroup.stats.multiverse import Result, attempt, evaluate, mark_uninformative
 from ingroup.stats.paired import PairedTest, paired_test
 from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.giebench import design, stimuli
@@ -39,7 +39,7 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Make the view of `gained`, by item.
+    """Make the view of `gain_by_item`, by item.
 
     `ingroup.synthesis` explains views.
 
@@ -69,7 +69,7 @@ def views(
     is_right = raw_and_id.letter.eq(raw_and_id.correct)
     view = View(
         *MEASURES,
-        items=gained(answers, groups),
+        items=gain_by_item(answers, groups),
         sd=is_right.std(),
         # Every group has items of its own.
         together=False,
@@ -77,8 +77,8 @@ def views(
     return [view]
 
 
-def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
-    """Subtract the share right under Raw from the share right under ID, item by item.
+def gain_by_item(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
+    """Compute the gain of each item: its share right under ID minus its share right under Raw.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Items by groups: the mean over the orders of an item's answers, -1 to 1. It is NaN outside
-        the item's own group.
+        Items by groups: the gain, -1 to 1. A share right is over the orders of an item's answers.
+        The gain is NaN outside the item's own group.
     """
     right = share_right(answers)
     identity = answers.drop_duplicates("key").set_index("key").identity
@@ -169,7 +169,7 @@ def claims(
     answers : DataFrame
         Answers of `load` under all three prompts.
     silence, order, unit, shares : str
-        One of each of `CHOICES`.
+        One option of each of `CHOICES`.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def claims(
         else:
             result = attempt(_category_change, pair, prompt, shares)
         if _ignores_the_question(pair):
-            result = uninformative(result, "all questions get the same verdict or none")
+            result = mark_uninformative(result, "all questions get the same verdict or none")
         results[f"{prompt} over Raw"] = result
     return results
 

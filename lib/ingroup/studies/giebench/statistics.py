@@ -21,7 +21,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stats.corrections import adjust, in_family
 from ingroup.stats.crossed import over_clusters
 from ingroup.stats.paired import TINY, mcnemar, paired_test
-from ingroup.studies.giebench.answers import CHANCES
+from ingroup.studies.giebench.answers import LETTER_PROBABILITIES
 from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
@@ -31,14 +31,14 @@ CHANCE = 1 / len(LETTERS)
 def by_model(
     answers: pd.DataFrame, statistic: Callable[..., pd.DataFrame], *options: Any
 ) -> pd.DataFrame:
-    """Compute a table of this module for each model.
+    """Apply a statistic of this module to each model's answers, and stack the tables.
 
     Parameters
     ----------
     answers : DataFrame
         Answers of any number of models, told apart by ``model``.
     statistic : callable
-        A function of this module, of one model's answers.
+        A function of this module that makes a table of one model's answers.
     *options
         Further arguments of the function.
 
@@ -195,18 +195,19 @@ def changes(
     DataFrame
         ``category``, ``n``; ``before`` and ``after``, the accuracies; ``change`` in points, with
         ``low`` and ``high``; ``gained``, the items that only `after` answers rightly, and ``lost``,
-        those that only `before` does; ``p``, ``p_least`` and the columns of `in_family`. The
-        categories are one family. Overall is a test of its own, and its ``p_holm`` is NaN.
+        the items that only `before` answers rightly; ``p``, and ``p_least``, the smallest p that n
+        items can give; the columns of `in_family`. The categories are one family. Overall is a test
+        of its own, and its ``p_holm`` is NaN.
 
     Raises
     ------
     ValueError
-        Where a prompt asked an item twice, or did not ask it. The message names the first one.
+        Where a prompt asked an item twice, or did not ask it. The message names the first item.
 
     Notes
     -----
-    The test of the change, (gained - lost) / n, and its interval are those of `mcnemar`: the
-    interval excludes 0 where the test rejects.
+    `mcnemar` gives the test of the change, (gained - lost) / n, and its interval: the interval
+    excludes 0 where the test rejects.
     """
     pairs = _paired(_once(answers), before, after)
     rows = []
@@ -275,7 +276,7 @@ def changes_over_raw(
     return pd.concat(tables, ignore_index=True)
 
 
-def counted(findings: pd.Series) -> str:
+def counts_in_words(findings: pd.Series) -> str:
     """Count the findings of tests, in words.
 
     Parameters
@@ -330,8 +331,9 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
         A row for each prompt other than Raw: ``n`` items; ``before`` and ``after``, percent right
         under Raw and this prompt; their difference ``change`` in points, with its 95 % interval
         ``low`` to ``high``; ``p``, and ``p_least``, the smallest p that any answers can give. For
-        identities like these: ``identities``, their number, ``low_like``, ``high_like`` and
-        ``p_like``. These are NaN where ``reason`` says why they cannot be computed.
+        identities like these: ``identities``, their number, ``low_like_these``,
+        ``high_like_these`` and ``p_like_these``. These are NaN where ``reason`` says why they
+        cannot be computed.
     """
     right = 100 * share_right(answers)
     identities = answers.groupby("key").identity.first().reindex(right.index)
@@ -358,9 +360,9 @@ def _change_over_items(before: pd.Series, after: pd.Series, identities: pd.Serie
         "p": test.pvalue,
         "p_least": test.least,
         "identities": identities.nunique(),
-        "low_like": identities_like_these.low,
-        "high_like": identities_like_these.high,
-        "p_like": identities_like_these.p,
+        "low_like_these": identities_like_these.low,
+        "high_like_these": identities_like_these.high,
+        "p_like_these": identities_like_these.p,
         "reason": identities_like_these.reason,
     }
 
@@ -381,21 +383,22 @@ class _RightLetter(NamedTuple):
     gain_p: float = np.nan
 
 
-def p_right(answers: pd.DataFrame) -> pd.DataFrame:
+def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
     """Average the probability of the right letter, by prompt and category.
 
     Parameters
     ----------
     answers : DataFrame
-        Scored answers, with the columns `CHANCES`.
+        Scored answers, with the columns `LETTER_PROBABILITIES`.
 
     Returns
     -------
     DataFrame
-        ``prompt``, ``category``, ``n`` (items); ``p_right`` (0 to 1) with its t-interval ``low`` to
-        ``high``, and ``p`` of `any_right`; ``gain`` over Raw for the same items, ``gain_low`` to
-        ``gain_high``, and ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as
-        in `changes`, with a family for each prompt. The gain is NaN where Raw was not asked.
+        ``prompt``, ``category``, ``n`` (items); ``p_right``, the mean probability of the right
+        letter (0 to 1, and no p of a test), with its t-interval ``low`` to ``high``; ``p`` of
+        `any_right`; ``gain`` over Raw for the same items, ``gain_low`` to ``gain_high``, and
+        ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as in `changes`, with a
+        family for each prompt. The gain is NaN where Raw was not asked.
 
     Notes
     -----
@@ -404,10 +407,13 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     is left out.
 
     A judge that is sure of itself has skewed probabilities: with 6 such items, 0.91 of the
-    intervals hold. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the
-    cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make calibration``).
+    intervals hold the true mean. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05
+    in 0.16 of the cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make
+    calibration``).
     """
-    orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
+    orders_of_item = answers.groupby(["prompt", "category", "key"], sort=False)[
+        LETTER_PROBABILITIES
+    ]
     # One failed call makes its item NaN, rather than a mean over fewer orders.
     by_item = orders_of_item.mean(skipna=False).reset_index()
     raw = by_item[by_item.prompt == "Raw"].set_index("key").p_right
@@ -423,7 +429,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
             p_right=CHANCE + test.difference,
             low=CHANCE + test.low,
             high=CHANCE + test.high,
-            p=any_right(part[CHANCES].dropna().to_numpy()),
+            p=any_right(part[LETTER_PROBABILITIES].dropna().to_numpy()),
         )
         if prompt != "Raw":
             # Where Raw was not asked, no pair is complete and the gain is NaN.
@@ -808,8 +814,8 @@ def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each prompt, of the items that were asked with another identity. The columns are
-        those of `over_orders`: ``before`` is with the own identity and ``after`` with the others.
+        A row for each prompt, of the items that were asked with another identity, with the columns
+        of `over_orders`: ``before`` is with the own identity and ``after`` with the others.
     """
     rows = []
     for prompt, of_prompt in answers.groupby("prompt", sort=False):

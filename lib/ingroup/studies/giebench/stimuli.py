@@ -35,7 +35,7 @@ _GROUP = re.compile(
     re.IGNORECASE,
 )
 _ALIASES = {"orentation": "Orientation"}  # as the authors' files spell it
-# The tags of appendix A; what stands between them is taken with its quotation marks.
+# The tags of appendix A; the text between two tags is taken with its quotation marks.
 _QUESTION_TAG = r"\[\s*User\s+Question\s*\]\s*(.*?)"
 _ANSWER_TAGS = (
     r"\[\s*The\s+Start\s+of\s+Assistant\s+{0}['’]s\s+Answer\s*\]\s*(.*?)\s*"
@@ -354,7 +354,7 @@ def templates(wording: str = "straight") -> dict:
     Returns
     -------
     dict
-        The parts as in ``prompts.yaml``, those that the wording changes replaced.
+        The parts as in ``prompts.yaml``; the wording replaces some of them.
     """
     # The file is read anew for each wording, as the changes below are made in place.
     texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))

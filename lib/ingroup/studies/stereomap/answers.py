@@ -14,7 +14,7 @@ from ingroup.inference.reading import Reading, numbers
 from ingroup.models import is_calibrant
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, GroupPrompt
+from ingroup.studies.stereomap.design import FIRST_PROMPT, GroupPrompt
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
 from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
@@ -135,7 +135,7 @@ def _read_scores(
     """
     parsed = []
     for group_prompt, score in zip(group_prompts, scores, strict=True):
-        words = stimuli.expected(group_prompt.prompt, group_prompt.part, ablation).words
+        words = stimuli.expected_prompt(group_prompt.prompt, group_prompt.part, ablation).words
         values = dict(zip(words, score.tolist(), strict=True))
         # A server may tell no admissible answer among its most probable tokens.
         status = UNPARSABLE if np.isnan(score).any() else OK
@@ -149,7 +149,7 @@ def _read_texts(
     """Read the ratings and keywords that each text was asked for."""
     parsed = []
     for group_prompt, text in zip(group_prompts, texts, strict=True):
-        expected = stimuli.expected(group_prompt.prompt, group_prompt.part, ablation)
+        expected = stimuli.expected_prompt(group_prompt.prompt, group_prompt.part, ablation)
         ratings = Ratings({}, "", {})
         keywords = _NO_KEYWORDS
         if expected.words:
@@ -160,7 +160,7 @@ def _read_texts(
     return parsed
 
 
-def lacking(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def missing_counts(replies: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the words without a rating, and the lists of keywords that are too short.
 
     Parameters
@@ -211,7 +211,7 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     index = []
     for group_prompt in block.factors["inquiry"]:
         prompt = group_prompt.prompt.split("/")[1]
-        expected = stimuli.expected(group_prompt.prompt, "", job.labels["ablation"])
+        expected = stimuli.expected_prompt(group_prompt.prompt, "", job.labels["ablation"])
         for word in expected.words:
             index.append((group_prompt.group, prompt, word))
 
@@ -273,12 +273,12 @@ def read_reply(text: str, group: str, rule: Rule = "sound") -> pd.DataFrame:
     DataFrame
         One row with ``group``, ``round`` (1), ``prompt`` and ``values``, as of `load`.
     """
-    words = stimuli.prompts("EXTENDED")[FIRST].words
+    words = stimuli.prompts("EXTENDED")[FIRST_PROMPT].words
     ratings = parse_ratings(text, words, rule)
     row = {
         "group": group,
         "round": 1,
-        "prompt": FIRST.split("/")[1],
+        "prompt": FIRST_PROMPT.split("/")[1],
         "values": ratings.values,
     }
     return pd.DataFrame([row])
@@ -371,7 +371,7 @@ def remarks(replies: pd.DataFrame) -> pd.DataFrame:
         ``group``, ``round`` and ``text``, the parts of a round joined. Texts without a word are
         left out.
     """
-    words = stimuli.prompts("EXTENDED")[FIRST].words
+    words = stimuli.prompts("EXTENDED")[FIRST_PROMPT].words
     any_word = "|".join(map(re.escape, words))
     # Lines such as "- Friendly: 4", and rows of a table, say nothing besides a rating.
     rated_line = re.compile(rf"(?im)^[ \-*|]*(?:{any_word})(?:[ *|]*:.*|[ \-*|]*)$")

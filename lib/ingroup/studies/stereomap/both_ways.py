@@ -14,8 +14,8 @@ WORD = ["group", "prompt", "word"]
 CONSTRUCT = [*JOB, "construct"]
 
 
-def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
-    """Read how probable each rating is, from all jobs with scored answers.
+def rating_probabilities_of_jobs(jobs: Sequence[Job]) -> pd.DataFrame:
+    """Put the `answers.rating_probabilities` of all jobs with scored answers into one table.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def most_probable(jobs: Sequence[Job]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+def first_round_replies(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     """Select the replies in free text to set beside scored answers: the first round.
 
     Parameters
@@ -47,7 +47,7 @@ def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     replies : DataFrame
         Replies, as `answers.load` returns them, with ``mode``.
     scored : DataFrame
-        From `most_probable`; models that it lacks have no scored answers.
+        From `rating_probabilities_of_jobs`; models that it lacks have no scored answers.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def first_round(replies: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     keywords_asked = []
     for reply in selected.itertuples():
         name = f"{reply.version}/{reply.prompt}"
-        prompt = stimuli.expected(name, reply.part, reply.ablation)
+        prompt = stimuli.expected_prompt(name, reply.part, reply.ablation)
         constructs.append(prompt.construct)
         keywords_asked.append(prompt.n_keywords)
 
@@ -80,15 +80,15 @@ def ratings(free_text: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     free_text : DataFrame
-        From `first_round`.
+        From `first_round_replies`.
     scored : DataFrame
-        From `most_probable`.
+        From `rating_probabilities_of_jobs`.
 
     Returns
     -------
     DataFrame
-        The columns of `most_probable`, ``construct``, and ``free``, the rating in free text, NaN
-        where there is none.
+        The columns of `rating_probabilities_of_jobs`, ``construct``, and ``free``, the rating in
+        free text, NaN where there is none.
     """
     rows = []
     keys = [*CONSTRUCT, "group", "prompt"]
@@ -111,7 +111,7 @@ def agreement_by_construct(both: pd.DataFrame, free_text: pd.DataFrame) -> pd.Da
     both : DataFrame
         From `ratings`.
     free_text : DataFrame
-        From `first_round`.
+        From `first_round_replies`.
 
     Returns
     -------

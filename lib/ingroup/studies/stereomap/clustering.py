@@ -181,7 +181,7 @@ def _numbers(
     """
     numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
     height = points.groupby(partition).mean().sum(axis=1)
-    # Sums are rounded, as those that differ by the error of floats are ties.
+    # Sums are rounded, because sums that differ by the error of floats are ties.
     lowest_first = height.round(9).sort_values(kind="stable").index
 
     next_number = 0
@@ -217,7 +217,7 @@ def _centroids(points: pd.DataFrame, labels: pd.Series, anchor_of: dict[int, str
     return centroids
 
 
-def placed(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame:
+def with_clusters(rows: pd.DataFrame, clusters: Mapping[str, Clusters]) -> pd.DataFrame:
     """Add the cluster of each row's group to a table of several models.
 
     Parameters
@@ -469,12 +469,12 @@ def groups_for_exchange(null: Draws, level: float = 0.05) -> int:
     return n
 
 
-def smallest_difference(null: Draws, n: int, level: float = 0.05) -> float:
-    """Find the smallest difference between the axes that the exchange test detects.
+def smallest_standardised_difference(null: Draws, n: int, level: float = 0.05) -> float:
+    """Find the smallest difference between the axes, in its SDs, that the exchange test detects.
 
     The cluster has `n` groups. Their differences d are drawn from a normal distribution, for 2,000
-    clusters per mean. The z of `exchange_null` has to be above all but the share `level` of the
-    null, in `POWER` of the clusters. Checked by simulation.
+    clusters per mean. The exchange test detects a cluster if the p of its z is below `level`. It
+    has to detect the share `POWER` of the clusters. Checked by simulation.
 
     Parameters
     ----------
@@ -612,7 +612,7 @@ def _signs(p: pd.Series, difference: pd.Series, alpha: float) -> NDArray[np.str_
     return np.select(conditions, ["", "=", ">"], default="<")
 
 
-def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
+def word_sample_test(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
     """Test competence against warmth over a whole map, for words like these.
 
     `axis_tests` takes the words as fixed, and the groups as a sample. Here the words of both axes

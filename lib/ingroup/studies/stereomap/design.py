@@ -28,7 +28,7 @@ from ingroup.parameters import (
 from ingroup.studies.stereomap import stimuli
 from ingroup.tables import InputError
 
-FIRST = "EXTENDED/Warmth-Competence"  # the prompt that the ablations reduce
+FIRST_PROMPT = "EXTENDED/Warmth-Competence"  # the prompt that the ablations reduce
 NO_SYSTEM_TURN = {"system": "fold"}
 
 
@@ -209,7 +209,7 @@ class _Section(NamedTuple):
 
 
 def _sections(parameters: Mapping[str, Any]) -> list[_Section]:
-    """List both versions in the paper's form, then the ablations of the prompt `FIRST`.
+    """List both versions in the paper's form, then the ablations of the prompt `FIRST_PROMPT`.
 
     A version without a chosen group is left out.
     """
@@ -226,7 +226,7 @@ def _sections(parameters: Mapping[str, Any]) -> list[_Section]:
 
     rounds = parameters["ABLATION_ROUNDS"]
     for ablation in reduced:
-        sections.append(_Section("EXTENDED", ablation, extended, [FIRST], rounds))
+        sections.append(_Section("EXTENDED", ablation, extended, [FIRST_PROMPT], rounds))
     return sections
 
 
@@ -257,7 +257,9 @@ def _scored_jobs(
     """Plan the scored jobs of a section. Neighbouring prompts with the same words share a job."""
     section_name = _part_name(section, parameters)
     jobs = []
-    for words, group in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
+    for words, group in groupby(
+        section.prompts, lambda prompt: stimuli.expected_prompt(prompt).words
+    ):
         prompts = list(group)
         # A batch bears the name of its first prompt.
         first_name = prompts[0].split("/")[1]
@@ -320,7 +322,7 @@ def scored_sampling(words: Sequence[str], free: Sampling) -> Sampling:
     words : sequence of str
         The words that are rated, in the prompt's order.
     free : Sampling
-        How the same prompt is asked for free text.
+        The sampling with which the same prompt is asked for free text.
 
     Returns
     -------

@@ -12,8 +12,8 @@ from ingroup import keywords
 from ingroup.dictionary import Lexicon
 from ingroup.studies.stereomap.clustering import Clusters
 
-BY_CLUSTER = ["model", "way", "cluster", "dimension", "share", "direction", "score", "n"]
-BY_GROUP = ["group", "dimension", "share", "direction", "score", "n", "model", "sum"]
+CLUSTER_COLUMNS = ["model", "way", "cluster", "dimension", "share", "direction", "score", "n"]
+GROUP_COLUMNS = ["group", "dimension", "share", "direction", "score", "n", "model", "sum"]
 
 
 def list_keywords(replies: pd.DataFrame) -> pd.DataFrame:
@@ -44,13 +44,13 @@ def list_keywords(replies: pd.DataFrame) -> pd.DataFrame:
     return rows[columns].reset_index(drop=True)
 
 
-def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
+def cluster_dimensions(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     """Score each dimension by the keywords of each cluster, in the sound and the released way.
 
     Parameters
     ----------
     placed : DataFrame
-        Keywords with the ``cluster`` of their group, from `clustering.placed`.
+        Keywords with the ``cluster`` of their group, from `clustering.with_clusters`.
     lexicon : Lexicon
         The dictionary.
 
@@ -70,20 +70,20 @@ def by_cluster(placed: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         tables[model, "released"] = keywords.released_scores(rows, lexicon)
 
     if not tables:
-        empty = pd.DataFrame(columns=BY_CLUSTER)
+        empty = pd.DataFrame(columns=CLUSTER_COLUMNS)
         return empty.set_index(["model", "way"])
     table = pd.concat(tables, names=["model", "way"])
     # The third level numbers the rows of each table.
     return table.droplevel(2)
 
 
-def strongest(scored: pd.DataFrame) -> pd.DataFrame:
+def strongest_dimensions(scored: pd.DataFrame) -> pd.DataFrame:
     """Lay out the strongest dimensions of each cluster, with their sign.
 
     Parameters
     ----------
     scored : DataFrame
-        From `by_cluster`, with at least one model.
+        From `cluster_dimensions`, with at least one model.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def cluster_names(clusters: Mapping[str, Clusters]) -> pd.DataFrame:
     return table.reset_index()
 
 
-def by_group(traits: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
+def group_dimensions(traits: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     """Score each dimension by the keywords of each group.
 
     Parameters
@@ -153,5 +153,5 @@ def by_group(traits: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         tables.append(table)
 
     if not tables:
-        return pd.DataFrame(columns=BY_GROUP)
+        return pd.DataFrame(columns=GROUP_COLUMNS)
     return pd.concat(tables)

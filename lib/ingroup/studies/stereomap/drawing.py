@@ -40,7 +40,7 @@ class Map(NamedTuple):
     centroids: pd.DataFrame
 
 
-def maps(positions: pd.DataFrame, centroids: pd.DataFrame) -> dict[tuple[str, str], Map]:
+def split_maps(positions: pd.DataFrame, centroids: pd.DataFrame) -> dict[tuple[str, str], Map]:
     """Split the tables of all maps into one `Map` per model and version.
 
     Parameters
@@ -68,7 +68,7 @@ def of_version(drawn: Mapping[tuple[str, str], Map], version: str) -> list[Map]:
     Parameters
     ----------
     drawn : mapping
-        From `maps`.
+        From `split_maps`.
     version : {"EXTENDED", "ORIGINAL"}
         The version.
 
@@ -380,7 +380,7 @@ def refusals(rates: pd.DataFrame) -> Figure:
     return fig
 
 
-def ground_truth_beside_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
+def ground_truth_versus_here(sides: pd.DataFrame, recovered: pd.DataFrame) -> Figure:
     """Draw the position of each group here against the ground truth, one panel per version.
 
     Parameters

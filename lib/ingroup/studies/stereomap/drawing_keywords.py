@@ -216,7 +216,7 @@ def _draw_circles(ax: Axes, pair: tuple[str, str], counts: pd.DataFrame) -> None
 
     only_left = left.drop(right.index, errors="ignore")
     only_right = right.drop(left.index, errors="ignore")
-    # pandas adds by keyword; what only one group has becomes NaN.
+    # pandas adds by keyword; a keyword that only one group has becomes NaN.
     sums = left + right
     shared = sums.dropna()
     shared = shared.sort_values(ascending=False, kind="stable")

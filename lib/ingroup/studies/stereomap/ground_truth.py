@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from ingroup.models import ground_truth_file, is_calibrant
 from ingroup.studies.stereomap import statistics, stimuli
-from ingroup.studies.stereomap.design import FIRST
-from ingroup.studies.stereomap.maps import Map
+from ingroup.studies.stereomap.design import FIRST_PROMPT
+from ingroup.studies.stereomap.maps import ModelVersion
 from ingroup.studies.stereomap.statistics import AXES
 
 
@@ -31,7 +31,7 @@ class GroundTruth:
     Parameters
     ----------
     file : Path
-        Its ``data/models/<model>/ground_truth.yaml``.
+        The model's ``data/models/<model>/ground_truth.yaml``.
     """
 
     def __init__(self, file: Path):
@@ -156,7 +156,7 @@ def ground_truth_map(
     words = stimuli.words(version)
     ground_truth_ratings = ratings[["group", "round"]].copy()
     for word in words.word:
-        prompt = FIRST
+        prompt = FIRST_PROMPT
         name = word
         if version == "ORIGINAL":
             # Here a word is the name of a prompt, whose rating has no word.
@@ -259,10 +259,10 @@ def verdicts(recovered: pd.DataFrame) -> NDArray[np.str_]:
 
 
 def compare(
-    means: Mapping[Map, pd.DataFrame],
-    ratings: Mapping[Map, pd.DataFrame],
-    labels: Mapping[Map, pd.Series],
-    tests: Mapping[Map, pd.DataFrame],
+    means: Mapping[ModelVersion, pd.DataFrame],
+    ratings: Mapping[ModelVersion, pd.DataFrame],
+    labels: Mapping[ModelVersion, pd.Series],
+    tests: Mapping[ModelVersion, pd.DataFrame],
     incomplete: str,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compare each map of a calibrant with the ground truth.
@@ -292,7 +292,7 @@ def compare(
 
         ground_truth = GroundTruth(ground_truth_file(model))
         both = sides(ground_truth, means[key])
-        # The ground-truth ratings take the same way through scores and means as those of the model.
+        # The ground-truth ratings become scores and means in the same way as the model's ratings.
         through = ground_truth_map(ground_truth, ratings[key], version, incomplete)
         numbers = recovery(both, through, of_map, tests[key])
         of_groups[key] = both

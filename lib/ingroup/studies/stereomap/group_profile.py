@@ -15,7 +15,7 @@ from ingroup.families import families
 from ingroup.inference import Job, rated_by
 from ingroup.inference.reading import Reading
 from ingroup.sizes import n_items, n_prompts
-from ingroup.stats.effects import relative
+from ingroup.stats.effects import relative_to_others
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import clustering, design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
@@ -27,7 +27,7 @@ MEASURES = ("warmth", "competence")
 EXCHANGED = "axes exchanged"
 OVER_GROUPS = "paired t over groups"
 OVER_ROUNDS = "paired t over rounds"
-DRAWS = 499  # exchanged maps of a path
+N_EXCHANGED_MAPS = 499  # exchanged maps of a path
 
 
 def views(
@@ -63,7 +63,7 @@ def views(
         ratings = ratings.loc[ratings["round"] == 1, ["group", "round"]]
         for word in words.word:
             ratings[word] = [
-                ground_truth.rating(group, design.FIRST, word) for group in ratings.group
+                ground_truth.rating(group, design.FIRST_PROMPT, word) for group in ratings.group
             ]
     scores = statistics.round_scores(ratings, words, parameters["INCOMPLETE"])
 
@@ -95,7 +95,7 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
         groups.
     """
     by_round = scores.pivot(index="round", columns="group", values=axis)
-    table = relative(by_round)
+    table = relative_to_others(by_round)
     present = [name for name in groups if name in table]
     renamed = table[present].rename(columns=groups)
     # The table is turned, as pandas averages groups of rows, and turned back.
@@ -110,7 +110,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     parameters : mapping
         The notebook's parameters, in capitals.
     model : str
-        One of its ``MODELS``.
+        A name of the parameter ``MODELS``.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
             n=n_groups,
             name="axes exchanged, all clusters together",
             level=level,
-            smallest=clustering.smallest_difference(null, n_groups, level),
+            smallest=clustering.smallest_standardised_difference(null, n_groups, level),
             spread=_spread_within(means, n_clusters),
             floor=floor,
         )
@@ -189,7 +189,7 @@ def _spread_within(means: pd.DataFrame, n_clusters: int) -> float:
     return float(np.sqrt(sum_of_squares / degrees_of_freedom))
 
 
-def clustered(
+def scores_and_clusters(
     scores: pd.DataFrame, rounds: str, seed: int, starts: int, n_clusters: int
 ) -> tuple[pd.DataFrame, pd.Series | str]:
     """Cluster the groups, and select the scores that `claims` tests.
@@ -242,7 +242,7 @@ def claims(
     Parameters
     ----------
     answers : tuple
-        From `clustered`.
+        From `scores_and_clusters`.
     test : str
         `EXCHANGED`: the axes are exchanged in random groups, which are clustered anew. Or the
         paper's paired t-test: `OVER_GROUPS` of the cluster, or `OVER_ROUNDS`, whose pairs are the
@@ -270,7 +270,7 @@ def claims(
     clustered_scores = scores[has_cluster].dropna(subset=AXES)
     cluster = clustered_scores.group.map(labels)
 
-    # The pairs of a cluster, competence and warmth, are those of its groups, or of its rounds.
+    # A pair of competence and warmth belongs to a group of the cluster, or to a round.
     unit = "rounds" if test == OVER_ROUNDS else "groups"
     pair = clustered_scores["round"] if unit == "rounds" else clustered_scores.group
     means = clustered_scores.groupby([cluster, pair])[AXES].mean()
@@ -331,7 +331,7 @@ def _null(points: bytes, n: int, n_clusters: int, seed: int) -> NDArray:
     positions = np.frombuffer(points).reshape(n, len(AXES))
     means = pd.DataFrame(positions, columns=AXES)
     rng = np.random.default_rng(seed)
-    return clustering.exchange_null(means, n_clusters, rng, DRAWS)
+    return clustering.exchange_null(means, n_clusters, rng, N_EXCHANGED_MAPS)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -375,7 +375,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     n_clusters = parameters["CLUSTERS"]
 
     def read(reading, incomplete, **path):
-        return clustered(scores[reading, incomplete], n_clusters=n_clusters, **path)
+        return scores_and_clusters(scores[reading, incomplete], n_clusters=n_clusters, **path)
 
     tested = partial(claims, anchors=anchors, n_clusters=n_clusters, seed=options["SEED"])
     if any_ratings["round"].nunique() > 1:

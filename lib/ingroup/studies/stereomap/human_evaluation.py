@@ -24,20 +24,20 @@ from ingroup.stats.paired import clustered_share
 from ingroup.tables import InputError, at, once, read_table, wrong
 
 CRITERIA = ("relevance", "soundness", "coherence")
-SHOWN = ("group", "prompt", "round", "ratings", "keywords", "reasons", "reply")
-BELOW = "below"  # in place of a coherence: it is asked further down
-CELL = 32_000  # characters; a spreadsheet's cell holds 32,767
+REPLY_COLUMNS = ("group", "prompt", "round", "ratings", "keywords", "reasons", "reply")
+ASKED_BELOW = "below"  # in place of a coherence: it is asked further down
+LONGEST_CELL = 32_000  # characters; a spreadsheet's cell holds 32,767
 
 # Also behind what may separate cells: a spreadsheet that expects ";" splits a reply with one.
 _FORMULA = re.compile(r"(\A|[,;\"|])(\s*)(?=[=+\-@＝＋－＠])")
 _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 
 
-def harmless(text: str) -> str:
+def harmless_cell(text: str) -> str:
     """Make a text one line that no spreadsheet takes for a formula, and that fits a cell.
 
-    The function puts ' before = + - @ where a cell may begin, and cuts the text after `CELL`
-    characters.
+    The function puts ' before = + - @ where a cell may begin, and cuts the text after
+    `LONGEST_CELL` characters.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def harmless(text: str) -> str:
         The text for the cell of a sheet.
     """
     line = _FORMULA.sub(r"\1\2'", one_line(text))
-    return line[:CELL]
+    return line[:LONGEST_CELL]
 
 
 def model_to_judge(models: Sequence[str]) -> str:
@@ -83,8 +83,8 @@ def whole_replies(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `SHOWN`, all as text, and ``status``: the first that is not refused, cut or failed, or else
-        the first.
+        `REPLY_COLUMNS`, all as text, and ``status``: the first status that is not refused, cut or
+        failed, or else the first status.
     """
     texts = replies.assign(
         ratings=replies["values"].map(_listed),
@@ -137,7 +137,7 @@ def sheet(
     Parameters
     ----------
     replies : DataFrame
-        `SHOWN` and ``status``. Replies that are "refused", "cut" or "failed" are not drawn.
+        `REPLY_COLUMNS` and ``status``. Replies that are "refused", "cut" or "failed" are not drawn.
     rng : numpy.random.Generator
         Draws prompts, replies and the order of the groups.
     per_group : int
@@ -146,8 +146,8 @@ def sheet(
     Returns
     -------
     DataFrame
-        ``id`` (a hash of the row, so that sheets of two draws are not mixed up), `SHOWN`, made
-        `harmless`, and `CRITERIA`, all text. Criteria are blank, except that the coherence is
+        ``id`` (a hash of the row, so that sheets of two draws are not mixed up), `REPLY_COLUMNS` by
+        `harmless_cell`, and `CRITERIA`, all text. Criteria are blank, except that the coherence is
         "below" in all rows of a group but its last.
 
     Raises
@@ -168,16 +168,16 @@ def sheet(
 
     random_order = rng.permutation(len(drawn))
     table = pd.concat([drawn[index] for index in random_order], ignore_index=True)
-    table = table[list(SHOWN)].astype(object).fillna("").astype(str)
-    table = table.map(harmless)
+    table = table[list(REPLY_COLUMNS)].astype(object).fillna("").astype(str)
+    table = table.map(harmless_cell)
 
-    # The id is a hash of the row as people see it, so it comes after `harmless`.
+    # The id is a hash of the row as people see it, so it comes after `harmless_cell`.
     table.insert(0, "id", [_row_id(row) for row in table.to_numpy()])
     is_last = ~table.group.duplicated(keep="last")
     return table.assign(
         relevance="",
         soundness="",
-        coherence=np.where(is_last, "", BELOW),
+        coherence=np.where(is_last, "", ASKED_BELOW),
     )
 
 
@@ -398,7 +398,7 @@ def _read(file: Path) -> pd.DataFrame:
     table = table.apply(lambda cells: cells.str.strip())
     once(file, table[["id"]])
 
-    is_judged_here = table.coherence.str.lower() != BELOW
+    is_judged_here = table.coherence.str.lower() != ASKED_BELOW
     # "below" refers to a later row and is no judgement.
     table["coherence"] = table.coherence.where(is_judged_here, "")
     for criterion in CRITERIA:
@@ -423,5 +423,5 @@ def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> N
 
     # The last of several cells, or the group's last row where there is none.
     lines = is_judged_here.index[is_judged_here] if count else is_judged_here.index
-    found = f"{count} rows of {group!r} without {BELOW!r}"
+    found = f"{count} rows of {group!r} without {ASKED_BELOW!r}"
     raise wrong(at(file, lines[-1]), found, "one, which has the judgement", "coherence")

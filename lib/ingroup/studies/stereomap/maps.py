@@ -25,17 +25,17 @@ from ingroup.studies.stereomap.clustering import (
     axis_tests,
     exchange_null,
     halves,
-    over_words,
+    word_sample_test,
 )
 from ingroup.studies.stereomap.statistics import AXES
 
-MAP = ["model", "version"]
+MAP_KEY = ["model", "version"]
 STRUCTURE = ["Status", "Competition-others"]  # causes of the axes in the theory
 
-Map = tuple[str, str]  # a model and a version of the prompts
+ModelVersion = tuple[str, str]  # a model and a version of the prompts
 
 
-def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:
+def models_of(means: Mapping[ModelVersion, pd.DataFrame], version: str) -> list[str]:
     """Select the models that answered one version of the prompts.
 
     Parameters
@@ -53,7 +53,7 @@ def models_of(means: Mapping[Map, pd.DataFrame], version: str) -> list[str]:
     return [model for model, of_version in means if of_version == version]
 
 
-def spread(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+def score_ranges(means: Mapping[ModelVersion, pd.DataFrame]) -> pd.DataFrame:
     """Compute how far apart the groups of each map are.
 
     Parameters
@@ -67,13 +67,13 @@ def spread(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
         Index ``model`` and ``version``; the smallest, mean and largest score of a group on each
         axis, and the number of ``rounds`` that were asked.
     """
-    by_map = pd.concat(means, names=MAP).groupby(MAP, sort=False)
+    by_map = pd.concat(means, names=MAP_KEY).groupby(MAP_KEY, sort=False)
     table = by_map[AXES].agg(["min", "mean", "max"])
     table["rounds", ""] = by_map.rounds.max()
     return table
 
 
-def averaged_models(means: Mapping[Map, pd.DataFrame]) -> list[str]:
+def averaged_models(means: Mapping[ModelVersion, pd.DataFrame]) -> list[str]:
     """Choose the models of the map ALL: real models that answered ORIGINAL, else calibrants.
 
     Parameters
@@ -91,7 +91,7 @@ def averaged_models(means: Mapping[Map, pd.DataFrame]) -> list[str]:
     return real or models
 
 
-def mean_map(means: Mapping[Map, pd.DataFrame], models: Sequence[str]) -> pd.DataFrame:
+def mean_map(means: Mapping[ModelVersion, pd.DataFrame], models: Sequence[str]) -> pd.DataFrame:
     """Average the positions of the groups over models: the map ALL of ORIGINAL.
 
     Parameters
@@ -111,8 +111,9 @@ def mean_map(means: Mapping[Map, pd.DataFrame], models: Sequence[str]) -> pd.Dat
 
 
 def clusters_of(
-    means: Mapping[Map, pd.DataFrame], cluster: Callable[[pd.DataFrame, str], Clusters | None]
-) -> dict[Map, Clusters]:
+    means: Mapping[ModelVersion, pd.DataFrame],
+    cluster: Callable[[pd.DataFrame, str], Clusters | None],
+) -> dict[ModelVersion, Clusters]:
     """Cluster the groups of each map.
 
     Parameters
@@ -137,8 +138,8 @@ def clusters_of(
 
 
 def other_starts(
-    means: Mapping[Map, pd.DataFrame],
-    labels: Mapping[Map, pd.Series],
+    means: Mapping[ModelVersion, pd.DataFrame],
+    labels: Mapping[ModelVersion, pd.Series],
     cluster: Callable[[pd.DataFrame, str], Clusters],
 ) -> pd.DataFrame:
     """Compare the clusters of each map with the clusters from other starts of k-means.
@@ -166,7 +167,9 @@ def other_starts(
     return pd.DataFrame(rows)
 
 
-def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
+def positions(
+    means: Mapping[ModelVersion, pd.DataFrame], clusters: Mapping[ModelVersion, Clusters]
+) -> pd.DataFrame:
     """Put all maps into one table: the scores of each group, and its cluster.
 
     Parameters
@@ -182,7 +185,7 @@ def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters
         Index ``model``, ``version`` and ``group``. ``cluster`` is missing if the map has no
         clusters, or if the group has no score on one of the axes.
     """
-    table = pd.concat(means, names=MAP)
+    table = pd.concat(means, names=MAP_KEY)
 
     labels = {}
     for key, of_map in clusters.items():
@@ -193,7 +196,7 @@ def positions(means: Mapping[Map, pd.DataFrame], clusters: Mapping[Map, Clusters
     return table
 
 
-def in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
+def groups_in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
     """List the groups of each map that are in no cluster.
 
     Parameters
@@ -207,11 +210,11 @@ def in_no_cluster(positions: pd.DataFrame) -> pd.DataFrame:
         One row per map with such a group, and their names in one text.
     """
     left_out = positions[positions.cluster.isna()].reset_index()
-    groups = left_out.groupby(MAP, sort=False).group
+    groups = left_out.groupby(MAP_KEY, sort=False).group
     return groups.agg(", ".join).to_frame("in no cluster")
 
 
-def centroids(clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
+def centroids(clusters: Mapping[ModelVersion, Clusters]) -> pd.DataFrame:
     """Put the centroids of all maps into one table.
 
     Parameters
@@ -227,7 +230,7 @@ def centroids(clusters: Mapping[Map, Clusters]) -> pd.DataFrame:
     tables = {}
     for key, of_map in clusters.items():
         tables[key] = of_map.centroids
-    return pd.concat(tables, names=MAP)
+    return pd.concat(tables, names=MAP_KEY)
 
 
 def findings(p: pd.Series, least: pd.Series) -> NDArray[np.str_]:
@@ -249,15 +252,16 @@ def findings(p: pd.Series, least: pd.Series) -> NDArray[np.str_]:
     return np.where(p.isna(), "", finding(p, least, level))
 
 
-def corrected_over_maps(table: pd.DataFrame, p: str) -> pd.DataFrame:
-    """Correct the tests of whole maps by Holm, the maps of a model as one family.
+def with_corrected_p(table: pd.DataFrame, p: str) -> pd.DataFrame:
+    """Add the corrected p of a test of each map: Holm, with the maps of a model as one family.
 
     Parameters
     ----------
     table : DataFrame
-        One row per map: ``model``, ``p_least`` and the column of p.
+        One row per map: ``model``; the p of its test; ``p_least``, the smallest p that the test
+        can give.
     p : str
-        The name of that column.
+        The name of the column with the p.
 
     Returns
     -------
@@ -368,7 +372,7 @@ def differences_found(tests: pd.DataFrame) -> pd.DataFrame:
         exchanged=tests.finding == "significant",
     )
 
-    by_way = marked.groupby([*MAP, "way"], sort=False)
+    by_way = marked.groupby([*MAP_KEY, "way"], sort=False)
     counts = by_way.agg(
         clusters=("n", "size"),
         printed=("printed", "sum"),
@@ -404,8 +408,8 @@ def whole_map(
     -------
     dict
         For these words ``n``, both axes, ``difference``, ``low``, ``high``, ``p_exchanged`` and
-        ``p_least``, as in `axis_tests`. For words like these, as in `over_words`, ``low_like``,
-        ``high_like``, ``p_like`` and ``reason``.
+        ``p_least``, as in `axis_tests`. For words like these, as in `word_sample_test`,
+        ``low_like_these``, ``high_like_these``, ``p_like_these`` and ``reason``.
     """
     points = means[AXES].dropna()
     # All groups are one cluster, which k-means has not chosen.
@@ -415,16 +419,16 @@ def whole_map(
     columns = ["n", *AXES, "difference", "low", "high", "p_exchanged", "p_least"]
     numbers = test[columns].to_dict()
 
-    words_like_these = over_words(ratings, words)
-    numbers["low_like"] = words_like_these.low
-    numbers["high_like"] = words_like_these.high
-    numbers["p_like"] = words_like_these.p
+    words_like_these = word_sample_test(ratings, words)
+    numbers["low_like_these"] = words_like_these.low
+    numbers["high_like_these"] = words_like_these.high
+    numbers["p_like_these"] = words_like_these.p
     numbers["reason"] = words_like_these.reason
     return numbers
 
 
-def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
-    """Correct the tests of whole maps, the maps of a model as one family.
+def whole_map_table(tests: pd.DataFrame) -> pd.DataFrame:
+    """Make the table of the tests of whole maps, with corrected p for both scopes.
 
     Parameters
     ----------
@@ -434,14 +438,14 @@ def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The numbers for these words with ``p_holm``, ``p_holm_least`` and ``finding``, then those
-        for words like these with ``p_like_holm``.
+        The numbers for these words with ``p_holm``, ``p_holm_least`` and ``finding``, then the
+        numbers for words like these with ``p_like_these_holm``. The maps of a model are one family.
     """
-    table = corrected_over_maps(tests, "p_exchanged")
-    table["p_like_holm"] = table.groupby("model").p_like.transform(adjust, "holm")
+    table = with_corrected_p(tests, "p_exchanged")
+    table["p_like_these_holm"] = table.groupby("model").p_like_these.transform(adjust, "holm")
 
     columns = [
-        *MAP,
+        *MAP_KEY,
         "n",
         *AXES,
         "difference",
@@ -451,10 +455,10 @@ def corrected_whole_maps(tests: pd.DataFrame) -> pd.DataFrame:
         "p_holm",
         "p_holm_least",
         "finding",
-        "low_like",
-        "high_like",
-        "p_like",
-        "p_like_holm",
+        "low_like_these",
+        "high_like_these",
+        "p_like_these",
+        "p_like_these_holm",
         "reason",
     ]
     return table[columns]
@@ -491,7 +495,7 @@ def list_against_words(listed: pd.DataFrame, one_by_one: pd.DataFrame) -> dict[s
     }
 
 
-def lists_against_words(means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+def lists_against_words(means: Mapping[ModelVersion, pd.DataFrame]) -> pd.DataFrame:
     """Apply `list_against_words` to each model that answered both versions.
 
     Parameters
@@ -530,7 +534,7 @@ def _names_in_table2(groups: Sequence[str]) -> list[str]:
     return [in_table2.get(group) or group for group in groups]
 
 
-def people() -> pd.DataFrame:
+def people_map() -> pd.DataFrame:
     """Load the map of the people whom Fiske et al. asked in 2002.
 
     Returns
@@ -544,7 +548,7 @@ def people() -> pd.DataFrame:
     return by_group.rename(columns=str.capitalize)[AXES]
 
 
-def beside_people(
+def compare_with_people(
     means: pd.DataFrame, rng: np.random.Generator, same_name: bool = False
 ) -> dict[str, float]:
     """Compare a model's map with people's map, over the groups of Table 2.
@@ -568,7 +572,7 @@ def beside_people(
     ValueError
         Where the groups have fewer than three different positions.
     """
-    human = people()
+    human = people_map()
     named = means.set_axis(_names_in_table2(means.index))
     is_compared = named.index.isin(human.index)
     if same_name:
@@ -618,8 +622,8 @@ def with_structure(means: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     return means.assign(**parts)
 
 
-def by_cluster(means: pd.DataFrame, labels: pd.Series, scores: Sequence[str]) -> pd.DataFrame:
-    """Average scores over the groups of each cluster: Figure 3.
+def cluster_scores(means: pd.DataFrame, labels: pd.Series, scores: Sequence[str]) -> pd.DataFrame:
+    """Average scores over the groups of each cluster of one map.
 
     Parameters
     ----------
@@ -643,7 +647,9 @@ def by_cluster(means: pd.DataFrame, labels: pd.Series, scores: Sequence[str]) ->
     return pd.concat(parts, names=["score", "cluster"]).reset_index()
 
 
-def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame]) -> pd.DataFrame:
+def most_probable_lists(
+    chosen: pd.DataFrame, means: Mapping[ModelVersion, pd.DataFrame]
+) -> pd.DataFrame:
     """Count the groups that share a most probable list of ratings, and place them on the map.
 
     Parameters
@@ -662,12 +668,12 @@ def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame])
     """
     numbers = chosen.dropna()
     digits = numbers.chosen.astype(int).astype(str)
-    by_group = numbers.assign(list=digits).groupby([*MAP, "group"], sort=False)
+    by_group = numbers.assign(list=digits).groupby([*MAP_KEY, "group"], sort=False)
     lists = by_group.list.agg(" ".join)
 
     tables = {}
-    for key, of_map in lists.groupby(level=MAP, sort=False):
-        list_of_group = of_map.droplevel(MAP)
+    for key, of_map in lists.groupby(level=MAP_KEY, sort=False):
+        list_of_group = of_map.droplevel(MAP_KEY)
         by_list = means[key].join(list_of_group).groupby("list")
         table = by_list.agg(
             groups=("rounds", "size"),
@@ -677,11 +683,11 @@ def most_probable_lists(chosen: pd.DataFrame, means: Mapping[Map, pd.DataFrame])
         tables[key] = table.sort_values("groups", ascending=False, kind="stable")
 
     if not tables:
-        return pd.DataFrame(columns=[*MAP, "list", "groups", *AXES])
-    return pd.concat(tables, names=MAP).reset_index()
+        return pd.DataFrame(columns=[*MAP_KEY, "list", "groups", *AXES])
+    return pd.concat(tables, names=MAP_KEY).reset_index()
 
 
-def coldest(positions: pd.DataFrame) -> tuple[str, str]:
+def coldest_group(positions: pd.DataFrame) -> tuple[str, str]:
     """Find the group with the lowest warmth on an EXTENDED map, of a real model if possible.
 
     Parameters
@@ -773,10 +779,12 @@ def missing_correlations(table: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def scores_by_cluster(
-    means: Mapping[Map, pd.DataFrame], labels: Mapping[Map, pd.Series], scores: Sequence[str]
+def cluster_scores_of_maps(
+    means: Mapping[ModelVersion, pd.DataFrame],
+    labels: Mapping[ModelVersion, pd.Series],
+    scores: Sequence[str],
 ) -> pd.DataFrame:
-    """Average scores over the groups of each cluster, for all EXTENDED maps: Figure 3.
+    """Put the `cluster_scores` of all EXTENDED maps into one table: Figure 3.
 
     Parameters
     ----------
@@ -790,12 +798,12 @@ def scores_by_cluster(
     Returns
     -------
     DataFrame
-        ``model`` and the columns of `by_cluster`; no row if no EXTENDED map has clusters.
+        ``model`` and the columns of `cluster_scores`; no row if no EXTENDED map has clusters.
     """
     tables = {}
     for (model, version), of_map in labels.items():
         if version == "EXTENDED":
-            tables[model] = by_cluster(means[model, version], of_map, scores)
+            tables[model] = cluster_scores(means[model, version], of_map, scores)
     if not tables:
         return pd.DataFrame(columns=["model", "score", "cluster", "n", "mean", "variance"])
     return pd.concat(tables, names=["model"]).reset_index("model")

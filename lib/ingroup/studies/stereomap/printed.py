@@ -12,7 +12,7 @@ from ingroup import dictionary, published
 from ingroup.models import label
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.clustering import Clusters
-from ingroup.studies.stereomap.maps import Map
+from ingroup.studies.stereomap.maps import ModelVersion
 from ingroup.studies.stereomap.statistics import AXES, extremes
 
 FISKE = "Fiske et al. (2002)"
@@ -22,7 +22,7 @@ CELLS = ["group", "centroid", "sign_as_printed"]  # columns of a source in Table
 
 
 def cluster_lists(
-    labels: Mapping[Map, pd.Series], tests: Mapping[Map, pd.DataFrame]
+    labels: Mapping[ModelVersion, pd.Series], tests: Mapping[ModelVersion, pd.DataFrame]
 ) -> pd.DataFrame:
     """List the groups of each map by cluster, as Tables 2 and 5 do.
 
@@ -51,13 +51,13 @@ def cluster_lists(
         lists.append(by_model)
     table = pd.concat(lists, ignore_index=True)
 
-    # Groups that the paper prints and those it does not print are numbered apart.
+    # Groups that the paper prints are numbered apart from the other groups.
     numbered = table.groupby(["source", "version", "printed"], sort=False)
     table.insert(0, "row", numbered.cumcount() + 1)
     return table
 
 
-def _cluster_list(key: Map, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
+def _cluster_list(key: ModelVersion, labels: pd.Series, tests: pd.DataFrame) -> pd.DataFrame:
     """List the groups of one map by cluster.
 
     Groups of the paper's table come first in a cluster.
@@ -125,7 +125,7 @@ def _people_list() -> pd.DataFrame:
     )
 
 
-def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
+def layout_of_version(lists: pd.DataFrame) -> pd.DataFrame:
     """Lay out the lists of one version as the paper does, a block of columns for each source.
 
     Parameters
@@ -148,7 +148,7 @@ def side_by_side(lists: pd.DataFrame) -> pd.DataFrame:
 
 
 def layouts(lists: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Lay out the lists of each version by `side_by_side`.
+    """Lay out the lists of each version by `layout_of_version`.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def layouts(lists: pd.DataFrame) -> dict[str, pd.DataFrame]:
     for version, rows in lists.groupby("version", sort=False):
         number = TABLES[str(version)]
         name = f"Table {number}"
-        tables[name] = side_by_side(rows)
+        tables[name] = layout_of_version(rows)
     return tables
 
 
@@ -216,7 +216,7 @@ def table8(correlations: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[table.predictor.unique(), columns]
 
 
-def ratings_of_ends(ratings: Mapping[Map, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def ratings_of_ends(ratings: Mapping[ModelVersion, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Select the ratings that have the words of Table 9.
 
     Parameters
@@ -300,7 +300,8 @@ def table9(ends: pd.DataFrame) -> pd.DataFrame:
 def _spelt(names: Sequence[str], number: int, column: str, source: str | None) -> pd.Index:
     """Spell names as a source's rows of a printed table do.
 
-    Case and spaces do not matter, and a name that is not printed keeps its spelling.
+    Case and spaces do not matter. Without a source, all names keep their spelling, and so does a
+    name that is not printed.
     """
     table = published.load("stereomap", number)
     column_of_source = "source" if "source" in table else "model"
@@ -364,7 +365,7 @@ def _centroids_as_printed(number: int, clusters: Clusters, source: str | None) -
 
 def numbers_of(
     model: str,
-    clusters: Mapping[Map, Clusters],
+    clusters: Mapping[ModelVersion, Clusters],
     correlations: Mapping[str, pd.DataFrame],
     ratings: Mapping[str, pd.DataFrame],
 ) -> list[tuple]:
@@ -418,7 +419,7 @@ def numbers_of(
     return numbers
 
 
-def marked(versus: pd.DataFrame) -> pd.DataFrame:
+def mark_printed_slips(versus: pd.DataFrame) -> pd.DataFrame:
     """Mark the pairs of Tables 2 and 5 whose competence is printed as the warmth.
 
     Parameters
@@ -466,7 +467,7 @@ def numbers_of_words(
     mappings : dict
         Keywords that stand for words of the dictionary.
     sensitivity : DataFrame
-        Index ``model`` and ``prompt``, from `sensitivity.by_prompt`.
+        Index ``model`` and ``prompt``, from `sensitivity.table14`.
     between_prompts : DataFrame
         From `sensitivity.mean_of_axes`.
     ablated : str
@@ -546,9 +547,9 @@ def table13(sensitivity: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     Parameters
     ----------
     sensitivity : DataFrame
-        Index ``model`` and ``prompt``, from `sensitivity.by_prompt`.
+        Index ``model`` and ``prompt``, from `sensitivity.table14`.
     models : sequence of str
-        The models of the run; those without rounds to compare are left out.
+        The models of the run; models without rounds to compare are left out.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def parse_ratings(
     words : sequence of str
         The words to rate. "Rating" stands for a rating without a word.
     rule : {"sound", "released"}
-        The rules below, or those of the authors' code.
+        The rules below, or the rules of the authors' code.
 
     Returns
     -------
@@ -267,16 +267,16 @@ def _plain(text: str | None) -> str:
     return unmarked if unmarked.isascii() else "".join(map(as_ascii, unmarked))
 
 
-# The ends of the scale, bare ("1 to 5") or with what they mean, and "5-point".
+# The ends of the scale, bare ("1 to 5") or with their meanings, and "5-point".
 _ENDS_HERE = r"(?![A-Za-z\d]|[.,]\d)"
-_FIRST = rf"{LOW}{_ENDS_HERE}"
-_LAST = rf"{HIGH}{_ENDS_HERE}"
+_LOW_END = rf"{LOW}{_ENDS_HERE}"
+_HIGH_END = rf"{HIGH}{_ENDS_HERE}"
 _BARE = r"\s{0,3}(?:-|(?:to|and|through)\b)"
 _MEANING = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
 _MEANT = rf"{_MEANING}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
 _SCALE = re.compile(
     r"(?i)(?<![A-Za-z\d.,/])"
-    rf"(?:{_FIRST}(?:{_BARE}|{_MEANT})\s{{0,3}}{_LAST}|{_LAST}[\s-]?point)(?!/)"
+    rf"(?:{_LOW_END}(?:{_BARE}|{_MEANT})\s{{0,3}}{_HIGH_END}|{_HIGH_END}[\s-]?point)(?!/)"
 )
 _DIGITS = r"\d+(?:[.,]\d+)*+"
 _NUMBER = re.compile(

@@ -27,7 +27,7 @@ def list_reasons(replies: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of the replies with one row per reason, its ``text``. Blank ones are left out.
+        One row per reason: its ``text`` and the columns of the replies. Blank reasons are left out.
     """
     # A reply has a tuple of reasons; an empty one becomes a missing reason.
     rows = replies.explode("reasons")
@@ -47,14 +47,14 @@ def documents(
     reasons : DataFrame
         From `list_reasons`.
     placed : DataFrame
-        The reasons with the ``cluster`` of their group, from `clustering.placed`.
+        The reasons with the ``cluster`` of their group, from `clustering.with_clusters`.
     way : {"sound", "released"}
         As in :func:`ingroup.keywords.prepare`.
 
     Returns
     -------
     dict of str
-        The documents by `DOCUMENT`; those without a word are left out.
+        The documents by `DOCUMENT`; documents without a word are left out.
     """
     groups = stimuli.groups()
     forms = groups[["group", "extended", "original", "people"]]
@@ -113,7 +113,7 @@ def examples(reasons: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
     return first[["model", "group", "text"]]
 
 
-def marked(text: str, phrases: Sequence[str]) -> str:
+def mark_phrases(text: str, phrases: Sequence[str]) -> str:
     """Mark the phrases that stand in a reason.
 
     Parameters
@@ -159,7 +159,7 @@ def marked_table(reasons: pd.DataFrame, phrases: Mapping[Hashable, Sequence[str]
     texts = []
     for row in reasons.itertuples():
         of_model = phrases.get(row.model, [])
-        text = marked(row.text, of_model)
+        text = mark_phrases(row.text, of_model)
         texts.append(text)
 
     models = reasons.model.map(escape)

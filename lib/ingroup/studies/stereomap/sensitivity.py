@@ -11,7 +11,7 @@ import pandas as pd
 
 from ingroup.studies.stereomap import statistics, stimuli
 from ingroup.studies.stereomap.answers import rating_table, remarks
-from ingroup.studies.stereomap.design import FIRST
+from ingroup.studies.stereomap.design import FIRST_PROMPT
 from ingroup.studies.stereomap.statistics import AXES
 
 
@@ -89,9 +89,9 @@ def table14_row(
     Returns
     -------
     dict
-        The numbers of `variation`, also over ``all rounds``; those of
-        `statistics.reason_diversity`; the percentage of replies that ``refuse to answer``, of those
-        that are neither cut nor failed.
+        The numbers of `variation`, also over ``all rounds``; the numbers of
+        `statistics.reason_diversity`; ``refuse to answer``, the percentage of refusals among the
+        replies that are neither cut nor failed.
     """
     row = variation(rated, rounds, incomplete)
     if all_rounds:
@@ -142,7 +142,7 @@ def between_prompts(
     return statistics.variation(pd.concat(forms), AXES, 2)
 
 
-def of_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
+def replies_to_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
     """Select the replies of one model to one form of the first prompt.
 
     Parameters
@@ -161,11 +161,11 @@ def of_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.DataFrame:
     """
     is_of_model = replies.model == model
     is_of_form = replies.ablation == ablation
-    is_first = replies.prompt == FIRST.split("/")[1]
+    is_first = replies.prompt == FIRST_PROMPT.split("/")[1]
     return replies[is_of_model & is_of_form & is_first]
 
 
-def by_prompt(
+def table14(
     written: pd.DataFrame,
     rated: pd.DataFrame,
     rounds: int,
@@ -195,11 +195,11 @@ def by_prompt(
     rows = {}
     forms = written[["model", "ablation"]].drop_duplicates()
     for model, form in forms.itertuples(index=False):
-        rated_replies = of_prompt(rated, model, form)
+        rated_replies = replies_to_prompt(rated, model, form)
         if rated_replies.empty:
             continue
         rows[model, form] = table14_row(
-            of_prompt(written, model, form),
+            replies_to_prompt(written, model, form),
             rated_replies,
             rounds,
             incomplete,
@@ -216,7 +216,7 @@ def reduced_forms(table: pd.DataFrame) -> list[tuple[str, str]]:
     Parameters
     ----------
     table : DataFrame
-        From `by_prompt`.
+        From `table14`.
 
     Returns
     -------

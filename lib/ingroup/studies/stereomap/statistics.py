@@ -27,8 +27,10 @@ from ingroup.stats.effects import pearson, spearman
 from ingroup.stats.paired import TINY, nan_mean
 
 AXES = ["Competence", "Warmth"]
-SPLIT = BLEU().tokenizer
-FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
+TOKENIZE = BLEU().tokenizer
+SMOOTHED_MATCHES = (
+    0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
+)
 
 
 def round_scores(
@@ -187,7 +189,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     ratings : DataFrame
         ``group``, ``round`` and a column for each rated word, in points.
     word : str
-        One of these columns.
+        The rated word, a column of `ratings`.
     n : int
         Number of groups at each end.
 
@@ -200,7 +202,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     """
     by_group = ratings.dropna(subset=word).groupby("group", sort=False)[word]
     groups = by_group.agg(mean="mean", variance="var", rounds="size")
-    # Means are rounded, as those that differ by the error of floats are ties.
+    # Means are rounded, because means that differ by the error of floats are ties.
     groups["mean"] = groups["mean"].round(9)
     by_mean = groups.groupby("mean")
     groups["tied"] = by_mean["mean"].transform("size").astype(int)
@@ -462,7 +464,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
     if len(texts) < 2:
         return np.nan
 
-    split_texts = [extract_all_word_ngrams(SPLIT(text.lower()), 1, order) for text in texts]
+    split_texts = [extract_all_word_ngrams(TOKENIZE(text.lower()), 1, order) for text in texts]
     # N-grams are counted once over all texts, rather than over the others of every text.
     largest = _two_largest_counts(ngrams for ngrams, _ in split_texts)
     lengths = Counter(length for _, length in split_texts)
@@ -486,7 +488,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
             sys_len=length,
             ref_len=reference,
             smooth_method="floor",
-            smooth_value=FLOOR,
+            smooth_value=SMOOTHED_MATCHES,
             effective_order=True,
             max_ngram_order=order,
         )
@@ -536,7 +538,7 @@ def ngram_entropy(texts: Sequence[str], n: int) -> float:
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        ngrams, _ = extract_all_word_ngrams(SPLIT(text.lower()), n, n)
+        ngrams, _ = extract_all_word_ngrams(TOKENIZE(text.lower()), n, n)
         counts.update(ngrams)
     if not counts:
         return np.nan

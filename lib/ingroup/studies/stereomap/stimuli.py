@@ -326,7 +326,7 @@ def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, 
 
 
 @cache
-def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Prompt:
+def expected_prompt(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Prompt:
     """Return a prompt with the words and keywords that a reply should hold.
 
     Parameters
