@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -237,3 +238,17 @@ def test_a_long_cell_is_a_short_message(file):
 def test_the_sentence_names_line_and_column():
     text = str(wrong("items.csv, line 3", "'x'", "a number", "size"))
     assert text == "items.csv, line 3, column 'size': found 'x', expected a number."
+
+
+def test_a_bad_cell_is_named_with_the_nearest_good_one():
+    column = pd.Series(["anger", "joi"], pd.Index([2, 3], name="line"), name="emotion")
+    emotions = ["anger", "joy"]
+
+    with pytest.raises(InputError) as caught:
+        check(Path("a.tsv"), column, column.isin(emotions), "anger or joy", emotions)
+
+    sentence = "a.tsv, line 3, column 'emotion': found 'joi', expected anger or joy"
+    assert str(caught.value) == f"{sentence}; did you mean joy?"
+    with pytest.raises(InputError) as caught:
+        check(Path("a.tsv"), column, column.isin(emotions), "anger or joy")
+    assert str(caught.value) == f"{sentence}."

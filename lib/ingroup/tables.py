@@ -84,7 +84,9 @@ def _visible(character: str) -> str:
     return ascii(character).strip("'")
 
 
-def wrong(where: object, found: object, expected: object, column: str = "") -> InputError:
+def wrong(
+    where: object, found: object, expected: object, column: str = "", question: str = ""
+) -> InputError:
     """Make the error ``<where>, column '<column>': found ..., expected ...``.
 
     Parameters
@@ -95,6 +97,8 @@ def wrong(where: object, found: object, expected: object, column: str = "") -> I
         The content, and what it should be.
     column : str
         The name of a column, if the content is a cell.
+    question : str
+        The end of the sentence, from :func:`hint`.
 
     Returns
     -------
@@ -104,7 +108,7 @@ def wrong(where: object, found: object, expected: object, column: str = "") -> I
     place = where
     if column:
         place = f"{where}, column {column!r}"
-    return InputError(f"{place}: found {found}, expected {expected}.")
+    return InputError(f"{place}: found {found}, expected {expected}{question or '.'}")
 
 
 def hint(name: str, known: Collection[str]) -> str:
@@ -359,7 +363,9 @@ def writing(place: Path) -> Iterator[None]:
         ) from problem
 
 
-def check(file: Path, column: pd.Series, good: pd.Series, expected: str) -> None:
+def check(
+    file: Path, column: pd.Series, good: pd.Series, expected: str, known: Collection[str] = ()
+) -> None:
     """Raise an InputError for the first cell that is not good.
 
     Parameters
@@ -372,11 +378,14 @@ def check(file: Path, column: pd.Series, good: pd.Series, expected: str) -> None
         Whether each cell is good.
     expected : str
         What a good cell is, for the message.
+    known : collection of str
+        The good cells, if they can be listed. The message asks whether the nearest was meant.
     """
     bad_lines = column.index[~good]
     if len(bad_lines) > 0:
         line = bad_lines[0]
-        raise wrong(at(file, line), repr(column[line]), expected, column.name)
+        cell = column[line]
+        raise wrong(at(file, line), repr(cell), expected, column.name, hint(cell, known))
 
 
 def once(file: Path, rows: pd.DataFrame, same: pd.DataFrame | None = None) -> None:

@@ -463,7 +463,7 @@ def _read(file: Path) -> pd.DataFrame:
         check(file, cells, cells.str.strip() != "", "a text")
 
     known = ", ".join(EMOTIONS)
-    check(file, table.emotion, table.emotion.isin(EMOTIONS), f"one of {known}")
+    check(file, table.emotion, table.emotion.isin(EMOTIONS), f"one of {known}", EMOTIONS)
     lines = [at(file, line) for line in table.index]
     return table.set_axis(lines)
 

@@ -336,7 +336,7 @@ def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.S
     cells = column.str.lower()
     *first, last = [word or "blank" for word in words]
     expected = f"{', '.join(first)} or {last}"
-    check(file, column, cells.isin(list(forms)), expected)
+    check(file, column, cells.isin(list(forms)), expected, words)
     return cells.map(forms)
 
 

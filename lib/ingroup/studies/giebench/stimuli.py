@@ -471,12 +471,9 @@ def _category(file: Path, where: str, text: str) -> str:
         note(f"{file}: the category {text!r} is read as {_ALIASES[plain]!r}")
         return _ALIASES[plain]
 
-    listed = ", ".join(names.values())
+    expected = f"a category of the paper ({', '.join(names.values())})"
     question = hint(text, names.values())
-    raise InputError(
-        f"{where}, field 'category': found {text!r}, expected a category of the paper ({listed})"
-        f"{question}"
-    )
+    raise wrong(f"{where}, field 'category'", repr(text), expected, question=question)
 
 
 def _answers(where: str, answers: object) -> tuple[str, ...]:
