@@ -325,9 +325,9 @@ def test_the_bar_moves_by_whole_groups_and_its_last_state_stays(
     written = capsys.readouterr().err
     states = re.findall(r"Religion (\d) of 9", written)
     assert list(dict.fromkeys(states)) == ["0", "4", "8", "9"]
-    assert re.fullmatch(
-        r"Religion 9 of 9 \S+ +00:00 left, +[\d.]+ prompts/s\n", written.split("\r")[-1]
-    )
+    # A faster machine counts in thousands (k), and tqdm pads a line that is shorter than the last.
+    last_state = written.split("\r")[-1]
+    assert re.fullmatch(r"Religion 9 of 9 \S+ +00:00 left, +[\d.]+k? prompts/s *\n", last_state)
 
 
 # ---- engines of token ids ------------------------------------------------------------------------
