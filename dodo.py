@@ -117,7 +117,7 @@ def files(patterns: list[str], **words: str) -> list[str]:
     for pattern in patterns:
         for file in settings.ROOT.glob(pattern.format(**words)):
             if file.is_file() and "__pycache__" not in file.parts:
-                names.add(digests.name_of(file))
+                names.add(digests.path_in_records(file))
     return sorted(names)
 
 
@@ -291,9 +291,9 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
     for other in earlier(notebook):
         record = digests.record_file(executed(other))
         if other in others or record.exists():
-            inputs.append(digests.name_of(record))
+            inputs.append(digests.path_in_records(record))
             if notebook == "00_map":  # it says when each ran
-                inputs.append(digests.name_of(executed(other)))
+                inputs.append(digests.path_in_records(executed(other)))
 
     copy = executed(notebook)
     outputs = [copy, copy.with_suffix(".txt"), digests.record_file(copy)]
@@ -310,7 +310,7 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
         "name": notebook,
         "actions": [(run_notebook, [notebook, inputs, how])],
         "file_dep": inputs,
-        "targets": [digests.name_of(file) for file in outputs],
+        "targets": [digests.path_in_records(file) for file in outputs],
         "uptodate": uptodate,
         "io": {"capture": False},
     }
@@ -341,15 +341,15 @@ def task_report():
     inputs = files(REPORT)
     for notebook in chosen():
         copy = executed(notebook)
-        inputs.append(digests.name_of(copy))
-        inputs.append(digests.name_of(digests.record_file(copy)))
+        inputs.append(digests.path_in_records(copy))
+        inputs.append(digests.path_in_records(digests.record_file(copy)))
 
     command = [sys.executable, "-m", "ingroup.commands.report", "--run", RUN]
     yield {
         "name": "pages",
         "actions": [(processes.start, [command])],
         "file_dep": inputs,
-        "targets": [digests.name_of(FOLDER / "report" / "index.html")],
+        "targets": [digests.path_in_records(FOLDER / "report" / "index.html")],
         "io": {"capture": False},
     }
 
@@ -368,14 +368,14 @@ def task_appendix():
     inputs = files(APPENDIX)
     for notebook in chosen():
         copy = executed(notebook)
-        inputs.append(digests.name_of(copy))
-        inputs.append(digests.name_of(digests.record_file(copy)))
+        inputs.append(digests.path_in_records(copy))
+        inputs.append(digests.path_in_records(digests.record_file(copy)))
 
     target = settings.appendix_folder(RUN) / "appendix.html"
     yield {
         "name": "documents",
         "actions": [write_appendix],
         "file_dep": inputs,
-        "targets": [digests.name_of(target)],
+        "targets": [digests.path_in_records(target)],
         "io": {"capture": False},
     }

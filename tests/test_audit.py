@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths
-from ingroup.audit import FINDING_COLUMNS, VERDICTS, Findings, as_shown, judge, notes
+from ingroup.audit import FINDING_COLUMNS, VERDICTS, Findings, as_shown, judge, read_judgements
 from ingroup.notebook import Output
 from ingroup.tables import InputError
 
@@ -209,7 +209,7 @@ def test_every_contradiction_has_a_judged_consequence(tables, findings):
     contradictions = findings["verdict"] == "contradicts"
     assert set(slips["changes"]) == {"nothing", "a number", "a claim"}
     assert slips["findings"].sum() == contradictions.sum()
-    judged = [len(notes("slips", paper)) for paper in findings["paper"].unique()]
+    judged = [len(read_judgements("slips", paper)) for paper in findings["paper"].unique()]
     assert len(slips) == sum(judged)
 
     counts = slips.set_index("items")["findings"]  # one can explain several findings
@@ -362,7 +362,7 @@ def test_every_check_can_fail(findings, tmp_path):
         doctored = []
         for notebook in NOTEBOOKS:
             names = names_of_notebook(notebook, folder, "test-audit-doctored")
-            doctored.append(names["found"].table())
+            doctored.append(names["found"].findings())
         counts = count_good(pd.concat(doctored))
         fewest = np.minimum(fewest, counts.reindex(most.index, fill_value=0))
 
@@ -424,7 +424,7 @@ def test_the_worst_verdict_stays():
     findings.mark_used(1, frame, "x")
 
     assert findings.cells == {("Table 1", "x", 0): "holds", ("Table 1", "x", 1): "contradicts"}
-    table = findings.table()
+    table = findings.findings()
     assert table["item"].to_list() == ["a", "b", "a", "b"]
     assert table["explanation"].to_list() == ["why", "why not", "one", "two"]
     assert findings.slips()["changes"].to_list() == ["not yet judged"]
@@ -454,7 +454,7 @@ def test_an_unknown_claim_is_refused_with_its_paper():
 def test_each_claim_has_a_short_quote_and_its_own_name():
     """Each quote is short, and each claim has its own name."""
     for paper in PAPERS:
-        table = notes("claims", paper)
+        table = read_judgements("claims", paper)
         assert not table["claim"].duplicated().any()
         words = table["quote"].str.split().str.len()
         assert words.between(2, 17).all()
@@ -468,7 +468,7 @@ def test_a_reason_stands_in_claims_csv_unless_it_is_given():
 
     of_file = findings.sentences.set_index("claim").loc["runs", "because"]
     assert of_file.startswith("Of all n from 2 to 30")
-    assert findings.table()["explanation"].to_list() == [of_file, "Counted."]
+    assert findings.findings()["explanation"].to_list() == [of_file, "Counted."]
 
 
 def test_a_list_and_a_series_are_shown_with_their_items():
@@ -477,7 +477,7 @@ def test_a_list_and_a_series_are_shown_with_their_items():
     findings.claim("runs", ["a", "b"], True)
     findings.claim("runs", pd.Series({"a": 1, "b": 2}), False)
 
-    assert findings.table()["recomputed"].to_list() == ["['a', 'b']", "{'a': 1, 'b': 2}"]
+    assert findings.findings()["recomputed"].to_list() == ["['a', 'b']", "{'a': 1, 'b': 2}"]
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_both_ends_of_some_numbers_are_entered():
 
     findings.extremes("self-BLEU", pd.DataFrame({"a": [0.07, 0.0621], "b": [0.066, 0.064]}))
 
-    table = findings.table().set_index("item")
+    table = findings.findings().set_index("item")
     assert table["recomputed"].to_dict() == {
         "self-BLEU: lowest": 0.0621,
         "self-BLEU: highest": 0.07,
@@ -526,7 +526,7 @@ def test_a_reference_that_misses_says_where_its_place_is():
 
     findings.references()
 
-    table = findings.table().set_index("item")
+    table = findings.findings().set_index("item")
     misses = table[table["verdict"] == "contradicts"]["explanation"]
     assert misses["reference: dimensions"].endswith("the dimensions are in table 4.")
     holds = table[table["verdict"] == "holds"]["explanation"]

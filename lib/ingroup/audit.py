@@ -100,8 +100,8 @@ def judge(
     return table[["printed", "recomputed", "tolerance", "verdict"]]
 
 
-def notes(name: str, paper: str, folder: Path = paths.JUDGEMENTS) -> pd.DataFrame:
-    """Read this repository's notes about a paper: its claims or its slips.
+def read_judgements(name: str, paper: str, folder: Path = paths.JUDGEMENTS) -> pd.DataFrame:
+    """Read this repository's judgements of a paper: its claims or its slips.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Findings:
     names : sequence of str
         Columns that name a row, where a table has them.
     folder : Path
-        The printed tables, and claims or slips of its own (see `notes`).
+        The printed tables, and claims or slips of its own (see `read_judgements`).
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class Findings:
             number = int(file.stem[5:7])
             self.tables[number] = published.load(paper, number, folder)
 
-        self.sentences = notes("claims", paper, folder)
+        self.sentences = read_judgements("claims", paper, folder)
         self.said = self.sentences.set_index("claim")["printed"]
 
     def facts(
@@ -491,7 +491,7 @@ class Findings:
             One row per finding; for more than `MAX_FINDINGS_SHOWN` findings one row per check and
             place, with the number of each verdict.
         """
-        new = self.table()[self._n_shown :]
+        new = self.findings()[self._n_shown :]
         self._n_shown = len(self.rows)
         if len(new) <= MAX_FINDINGS_SHOWN:
             return new[["place", "item", "printed", "recomputed", "verdict"]].map(as_shown)
@@ -509,23 +509,23 @@ class Findings:
         Returns
         -------
         dict of DataFrame
-            ``findings`` has one row per check of a number (`table`). ``slips`` has one row per
-            error of the paper (`slips`). ``numbers`` has one row per printed number, with its worst
-            verdict: first the numbers in tables, then those in sentences. A number that a table
-            repeats down a column, such as a cluster's mean, has one row.
+            ``findings`` has one row per check of a number, as the method of this name returns them.
+            ``numbers`` has one row per printed number, with its worst verdict: first the numbers in
+            tables, then the numbers in sentences. A number that a table repeats down a column, such
+            as a cluster's mean, has one row. ``slips`` has one row per error of the paper.
         """
         numbers = []
         for number, table in self.tables.items():
             place = _place(number)
             for column, row in _printed_cells(table):
                 numbers.append(self._number(place, column, row, place))
-        # All sentences stand under one place, though their verdicts are kept by section.
+        # Shown under the place "Text"; `cells` keys a verdict by the sentence's section.
         for row, place in self.sentences["place"].items():
             numbers.append(self._number("Text", "printed", row, place))
 
         columns = ["paper", "place", "column", "row", "verdict"]
         return {
-            "findings": self.table(),
+            "findings": self.findings(),
             "numbers": pd.DataFrame(numbers, columns=columns),
             "slips": self.slips(),
         }
@@ -542,7 +542,7 @@ class Findings:
             "verdict": self.cells.get((place_of_verdict, column, row), "no check"),
         }
 
-    def table(self) -> pd.DataFrame:
+    def findings(self) -> pd.DataFrame:
         """Tabulate all findings so far.
 
         Returns
@@ -562,8 +562,8 @@ class Findings:
             findings whose check begins with its ``check`` and whose item contains its ``item``;
             findings that no entry covers come last. At most three items are named.
         """
-        uncovered = self.table().query("verdict == 'contradicts'")
-        entries = notes("slips", self.paper, self.folder).to_dict("records")
+        uncovered = self.findings().query("verdict == 'contradicts'")
+        entries = read_judgements("slips", self.paper, self.folder).to_dict("records")
         # An empty text is in every check and item, so the last entry covers the rest.
         entries.append({"check": "", "item": "", "changes": "not yet judged", "why": ""})
         rows = []

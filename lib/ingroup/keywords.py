@@ -252,7 +252,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
 def _nearest(
     documents: Mapping[Hashable, str], model: "SentenceTransformer", vectorizer: "CountVectorizer"
 ) -> list[dict[str, Any]]:
-    """List the rows of `Extraction.phrases`, by document, setting and rank."""
+    """List the phrases nearest to each document by embedding: the rows of `Extraction.phrases`."""
     # The import takes seconds, so only this function pays for it.
     from keybert import KeyBERT
 

@@ -3,7 +3,7 @@
 A calibrant is to the pipeline as a reference weight is to a scale. It is a small Llama that answers
 the studies' prompts with the biases in ``data/models/<name>/ground_truth.yaml``.
 
-`ingroup.parameters.Parameters` checks with `can_be_loaded` whether the models of a run exist.
+`ingroup.parameters` refuses a model that does not exist (`can_be_loaded`).
 """
 
 import hashlib

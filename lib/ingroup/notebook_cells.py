@@ -87,7 +87,7 @@ def _saving_cells(
 
 
 def _without_reads(code: str) -> str:
-    """Remove the calls that read a table from code."""
+    """Remove from code every call that reads a table."""
     return re.sub(r'\bread\("\w+"\)', "", code)
 
 

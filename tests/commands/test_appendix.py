@@ -17,7 +17,7 @@ import toy
 from ingroup import latex, paths
 from ingroup.appendix import asked, forms, results
 from ingroup.appendix import documents as writing
-from ingroup.appendix.content import Document, Heading, Layout, Paragraph, Prose, Table
+from ingroup.appendix.content import Document, Heading, LatexFloats, Paragraph, Prose, Table
 from ingroup.appendix.run import Run, Stored
 from ingroup.commands import appendix, cli, settings
 from ingroup.design import Block as Trials
@@ -258,7 +258,7 @@ def test_every_block_is_written_in_both_formats():
     document = Document("A & B")
     document.blocks += [Heading("C_1"), Heading("D", 3), Paragraph("50 %"), Prose("E")]
     document.blocks.append(Table("F", pd.DataFrame({"G": ["1 < 2"]})))
-    document.blocks.append(Layout(""))
+    document.blocks.append(LatexFloats(""))
 
     tex = writing.to_latex(document)
     for text in (r"A \& B", r"\section{C\_1}", r"50 \%", r"1 \textless{} 2"):

@@ -19,7 +19,7 @@ def run(tmp_path, monkeypatch):
     (answers / ".lock").touch()
 
     copy = tmp_path / "10.ipynb"
-    digests.write(copy, [table], digests.states(["answers/*", "more/**"]))
+    digests.write(copy, [table], digests.file_states(["answers/*", "more/**"]))
     return copy
 
 
@@ -61,7 +61,7 @@ def test_a_large_file_is_compared_by_content_where_its_time_differs(tmp_path, mo
     monkeypatch.setattr(digests, "LARGE_BYTES", 3)
     weights = tmp_path / "weights"
     weights.write_text("1234")
-    before = digests.state(weights)
+    before = digests.file_state(weights)
 
     os.utime(weights, (1, 1))
     assert not digests.is_changed(weights, before)

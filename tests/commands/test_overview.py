@@ -199,7 +199,7 @@ def test_a_notebook_that_ran_says_what_came_out():
     execute("30_giebench", MODELS="gemma-3-270m")
     execute("32_giebench_beyond", MODELS="calibrant")
 
-    table = overview.status(RUN).set_index("notebook")
+    table = overview.notebooks_with_status(RUN).set_index("notebook")
 
     assert table.loc["20_biased_samaritan"].to_dict() == {
         "what it is": "both",
@@ -219,9 +219,9 @@ def test_a_notebook_that_ran_says_what_came_out():
 
 
 def test_in_the_default_run_a_notebook_that_is_missing_has_its_command():
-    assert overview.status("default").set_index("notebook")["what it is"]["10_empathy_gap"] == (
-        "not yet: make 10"
-    )
+    assert overview.notebooks_with_status("default").set_index("notebook")["what it is"][
+        "10_empathy_gap"
+    ] == ("not yet: make 10")
 
 
 def test_sentences_name_slips_and_verdicts():
@@ -266,7 +266,7 @@ def test_replies_have_their_study_and_notebook(monkeypatch):
 
     monkeypatch.setattr(overview.examples, "examples_of_study", of_study)
 
-    table = overview.replies(["10_empathy_gap", "30_giebench"], RUN)
+    table = overview.example_replies(["10_empathy_gap", "30_giebench"], RUN)
 
     assert folders == [paths.run_folder(RUN) / "tables" / "giebench"]
     assert list(table)[:3] == ["study", "model", "kind"]

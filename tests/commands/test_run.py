@@ -401,7 +401,7 @@ def test_files_of_the_user_are_watched_by_content(tmp_path, monkeypatch):
     assert patterns == {"my.tsv", "my model/**", "a.csv", "odd[[]1].csv"}
 
     watched = []
-    for files in digests.states(patterns).values():
+    for files in digests.file_states(patterns).values():
         watched += files
     assert sorted(watched) == ["a.csv", "my model/model.safetensors", "my.tsv", "odd[1].csv"]
 
@@ -411,7 +411,7 @@ def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     given = {"MODELS": "my/model@stored", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
     patterns = run.answer_files(NOTEBOOK, run_parameters.merged_parameters(NOTEBOOK, "demo", given))
-    before = digests.states(patterns)
+    before = digests.file_states(patterns)
     assert not any(before.values())
 
     (pattern,) = [pattern for pattern in patterns if "P0,S0,T0" in pattern]
@@ -420,7 +420,7 @@ def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
     store = tmp_path / folder
     store.mkdir(parents=True)
     (store / "part-00000.parquet").write_text("answers")
-    assert digests.states(patterns) != before
+    assert digests.file_states(patterns) != before
 
     assert run.answer_files("53_audit_giebench", {"FOLDER": ""}) == set()
 
@@ -435,7 +435,7 @@ def test_weights_that_could_answer_are_watched(tmp_path, monkeypatch):
 
     def watched(**given):
         values = run_parameters.merged_parameters(NOTEBOOK, "demo", {"MODELS": model, **given})
-        files = digests.states(run.answer_files(NOTEBOOK, values)).values()
+        files = digests.file_states(run.answer_files(NOTEBOOK, values)).values()
         return [file for found in files for file in found]
 
     assert watched(N_EVENTS="24") == [str(weights)]

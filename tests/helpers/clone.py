@@ -42,7 +42,7 @@ if not options.redraw and not options.ask:
     table.write_text(os.environ.get("TABLE", "1"))
     copy.write_text(f"{os.getpid()}")  # it has times, so it is never the same
     copy.with_suffix(".txt").write_text(f"{options.notebook}: ran\\n")
-    digests.write(copy, [table], digests.states(["build/responses/*/*"]))
+    digests.write(copy, [table], digests.file_states(["build/responses/*/*"]))
 '''
 REPORT = """
 import os

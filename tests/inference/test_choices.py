@@ -103,7 +103,7 @@ def test_several_end_tokens_are_one_way_to_end():
     endings = Endings((7, END), (8,))
     behind_1 = tree.places[1]
 
-    steps = behind_1.steps(logs(0.3, 0.2, 0.1, 0.25), endings)
+    steps = behind_1.merge_ends(logs(0.3, 0.2, 0.1, 0.25), endings)
     probabilities = tree.probabilities([logs(0.5), steps])
 
     assert behind_1.ids_to_look_up(endings) == [0, 7, END, 8]
@@ -115,7 +115,7 @@ def test_a_model_without_a_newline_ends_with_its_turn_alone():
     tree = Tree([(1,), (1, 0)])
     no_newline = Endings((END,), ())
 
-    behind_1 = tree.places[1].steps(logs(0.3, 0.1), no_newline)
+    behind_1 = tree.places[1].merge_ends(logs(0.3, 0.1), no_newline)
     steps = [logs(0.5), behind_1]
 
     assert np.isfinite(behind_1).all()
@@ -179,7 +179,7 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
     for place in tree.places:
         looked_up = place.ids_to_look_up(endings)
         logits = [model(row, place.path)[looked_up] for row in ROWS]
-        steps.append(place.steps(np.stack(logits), endings))
+        steps.append(place.merge_ends(np.stack(logits), endings))
     stored = tree.split(np.hstack(steps))
 
     for ending in ("turn", "newline", "any"):

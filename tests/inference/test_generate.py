@@ -27,7 +27,7 @@ from ingroup.inference import (
     usage,
 )
 from ingroup.inference.cluster import Cluster
-from ingroup.inference.generate import notes
+from ingroup.inference.generate import reply_warnings
 from toy import SAMPLING, Server, Toy, numbers, religion, run
 
 
@@ -218,8 +218,8 @@ def test_tokens_of_a_large_study_do_not_overflow():
 
 
 def test_failures_are_noted_with_their_reasons(responses):
-    assert notes([responses], "m") == ["3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"]
-    assert notes([responses[:2]], "m") == []
+    assert reply_warnings([responses], "m") == ["3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"]
+    assert reply_warnings([responses[:2]], "m") == []
 
 
 @pytest.fixture
@@ -231,8 +231,8 @@ def failures():
 def test_rare_reasons_are_summed_up_over_all_parts(failures):
     note = "15 of 15 prompts failed (5 x e; 3 x a; 3 x b; 4 x something else)"
 
-    assert notes([failures], "m") == [note]
-    assert notes([failures[:8], failures[8:]], "m") == [note]
+    assert reply_warnings([failures], "m") == [note]
+    assert reply_warnings([failures[:8], failures[8:]], "m") == [note]
 
 
 def test_reasoning_without_an_answer_is_noted():
@@ -251,7 +251,7 @@ def test_reasoning_without_an_answer_is_noted():
         "1 of 4 replies ended before the model had ended its reasoning: a larger MAX_TOKENS asks "
         "these again"
     )
-    assert notes([replies], "m") == [note]
+    assert reply_warnings([replies], "m") == [note]
 
 
 def test_a_run_says_that_a_model_did_not_end_its_reasoning(plan, tmp_path, capsys):
@@ -273,24 +273,24 @@ def replies_of(failures, first, second, others):
 def test_another_model_is_noted_by_name(failures):
     replies = replies_of(failures, "m", "n", "m")
 
-    assert notes([replies], "m") == ["1 of 15 replies name another model (1 x n)"]
+    assert reply_warnings([replies], "m") == ["1 of 15 replies name another model (1 x n)"]
 
 
 def test_a_dated_name_is_not_noted(failures):
     replies = replies_of(failures, "gpt-4o-mini-2024-07-18", "gpt-4o-mini", "gpt-4o-mini")
 
-    assert notes([replies], "gpt-4o-mini") == []
-    assert notes([replies.assign(model="")], None) == []
+    assert reply_warnings([replies], "gpt-4o-mini") == []
+    assert reply_warnings([replies.assign(model="")], None) == []
 
 
 def test_a_later_checkpoint_than_the_papers_is_noted(failures):
     replies = replies_of(failures, "gpt-4o-2024-11-20", "gpt-4o-2024-08-06", "gpt-4o-2024-08-06")
 
-    sentences = notes([replies[:8], replies[8:]], "gpt-4o")
+    sentences = reply_warnings([replies[:8], replies[8:]], "gpt-4o")
 
     assert len(sentences) == 1
     assert sentences[0].startswith("gpt-4o-2024-11-20 is a later checkpoint than the paper's: ")
-    assert notes([replies[:1]], "gpt-4o-2024-11-20") == []
+    assert reply_warnings([replies[:1]], "gpt-4o-2024-11-20") == []
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):

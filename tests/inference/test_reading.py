@@ -6,7 +6,7 @@ from scipy import stats
 
 from ingroup.inference import Reply, Sampling, Store, StoreError
 from ingroup.inference.choices import Tree
-from ingroup.inference.reading import Reading, numbers, readings, summaries
+from ingroup.inference.reading import Reading, ratings_from_scores, readings, three_readings
 from ingroup.tables import InputError
 
 CHOICES = ("1", "10", "2")
@@ -76,8 +76,8 @@ def test_each_reading_by_hand(tmp_path):
     }
 
     for ending, ended in share_ended.items():
-        expected = numbers(table, store, SAMPLING, Reading("expected", ending))[0]
-        greedy = numbers(table, store, SAMPLING, Reading("greedy", ending))[0]
+        expected = ratings_from_scores(table, store, SAMPLING, Reading("expected", ending))[0]
+        greedy = ratings_from_scores(table, store, SAMPLING, Reading("greedy", ending))[0]
 
         chance_of_1 = 0.6 * ended
         chance_of_10 = 0.6 * (1 - ended)
@@ -92,7 +92,7 @@ def test_draws_have_the_tempered_distribution(temperature, tmp_path):
     store = store_of(tmp_path, [steps] * 4_000, SPELT)
     sampling = Sampling(choices=CHOICES, temperature=temperature, seed=5)
 
-    drawn = numbers(store.read(), store, sampling, Reading("drawn"))[0]
+    drawn = ratings_from_scores(store.read(), store, sampling, Reading("drawn"))[0]
 
     first_digit = np.array([0.6, 0.4]) ** (1 / temperature)
     first_digit /= first_digit.sum()
@@ -115,8 +115,8 @@ def test_a_draw_depends_on_its_trial_alone(tmp_path):
     table = store.read()
     part = table.iloc[1_234:1_300]
 
-    drawn = numbers(table, store, SAMPLING, Reading("drawn"))[0]
-    drawn_from_part = numbers(part, store, SAMPLING, Reading("drawn"))[0]
+    drawn = ratings_from_scores(table, store, SAMPLING, Reading("drawn"))[0]
+    drawn_from_part = ratings_from_scores(part, store, SAMPLING, Reading("drawn"))[0]
 
     assert drawn_from_part.equals(drawn.loc[part.index])
 
@@ -126,12 +126,12 @@ def test_the_stored_mean_needs_no_steps_and_every_other_reading_does(tmp_path):
     store = store_of(tmp_path, [steps], spelling=None)
     table = store.read()
 
-    means = numbers(table, store, SAMPLING)[0]
+    means = ratings_from_scores(table, store, SAMPLING)[0]
 
     assert means.tolist() == pytest.approx([5.9], rel=2e-3)
     assert readings(store, SAMPLING) == [Reading("expected", "turn")]
     with pytest.raises(StoreError, match="without their steps, which greedy, turn is read from"):
-        numbers(table, store, SAMPLING, Reading("greedy"))
+        ratings_from_scores(table, store, SAMPLING, Reading("greedy"))
 
 
 def test_where_no_answer_begins_another_no_rule_of_its_end_is_offered(tmp_path):
@@ -156,7 +156,7 @@ def test_nothing_is_drawn_at_temperature_0(tmp_path):
     table = store.read()
 
     with pytest.raises(InputError, match="READING=drawn needs a TEMPERATURE above 0"):
-        numbers(table, store, GREEDY_SAMPLING, Reading("drawn"))
+        ratings_from_scores(table, store, GREEDY_SAMPLING, Reading("drawn"))
 
 
 def test_three_numbers_sum_up_an_answer(tmp_path):
@@ -164,7 +164,7 @@ def test_three_numbers_sum_up_an_answer(tmp_path):
     steps = log_steps([0.6, 0.4], [0.35, 0.25, 0.15])
     store = store_of(tmp_path, [steps, None], SPELT)
 
-    table = summaries(store.read(), store, SAMPLING)
+    table = three_readings(store.read(), store, SAMPLING)
 
     chance_of_10 = 0.6 * 0.35 / 0.6
     chance_of_1 = 0.6 - chance_of_10
@@ -177,6 +177,6 @@ def test_a_store_without_steps_has_no_greedy_answer(tmp_path):
     steps = log_steps([0.6, 0.4], [0.35, 0.25, 0.15])
     store = store_of(tmp_path, [steps], spelling=None)
 
-    table = summaries(store.read(), store, SAMPLING)
+    table = three_readings(store.read(), store, SAMPLING)
 
     assert np.isnan(table.greedy[0])

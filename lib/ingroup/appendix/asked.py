@@ -61,7 +61,7 @@ def overview(run: Run) -> list[Block]:
     list of Block
         A paragraph, a note on controls where there are any, and a table.
     """
-    labels = run.labels or "none"
+    labels = run.model_names_text or "none"
     blocks: list[Block] = [
         Paragraph(
             f"This document describes {run.title_of_run}, made with Ingroup. It was written from "
@@ -91,7 +91,7 @@ def overview(run: Run) -> list[Block]:
     return blocks
 
 
-def asked(run: Run) -> list[Block]:
+def by_study(run: Run) -> list[Block]:
     """Describe the prompts, the stores and the cost of each study.
 
     Parameters

@@ -89,10 +89,10 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LatexFloats:
     """LaTeX floats of tables in the layout of a paper, written by `ingroup.latex`."""
 
-    kind: ClassVar = "layout"
+    kind: ClassVar = "latex_floats"
     latex: str
 
 
@@ -178,7 +178,9 @@ class Reference:
     identifier: str
 
 
-Block = Heading | Paragraph | Missing | Items | Prose | Prompt | Table | Layout | Figure | Answers
+Block = (
+    Heading | Paragraph | Missing | Items | Prose | Prompt | Table | LatexFloats | Figure | Answers
+)
 
 
 @dataclass

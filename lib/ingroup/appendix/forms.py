@@ -132,7 +132,7 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
         "engines": (_engines(stores), "manifests and requirements.lock"),
         "people": _people(run),
         "subjects": (
-            f"Language models were asked as objects of study: {run.labels or 'none'}.",
+            f"Language models were asked as objects of study: {run.model_names_text or 'none'}.",
             "parameters of the notebooks",
         ),
         "claims": (

@@ -16,7 +16,7 @@ from ingroup.appendix.content import (
     Figure,
     Heading,
     Items,
-    Layout,
+    LatexFloats,
     Missing,
     Paragraph,
     Prose,
@@ -182,7 +182,7 @@ def _tables(run: Run, study: str) -> list[Block]:
     for name, title in numbered_tables(study).items():
         text = run.paper_layout_tex(study, name)
         if text:
-            blocks.append(Layout(text))
+            blocks.append(LatexFloats(text))
         elif run.table(study, name) is None:
             blocks.append(Missing(f"{title}: this run has no rows for it ({name}.csv)."))
         else:
@@ -489,7 +489,7 @@ def _title(run: Run, study: str) -> str:
 
 
 def _claim_names(run: Run) -> dict[tuple[str, str], str]:
-    """Return the names of claims for readers, from the map, by study and key."""
+    """Return the readable name of each claim, by study and key, from notebook 00_map."""
     table = run.table("map", "claims")
     if table is None:
         return {}

@@ -174,11 +174,11 @@ class Run:
         """
         if self.is_default:
             return "the default run"
-        labels = self.labels
+        labels = self.model_names_text
         return f"the run {self.name} of {labels}" if labels else f"the run {self.name}"
 
     @property
-    def labels(self) -> str:
+    def model_names_text(self) -> str:
         """Name the run's models.
 
         Returns

@@ -22,7 +22,7 @@ from ingroup.tables import InputError
 # The sections of an appendix, in their order.
 SECTIONS = {
     "About this appendix": asked.overview,
-    "What was asked": asked.asked,
+    "What was asked": asked.by_study,
     "Tables and figures": results.results,
     "Tests, power and what could be found": results.tests,
     "Claims on every path of the analysis": results.multiverse,
@@ -54,7 +54,7 @@ def contents(run: Run) -> Document:
     """
     # The labels of many models would fill a title of several lines.
     is_named = not run.is_default and 0 < len(run.models) <= MAX_MODELS_IN_TITLE
-    subject = f"{run.labels} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
+    subject = f"{run.model_names_text} in Ingroup" if is_named else f"{run.title_of_run} of Ingroup"
     document = Document(f"Appendix: {subject}", references=forms.references())
 
     for title, section in SECTIONS.items():

@@ -523,7 +523,7 @@ def make(sources: Path, site: Path) -> list[str]:
     sources : Path
         The folder of its sources.
     site : Path
-        The folder of the book, which may hold files to which pages lead.
+        The folder of the book. It may already hold files that pages link to.
 
     Returns
     -------
@@ -549,6 +549,7 @@ def make(sources: Path, site: Path) -> list[str]:
 
     for file in site.rglob("*.html"):
         file.write_text(finish(file.read_text("utf8")), "utf8")
+    # Only Sphinx itself reads these files: for its next build, and for links of other projects.
     for name in (".buildinfo", "objects.inv"):
         (site / name).unlink(missing_ok=True)
     return warnings.read_text("utf8").splitlines()

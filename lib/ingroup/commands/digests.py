@@ -16,7 +16,7 @@ from ingroup.commands.settings import ROOT
 
 # A larger file (in bytes) is not read again where its time and size are as they were.
 LARGE_BYTES = 64 * 2**20
-State = list[str | int]
+FileState = list[str | int]
 
 
 def digest(file: Path) -> str:
@@ -38,7 +38,7 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def state(file: Path) -> State:
+def file_state(file: Path) -> FileState:
     """Return the state of a file, with which `is_changed` compares the file later.
 
     Parameters
@@ -60,7 +60,7 @@ def state(file: Path) -> State:
     return [digest(file), about.st_size, about.st_mtime_ns]
 
 
-def is_changed(file: Path, before: State) -> bool:
+def is_changed(file: Path, before: FileState) -> bool:
     """Tell whether the content of a file differs from an earlier state.
 
     Parameters
@@ -68,7 +68,8 @@ def is_changed(file: Path, before: State) -> bool:
     file : Path
         The file, which may be missing.
     before : list
-        Its :func:`state` then. A large file with the same size and time is taken to be the same.
+        Its :func:`file_state` then. A large file with the same size and time is taken to be the
+        same.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def is_changed(file: Path, before: State) -> bool:
     return digest(file) != digest_before
 
 
-def name_of(path: Path) -> str:
+def path_in_records(path: Path) -> str:
     """Return a path in the form that records use.
 
     Parameters
@@ -123,7 +124,7 @@ def files_of(pattern: str) -> list[str]:
     return files
 
 
-def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
+def file_states(patterns: Iterable[str]) -> dict[str, dict[str, FileState]]:
     """Return the states of the files that match patterns.
 
     Parameters
@@ -134,12 +135,12 @@ def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
     Returns
     -------
     dict of str to dict
-        For each pattern the :func:`state` of each file by its name. The dict of a pattern that no
-        file matches is empty.
+        For each pattern, the :func:`file_state` of each file by its name. The dict of a pattern
+        that no file matches is empty.
     """
     state_of_files = {}
     for pattern in sorted(set(patterns)):
-        state_of_files[pattern] = {name: state(ROOT / name) for name in files_of(pattern)}
+        state_of_files[pattern] = {name: file_state(ROOT / name) for name in files_of(pattern)}
     return state_of_files
 
 
@@ -169,12 +170,12 @@ def write(executed: Path, written: Iterable[Path], watched: dict[str, dict]) -> 
     written : iterable of Path
         Tables and figures that it wrote. Files that no longer exist are left out.
     watched : dict
-        The :func:`states` of answers, weights and files of the user's own that it read.
+        The :func:`file_states` of answers, weights and files of the user's own that it read.
     """
     digest_of = {}
     for file in sorted(written):
         if file.is_file():
-            name = name_of(file)
+            name = path_in_records(file)
             digest_of[name] = digest(file)
 
     content = {"wrote": digest_of, "read": watched}

@@ -20,9 +20,9 @@ ABOUT_MODELS = (
     "people."
 )
 # The last state of the bar of `ingroup.inference.generate.fill`.
-SPEED = re.compile(r"^.* left, .* prompts/s\n", re.MULTILINE)
+PROGRESS_LINE = re.compile(r"^.* left, .* prompts/s\n", re.MULTILINE)
 PARAMETERS = "injected-parameters"  # papermill's tag of the cell with the run's parameters
-CALIBRANTS = "about-calibrants"  # the tag of a text about calibrants alone
+CALIBRANT_TAG = "about-calibrants"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
@@ -84,15 +84,15 @@ def _is_own_file(value: Any) -> bool:
     return os.path.isabs(value) and os.path.exists(value)
 
 
-def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
+def introduce(notebook: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
     """Describe the models of the run where a notebook describes the models of the default run.
 
-    If the run has no calibrant, cells with the tag `CALIBRANTS` and list items that name a
+    If the run has no calibrant, cells with the tag `CALIBRANT_TAG` and list items that name a
     calibrant are left out.
 
     Parameters
     ----------
-    book : NotebookNode
+    notebook : NotebookNode
         The notebook before it runs. Its text is changed where ``MODELS`` is not as committed.
     parameters, committed : mapping
         The parameters of the run, and the parameters in git.
@@ -111,35 +111,35 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
 
     listed = ", ".join(labels)
     introduction = f"This run shows {listed}. {ABOUT_MODELS}"
-    for cell in book.cells:
+    for cell in notebook.cells:
         if cell.cell_type == "markdown":
             # A function gives the text, because `sub` would read a label's backslash as an escape.
             cell.source = DEFAULT_MODELS.sub(lambda _: introduction, cell.source)
 
     has_calibrant = any(map(models.is_calibrant, names))
     if not has_calibrant:
-        leave_calibrants_out(book)
+        leave_calibrants_out(notebook)
 
 
-def leave_calibrants_out(book: Any) -> None:
+def leave_calibrants_out(notebook: Any) -> None:
     """Remove the text that is about calibrants alone from a notebook.
 
     Parameters
     ----------
-    book : NotebookNode
-        The notebook before it runs. Cells with the tag `CALIBRANTS` and list items that name a
+    notebook : NotebookNode
+        The notebook before it runs. Cells with the tag `CALIBRANT_TAG` and list items that name a
         calibrant are removed.
     """
     left = []
-    for cell in book.cells:
-        if CALIBRANTS in cell.metadata.get("tags", ()):
+    for cell in notebook.cells:
+        if CALIBRANT_TAG in cell.metadata.get("tags", ()):
             continue
         if cell.cell_type == "markdown":
             lines = cell.source.split("\n")
             others = [line for line in lines if not _is_about_calibrants(line)]
             cell.source = "\n".join(others)
         left.append(cell)
-    book.cells = left
+    notebook.cells = left
 
 
 def _is_about_calibrants(line: str) -> bool:
@@ -169,7 +169,7 @@ def as_typed(name: str, value: Any) -> str:
     return _with_labels(text, labels)
 
 
-def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
+def tidy(notebook: Any, parameters: Mapping[str, Any]) -> None:
     """Change an executed notebook so that a reader can use its outputs.
 
     The user's folders and files are shown by their labels, also among the parameters. An empty
@@ -178,7 +178,7 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    book : NotebookNode
+    notebook : NotebookNode
         The notebook, which is changed.
     parameters : mapping
         The parameters that it ran with.
@@ -187,9 +187,9 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
     # Each state of a bar is an output of its own until they are joined.
-    CoalesceStreamsPreprocessor().preprocess(book, {})
+    CoalesceStreamsPreprocessor().preprocess(notebook, {})
     labels = labels_of_paths(parameters)
-    for cell in book.cells:
+    for cell in notebook.cells:
         if PARAMETERS in cell.metadata.get("tags", ()):
             cell.source = _with_labels(cell.source, labels)
         for output in cell.get("outputs", ()):
@@ -201,7 +201,7 @@ def _tidy_output(output: Any, labels: Mapping[str, str]) -> None:
     # Each state of a bar begins with a carriage return; only the last one is worth reading.
     if output.get("name") == "stderr":
         last_states = re.sub(r"[^\n]*\r", "", output.text)
-        output.text = SPEED.sub("", last_states)
+        output.text = PROGRESS_LINE.sub("", last_states)
     if "text" in output:
         output.text = _with_labels(output.text, labels)
 

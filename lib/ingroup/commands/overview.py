@@ -89,6 +89,11 @@ def own_group_leads(run: str) -> pd.DataFrame:
         One row per ``model``, ``category``, ``setting`` and reading (``read``). ``points`` is the
         mean rating within groups minus that between them, as a share of the setting's scale times
         100. ``p`` comes from the study's permutation test. No rows where the study has not run.
+
+    Notes
+    -----
+    The rows of a model with scored answers come from the table ``readings`` of notebook 11, if it
+    ran. All other rows come from the table ``table02_delta`` of notebook 10.
     """
     folder = _tables(run) / "empathy_gap"
     if not (folder / "table02_delta.csv").exists():
@@ -229,7 +234,7 @@ def prompts(names: Iterable[str], run: str) -> pd.DataFrame:
     for name in names:
         values = notebook.parameters_of_run(name, run)
         if values:
-            claims_of_paper = audit.notes("claims", run_parameters.folder_of(name))
+            claims_of_paper = audit.read_judgements("claims", run_parameters.folder_of(name))
             of_paper = claims_of_paper.set_index("claim").printed
             rows.append(_prompts_of(name, values, of_paper))
     if not rows:
@@ -270,7 +275,7 @@ def _stored_or_live(name: str, values: Mapping[str, Any]) -> list[Job]:
     return kept
 
 
-def status(run: str) -> pd.DataFrame:
+def notebooks_with_status(run: str) -> pd.DataFrame:
     """List the notebooks except the map, each with its models, its verdicts and its duration.
 
     Parameters
@@ -292,7 +297,7 @@ def status(run: str) -> pd.DataFrame:
 
 
 def _status_of(name: str, run: str) -> dict[str, str]:
-    """Make the row of `status` for a notebook."""
+    """Make the row of `notebooks_with_status` for a notebook."""
     executed = paths.executed(name, run)
     if not executed.exists():
         is_default = run == paths.DEFAULT_RUN
@@ -417,7 +422,7 @@ def _findings(run: str) -> list[dict[str, str]]:
     return rows
 
 
-def replies(names: Iterable[str], run: str) -> pd.DataFrame:
+def example_replies(names: Iterable[str], run: str) -> pd.DataFrame:
     """Choose prompts and replies of a run as examples.
 
     Parameters

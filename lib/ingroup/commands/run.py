@@ -145,7 +145,7 @@ def given_files(parameters: Mapping[str, Any]) -> set[str]:
         # A parameter may be a folder by itself, or a model's folder with its engine behind it.
         name, _, engine = text.rpartition("@")
         path = os.path.join(paths.ROOT, name if engine in models.ENGINES else text)
-        pattern = escape(digests.name_of(Path(path)))
+        pattern = escape(digests.path_in_records(Path(path)))
         if os.path.isfile(path):
             patterns.add(pattern)
         # A folder around the project would make every file an input.
@@ -182,14 +182,14 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
         # `job.folder` may be a recording's, which doit knows as a file of git.
         for address in job.addresses:
             folder = (job.root or paths.RESPONSES) / address
-            pattern = escape(digests.name_of(folder))
+            pattern = escape(digests.path_in_records(folder))
             if job.engine == models.STORED:
                 pattern = pattern.replace(f"@{models.STORED}/", "@*/")
             patterns.add(f"{pattern}/*")
 
         # After `make model` the same run would ask what it left out before.
         if job.engine == models.STORED and job.wider is not None:
-            patterns.add(escape(digests.name_of(paths.MADE / job.model / "config.json")))
+            patterns.add(escape(digests.path_in_records(paths.MADE / job.model / "config.json")))
     return patterns
 
 
@@ -274,7 +274,7 @@ def execute(
             leave_calibrants_out(book)
 
     # States are taken before the notebook runs: a file that is edited meanwhile counts as changed.
-    given = digests.states(given_files(parameters))
+    given = digests.file_states(given_files(parameters))
     notes_folder = TemporaryDirectory()
     notes = Path(notes_folder.name) / "notes"
     is_whole = False
@@ -283,7 +283,7 @@ def execute(
         if not redraw:
             nbformat.write(executed, unfinished)
             # Answers' states are taken afterwards: the notebook may have asked for some itself.
-            answers = digests.states(answer_files(notebook, parameters))
+            answers = digests.file_states(answer_files(notebook, parameters))
             os.replace(unfinished, target)
             written = written_results(kernel.written_files(notes), run)
             digests.write(target, written, given | answers)

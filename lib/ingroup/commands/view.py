@@ -230,7 +230,8 @@ def show(logs: Path, bundle: str | None) -> int:
     Returns
     -------
     int
-        The exit status, 0.
+        The exit status, 0, after the files for a web server are written. The viewer replaces this
+        program, so then nothing is returned.
     """
     # The path is made absolute: one that begins with hf/ would be sent away.
     if bundle:
@@ -247,16 +248,16 @@ def _rules(names: list[str], options: argparse.Namespace) -> dict[Job, Rule]:
 
     The rule is taken from the last run, or from the command line with `--set` or without a run.
     """
-    rule_of = {}
+    rule_by_job = {}
     for name in names:
         last = None if options.set else notebook.parameters_of_run(name, options.run)
         parameters = last or parameters_of(name, options)
         for job in jobs_of(name, parameters):
-            rule_of[job] = parameters["PARSING"]
-    return rule_of
+            rule_by_job[job] = parameters["PARSING"]
+    return rule_by_job
 
 
-def _write_logs(jobs: list[Job], rule_of: dict[Job, Rule], options: argparse.Namespace) -> Path:
+def _write_logs(jobs: list[Job], rule_by_job: dict[Job, Rule], options: argparse.Namespace) -> Path:
     """Write the logs of some jobs, and return their folder."""
     trials_of = trials_in_report(options.run)
     logs = paths.run_folder(options.run) / "view"
@@ -264,7 +265,7 @@ def _write_logs(jobs: list[Job], rule_of: dict[Job, Rule], options: argparse.Nam
     logs.mkdir(parents=True)
     for job in tqdm(jobs, unit=" logs"):
         trials = trials_of.get((job.study, job.title), ())
-        write(job, rule_of[job], options.samples, logs, trials)
+        write(job, rule_by_job[job], options.samples, logs, trials)
     return logs
 
 
@@ -279,7 +280,8 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0 when files for a web server are written, 2 for a mistake.
+        The exit status: 0 when files for a web server are written, 2 for a mistake. The viewer
+        replaces this program, so then nothing is returned.
     """
     parser = command_line(__doc__)
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
@@ -297,15 +299,16 @@ def main(arguments: list[str] | None = None) -> int:
             raise InputError(
                 f"BUNDLE must be a folder that is not there yet, found {options.bundle!r}"
             )
-        rule_of = _rules(names, options)
-        # Jobs that write texts for others have no study's reading.
-        answered = [job for job in answered_jobs(rule_of) if job.labels.get("setting") != "rewrite"]
+        rule_by_job = _rules(names, options)
+        jobs = list(rule_by_job)
+        # Jobs of the REWRITER write prompts, so no study reads their replies.
+        answered = [job for job in answered_jobs(jobs) if job.labels.get("setting") != "rewrite"]
         if not answered:
             studies = ", ".join(names)
             raise InputError(
-                f"none of the {len(rule_of)} jobs of {studies} has stored answers: make ask first"
+                f"none of the {len(jobs)} jobs of {studies} has stored answers: make ask first"
             )
-        logs = _write_logs(answered, rule_of, options)
+        logs = _write_logs(answered, rule_by_job, options)
     except (InputError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -314,7 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.samples > 0:
         drawn = f", {options.samples} trials at random and those that the report shows"
     print(f"{len(answered)} logs in {logs}, each a model in one setting{drawn}")
-    left = len(rule_of) - len(answered)
+    left = len(jobs) - len(answered)
     if left:
         print(f"{left} jobs have no answers yet, or not all of them, and are left out")
     return show(logs, options.bundle)

@@ -255,7 +255,7 @@ def agreement(
         ``percent_agree`` and ``percent_agree_greedy`` are shares of the answered prompts (NaN
         without any). ``begin`` counts texts that begin with an admissible answer.
         ``begin_greedy`` counts texts that begin with the greedy answer, or with the most probable
-        answer if ``greedy_answers`` is not given. ``mean_above`` is the mean difference of the
+        answer if ``greedy`` is not given. ``mean_above`` is the mean difference of the
         distribution's mean and the free answer in points, and ``mean_apart`` the mean absolute
         difference, both over the answered prompts. ``option_mass`` is in percent.
     """
@@ -338,7 +338,7 @@ class Place(NamedTuple):
             return list(self.tokens)
         return [*self.tokens, *endings.turn, *endings.newline]
 
-    def steps(self, log_probabilities: NDArray[np.floating], endings: Endings) -> Floats:
+    def merge_ends(self, log_probabilities: NDArray[np.floating], endings: Endings) -> Floats:
         """Merge the tokens that end the turn into one step, and the newlines into another.
 
         Parameters
@@ -365,13 +365,13 @@ class Place(NamedTuple):
         going_on, turn, newline = np.split(logs, [first_end, first_newline], axis=1)
         return np.hstack([going_on, _log_sum(turn), _log_sum(newline)])
 
-    def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
+    def renormalise(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
         """Renormalise the next steps from a place: tokens that continue an answer, and its end.
 
         Parameters
         ----------
         steps : array, shape (prompts, steps)
-            The steps that :meth:`steps` returns.
+            The steps that :meth:`merge_ends` returns.
         ending : {"turn", "newline", "any"}
             The end of an answer, see :meth:`Tree.probabilities`.
         temperature : float
@@ -525,8 +525,8 @@ class Tree:
         Parameters
         ----------
         steps : sequence of array
-            The log-probabilities at each place, (prompts, steps) as :meth:`Place.steps` returns
-            them.
+            The log-probabilities at each place, (prompts, steps) as :meth:`Place.merge_ends`
+            returns them.
         ending : {"turn", "newline", "any"}
             The end of an answer: the end of the turn, that or a newline, or any token that does not
             go on with an admissible answer.
@@ -622,7 +622,7 @@ class Tree:
         """Compute the renormalised log-probabilities of the ways on, by the path of the place."""
         ways = {}
         for place, steps_of_place in zip(self.places, steps, strict=True):
-            ways[place.path] = place.ways(steps_of_place, ending, temperature)
+            ways[place.path] = place.renormalise(steps_of_place, ending, temperature)
         return ways
 
     def _route(self, answer: Tokens) -> Iterator[tuple[Place, int]]:

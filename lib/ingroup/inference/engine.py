@@ -355,7 +355,7 @@ class Engine:
         -------
         dict
             By answer prefix, the token ids of each choice in the order of the choices. Empty if the
-            replies have no steps.
+            engine returns no log-probabilities (`Reply.steps`).
         """
         return {}
 

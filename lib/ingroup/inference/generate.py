@@ -187,7 +187,7 @@ def fill(
 
     # Failures of earlier runs are reported, too, so the whole store is read.
     columns = ["error", "model", "text", "reasoning"]
-    sentences = notes(parts(store, columns=columns), store.manifest.get("model"))
+    sentences = reply_warnings(parts(store, columns=columns), store.manifest.get("model"))
     for sentence in sentences:
         print(shown(f"{title}: {sentence}" if title else sentence), file=sys.stderr)
 
@@ -367,7 +367,7 @@ def _pay(
 
 
 def _count_other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
-    """Count the replies that name each model other than the model that was asked."""
+    """Count the replies that a server labels with another model's name, by name."""
     others = {}
     for category, count in responses.model.value_counts(sort=False).items():
         name = str(category)
@@ -387,8 +387,8 @@ def _count_reasoning_alone(responses: pd.DataFrame) -> int:
     return int((is_cut & has_reasoning & ~has_text).sum())
 
 
-def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
-    """Describe failed calls, replies with reasoning alone, and replies that name another model.
+def reply_warnings(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
+    """Describe failed calls, replies with reasoning alone, and replies of another model.
 
     Parameters
     ----------
@@ -402,8 +402,9 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     -------
     list of str
         One sentence for failed calls, one for replies with reasoning alone, and one for replies
-        that name another model, each only if there are any. They list the most frequent reasons or
-        names. One more sentence per checkpoint names a checkpoint that is not the paper's.
+        that a server labels with another model's name, each only if there are any. They list the
+        most frequent reasons or names. One more sentence per checkpoint names a checkpoint that is
+        not the paper's.
     """
     prompts = 0
     reasoning_alone = 0

@@ -94,7 +94,7 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
     return [Reading(how, ending) for ending in endings for how in hows]
 
 
-def numbers(
+def ratings_from_scores(
     responses: pd.DataFrame, store: Store, sampling: Sampling, reading: Reading = STORED_MEAN
 ) -> pd.DataFrame:
     """Read scored answers as numbers.
@@ -152,11 +152,11 @@ def ties(
     Parameters
     ----------
     responses : DataFrame
-        As in :func:`numbers`, with ``steps``.
+        As in :func:`ratings_from_scores`, with ``steps``.
     store : Store
-        As in :func:`numbers`.
+        As in :func:`ratings_from_scores`.
     sampling : Sampling
-        As in :func:`numbers`.
+        As in :func:`ratings_from_scores`.
     ending : {"turn", "newline", "any"}
         The end of a number.
 
@@ -207,7 +207,7 @@ def _trees_with_steps(
     return is_answered, trees_with_steps
 
 
-def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:
+def three_readings(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:
     """Summarise each scored answer after one prefix in three numbers.
 
     Parameters
@@ -215,9 +215,9 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
     responses : DataFrame
         Rows of the store, with ``trial``, ``probabilities`` and ``steps``.
     store : Store
-        As in :func:`numbers`.
+        As in :func:`ratings_from_scores`.
     sampling : Sampling
-        As in :func:`numbers`.
+        As in :func:`ratings_from_scores`.
 
     Returns
     -------
@@ -230,8 +230,8 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
     most_probable = np.nan_to_num(chances).argmax(axis=1)
     greedy = np.nan
     if SPELLING in store.manifest:
-        greedy = numbers(responses, store, sampling, Reading("greedy"))[0]
-    mean = numbers(responses, store, sampling)[0]
+        greedy = ratings_from_scores(responses, store, sampling, Reading("greedy"))[0]
+    mean = ratings_from_scores(responses, store, sampling)[0]
 
     columns = {
         "most_probable": _points(sampling)[most_probable],

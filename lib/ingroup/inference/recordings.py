@@ -110,7 +110,7 @@ def read_recordings(file: Path, round_of_file: int | None = None) -> Iterator[Re
     file : Path
         A file of one of the `KINDS`.
     round_of_file : int, optional
-        The round that the file is by its name (see :func:`rounds_of_files`).
+        The round that the file's name gives (see :func:`rounds_of_files`).
 
     Returns
     -------

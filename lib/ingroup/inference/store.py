@@ -1,6 +1,7 @@
 """Responses on disk, in shards that are written once.
 
-A manifest names the prompts, the sampling and the engine of the responses.
+A manifest names the prompts, the sampling and the engine of the responses. By the manifest,
+`ingroup.inference.job._is_answered` tells whether stored answers may be reused.
 
 After a kill at any moment the next run goes on with the missing shards. A shard that exists is
 whole, and is never written again. A later run's replies to trials that had failed stand in a

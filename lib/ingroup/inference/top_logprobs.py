@@ -85,10 +85,13 @@ class _Spelling(NamedTuple):
 
 
 def _beginning(text: str, lead: str, shared: str, search_from: int) -> int | None:
-    """Find where in a reply the answer after a prefix begins, None if the reply lacks the prefix.
+    """Find where in a reply the answer after a prefix begins.
 
-    Blanks and marks between prefix and answer are skipped. Without a prefix the answer begins at
-    the last ``shared`` beginning of the choices, or at the first letter if they share none.
+    Blanks and marks between prefix and answer are skipped, and the prefix is looked for from
+    ``search_from`` on. Without a prefix, the whole reply is searched. The answer then begins at the
+    last occurrence of ``shared``, the text with which all choices begin. If ``shared`` is empty,
+    the answer begins at the first character that is not blank. Return None if the reply lacks the
+    prefix or ``shared``.
     """
     # Models write a prefix in bold, as a list item or with other blanks.
     label = lead.strip(" \n-:*")

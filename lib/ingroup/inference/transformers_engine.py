@@ -314,7 +314,7 @@ class TransformersEngine(LocalEngine):
         for number, place in enumerate(tree.places):
             looked_up = place.ids_to_look_up(self._endings)
             log_probabilities = logits[:, number, looked_up] - total[:, number]
-            steps.append(place.steps(log_probabilities.cpu().numpy(), self._endings))
+            steps.append(place.merge_ends(log_probabilities.cpu().numpy(), self._endings))
         return scored_replies(tree, steps, choices, _cached_tokens(prompts, shared))
 
     def _check_window(self, size: int) -> None:

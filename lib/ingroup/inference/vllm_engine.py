@@ -235,7 +235,7 @@ class VLLMEngine(LocalEngine):
                 return Reply(None, FAILED, error=error)
             logprobs = output.outputs[0].logprobs[0]
             values = [logprobs[token].logprob for token in place.ids_to_look_up(self._endings)]
-            steps.append(place.steps(np.array([values]), self._endings))
+            steps.append(place.merge_ends(np.array([values]), self._endings))
         (reply,) = scored_replies(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
         return reply
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingroup.inference import Job, stored
 from ingroup.inference.choices import agreement, beginnings, probabilities
-from ingroup.inference.reading import Reading, numbers, summaries
+from ingroup.inference.reading import Reading, ratings_from_scores, three_readings
 from ingroup.parsing import (
     CUT,
     FAILED,
@@ -68,7 +68,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
     parsed = _parsed(texts, rule)
     if job.is_scored:
         # There is one column per question of a prompt, and here one question.
-        scored = numbers(responses, store, job.sampling, reading or job.reading)[0]
+        scored = ratings_from_scores(responses, store, job.sampling, reading or job.reading)[0]
         # The text of a scored answer is its greedy number; only its status is needed here.
         status = final_status(responses, parsed.status)
         # A server's most probable tokens may hold no admissible answer.
@@ -218,7 +218,7 @@ def free_beside_choices(job: Job, scored: pd.DataFrame, texts: pd.DataFrame) -> 
     """
     store = stored(job)
     responses = store.read()
-    of_scored = summaries(responses, store, job.sampling)
+    of_scored = three_readings(responses, store, job.sampling)
     # A reply to one question has one option mass, the first of its list.
     of_scored["option_mass"] = responses.mass.list[0].astype(float)
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ingroup.inference import Job, parts, stored
 from ingroup.inference.choices import agreement, beginnings, probabilities
-from ingroup.inference.reading import Reading, numbers, summaries, ties
+from ingroup.inference.reading import Reading, ratings_from_scores, three_readings, ties
 from ingroup.inference.store import Store
 from ingroup.parsing import (
     CUT,
@@ -106,7 +106,7 @@ def _from_scores(job: Job, store: Store, shape: tuple[int, ...], reading: Readin
     """Read the stored scored answers of a block into ratings of this shape."""
     values, status = _unanswered(shape)
     for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
-        by_lead = numbers(part, store, job.sampling, reading)
+        by_lead = ratings_from_scores(part, store, job.sampling, reading)
         # This study's answers have a single lead, the empty one.
         rated = by_lead[0]
         # A server's most probable tokens may hold no admissible answer.
@@ -435,7 +435,7 @@ def free_beside_scored(scored: Job, free: Job, values: np.ndarray) -> dict[str, 
     store = stored(scored)
     tables = []
     for part in parts(store, columns=["probabilities", "steps", "mass"]):
-        table = summaries(part, store, scored.sampling)
+        table = three_readings(part, store, scored.sampling)
         # A list of masses has one for each lead, here the only one.
         option_mass = part.mass.list[0].astype(float)
         tables.append(table.assign(option_mass=option_mass))

@@ -195,7 +195,7 @@ def questions_by_category() -> pd.Series:
         The topics of Table 8 by category, in its order, except for two: Gender has the share that
         Figure 1 prints. Faith, which the table lacks, has the questions that remain.
     """
-    claims = audit.notes("claims", "giebench")
+    claims = audit.read_judgements("claims", "giebench")
     printed = claims.set_index("claim")["printed"]
     n_questions = int(printed["questions"])
     share_of_gender = float(printed["share of Gender"]) / 100

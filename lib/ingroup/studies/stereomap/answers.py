@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ingroup.inference import Job, rated, stored
 from ingroup.inference.choices import lists_to_array, probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
-from ingroup.inference.reading import Reading, numbers
+from ingroup.inference.reading import Reading, ratings_from_scores
 from ingroup.models import is_calibrant
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
@@ -55,7 +55,7 @@ def load(job: Job, rule: Rule = "sound", reading: Reading | None = None) -> pd.D
 
     ablation = job.labels["ablation"]
     if job.is_scored:
-        scores = numbers(table, store, job.sampling, reading or job.reading)
+        scores = ratings_from_scores(table, store, job.sampling, reading or job.reading)
         parsed = _read_scores(scores.to_numpy(), group_prompts, ablation)
     else:
         whole_words = _without_cut_word(texts, table.finish_reason == LENGTH)
