@@ -98,7 +98,7 @@ def _key_phrases(bert: KeyBERT, text: str, setting: str) -> list[tuple[str, floa
 
 
 def bench_dictionary() -> Iterator[dict]:
-    """Time the look-up of keywords as models repeat them.
+    """Time the look-up of keywords that repeat as often as in models' replies.
 
     The keywords are words of the sample dictionary, and the same words with endings.
     """

@@ -557,7 +557,7 @@ def names_differ(
 
 def draw_ratings(
     rng: np.random.Generator,
-    word: float,
+    sd_phrasing: float,
     extra: np.ndarray | float = 0.0,
     noise: float = 5.0,
     counts: dict[str, int] = PHRASINGS,
@@ -568,12 +568,13 @@ def draw_ratings(
     ----------
     rng : numpy.random.Generator
         Source of the ratings.
-    word : float
+    sd_phrasing : float
         SD of the effect of a phrasing.
     extra : ndarray or float
         Added to each scenario of each group.
     noise : float
-        SD of a rating. Scenarios, which the groups share, have .4 of it.
+        SD of a rating. The effect of a scenario, shared by all groups, has an SD of 0.4 times
+        `noise`.
     counts : dict of str to int
         Number of phrasings of each group.
 
@@ -586,9 +587,9 @@ def draw_ratings(
     shared = rng.normal(0, 0.4 * noise, SCENARIOS)
     cells = {}
     for group, count in counts.items():
-        words = rng.normal(0, word, (count, 1))
+        phrasing_effects = rng.normal(0, sd_phrasing, (count, 1))
         ratings = rng.normal(0, noise, (count, SCENARIOS))
-        cells[group] = shared + words + ratings + extra
+        cells[group] = shared + phrasing_effects + ratings + extra
     return cells
 
 
@@ -1159,7 +1160,7 @@ def few_shared_items(rng: np.random.Generator) -> Iterator[dict]:
         for _ in range(N_SLOW_DRAWS):
             # Both instruments are this short, where `interval_of_agreement` has one long one.
             table, draws, rho = instruments(1.0, 0.3, 12, (n_items, n_items), rng)
-            agreement = effects.agreement(table, draws, 0, 99).iloc[0]
+            agreement = effects.rank_correlations(table, draws, 0, 99).iloc[0]
             # The truth is the correlation of the true effects of these groups.
             inside.append(holds(agreement, rho))
 

@@ -154,7 +154,7 @@ def draw_verdicts(rng: np.random.Generator, prompts: Sequence[str], spread: floa
 
 
 def p_right(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate intervals and tests over items: of the right letter's p, and of its gain.
+    """Simulate the intervals and tests, over items, of the right letter's probability and its gain.
 
     The right answer is liked no more than the others. So the true probability is a quarter, and the
     true gain is 0. The probabilities of a judge that is sure of itself are skewed. The interval of
@@ -169,7 +169,7 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
         with_identity = given[..., 1, 0]
 
         # A t-test of six skewed probabilities rejects too often; the test draws answers instead.
-        pvalues = [statistics.any_right(items, 999) for items in given[:, :, 0]]
+        pvalues = [statistics.right_against_random(items, 999) for items in given[:, :, 0]]
         yield from _zero_and_p(
             f"the right letter's p, {n} items, {kind}",
             n,

@@ -237,7 +237,7 @@ def _agrees(positions: np.ndarray, people: pd.DataFrame, rng: np.random.Generato
     # Groups that share a position are not tied exactly, as no two averages are.
     noisy = positions + rng.normal(0, 0.1, positions.shape)
     model = pd.DataFrame(noisy, people.index, AXES)
-    agreement = statistics.agreement(model, people, rng, 199)
+    agreement = statistics.map_similarity(model, people, rng, 199)
     return agreement["p"] < LEVEL
 
 
@@ -298,7 +298,7 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
         clusters = clustering.axis_tests(means, labels, null=null)
         table_8 = statistics.correlations(means, [*AXES, *emotions], behaviours, rng, 1999)
         structure = statistics.correlations(original, emotions[:2], AXES, rng, 499)
-        agreement = statistics.agreement(original, people, rng, 499)
+        agreement = statistics.map_similarity(original, people, rng, 499)
 
         has_finding["clusters"].append((clusters.p_exchanged < LEVEL).any())
         has_finding["Table 8"].append((table_8.p_holm < LEVEL).any())

@@ -18,11 +18,11 @@ VERDICTS = np.array([-1.0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 
 def interval_of_effect(rng: np.random.Generator) -> Iterator[dict]:
-    """Simulate effects of group profiles from the items of each study, one group per simulation.
+    """Simulate how often the interval of an effect holds the true effect, by study.
 
-    The SD of the answers is held fixed.
+    Each simulation has one group. The SD of the answers is held fixed.
     """
-    # The claims for few items are those of the docstring of `measure`.
+    # The claims for few items are those of the docstring of `ingroup.stats.effects.measure`.
     yield _row_of_effect(
         rng,
         "rounds, means of four whole numbers",
@@ -140,7 +140,7 @@ def interval_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
         inside = []
         for _ in range(PAIRS):
             table, draws, rho = instruments(1.0, noise, 12, (12, 5), rng)
-            agreement = effects.agreement(table, draws, 0, 99).iloc[0]
+            agreement = effects.rank_correlations(table, draws, 0, 99).iloc[0]
             inside.append(agreement.low <= rho <= agreement.high)
 
         yield {
@@ -160,7 +160,7 @@ def test_of_agreement(rng: np.random.Generator) -> Iterator[dict]:
         table = pd.DataFrame(rng.normal(0, 1, (12, 6)), columns=list("abcdef"))
         # There is one draw, equal to the table, because only the test is looked at.
         draws = {name: table[[name]].T.reset_index(drop=True) for name in table}
-        agreement = effects.agreement(table, draws, seed, 999)
+        agreement = effects.rank_correlations(table, draws, seed, 999)
         by_pair += list(agreement.p < LEVEL)
         by_family.append((agreement.p_holm < LEVEL).any())
 

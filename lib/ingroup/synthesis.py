@@ -271,16 +271,16 @@ def agreement(
     models : sequence of str
         The models. A model with a single measure is left out.
     seed : int
-        As in :func:`ingroup.stats.effects.agreement`.
+        As in :func:`ingroup.stats.effects.rank_correlations`.
     n_permutations : int
-        As in :func:`ingroup.stats.effects.agreement`.
+        As in :func:`ingroup.stats.effects.rank_correlations`.
 
     Returns
     -------
     DataFrame
-        The columns of `AGREEMENT_COLUMNS`: the columns of :func:`ingroup.stats.effects.agreement`,
-        ``ground_truth_rho`` over the same groups, ``model_error`` and ``verdict`` as in
-        `group_profiles`.
+        The columns of `AGREEMENT_COLUMNS`: the columns of
+        :func:`ingroup.stats.effects.rank_correlations`, ``ground_truth_rho`` over the same groups,
+        ``model_error`` and ``verdict`` as in `group_profiles`.
     """
     tables = []
     for model in models:
@@ -295,7 +295,7 @@ def agreement(
             continue
 
         by_measure = by_measure[list(draws_of_model)]
-        table = standardised.agreement(by_measure, draws_of_model, seed, n_permutations)
+        table = standardised.rank_correlations(by_measure, draws_of_model, seed, n_permutations)
         taught = rows.pivot(index="group", columns="measure", values="ground_truth")
         # The true correlation is over the same groups, and needs as many of them.
         is_asked = by_measure.notna()

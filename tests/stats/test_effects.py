@@ -156,7 +156,7 @@ def test_agreement_by_scipy():
         noise = 0.3 * rng.normal(size=(100, 9))
         draws[name] = pd.DataFrame(values.to_numpy() + noise)
 
-    table = standardised.agreement(effects, draws, 0, 5039)
+    table = standardised.rank_correlations(effects, draws, 0, 5039)
 
     pairs = table[["one", "other", "n"]].to_numpy().tolist()
     assert pairs == [["x", "y", 9], ["x", "z", 5], ["y", "z", 5]]
@@ -182,8 +182,8 @@ def test_agreement_of_four_groups_by_hand():
     effects.loc[4] = [5.0, np.nan, 7.0]
     draws = {name: pd.DataFrame(np.tile(effects[name], (3, 1))) for name in effects}
 
-    table = standardised.agreement(effects, draws, 0).set_index(["one", "other"])
-    nothing = standardised.agreement(effects[["x", "z"]], draws, 0)
+    table = standardised.rank_correlations(effects, draws, 0).set_index(["one", "other"])
+    nothing = standardised.rank_correlations(effects[["x", "z"]], draws, 0)
 
     p = pytest.approx(2 / 24)
     assert table.loc[("x", "y")].tolist() == [4, 1, 1, 1, p, p]
@@ -197,13 +197,13 @@ def test_a_draw_without_a_correlation_does_not_count():
     same = pd.DataFrame([[1.0, 2, 3, 4], [1.0, 2, 3, 4], [5.0, 5, 5, 5]])
     draws = {"x": same, "y": pd.DataFrame(np.tile([1.0, 2, 4, 3], (3, 1)))}
 
-    table = standardised.agreement(effects, draws, 0)
+    table = standardised.rank_correlations(effects, draws, 0)
 
     assert table.loc[0, ["low", "high"]].tolist() == pytest.approx([0.8, 0.8])
 
 
 def test_one_measure_agrees_with_none():
-    table = standardised.agreement(pd.DataFrame({"x": [1.0, 2]}), {}, 0)
+    table = standardised.rank_correlations(pd.DataFrame({"x": [1.0, 2]}), {}, 0)
 
     columns = ["one", "other", "n", "rho", "low", "high", "p", "p_holm"]
     assert table.columns.tolist() == columns
@@ -267,8 +267,8 @@ def test_the_p_of_two_measures_does_not_depend_on_which_others_there_are():
     effects = pd.DataFrame(seeded(4).normal(size=(12, 4)), columns=list("wxyz"))
     draws = {name: effects[[name]].T.reset_index(drop=True) for name in effects}
 
-    whole = standardised.agreement(effects, draws, 0, 99)
-    alone = standardised.agreement(effects[["y", "z"]], draws, 0, 99)
+    whole = standardised.rank_correlations(effects, draws, 0, 99)
+    alone = standardised.rank_correlations(effects[["y", "z"]], draws, 0, 99)
 
     assert alone.p[0] == whole.p.iloc[-1]
 
@@ -277,7 +277,7 @@ def test_agreement_takes_9999_orders_unless_told_otherwise():
     effects = pd.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0)})
     draws = {name: effects[[name]].T for name in effects}
 
-    table = standardised.agreement(effects, draws, 0)
+    table = standardised.rank_correlations(effects, draws, 0)
 
     assert table.p[0] == pytest.approx(2 / 10_000)
 

@@ -24,7 +24,7 @@ from scipy import stats
 from ingroup.stats.corrections import adjust
 from ingroup.stats.paired import nan_mean
 
-BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
+DRAWS_AT_A_TIME = 100  # 100 draws x 6,050 events are 5 MB
 INTERVAL_QUANTILES = 0.025, 0.975
 LEAST_PAIRS = 4  # of a correlation: the p of fewer pairs cannot be below 0.33
 
@@ -365,7 +365,7 @@ def _check_ratings(ratings: Numbers) -> None:
         raise ValueError(f"{found}, expected at least one in every cell")
 
 
-def agreement(
+def rank_correlations(
     effects: pd.DataFrame,
     draws: Mapping[str, pd.DataFrame],
     seed: int,
@@ -520,8 +520,8 @@ def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) ->
     filled = np.where(is_number, values, 0.0)
     has_number = is_number.astype(float)
 
-    for start in range(0, n_resamples, BLOCK):
-        size = min(BLOCK, n_resamples - start)
+    for start in range(0, n_resamples, DRAWS_AT_A_TIME):
+        size = min(DRAWS_AT_A_TIME, n_resamples - start)
         picks = rng.integers(n, size=(size, n))
         # Each draw counts in n cells of its own, so that one bincount serves the whole block.
         offsets = n * np.arange(size)

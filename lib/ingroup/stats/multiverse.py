@@ -83,10 +83,10 @@ def paths(
 
 
 def evaluate(
-    reading: Mapping[str, Sequence],
-    read: Callable[..., Any],
-    choices: Mapping[str, Sequence],
-    claims: Callable[..., Mapping[str, Result]],
+    reading_choices: Mapping[str, Sequence],
+    load_answers: Callable[..., Any],
+    other_choices: Mapping[str, Sequence],
+    compute_claims: Callable[..., Mapping[str, Result]],
     alpha: float,
     applies: Callable[..., bool] | None = None,
     corrections: Sequence[str] = CORRECTIONS,
@@ -95,20 +95,20 @@ def evaluate(
 
     Parameters
     ----------
-    reading : mapping of str to sequence
+    reading_choices : mapping of str to sequence
         The options of the first choices.
-    read : callable
+    load_answers : callable
         Takes one option of each of these choices, by name, and returns the answers. Paths on equal
         answers are computed once.
-    choices : mapping of str to sequence
+    other_choices : mapping of str to sequence
         The options of the other choices.
-    claims : callable
+    compute_claims : callable
         Takes the answers and one option of each of the other choices, by name, and returns the
         `Result` of each claim. These are one family.
     alpha : float
         The level of the family.
     applies : callable, optional
-        Which combinations of `choices` are paths, see `paths`.
+        Which combinations of `other_choices` are paths, see `paths`.
     corrections : sequence of str
         The options of the last choice.
 
@@ -125,21 +125,21 @@ def evaluate(
     """
     rows = []
     families: dict[tuple, dict[str, Result]] = {}
-    for read_options in paths(reading):
-        answers = read(**read_options)
+    for read_options in paths(reading_choices):
+        answers = load_answers(**read_options)
         # Two options of reading may give equal answers, whose claims are then computed once.
         digest = joblib.hash(answers)
-        for options in paths(choices, applies):
+        for options in paths(other_choices, applies):
             key = (digest, *options.values())
             if key not in families:
-                families[key] = dict(claims(answers, **options))
+                families[key] = dict(compute_claims(answers, **options))
             family = families[key]
 
             for method in corrections:
                 labels = {**read_options, **options, "correction": method}
                 rows += [labels | row for row in _corrected(family, method, alpha)]
 
-    columns = ["claim", *reading, *choices, "correction", *Result._fields]
+    columns = ["claim", *reading_choices, *other_choices, "correction", *Result._fields]
     columns += ["p_corrected", "testable"]
     table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
@@ -232,14 +232,14 @@ def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
     return named.reorder_levels(["claim", "choice", "option"])
 
 
-def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
+def verdicts(table: pd.DataFrame, claim_directions: Sequence[str]) -> pd.DataFrame:
     """Judge sentences by the paths on which their claims stand or are reversed.
 
     Parameters
     ----------
     table : DataFrame
         Rows of `shares`.
-    way : sequence of str
+    claim_directions : sequence of str
         The direction that each sentence gives its claim: "above" or "below" 0, or "no difference".
 
     Returns
@@ -279,7 +279,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     Both numbers are conventions. They were set after the default run was known, when "depends" held
     everything between no path and all.
     """
-    directions = np.asarray(way)
+    directions = np.asarray(claim_directions)
     above = directions == "above"
     below = directions == "below"
     stands = table["stands"]

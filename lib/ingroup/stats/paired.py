@@ -288,15 +288,15 @@ def _lower_end(gained: int, lost: int, n: int) -> float:
     return brentq(beyond, *bracket)
 
 
-def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float, float]:
+def clustered_share(hits: ArrayLike, units: ArrayLike) -> tuple[float, float, float]:
     """Compute the share of hits that come in clusters, and its interval (95 %).
 
     Parameters
     ----------
     hits : array_like
         0 or 1 for each answer.
-    clusters : array_like
-        The label of the cluster of each answer.
+    units : array_like
+        The label of the unit of each answer. The answers of one unit are a cluster.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
     similar size.
     """
     hits = np.asarray(hits, dtype=float)
-    codes, names = pd.factorize(np.asarray(clusters))
+    codes, names = pd.factorize(np.asarray(units))
     share = float(nan_mean(hits))
     n = len(hits)
     if len(names) < 2:

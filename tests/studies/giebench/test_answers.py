@@ -538,7 +538,7 @@ def test_a_mismatch_tells_another_identity(judged):
 def test_jobs_are_read_into_one_table_with_their_plans(judged):
     raw, *_, mismatch = judged(Toy(free_text), ORDER="given")
 
-    table = answers.load_all([raw, mismatch])
+    table = answers.load_jobs([raw, mismatch])
 
     assert table.index.is_unique
     n_mismatched = len(mismatch.design)

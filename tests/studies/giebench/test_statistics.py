@@ -723,18 +723,18 @@ def test_the_p_of_the_right_letter_is_that_of_scipy():
     observed = abs(probabilities[:, 0].mean() - 0.25)
     expected = np.mean(null_deviations >= observed)
 
-    p = statistics.any_right(probabilities)
+    p = statistics.right_against_random(probabilities)
 
     assert p == pytest.approx(expected, abs=0.02)
-    assert statistics.any_right(probabilities[:, [1, 0, 2, 3]]) != p
+    assert statistics.right_against_random(probabilities[:, [1, 0, 2, 3]]) != p
 
     # Always right: each of 6 items by chance in one of four.
     always_right = np.zeros((6, 4))
     always_right[:, 0] = 1
-    assert statistics.any_right(always_right) == pytest.approx(4.0**-6, abs=0.0008)
+    assert statistics.right_against_random(always_right) == pytest.approx(4.0**-6, abs=0.0008)
 
     no_item = always_right[:0]
-    assert np.isnan(statistics.any_right(no_item))
+    assert np.isnan(statistics.right_against_random(no_item))
 
 
 def test_an_item_with_a_failed_call_has_no_probability():

@@ -92,8 +92,8 @@ def test_the_most_probable_number_of_each_word_and_how_probable_all_are(asked_jo
     of_nurses = [("Nurses", "Warmth-Competence", word) for word in WORDS]
     assert table.index.tolist() == of_men + of_nurses
     assert table[NUMBERS].sum(axis=1).to_numpy() == pytest.approx(1)
-    assert table.chosen[of_men].tolist() == [1.0] * len(WORDS)
-    assert table.chosen[of_nurses].tolist() == [1.0] + [2.0] * (len(WORDS) - 1)
+    assert table.most_probable[of_men].tolist() == [1.0] * len(WORDS)
+    assert table.most_probable[of_nurses].tolist() == [1.0] + [2.0] * (len(WORDS) - 1)
     assert table.loc[("Nurses", "Warmth-Competence", "Friendly"), 5.0] == 0.25
     assert (table.option_mass == 0.5).all()
 

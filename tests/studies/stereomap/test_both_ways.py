@@ -11,13 +11,13 @@ PAPER = stimuli.ablations()[0]
 ABOUT = {"model": "m", "version": "EXTENDED", "ablation": PAPER}
 
 
-def chosen():
+def rating_probabilities():
     """Two words of the first prompt about one group, sure of 1 and of 4."""
     words = pd.DataFrame(
         {"group": "Men", "prompt": "Warmth-Competence", "word": ["Friendly", "Honest"]}
     )
     scored = pd.DataFrame(
-        {1.0: [1.0, 0.0], 4.0: [0.0, 1.0], "chosen": [1.0, 4.0], "option_mass": [0.5, 0.7]}
+        {1.0: [1.0, 0.0], 4.0: [0.0, 1.0], "most_probable": [1.0, 4.0], "option_mass": [0.5, 0.7]}
     )
     return words.join(scored).assign(**ABOUT)
 
@@ -39,7 +39,7 @@ def replies():
 
 
 def test_only_the_first_round_of_a_scored_model_is_set_beside():
-    once = both_ways.first_round_replies(replies(), chosen())
+    once = both_ways.first_round_replies(replies(), rating_probabilities())
     assert once.index.tolist() == [0]
     (row,) = once.to_dict("records")
     prompt = stimuli.prompts()["EXTENDED/Warmth-Competence"]
@@ -48,8 +48,8 @@ def test_only_the_first_round_of_a_scored_model_is_set_beside():
 
 
 def test_each_word_has_its_free_and_its_scored_rating():
-    once = both_ways.first_round_replies(replies(), chosen())
-    both = both_ways.ratings(once, chosen())
+    once = both_ways.first_round_replies(replies(), rating_probabilities())
+    both = both_ways.ratings(once, rating_probabilities())
     assert both.word.tolist() == ["Friendly", "Honest"]
     np.testing.assert_array_equal(both.free, [1, nan])
     table = both_ways.agreement_by_construct(both, once)

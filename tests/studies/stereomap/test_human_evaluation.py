@@ -15,7 +15,13 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ingroup import paths, published
 from ingroup.studies.stereomap import human_evaluation
-from ingroup.studies.stereomap.human_evaluation import agreement, harmless_cell, score, sheet, write
+from ingroup.studies.stereomap.human_evaluation import (
+    harmless_cell,
+    rater_agreement,
+    score,
+    sheet,
+    write,
+)
 from ingroup.tables import InputError
 
 NAN = np.nan
@@ -415,7 +421,7 @@ def test_alpha_of_two_observers_by_krippendorff():
     meg = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0]
     owen = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
 
-    alpha, _ = agreement(np.transpose([meg, owen]))
+    alpha, _ = rater_agreement(np.transpose([meg, owen]))
 
     assert alpha == pytest.approx(0.095, abs=0.0005)
 
@@ -429,7 +435,7 @@ def test_alpha_of_four_observers_with_missing_data_by_krippendorff():
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
     ]
 
-    alpha, _ = agreement(np.transpose(four_observers))
+    alpha, _ = rater_agreement(np.transpose(four_observers))
 
     assert alpha == pytest.approx(0.849, abs=0.0005)
 
@@ -441,7 +447,7 @@ def test_a_unit_with_more_marks_weighs_more():
         [0, NAN, NAN],
     ]
 
-    alpha, percentage = agreement(marks)
+    alpha, percentage = rater_agreement(marks)
 
     assert percentage == pytest.approx(60)  # 3 of 5 marks are in the unit that agrees
     assert alpha == pytest.approx(0)  # (2/5 of 1/2) by 1/5, the variance of 1, 0, 1, 1, 1
@@ -456,7 +462,7 @@ def test_alpha_of_a_full_table_is_kappa_except_for_the_size(units, raters, seed)
     kappa = fleiss_kappa(counts)
     n = marks.size
 
-    alpha, _ = agreement(marks)
+    alpha, _ = rater_agreement(marks)
 
     assert alpha == pytest.approx(1 - (1 - kappa) * (n - 1) / n)
 
@@ -471,7 +477,7 @@ def test_alpha_of_a_full_table_is_kappa_except_for_the_size(units, raters, seed)
     ],
 )
 def test_alpha_where_it_is_not_defined(marks):
-    alpha, _ = agreement(marks)
+    alpha, _ = rater_agreement(marks)
     assert np.isnan(alpha)
 
 

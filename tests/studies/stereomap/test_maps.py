@@ -33,7 +33,7 @@ def test_cluster_scores_by_hand():
 def test_a_finding_is_empty_where_nothing_was_tested():
     p = pd.Series([0.01, 0.2, 0.2, nan])
     least = pd.Series([0.001, 0.001, 0.1, 0.001])
-    assert maps.findings(p, least).tolist() == [
+    assert maps.significance_words(p, least).tolist() == [
         "significant",
         "not significant",
         "could not have been significant",
@@ -148,7 +148,7 @@ def test_status_and_competition_are_means_of_their_prompts():
     prompts = stimuli.prompts("ORIGINAL").items()
     names = {
         part: [name.split("/")[1] for name, prompt in prompts if prompt.construct == part]
-        for part in maps.STRUCTURE
+        for part in maps.SOCIAL_STRUCTURE
     }
     assert all(names.values())
     ratings = pd.DataFrame({"group": ["a", "a"], "round": [1, 2]})
@@ -163,13 +163,15 @@ def test_status_and_competition_are_means_of_their_prompts():
 
 def test_groups_with_one_most_probable_list_are_one_lump():
     rows = [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 4), ("c", 4), ("d", nan), ("d", 1)]
-    chosen = pd.DataFrame(rows, columns=["group", "chosen"]).assign(model="m", version="EXTENDED")
+    most_probable = pd.DataFrame(rows, columns=["group", "most_probable"]).assign(
+        model="m", version="EXTENDED"
+    )
     means = means_of([(1, 2), (3, 4), (5, 5), (5, 5)], list("abcd"))
-    table = maps.most_probable_lists(chosen, {("m", "EXTENDED"): means})
+    table = maps.most_probable_lists(most_probable, {("m", "EXTENDED"): means})
     lump = table[table.groups == 2]
     assert lump[["list", "Competence", "Warmth"]].values.tolist() == [["1 2", 2, 3]]
     assert table.list.tolist()[0] == "1 2"
-    assert maps.most_probable_lists(chosen.head(0), {}).empty
+    assert maps.most_probable_lists(most_probable.head(0), {}).empty
 
 
 def test_the_sign_of_a_centroid_says_what_was_found():
@@ -350,7 +352,10 @@ def test_a_map_is_tested_on_its_rounds_against_maps_that_are_clustered_again():
     null = clustering.exchange_null(means, 2, np.random.default_rng(0))
     expected = clustering.axis_tests(means, labels, 0.05, null)
     pd.testing.assert_frame_equal(table.drop(columns="finding"), expected)
-    assert table.finding.tolist() == maps.findings(expected.p_exchanged, expected.p_least).tolist()
+    assert (
+        table.finding.tolist()
+        == maps.significance_words(expected.p_exchanged, expected.p_least).tolist()
+    )
     assert table.sign.tolist() == ["<", ">"]
 
 

@@ -33,30 +33,30 @@ def test_both_axes_are_scored():
 
 def test_variation_over_the_first_rounds_by_hand():
     """Competence of 2 and 4: the sample's sd is the root of 2, the mean 3. Warmth is the same."""
-    rated = replies((2.0, 3.0), (4.0, 3.0), (5.0, 1.0))
-    row = sensitivity.variation(rated, 2, "drop")
+    replies_with_ratings = replies((2.0, 3.0), (4.0, 3.0), (5.0, 1.0))
+    row = sensitivity.variation(replies_with_ratings, 2, "drop")
     assert row == {
         "Competence CV mean": pytest.approx(2**0.5 / 3),
         "Competence CV max": pytest.approx(2**0.5 / 3),
         "Warmth CV mean": 0,
         "Warmth CV max": 0,
     }
-    assert np.isnan(list(sensitivity.variation(rated, 1, "drop").values())).all()
+    assert np.isnan(list(sensitivity.variation(replies_with_ratings, 1, "drop").values())).all()
 
 
 def test_a_row_of_table_14_has_variation_diversity_and_refusals():
-    rated = replies((2.0, 3.0), (4.0, 3.0), (5.0, 1.0))
+    replies_with_ratings = replies((2.0, 3.0), (4.0, 3.0), (5.0, 1.0))
     refused = replies((2.0, 3.0), status="refused").assign(round=4)
     cut = replies((2.0, 3.0), status="cut").assign(round=5)
-    written = pd.concat([rated, refused, cut], ignore_index=True)
-    row = sensitivity.table14_row(written, rated, 2, "drop", all_rounds=3)
+    replies_with_text = pd.concat([replies_with_ratings, refused, cut], ignore_index=True)
+    row = sensitivity.table14_row(replies_with_text, replies_with_ratings, 2, "drop", all_rounds=3)
     assert row["refuse to answer"] == 25
     assert row["Warmth CV mean"] == 0
     assert row["Warmth CV mean, all rounds"] > 0
-    texts = rated.rename(columns={"reply": "text"})[["group", "text"]]
+    texts = replies_with_ratings.rename(columns={"reply": "text"})[["group", "text"]]
     diversity = reason_diversity(texts, per_group=2)
     assert {name: row[name] for name in diversity} == diversity
-    usual = sensitivity.table14_row(written, rated, 2, "drop")
+    usual = sensitivity.table14_row(replies_with_text, replies_with_ratings, 2, "drop")
     assert not [name for name in usual if "all rounds" in name]
 
 
@@ -85,13 +85,15 @@ def of_forms(*forms):
 
 def test_each_form_of_each_model_is_a_row():
     """The cv of 2 and 4 is the root of 2 over 3; a form without ratings has no row."""
-    rated = of_forms(
+    replies_with_ratings = of_forms(
         ("m", PAPER, [(2.0, 3.0), (4.0, 3.0), (4.0, 3.0)]),
         ("m", REDUCED[0], [(3.0, 3.0), (3.0, 3.0)]),
         ("n", PAPER, [(3.0, 3.0), (3.0, 3.0)]),
     )
     unrated = of_forms(("m", REDUCED[1], [(3.0, 3.0)]))
-    table = sensitivity.table14(pd.concat([rated, unrated]), rated, 2, "drop", 3)
+    table = sensitivity.table14(
+        pd.concat([replies_with_ratings, unrated]), replies_with_ratings, 2, "drop", 3
+    )
     assert table.index.tolist() == [("m", PAPER), ("m", REDUCED[0]), ("n", PAPER)]
     row = table.loc[("m", PAPER)]
     assert row["Competence CV mean"] == pytest.approx(2**0.5 / 3)
@@ -102,9 +104,11 @@ def test_each_form_of_each_model_is_a_row():
 
 
 def test_a_form_is_compared_within_a_model():
-    rated = of_forms(("m", PAPER, [(2.0, 3.0)]), ("n", PAPER, [(5.0, 3.0)]))
-    other_prompt = rated.assign(prompt="Emotion")
-    selected = sensitivity.replies_to_prompt(pd.concat([rated, other_prompt]), "n", PAPER)
+    replies_with_ratings = of_forms(("m", PAPER, [(2.0, 3.0)]), ("n", PAPER, [(5.0, 3.0)]))
+    other_prompt = replies_with_ratings.assign(prompt="Emotion")
+    selected = sensitivity.replies_to_prompt(
+        pd.concat([replies_with_ratings, other_prompt]), "n", PAPER
+    )
     assert len(selected) == 2
     assert set(selected.model) == {"n"}
     assert set(selected.prompt) == {"Warmth-Competence"}

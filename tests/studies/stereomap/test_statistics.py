@@ -16,10 +16,10 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.paths import PUBLISHED
 from ingroup.stats.corrections import adjust
 from ingroup.studies.stereomap.statistics import (
-    agreement,
     correlations,
     extremes,
     group_means,
+    map_similarity,
     ngram_entropy,
     reason_diversity,
     refusal_rates,
@@ -257,8 +257,8 @@ def test_distance_by_hand():
     model = maps([(1, 3), (2, 3), (3, 3)])
     people = maps([(1, 2), (3, 2), (2, 2)])
 
-    compared = agreement(model, people, np.random.default_rng(0))
-    with_itself = agreement(model, model, np.random.default_rng(0))
+    compared = map_similarity(model, people, np.random.default_rng(0))
+    with_itself = map_similarity(model, model, np.random.default_rng(0))
 
     assert compared["rho of Competence"] == pytest.approx(0.5)
     assert np.isnan(compared["rho of Warmth"])
@@ -282,7 +282,7 @@ FIVE_PLACES = maps([(1, 2), (3, 2), (2, 2), (5, 1), (1, 1)])
     ],
 )
 def test_a_map_of_one_place_agrees_with_nothing(model, people):
-    compared = agreement(model, people, np.random.default_rng(0))
+    compared = map_similarity(model, people, np.random.default_rng(0))
 
     assert compared["groups"] == 5
     assert np.isnan(compared["Procrustes distance"])
@@ -301,7 +301,7 @@ def test_agreement_against_scipy():
     not_compared = maps([(9, 9), (nan, 1)], ["extra", "other"])
     people = pd.concat([maps(near_points).iloc[::-1], not_compared])
 
-    compared = agreement(model, people, rng)
+    compared = map_similarity(model, people, rng)
 
     assert compared["groups"] == 12
     _, _, distance = spatial.procrustes(points, near_points)
@@ -321,7 +321,7 @@ def test_p_of_a_distance_against_every_order_by_scipy():
         _, _, distance = spatial.procrustes(points, near_points[list(order)])
         distances.append(distance)
 
-    compared = agreement(maps(points), maps(near_points), np.random.default_rng(0))
+    compared = map_similarity(maps(points), maps(near_points), np.random.default_rng(0))
 
     observed = compared["Procrustes distance"]
     expected = np.mean(np.array(distances) <= observed + 1e-9)
@@ -343,7 +343,7 @@ def test_p_of_a_correlation_against_every_order_of_places_by_scipy():
         moved_differences = moved[:, 0] - moved[:, 1]
         rhos.append(stats.spearmanr(differences, moved_differences).statistic)
 
-    compared = agreement(maps(points), maps(two_per_place), rng)
+    compared = map_similarity(maps(points), maps(two_per_place), rng)
 
     observed = rhos[0]
     assert compared["rho of Difference"] == pytest.approx(observed)
@@ -360,7 +360,7 @@ def test_valence_and_difference_by_hand():
     model = maps([(4, 2), (2, 4), (1, 1)])
     people = maps([(2, 4), (4, 2), (1, 1)])
 
-    compared = agreement(model, people, np.random.default_rng(0))
+    compared = map_similarity(model, people, np.random.default_rng(0))
 
     assert compared["rho of Valence"] == pytest.approx(1)
     assert compared["rho of Difference"] == pytest.approx(-1)
@@ -376,7 +376,7 @@ def test_groups_that_share_a_place_are_permuted_together():
     places = np.repeat(three_places, 4, axis=0)
     noise = np.random.default_rng(0).normal(0, 0.1, places.shape)
 
-    compared = agreement(maps(places + noise), maps(places), np.random.default_rng(0))
+    compared = map_similarity(maps(places + noise), maps(places), np.random.default_rng(0))
 
     assert compared["p"] == compared["p_least"] == pytest.approx(1 / 6)
 
@@ -388,7 +388,7 @@ def test_tables_are_left_as_they_are():
 
     round_scores(RATINGS, WORDS)
     group_means(SCORES)
-    agreement(means, means, np.random.default_rng(0))
+    map_similarity(means, means, np.random.default_rng(0))
 
     for table, copy in zip(tables, copies, strict=True):
         pd.testing.assert_frame_equal(table, copy)

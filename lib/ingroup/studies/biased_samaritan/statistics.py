@@ -257,7 +257,9 @@ def _pvalues(groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str) -> 
 def repeatability(
     first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], level: float = 0.01
 ) -> pd.DataFrame:
-    """Compare a second round with the first, section 5.3, by the `bias` of every cell.
+    """Compare a second round of every cell with the first: section 5.3.
+
+    The ``difference`` is the `bias` of the second round, with the first round as the control.
 
     Parameters
     ----------

@@ -418,7 +418,7 @@ def _effects_of_kinds(values: np.ndarray, kinds: Sequence[np.ndarray]) -> np.nda
 
 
 def _unless_alike(by_event: np.ndarray) -> PairedTest:
-    """Test the effects of events against 0.
+    """Test whether the mean effect over events is 0.
 
     Statistic, p, interval and least are NaN if all effects are the same.
     """

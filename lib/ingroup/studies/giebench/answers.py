@@ -111,13 +111,13 @@ def load(job: Job, rule: Rule = "sound") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def load_all(jobs: Iterable[Job], rule: Rule = "sound") -> pd.DataFrame:
+def load_jobs(jobs: Iterable[Job], rule: Rule = "sound") -> pd.DataFrame:
     """Read the stored replies of several jobs into one table.
 
     Parameters
     ----------
     jobs : iterable of Job
-        At least one job with stored answers.
+        At least one job; each must have stored answers.
     rule : {"sound", "released"}
         As in :func:`load`.
 

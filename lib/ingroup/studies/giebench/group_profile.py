@@ -39,7 +39,7 @@ CHOICES = {
 def views(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """Make the view of `gain_by_item`, by item.
+    """Return the gain of each item as this study's view for the synthesis.
 
     `ingroup.synthesis` explains views.
 

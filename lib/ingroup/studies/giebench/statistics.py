@@ -396,9 +396,9 @@ def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``prompt``, ``category``, ``n`` (items); ``p_right``, the mean probability of the right
         letter (0 to 1, and no p of a test), with its t-interval ``low`` to ``high``; ``p`` of
-        `any_right`; ``gain`` over Raw for the same items, ``gain_low`` to ``gain_high``, and
-        ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as in `changes`, with a
-        family for each prompt. The gain is NaN where Raw was not asked.
+        `right_against_random`; ``gain`` over Raw for the same items, ``gain_low`` to
+        ``gain_high``, and ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as
+        in `changes`, with a family for each prompt. The gain is NaN where Raw was not asked.
 
     Notes
     -----
@@ -429,7 +429,7 @@ def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
             p_right=CHANCE + test.difference,
             low=CHANCE + test.low,
             high=CHANCE + test.high,
-            p=any_right(part[LETTER_PROBABILITIES].dropna().to_numpy()),
+            p=right_against_random(part[LETTER_PROBABILITIES].dropna().to_numpy()),
         )
         if prompt != "Raw":
             # Where Raw was not asked, no pair is complete and the gain is NaN.
@@ -451,7 +451,7 @@ def right_letter_probability(answers: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
+def right_against_random(chances: np.ndarray, n_resamples: int = 9999) -> float:
     """Test whether the right answers are as probable as answers drawn at random.
 
     Each draw takes one answer to each item at random. A draw counts if the mean probability of

@@ -203,9 +203,9 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     -------
     DataFrame
         One row per word that is asked for. Index ``group``, ``prompt`` (without version), ``word``;
-        a column for each number of the scale, which sum to 1; ``chosen``, the most probable of
-        them; and ``option_mass``, the probability that the unconstrained model gives to first
-        tokens of admissible answers. NaN where the call failed.
+        a column for each number of the scale, which sum to 1; ``most_probable``, the most
+        probable of them; and ``option_mass``, the probability that the unconstrained model gives to
+        first tokens of admissible answers. NaN where the call failed.
     """
     (block,) = job.design.blocks
     index = []
@@ -231,7 +231,7 @@ def rating_probabilities(job: Job) -> pd.DataFrame:
     # idxmax fails on a row of NaN, so it gets zeros here and is masked below.
     most_probable = wide.fillna(0).idxmax(axis=1)
     return wide.assign(
-        chosen=most_probable.where(answered),
+        most_probable=most_probable.where(answered),
         option_mass=lists_to_array(table.mass, n_words).ravel(),
     )
 

@@ -9,9 +9,9 @@ from ingroup.inference.choices import agreement
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.answers import rating_probabilities
 
-JOB = ["model", "version", "ablation"]  # columns that tell jobs apart
-WORD = ["group", "prompt", "word"]
-CONSTRUCT = [*JOB, "construct"]
+JOB_KEY = ["model", "version", "ablation"]  # columns that tell jobs apart
+WORD_KEY = ["group", "prompt", "word"]
+CONSTRUCT_KEY = [*JOB_KEY, "construct"]
 
 
 def rating_probabilities_of_jobs(jobs: Sequence[Job]) -> pd.DataFrame:
@@ -25,8 +25,8 @@ def rating_probabilities_of_jobs(jobs: Sequence[Job]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per rated word: `JOB`, `WORD`, a column for each number of the scale, ``chosen``
-        and ``option_mass``, as `answers.rating_probabilities` has them.
+        One row per rated word: `JOB_KEY`, `WORD_KEY`, a column for each number of the scale,
+        ``most_probable`` and ``option_mass``, as `answers.rating_probabilities` has them.
     """
     tables = []
     for job in jobs:
@@ -35,7 +35,7 @@ def rating_probabilities_of_jobs(jobs: Sequence[Job]) -> pd.DataFrame:
             table = table.assign(model=job.model, **job.labels)
             tables.append(table)
     if not tables:
-        return pd.DataFrame(columns=[*JOB, *WORD, "chosen", "option_mass"])
+        return pd.DataFrame(columns=[*JOB_KEY, *WORD_KEY, "most_probable", "option_mass"])
     return pd.concat(tables)
 
 
@@ -91,7 +91,7 @@ def ratings(free_text: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
         free text, NaN where there is none.
     """
     rows = []
-    keys = [*CONSTRUCT, "group", "prompt"]
+    keys = [*CONSTRUCT_KEY, "group", "prompt"]
     replies = free_text[[*keys, "values"]]
     for *key, ratings_of_reply in replies.itertuples(index=False):
         for word, rating in ratings_of_reply.items():
@@ -100,7 +100,7 @@ def ratings(free_text: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
 
     columns = [*keys, "word", "free"]
     free = pd.DataFrame(rows, columns=columns)
-    return scored.merge(free, on=[*JOB, *WORD])
+    return scored.merge(free, on=[*JOB_KEY, *WORD_KEY])
 
 
 def agreement_by_construct(both: pd.DataFrame, free_text: pd.DataFrame) -> pd.DataFrame:
@@ -116,21 +116,21 @@ def agreement_by_construct(both: pd.DataFrame, free_text: pd.DataFrame) -> pd.Da
     Returns
     -------
     DataFrame
-        Index `CONSTRUCT`; the columns of :func:`ingroup.inference.choices.agreement`,
+        Index `CONSTRUCT_KEY`; the columns of :func:`ingroup.inference.choices.agreement`,
         and the numbers of keywords asked and given.
     """
     count_columns = ["keywords asked", "keywords given"]
-    by_construct = free_text.groupby(CONSTRUCT)
+    by_construct = free_text.groupby(CONSTRUCT_KEY)
     counts = by_construct[count_columns].sum()
     keys = []
     rows = []
-    for key, words in both.groupby(CONSTRUCT, sort=False):
-        row = agreement(words.free, words.chosen, words.option_mass)
+    for key, words in both.groupby(CONSTRUCT_KEY, sort=False):
+        row = agreement(words.free, words.most_probable, words.option_mass)
         row |= counts.loc[key].to_dict()
         keys.append(key)
         rows.append(row)
 
-    index = pd.MultiIndex.from_tuples(keys, names=CONSTRUCT)
+    index = pd.MultiIndex.from_tuples(keys, names=CONSTRUCT_KEY)
     return pd.DataFrame(rows, index).convert_dtypes()
 
 

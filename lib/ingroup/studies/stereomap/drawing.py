@@ -105,7 +105,7 @@ def colours_of(clusters: Collection[int]) -> list[str]:
     Parameters
     ----------
     clusters : collection of int
-        Numbers of clusters.
+        Cluster labels, from 0.
 
     Returns
     -------

@@ -227,7 +227,7 @@ def write(table: pd.DataFrame, file: Path) -> None:
         The file holds judgements, or is no sheet.
     """
     if file.exists():
-        judgements = _read(file)[list(CRITERIA)]
+        judgements = _checked_sheet(file)[list(CRITERIA)]
         if judgements.notna().any(axis=None):
             raise InputError(f"{file} holds judgements, and would be overwritten: move it first")
     # With the mark in front, spreadsheets read the file as UTF-8.
@@ -269,7 +269,8 @@ def score(files: Iterable[str | Path]) -> pd.DataFrame:
         ``low`` to ``high`` (95 %), the mean of other replies to the same people: `clustered_share`,
         each unit a cluster.
 
-        ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see `agreement`.
+        ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see
+        `rater_agreement`.
 
     Raises
     ------
@@ -298,7 +299,7 @@ def _read_sheets(files: list[Path]) -> dict[str, pd.DataFrame]:
             found = f"a second file that is called {file.stem!r}"
             raise wrong(file, found, "one file per rater, which has the rater's name")
 
-        table = _read(file)
+        table = _checked_sheet(file)
         sheets[file.stem] = table
         _check_rows(file, table, files[0], sheets[files[0].stem])
     return sheets
@@ -334,7 +335,7 @@ def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
     judgements = marks.stack().dropna()
     units = judgements.index.get_level_values(0)
     mean, low, high = clustered_share(judgements, units)
-    alpha, percentage = agreement(marks)
+    alpha, percentage = rater_agreement(marks)
     has_judged = marks.notna().any()
     return _Summary(
         criterion=criterion,
@@ -350,7 +351,7 @@ def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
     )
 
 
-def agreement(marks: ArrayLike) -> tuple[float, float]:
+def rater_agreement(marks: ArrayLike) -> tuple[float, float]:
     """Compute Krippendorff's alpha and the percentage of equal pairs of marks in one unit.
 
     Parameters
@@ -392,8 +393,11 @@ def agreement(marks: ArrayLike) -> tuple[float, float]:
     return float(alpha), percentage
 
 
-def _read(file: Path) -> pd.DataFrame:
-    """Read a filled sheet by line of the file: ``id``, ``group``, and the criteria as floats."""
+def _checked_sheet(file: Path) -> pd.DataFrame:
+    """Read and check a filled sheet: ``id``, ``group``, and the criteria as floats.
+
+    Its index is the line in the file.
+    """
     table = read_table(file, ["id", "group", *CRITERIA])
     table = table.apply(lambda cells: cells.str.strip())
     once(file, table[["id"]])

@@ -30,7 +30,7 @@ from ingroup.studies.stereomap.clustering import (
 from ingroup.studies.stereomap.statistics import AXES
 
 MAP_KEY = ["model", "version"]
-STRUCTURE = ["Status", "Competition-others"]  # causes of the axes in the theory
+SOCIAL_STRUCTURE = ["Status", "Competition-others"]  # causes of the axes in the theory
 
 ModelVersion = tuple[str, str]  # a model and a version of the prompts
 
@@ -233,7 +233,7 @@ def centroids(clusters: Mapping[ModelVersion, Clusters]) -> pd.DataFrame:
     return pd.concat(tables, names=MAP_KEY)
 
 
-def findings(p: pd.Series, least: pd.Series) -> NDArray[np.str_]:
+def significance_words(p: pd.Series, least: pd.Series) -> NDArray[np.str_]:
     """Put corrected p-values into words, at the level of the study.
 
     Parameters
@@ -274,7 +274,7 @@ def with_corrected_p(table: pd.DataFrame, p: str) -> pd.DataFrame:
     return table.assign(
         p_holm=p_holm,
         p_holm_least=least,
-        finding=findings(p_holm, least),
+        finding=significance_words(p_holm, least),
     )
 
 
@@ -349,7 +349,7 @@ def tests_in_other_rounds(
 
 def _with_finding(tests: pd.DataFrame) -> pd.DataFrame:
     """Add the ``finding`` of the exchanged axes to the tests of clusters, in words."""
-    return tests.assign(finding=findings(tests.p_exchanged, tests.p_least))
+    return tests.assign(finding=significance_words(tests.p_exchanged, tests.p_least))
 
 
 def differences_found(tests: pd.DataFrame) -> pd.DataFrame:
@@ -565,7 +565,7 @@ def compare_with_people(
     Returns
     -------
     dict
-        As `statistics.agreement` returns it; without its p-values if `same_name`.
+        As `statistics.map_similarity` returns it; without its p-values if `same_name`.
 
     Raises
     ------
@@ -582,7 +582,7 @@ def compare_with_people(
     if len(compared[AXES].drop_duplicates()) < 3:
         raise ValueError("it shares fewer than three different positions with people's map")
 
-    numbers = statistics.agreement(compared, human, rng)
+    numbers = statistics.map_similarity(compared, human, rng)
     if not same_name:
         return numbers
 
@@ -608,11 +608,12 @@ def with_structure(means: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The means with a column for each part of `STRUCTURE`, the mean of its prompts, in points.
+        The means with a column for each part of `SOCIAL_STRUCTURE`, the mean of its prompts, in
+        points.
     """
     by_group = ratings.groupby("group").mean()
     parts = {}
-    for part in STRUCTURE:
+    for part in SOCIAL_STRUCTURE:
         names = []
         for name, prompt in stimuli.prompts("ORIGINAL").items():
             if prompt.construct == part:
@@ -648,15 +649,15 @@ def cluster_scores(means: pd.DataFrame, labels: pd.Series, scores: Sequence[str]
 
 
 def most_probable_lists(
-    chosen: pd.DataFrame, means: Mapping[ModelVersion, pd.DataFrame]
+    most_probable: pd.DataFrame, means: Mapping[ModelVersion, pd.DataFrame]
 ) -> pd.DataFrame:
     """Count the groups that share a most probable list of ratings, and place them on the map.
 
     Parameters
     ----------
-    chosen : DataFrame
-        ``model``, ``version``, ``group`` and ``chosen``, the most probable rating of each word of
-        one prompt, in the order of the words.
+    most_probable : DataFrame
+        ``model``, ``version``, ``group`` and ``most_probable``, the most probable rating of each
+        word of one prompt, in the order of the words.
     means : mapping
         The `group_means` of each model and version.
 
@@ -666,8 +667,8 @@ def most_probable_lists(
         ``model``, ``version``, ``list`` (the ratings as a text), ``groups`` and the mean position
         of these groups on both axes; the most frequent list of a model comes first.
     """
-    numbers = chosen.dropna()
-    digits = numbers.chosen.astype(int).astype(str)
+    numbers = most_probable.dropna()
+    digits = numbers.most_probable.astype(int).astype(str)
     by_group = numbers.assign(list=digits).groupby([*MAP_KEY, "group"], sort=False)
     lists = by_group.list.agg(" ".join)
 
@@ -746,7 +747,7 @@ def correlation_table(by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         ``model``, the columns of `statistics.correlations` and ``finding``.
     """
     table = pd.concat(by_model, names=["model"]).reset_index("model")
-    table["finding"] = findings(table.p_holm, table.p_holm_least)
+    table["finding"] = significance_words(table.p_holm, table.p_holm_least)
     return table
 
 

@@ -91,7 +91,7 @@ def _centroid_texts(tests: pd.DataFrame) -> pd.Series:
     """Write the centroid of each cluster as the paper does, such as "(3.21>2.50)".
 
     The sign "=" says that competence and warmth do not differ significantly. The sign "?" says that
-    the test had too few groups to find a difference.
+    the test had too few groups to find a difference, or that there was no test.
     """
     is_significant = tests.finding == "significant"
     is_not_significant = tests.finding == "not significant"

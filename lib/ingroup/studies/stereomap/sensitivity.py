@@ -1,7 +1,8 @@
 """Variation of StereoMap's answers, over rounds and between forms of a prompt.
 
-Tables 13 and 14, and appendix L. `written` are replies in free text, and `rated` are the replies
-whose ratings count. Both are from `answers.load`, for the first prompt of one model.
+Tables 13 and 14, and appendix L. `replies_with_text` are replies in free text, and
+`replies_with_ratings` are the replies whose ratings count. Both are from `answers.load`, for the
+first prompt of one model.
 """
 
 from collections.abc import Mapping
@@ -15,12 +16,12 @@ from ingroup.studies.stereomap.design import FIRST_PROMPT
 from ingroup.studies.stereomap.statistics import AXES
 
 
-def axis_scores(rated: pd.DataFrame, incomplete: str) -> pd.DataFrame:
+def axis_scores(replies_with_ratings: pd.DataFrame, incomplete: str) -> pd.DataFrame:
     """Score both axes of each group and round.
 
     Parameters
     ----------
-    rated : DataFrame
+    replies_with_ratings : DataFrame
         Replies to the first prompt.
     incomplete : {"drop", "mean"}
         As in `round_scores`.
@@ -32,15 +33,15 @@ def axis_scores(rated: pd.DataFrame, incomplete: str) -> pd.DataFrame:
     """
     words = stimuli.words("EXTENDED")
     of_axes = words[words.family.isin(AXES)]
-    return statistics.round_scores(rating_table(rated), of_axes, incomplete)
+    return statistics.round_scores(rating_table(replies_with_ratings), of_axes, incomplete)
 
 
-def variation(rated: pd.DataFrame, rounds: int, incomplete: str) -> dict[str, float]:
+def variation(replies_with_ratings: pd.DataFrame, rounds: int, incomplete: str) -> dict[str, float]:
     """Compute how much both axes vary over the first rounds: Table 13.
 
     Parameters
     ----------
-    rated : DataFrame
+    replies_with_ratings : DataFrame
         Replies to one form of the first prompt.
     rounds : int
         How many rounds count.
@@ -54,7 +55,7 @@ def variation(rated: pd.DataFrame, rounds: int, incomplete: str) -> dict[str, fl
         (``Competence CV mean`` ...), NaN where no group has two rounds with a score.
     """
     try:
-        table = statistics.variation(axis_scores(rated, incomplete), AXES, rounds)
+        table = statistics.variation(axis_scores(replies_with_ratings, incomplete), AXES, rounds)
         table = table.set_index("score")
     except ValueError:
         table = pd.DataFrame(np.nan, AXES, ["cv_mean", "cv_max"])
@@ -67,8 +68,8 @@ def variation(rated: pd.DataFrame, rounds: int, incomplete: str) -> dict[str, fl
 
 
 def table14_row(
-    written: pd.DataFrame,
-    rated: pd.DataFrame,
+    replies_with_text: pd.DataFrame,
+    replies_with_ratings: pd.DataFrame,
     rounds: int,
     incomplete: str,
     all_rounds: int = 0,
@@ -77,7 +78,7 @@ def table14_row(
 
     Parameters
     ----------
-    written, rated : DataFrame
+    replies_with_text, replies_with_ratings : DataFrame
         Replies to this form.
     rounds : int
         How many rounds count, the same for all forms.
@@ -93,32 +94,32 @@ def table14_row(
         `statistics.reason_diversity`; ``refuse to answer``, the percentage of refusals among the
         replies that are neither cut nor failed.
     """
-    row = variation(rated, rounds, incomplete)
+    row = variation(replies_with_ratings, rounds, incomplete)
     if all_rounds:
-        for name, number in variation(rated, all_rounds, incomplete).items():
+        for name, number in variation(replies_with_ratings, all_rounds, incomplete).items():
             row[f"{name}, all rounds"] = number
 
     # A refusal has words as well, but they are not reasons.
-    has_no_answer = written.status.isin(["refused", "cut", "failed"])
-    texts = remarks(written[~has_no_answer])
+    has_no_answer = replies_with_text.status.isin(["refused", "cut", "failed"])
+    texts = remarks(replies_with_text[~has_no_answer])
     row |= statistics.reason_diversity(texts, per_group=rounds)
 
     # A reply that was cut or failed may have been a refusal: it is in no share, as in Figure 5.
-    is_known = ~written.status.isin(["cut", "failed"])
-    is_refused = written.status[is_known].eq("refused")
+    is_known = ~replies_with_text.status.isin(["cut", "failed"])
+    is_refused = replies_with_text.status[is_known].eq("refused")
     row["refuse to answer"] = 100 * is_refused.mean()
     return row
 
 
 def between_prompts(
-    rated: pd.DataFrame, other: pd.DataFrame, rounds: int, incomplete: str
+    paper_replies: pd.DataFrame, reduced_replies: pd.DataFrame, rounds: int, incomplete: str
 ) -> pd.DataFrame:
     """Compute how much the mean scores vary between two forms of the prompt: appendix L.
 
     Parameters
     ----------
-    rated, other : DataFrame
-        Replies to the two forms.
+    paper_replies, reduced_replies : DataFrame
+        Replies whose ratings count, to the paper's form and to a reduced form.
     rounds : int
         How many rounds of each count.
     incomplete : {"drop", "mean"}
@@ -135,7 +136,7 @@ def between_prompts(
         Where no group has a score under both forms.
     """
     forms = []
-    for number, replies in enumerate((rated, other)):
+    for number, replies in enumerate((paper_replies, reduced_replies)):
         first_rounds = replies[replies["round"] <= rounds]
         means = statistics.group_means(axis_scores(first_rounds, incomplete))
         forms.append(means.reset_index().assign(round=number))
@@ -166,8 +167,8 @@ def replies_to_prompt(replies: pd.DataFrame, model: str, ablation: str) -> pd.Da
 
 
 def table14(
-    written: pd.DataFrame,
-    rated: pd.DataFrame,
+    replies_with_text: pd.DataFrame,
+    replies_with_ratings: pd.DataFrame,
     rounds: int,
     incomplete: str,
     all_rounds: int,
@@ -176,7 +177,7 @@ def table14(
 
     Parameters
     ----------
-    written, rated : DataFrame
+    replies_with_text, replies_with_ratings : DataFrame
         Replies of several models.
     rounds : int
         How many rounds count, the same for all forms.
@@ -193,14 +194,14 @@ def table14(
     """
     paper = stimuli.ablations()[0]
     rows = {}
-    forms = written[["model", "ablation"]].drop_duplicates()
+    forms = replies_with_text[["model", "ablation"]].drop_duplicates()
     for model, form in forms.itertuples(index=False):
-        rated_replies = replies_to_prompt(rated, model, form)
-        if rated_replies.empty:
+        with_ratings = replies_to_prompt(replies_with_ratings, model, form)
+        if with_ratings.empty:
             continue
         rows[model, form] = table14_row(
-            replies_to_prompt(written, model, form),
-            rated_replies,
+            replies_to_prompt(replies_with_text, model, form),
+            with_ratings,
             rounds,
             incomplete,
             all_rounds if form == paper else 0,

@@ -216,7 +216,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     return table[["end", "rank", "group", "mean", "variance", "rounds", "tied"]]
 
 
-def agreement(
+def map_similarity(
     means: pd.DataFrame,
     human: pd.DataFrame,
     rng: np.random.Generator,
