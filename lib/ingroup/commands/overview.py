@@ -485,7 +485,7 @@ def figures(run: str) -> pd.DataFrame:
 
 
 def glossary(run: str) -> pd.DataFrame:
-    """Read the words of the compendium that a reader of a run needs.
+    """Read the terms of Ingroup that a reader of a run needs.
 
     Parameters
     ----------
