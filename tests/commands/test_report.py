@@ -781,7 +781,7 @@ TO_A_FUNCTION = re.compile(r'<a class="sphinx-codeautolink-a" href="([^"]*)"[^>]
 def test_a_job_leads_to_its_function(site):
     page = article(site, "10_a.html")
     addresses = {plain(text): address for address, text in TO_A_FUNCTION.findall(page)}
-    address = addresses["effects . relative"]
+    address = addresses["effects . relative_to_others"]
     assert address == "api/statistics.html#ingroup.stats.effects.relative_to_others"
     for address in addresses.values():
         file, _, anchor = address.partition("#")
