@@ -397,3 +397,8 @@ def test_coverage_by_hand_in_the_layout_of_table_15(toy):
     assert rows[rows.model == "one"].coverage_pct.tolist() == [40, 60, 80, 80, 80]
     assert rows[rows.model == "two"].coverage_pct.tolist() == [0, 0, 25, 50, 75]
     assert set(zip(rows.model, rows.n, strict=True)) == {("one", 5), ("two", 4)}
+
+
+def test_the_papers_lemma_of_a_word_that_spacy_splits_is_that_of_its_end():
+    """The tokens of "cannot" are can and not."""
+    assert dictionary.lemmatizer("paper")("cannot") == ["not"]

@@ -15,6 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.paths import PUBLISHED
 from ingroup.stats.corrections import adjust
+from ingroup.studies.stereomap import statistics
 from ingroup.studies.stereomap.statistics import (
     correlations,
     extremes,
@@ -755,3 +756,12 @@ def test_a_group_that_always_refuses_is_worth_all_its_replies():
 
     low, high = proportion_confint(4, 4, alpha=0.05, method="wilson")
     assert (row.low, row.high) == pytest.approx((low, high))
+
+
+def test_random_orders_come_beside_the_identity():
+    """Of 99 random orders and the identity, the smallest p is 1 / 100."""
+    orders = statistics._orders(8, 99, np.random.default_rng(0))
+
+    assert orders.shape == (100, 8)
+    assert orders[0].tolist() == list(range(8))
+    assert (np.sort(orders, axis=1) == np.arange(8)).all()
