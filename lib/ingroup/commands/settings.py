@@ -841,8 +841,7 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     _check_figure(goals, environment)
     _check_options(goals, environment)
     # A parameter that no notebook of the goals takes would name a run that is not there.
-    if all(map(str.isdigit, goals)):
-        check_names(goals, environment)
+    check_names(goals, environment)
     _check_run(goals, environment)
 
     study = environment.get("STUDY", "")
@@ -857,7 +856,6 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     has_other_sign = re.search(r"[^0-9]", samples)
     if "view" in goals and has_other_sign:
         raise Refused(f"SAMPLES must be a whole number, or 0 for all, found {samples!r}")
-    check_names(goals, environment)
 
 
 def _check_paths(environment: Mapping[str, str]) -> None:
