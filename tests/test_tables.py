@@ -1,254 +1,125 @@
-"""A file comes back as it was written, or one sentence says what is wrong with it."""
+"""Tables that users write, tables and figures of a run, and printed numbers beside ours."""
 
-import os
-import pickle
-from pathlib import Path
-
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ingroup.inference import EngineError, StoreError
-from ingroup.tables import (
-    MAX_MESSAGE_LENGTH,
-    InputError,
-    check,
-    decoded,
-    once,
-    read_json,
-    read_table,
-    read_yaml,
-    wrong,
-)
+from ingroup import notebook, published, style
+from ingroup.paths import PUBLISHED
+from ingroup.tables import InputError, read_table, wrong
+
+
+def test_a_table_is_read_as_texts(tmp_path):
+    """A leading zero, NA and an empty cell are what stands there; a byte order mark is not."""
+    file = tmp_path / "table.csv"
+    file.write_bytes("\ufeffname,number\nNA,007\n,é\n".encode())
+    assert read_table(file, ["name"]).to_numpy().tolist() == [["NA", "007"], ["", "é"]]
+
+    tabbed = tmp_path / "table.tsv"
+    tabbed.write_text("name\tnumber\na,b\t1\n")
+    assert read_table(tabbed).name.tolist() == ["a,b"]
+
+
+def test_a_wrong_table_is_named_with_its_place(tmp_path):
+    """File, line, column, found and expected."""
+    file = tmp_path / "table.csv"
+    file.write_text("nam,number\na,1\n")
+    with pytest.raises(InputError, match="line 1: column 'name' is missing, found nam"):
+        read_table(file, ["name"])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_table(tmp_path / "none.csv")
+
+    said = str(wrong(file, 0, "number", "x", "a whole number"))
+    assert said == f"{file}, line 2, column number: found 'x', expected a whole number"
 
 
 @pytest.fixture
-def file(tmp_path):
-    return tmp_path / "a.txt"
+def out(tmp_path, monkeypatch):
+    """Return the output of a notebook, in a folder of the test's own."""
+    monkeypatch.setattr(notebook, "run_folder", lambda run: tmp_path / run)
+    return notebook.Output("study", "tests")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(file):
-    for encoding in ("utf-8", "utf-8-sig"):
-        file.write_bytes("ä,\r\nb".encode(encoding))
-        assert decoded(file) == "ä,\r\nb"
+def test_a_written_table_is_read_back(out):
+    """NA is a text, an empty cell is missing, and an index that only counts is not written."""
+    table = pd.DataFrame({"name": ["NA", None], "value": [0.1, np.nan]})
+    out.write(table, "plain")
+    pd.testing.assert_frame_equal(out.read("plain"), table)
+
+    out.write(table.set_index("name"), "named")
+    assert list(out.read("named")) == ["name", "value"]
 
 
-def test_an_unreadable_file_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv cannot be read: No such file or directory\."):
-        decoded(tmp_path / "none.csv")
+def test_a_table_stands_beside_its_csv_in_latex(out):
+    """Signs of LaTeX are escaped, and missing numbers are empty."""
+    columns = pd.MultiIndex.from_tuples([("a_b", "low"), ("a_b", "high")])
+    out.write(pd.DataFrame([[0.12345, np.nan]], columns=columns), "levels")
+    out.write(pd.DataFrame({"share_%": [12.3456], "name": ["50% & more"]}), "signs")
 
-    (tmp_path / "latin.csv").write_bytes(b"a\nb\n\xe4\n")
-    with pytest.raises(InputError, match=r"latin\.csv, line 3: found a byte that is not UTF-8"):
-        decoded(tmp_path / "latin.csv")
-
-    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04a\nb")
-    with pytest.raises(InputError, match="found an Excel workbook or another zip file, expected"):
-        decoded(tmp_path / "book.csv")
-    for encoding in ("utf-16-le", "utf-16-be"):
-        (tmp_path / "wide.csv").write_bytes("\ufeffa\nb\n".encode(encoding))
-        with pytest.raises(InputError, match=r"wide\.csv: found UTF-16 text, expected UTF-8 text"):
-            decoded(tmp_path / "wide.csv")
-
-    os.mkfifo(tmp_path / "pipe.csv")  # to open it would wait for ever
-    for name, kind in (("pipe.csv", "device"), (".", "folder")):
-        with pytest.raises(InputError, match=f"cannot be read: it is a {kind}, expected a file"):
-            decoded(tmp_path / name)
+    assert "a b low & a b high" in (out.tables / "levels.tex").read_text()
+    assert "0.123 &  \\\\" in (out.tables / "levels.tex").read_text()
+    signs = (out.tables / "signs.tex").read_text()
+    assert "share \\%" in signs
+    assert "12.3 & 50\\% \\& more" in signs
 
 
-def test_a_row_is_numbered_by_the_line_on_which_it_begins(file):
-    file.write_bytes(b'\nname,text\r\na,"two\nlines"\n\nb,\r\nc,"said ""no"", then"\n')
-    table = read_table(file, ["text"])
-    assert table.index.tolist() == [3, 6, 7]
-    assert table.name.tolist() == ["a", "b", "c"]
-    assert table.text.tolist() == ["two\nlines", "", 'said "no", then']
-
-    file.write_text("name\ttext\na\tx, y\n", "utf8")
-    table = read_table(file, ["text", "name"], "\t")
-    assert table.columns.tolist() == ["name", "text"]
-    assert table.loc[2].tolist() == ["a", "x, y"]
+def draw():
+    """Draw a small figure."""
+    figure, axes = plt.subplots(figsize=(style.ONE_COLUMN, 2), layout="constrained")
+    axes.plot([0, 1], label="a line")
+    axes.set(title="A title", xlabel="A long label")
+    axes.legend()
+    return figure
 
 
-WRONG = {
-    "": "line 1: found the end of the file, expected the columns a, b.",
-    "a,b\n": "line 2: found the end of the file, expected a row.",
-    "a,c\n1,2\n": "line 1: the column 'b' is missing, found a, c.",
-    "a,b,b\n1,2,3\n": "line 1, column 'b': found it 2 times, expected it once.",
-    "a,b,c,c\n1,2,3,4\n": "line 1, column 'c': found it 2 times, expected it once.",
-    "a,b\n1\n": "line 2: found 1 cell, expected 2, one per column.",
-    "a\tb\n1\t2\n": "line 1: found tabs between the columns, expected commas.",
-    "a;b\n1;2\n": "line 1: found semicolons between the columns, expected commas.",
-    "a,B\n1,2\n": "line 1: the column 'b' is missing, found a, B; should B be called b?",
-    "a,b\n1,2\n\n1,2,3\n": "line 4: found 3 cells, expected 2, one per column; a text with commas "
-    "has to be in quotes.",
-    'a,b\n1,"2\n3,4\n': "line 2: found a quote that does not close at the end of its field",
-    'a,b\n1,"2"3\n': "line 2: found a quote that does not close at the end of its field",
-}
+def test_a_figure_has_the_same_bytes_each_time(out):
+    """Both files, and after a run with other figures."""
+    style.use_style()
+    out.save(draw(), "first")
+    out.save(draw(), "second")
+    for kind in ("pdf", "png"):
+        first, second = (out.figures / f"{name}.{kind}" for name in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
 
 
-@pytest.mark.parametrize("content", WRONG, ids=repr)
-def test_a_table_that_is_wrong_is_one_sentence(file, content):
-    file.write_text(content, "utf8", newline="")
-    with pytest.raises(InputError) as caught:
-        read_table(file, ["a", "b"])
-    assert str(caught.value).startswith(f"{file}, {WRONG[content]}")
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_carriage_return_in_quotes_is_part_of_a_text(file, end):
-    lines = ["name\ttext", 'a\t"one\rtwo"', '"b\r"\t"three\r\rfour"', "c\tfive"]
-    file.write_bytes(end.join(lines).encode())
-
-    table = read_table(file, (), "\t")
-
-    assert table.index.tolist() == [2, 3, 4]
-    assert table.name.tolist() == ["a", "b\r", "c"]
-    assert table.text.tolist() == ["one\rtwo", "three\r\rfour", "five"]
+def test_one_figure_of_a_notebook_can_be_drawn(out, monkeypatch):
+    """`make figures ONLY=study/second` leaves the others as they are."""
+    monkeypatch.setenv("FIGURE_ONLY", "study/second")
+    out.save(draw(), "first")
+    out.save(draw(), "second")
+    assert {file.stem for file in out.figures.iterdir()} == {"second"}
 
 
 @pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        (b"name,text\na,one\rtwo\n", 2),
-        (b"name,text\r\na,one\r\nb\r,two\r\n", 3),
-        (b'name,text\n"a\nb",one\rtwo\n', 3),  # the row begins in line 2
-        (b"name,text\ra,one\rb,two\r", 1),
-    ],
+    ("numbers", "half"),
+    [([5.7, 4.31, np.nan], 0.005), ([12.0, 3.0], 0.5), ([-0.226], 0.0005)],
 )
-def test_a_carriage_return_alone_is_refused_with_its_line(file, content, line):
-    file.write_bytes(content)
-
-    with pytest.raises(InputError) as caught:
-        read_table(file)
-
-    assert str(caught.value) == (
-        f"{file}, line {line}: found a carriage return within a text, or in the place of a "
-        "newline, expected lines that end in newlines, and such a text in quotes."
-    )
+def test_tolerance_is_half_of_the_last_printed_digit(numbers, half):
+    """The longest number of the column counts, since zeros at an end are dropped."""
+    assert published.tolerance(pd.Series(numbers)) == pytest.approx(half)
 
 
-def test_a_number_of_5000_digits_in_json_is_a_number(file):
-    longest = "9" * 4300  # that Python makes an int of
-    longer = "9" * 5000
-    file.write_text(f'{{"a": {longest}, "b": {longer}, "c": -12}}', "utf8")
-
-    assert read_json(file) == {"a": int(longest), "b": float("inf"), "c": -12}
-
-
-def test_a_cell_may_be_long(file):
-    file.write_text("a,b\n1," + "x" * 200_000 + "\n", "utf8")
-    assert len(read_table(file).b[2]) == 200_000
+def test_printed_numbers_stand_beside_ours():
+    """Models that one side lacks are left out."""
+    printed = pd.DataFrame({"model": ["a", "b", "c"], "delta": [1.25, 2.5, 3.0]})
+    here = pd.DataFrame({"model": ["a", "b", "d"], "delta": [1.255, 2.51, 0.0]}).set_index("model")
+    both = published.beside(printed, here, ["model"], ["delta"])
+    assert both.model.tolist() == ["a", "b"]
+    assert both.difference.tolist() == pytest.approx([0.005, 0.01])
+    assert both.agrees.tolist() == [True, False]
 
 
-TEXTS = st.text(st.characters(codec="utf-8"), min_size=1)
-
-
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))
-def test_a_table_written_by_pandas_is_read_unchanged(tmp_path_factory, rows):
-    file = tmp_path_factory.mktemp("csv") / "a.csv"
-    written = pd.DataFrame(rows, columns=["a", "b"])
-    written.to_csv(file, index=False, quoting=1)
-
-    read = read_table(file, ["a", "b"])
-
-    assert list(read.itertuples(index=False, name=None)) == rows
-
-
-WRONG_JSON = {
-    " ": ": found an empty file, expected JSON.",
-    '{"a": [1],\n}': ", line 1, column 10: found a comma behind the last entry, expected a closing",
-    "[1, 2, ]": ", line 1, column 6: found a comma behind the last entry, expected a",
-    '{"a": 1,\nb}': ", line 2, column 1: found a mistake (",
-    '[{"a": 1, "b": 2, "a": 3}]': ", key 'a': found it 2 times in one object, expected it once.",
-    "[" * 100_000: ": found lists or objects that are nested too deeply, expected JSON.",
-}
-
-
-@pytest.mark.parametrize("content", WRONG_JSON, ids=lambda text: text[:20])
-def test_json_that_is_wrong_is_one_sentence(file, content):
-    file.write_text(content, "utf8")
-    with pytest.raises(InputError) as caught:
-        read_json(file)
-    assert str(caught.value).startswith(f"{file}{WRONG_JSON[content]}")
-    file.write_text('{"a": [1, {"b": null}]}', "utf8")
-    assert read_json(file) == {"a": [1, {"b": None}]}
-
-
-WRONG_YAML = {
-    "a: [1\nb: }\n": ", line 2, column 2: found a mistake (expected ',' or ']'",
-    "a: 1\n\tb: 2\n": ", line 2, column 1: found a mistake (found character",
-    "a: \x01\n": ": found a character that YAML does not allow, expected YAML.",
-}
-
-
-@pytest.mark.parametrize("content", WRONG_YAML, ids=repr)
-def test_yaml_that_is_wrong_is_one_sentence(file, content):
-    file.write_text(content, "utf8")
-    with pytest.raises(InputError) as caught:
-        read_yaml(file)
-    assert str(caught.value).startswith(f"{file}{WRONG_YAML[content]}")
-    assert "\n" not in str(caught.value)
-    file.write_text("a: [1, {b: null}]", "utf8")
-    assert read_yaml(file) == {"a": [1, {"b": None}]}
-
-
-def test_the_first_wrong_cell_and_the_first_repeated_row_are_named(file):
-    file.write_text("name,size\na,1\nb,x\n\nc,y\nA,1\n", "utf8")
-    table = read_table(file)
-    once(file, table)
-    check(file, table.name, table.name != "", "a name")
-
-    is_number = table["size"].str.isdigit()
-    with pytest.raises(InputError, match=r"line 3, column 'size': found 'x', expected a number\."):
-        check(file, table["size"], is_number, "a number")
-
-    again = r"line 6: found name 'A', size '1' again, expected it once; it is .* in line 2\."
-    with pytest.raises(InputError, match=again):
-        once(file, table, table.map(str.lower))
-
-
-@pytest.mark.parametrize("error", [InputError, EngineError, StoreError])
-def test_a_message_is_short_and_moves_no_cursor(error):
-    hostile = "a.csv, line 2: found '\x1b[2J\x07\x9b1m\u202e', expected ⏎ or ä.\n"
-    message = str(error(hostile))
-    assert message == "a.csv, line 2: found '\\x1b[2J\\x07\\x9b1m\\u202e', expected ⏎ or ä.\n"
-
-    long_cell = "x" * 10_000_000
-    message = str(error(f"a.csv, line 2: found {long_cell}, expected a number."))
-    assert len(message) < 2 * MAX_MESSAGE_LENGTH
-    assert message.startswith("a.csv, line 2: found x")
-    assert message.endswith("x, expected a number.")
-
-    copy = pickle.loads(pickle.dumps(error("one")))
-    assert str(copy) == "one"
-
-
-def test_a_long_cell_is_a_short_message(file):
-    long_cell = "y" * 10_000_000
-    file.write_text(f"size\n{long_cell}\n", "utf8")
-    table = read_table(file)
-    is_number = table["size"].str.isdigit()
-
-    expected = r"line 2, column 'size': .*, expected a number"
-    with pytest.raises(InputError, match=expected) as caught:
-        check(file, table["size"], is_number, "a number")
-    assert len(str(caught.value)) < 2 * MAX_MESSAGE_LENGTH
-
-
-def test_the_sentence_names_line_and_column():
-    text = str(wrong("items.csv, line 3", "'x'", "a number", "size"))
-    assert text == "items.csv, line 3, column 'size': found 'x', expected a number."
-
-
-def test_a_bad_cell_is_named_with_the_nearest_good_one():
-    column = pd.Series(["anger", "joi"], pd.Index([2, 3], name="line"), name="emotion")
-    emotions = ["anger", "joy"]
-
-    with pytest.raises(InputError) as caught:
-        check(Path("a.tsv"), column, column.isin(emotions), "anger or joy", emotions)
-
-    sentence = "a.tsv, line 3, column 'emotion': found 'joi', expected anger or joy"
-    assert str(caught.value) == f"{sentence}; did you mean joy?"
-    with pytest.raises(InputError) as caught:
-        check(Path("a.tsv"), column, column.isin(emotions), "anger or joy")
-    assert str(caught.value) == f"{sentence}."
+def test_every_printed_table_opens():
+    """One number of each paper, by hand from its text."""
+    for study in ("empathy_gap", "biased_samaritan", "giebench", "stereomap"):
+        for file in (PUBLISHED / study).glob("table*.csv"):
+            assert len(published.load(study, int(file.stem[5:7])))
+    deltas = published.load("empathy_gap", 2).set_index(["model", "category", "prompt_setting"])
+    assert deltas.delta["Llama-3.1-8B", "Race or Ethnicity", "P0,S0,T0"] == 1.73
+    ages = published.load("biased_samaritan", 1).set_index(["model", "group"])
+    assert ages.score_difference["gpt-4o", "senior"] == 2.12
+    changes = published.load("giebench", 5).set_index(["model", "category"])
+    assert changes.delta_pct["gpt-3.5-turbo", "Country"] == -5.2
+    clusters = published.load("stereomap", 2).set_index(["source", "group"])
+    assert clusters.warmth["Fiske et al. (2002)", "Asians"] == 3.23

@@ -1,512 +1,225 @@
-"""Keywords looked up in a dictionary of stereotype content, and the coverage of such a dictionary.
+"""The Stereotype Content Dictionary: keywords to words, and words to dimensions.
 
-Two dictionaries are available. A small one was written for this project (data/sample), and
-``make data`` fetches the Stereotype Content Dictionary (Nicolas, Bai and Fiske 2021). `find`
-says which word a keyword stands for. `coverage` says how much each rule adds (Table 15 of Jeoung et
-al. 2023).
+Two dictionaries are available: a small one of this project (data/sample), and the released one
+(Nicolas, Bai and Fiske 2021), which ``make data`` fetches.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ingroup import corpora, paths
-from ingroup.tables import at, check, given_path, once, read_table, wrong
+from ingroup.keywords import instrument
+from ingroup.paths import RAW, SAMPLE, STIMULI
+from ingroup.tables import InputError, read_table, wrong
 
-Lemmatizer = Callable[[str], Sequence[str]]  # from a folded word to its lemmas, likeliest first
-
-SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
-LONG_COLUMNS = [
-    "word",
-    "dimension",
-    "direction",
-]  # columns of the layout with one row for each pair
-
-# Columns of the released layout, which has one row for each word.
-WORD = "original word"
+WORD = "original word"  # columns of the released layout, one row for each word
 LEMMA = "preprocessed word 3 (lemmatized)"
-_MEMBER = " dictionary"
-_DIRECTION = " direction"
-_DIRECTIONS = {"-1": -1.0, "0": 0.0, "1": 1.0, "NA": np.nan, "": np.nan}
+MEMBER = " dictionary"
+DIRECTION = " direction"
+NO_DIRECTION = ("", "na", "n/a", "nan", "none", "null")
 
-ODDITY_KINDS = (
-    "member without a direction",
-    "membership -1",
-    "direction without membership",
-    "conflicting lemma",
-)
-
-LOOKUP_STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
-# The rows of the printed Table 15 that can be compared with a step.
-PRINTED_STAGES = {
+STEPS = ["exact", "joined or split", "lemma", "last word", "by hand"]
+PRINTED_STAGES = {  # of Table 15
     "exact": "Initial Coverage",
     "lemma": "+Lemmatization Coverage",
     "by hand": "+Coverage",
 }
-MAPPINGS = paths.STIMULI / "stereomap" / "keyword_mappings.csv"
+SEPARATORS = re.compile(r"[\s-]+")
+MARKS = " .,;:!?*_\"'“”()[]-"  # around a keyword, in a sentence or a list
+PLAIN = str.maketrans("‐‑–—’‘", "----''")
 
-_PLAIN = str.maketrans("‐‑–—’‘", "----''")
-_SEPARATORS = re.compile(r"[\s-]+")
-# Marks that may surround a keyword, in a sentence or a list of Markdown.
-_OUTER = " .,;:!?*_\"'“”()[]-"
-# A phrase with one of these words may say something else than its last word, or the contrary:
-# "not friendly", "low income", "self reliant", "well off".
-_TURNING = set((paths.STIMULI / "stereomap" / "turning_words.txt").read_text("utf8").split())
+Lemmas = Callable[[str], list[str]]  # from a word to the lemmas it may have, likeliest first
 
 
 class Lexicon(NamedTuple):
-    """A dictionary of W words and D dimensions, with rows in the order of `words`.
+    """A dictionary of W words and D dimensions.
 
     Attributes
     ----------
-    words : Index
-        (W,) Words as the file spells them.
-    members : DataFrame
-        (W, D) bool, membership 1.
-    directions : DataFrame
-        (W, D) -1, 0 or 1; NaN where the file gives none.
-    odd : DataFrame
-        (W, D) bool, pairs that the scores leave out.
-    oddities : DataFrame
-        The odd pairs: word, dimension, oddity, membership, direction, line.
+    members : DataFrame, (W, D)
+        Whether a word belongs to a dimension, by the word in the form of `fold`.
+    directions : DataFrame, (W, D)
+        -1, 0 or 1; NaN where the file gives none.
+    odd : DataFrame, (W, D)
+        Pairs that the scores leave out: members without a direction, directions without
+        membership, and forms of one lemma with opposite directions.
     """
 
-    words: pd.Index
     members: pd.DataFrame
     directions: pd.DataFrame
     odd: pd.DataFrame
-    oddities: pd.DataFrame
 
     @property
     def directed(self) -> pd.Series:
-        """Tell which dimensions have directions. The others only count words.
-
-        Returns
-        -------
-        Series of bool, (D,)
-            True for a dimension that has a direction for any word.
-        """
+        """Tell which dimensions have directions. The others only count words."""
         return self.directions.notna().any()
 
 
 def fold(text: str) -> str:
-    """Bring a text to the form in which words are compared.
-
-    Capitals, doubled spaces and typographic marks make no difference.
-
-    Parameters
-    ----------
-    text : str
-        A keyword, or a word of a dictionary.
-
-    Returns
-    -------
-    str
-        The text in lower case, with plain quotes and hyphens, and with single spaces.
-    """
-    normal = unicodedata.normalize("NFKC", text)
-    plain = normal.translate(_PLAIN).casefold()
-    return " ".join(plain.split())
+    """Write a word in lower case, with plain marks and single spaces, as words are compared."""
+    plain = unicodedata.normalize("NFKC", text).translate(PLAIN)
+    return " ".join(plain.casefold().split())
 
 
-def _join(text: str) -> str:
-    """Remove the spaces and hyphens of a folded text."""
-    return _SEPARATORS.sub("", text)
-
-
-def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
-    """Read a dictionary and check every cell of it.
+def load_lexicon(source: str = "sample") -> Lexicon:
+    """Read a dictionary.
 
     Parameters
     ----------
-    source : str or Path
-        `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts. Other
-        columns than the following are ignored.
-
-        Long: the columns `LONG_COLUMNS`, one row for each pair of word and dimension, direction -1,
-        0, 1 or empty.
-
-        Wide, as released: one row for each word, with the columns ``original word``, ``<dimension>
-        dictionary`` (membership 0 or 1) and, for dimensions with directions, ``<dimension>
-        direction`` (-1, 0, 1 or NA); optionally `LEMMA`.
-
-    Returns
-    -------
-    Lexicon
-        Odd pairs are listed as the file spells them, and left out of the scores.
+    source : str
+        "sample", "stereotype-content-dictionary" (needs ``make data``), or a CSV file. A file has
+        one row for each pair (``word``, ``dimension``, ``direction``) or, as released, one row for
+        each word.
 
     Raises
     ------
     InputError
-        As `read_table` and `corpora.file`; for a missing column; for a word or dimension that is
-        empty or comes twice (capitals aside); for another membership or direction ("7").
-
-    Notes
-    -----
-    A lemma conflicts if some of its words are members with direction 1 and others with -1, as
-    "sustain" (-1) and "sustained" (1) in Agency. Then all its members with either direction are
-    odd. A member may lack a direction if its dimension has none.
-
-    Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 with
-    directions. The oddities, in the order of `ODDITY_KINDS`, are 2, 1, 3 and 28.
+        A cell is wrong, with its file, line and column.
     """
-    if source == SAMPLE:
-        file = paths.SAMPLE / "stereotype_dictionary.csv"
+    if source == "sample":
+        file = SAMPLE / "stereotype_dictionary.csv"
     elif source == RELEASED:
-        file = corpora.file(RELEASED, "Full Dictionaries.csv")
+        file = RAW / RELEASED / "Full Dictionaries.csv"
+        if not file.exists():
+            raise InputError(f"{file} is not there: make data fetches it")
     else:
-        file = given_path(source, (SAMPLE, RELEASED), "a CSV file")
+        file = Path(source)
 
     table = read_table(file)
-    # Only the wide layout has this column.
-    if WORD in table.columns:
+    if WORD in table:
         return _from_wide(file, table)
     return _from_long(file)
 
 
 def _from_long(file: Path) -> Lexicon:
     """Read a dictionary with one row for each pair of word and dimension."""
-    table = read_table(file, LONG_COLUMNS)
-    _check_unique(file, table, ["word", "dimension"])
-    is_direction = table.direction.isin(list(_DIRECTIONS))
-    check(file, table.direction, is_direction, "-1, 0, 1 or nothing")
+    table = read_table(file, ["word", "dimension", "direction"])
+    table["word"] = _folded(file, table.word)
+    table["dimension"] = table.dimension.str.strip()
+    table["direction"] = _numbers(file, table.direction, (-1, 0, 1))
+    twice = table.duplicated(["word", "dimension"])
+    if twice.any():
+        row = twice.idxmax()
+        raise wrong(file, row, "word", table.word[row], "each word once in a dimension")
 
-    # Spellings that differ in capitals are one word, and the first spelling names it.
-    folded = table.word.map(fold)
-    words = table.word[~folded.duplicated()]
-    pairs = table.assign(word=folded)
-    # pivot makes one row per word and one column per dimension, and sorts both. reindex brings
-    # back the order of the file.
-    directions = pairs.pivot(index="word", columns="dimension", values="direction")
-    directions = directions.reindex(index=folded.unique(), columns=table.dimension.unique())
-    directions.index = words.index
-
-    # Every pair that the file lists is a membership, even without a direction.
-    membership = directions.notna().replace({True: "1", False: "0"})
-    return _lexicon(words, membership, directions.fillna("NA"), None)
+    words = table.word.unique()
+    dimensions = table.dimension.unique()
+    directions = table.pivot(index="word", columns="dimension", values="direction")
+    members = pd.crosstab(table.word, table.dimension).astype(bool)
+    return _lexicon(
+        members.reindex(index=words, columns=dimensions),
+        directions.reindex(index=words, columns=dimensions),
+    )
 
 
 def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
-    """Build a dictionary from a table with one row for each word, as released."""
-    _check_unique(file, table, [WORD])
-    dimensions = _names_before(_MEMBER, table)
-    directed = _names_before(_DIRECTION, table)
+    """Read a dictionary with one row for each word, as released."""
+    words = _folded(file, table[WORD])
+    nothing = pd.Series("", table.index)
+    members = {}
+    directions = {}
+    for column in table:
+        if not column.endswith(MEMBER):
+            continue
+        dimension = column.removesuffix(MEMBER)
+        # The released file has a few -1, which count as no membership.
+        membership = _numbers(file, table[column], (-1, 0, 1))
+        members[dimension] = membership == 1
+        direction = table.get(dimension + DIRECTION, nothing)
+        directions[dimension] = _numbers(file, direction, (-1, 0, 1))
 
-    # Without membership columns, any table with this column of words would be an empty dictionary.
-    if not dimensions and not directed:
-        found = f"the columns {', '.join(table.columns)}"
-        raise wrong(at(file, 1), found, f"a column '<dimension>{_MEMBER}' for each dimension")
-
-    # A direction counts for members alone, so each dimension with directions needs its membership.
-    # `read_table` raises the error for a column that the file lacks.
-    needed = [name + _MEMBER for name in directed]
-    read_table(file, needed)
-
-    for name in dimensions:
-        column = table[name + _MEMBER]
-        # The released file has some -1, which `_lexicon` lists as odd.
-        check(file, column, column.isin(["0", "1", "-1"]), "0 or 1")
-    for name in directed:
-        column = table[name + _DIRECTION]
-        check(file, column, column.isin(list(_DIRECTIONS)), "-1, 0, 1 or NA")
-
-    membership = table[[name + _MEMBER for name in dimensions]]
-    # A dimension without directions gets a column of NA, so that both tables have the same shape.
-    direction_columns = [name + _DIRECTION for name in dimensions]
-    directions = table.reindex(columns=direction_columns, fill_value="NA")
+    lemmas = table.get(LEMMA, table[WORD])
     return _lexicon(
-        table[WORD],
-        membership.set_axis(dimensions, axis=1),
-        directions.set_axis(dimensions, axis=1),
-        table.get(LEMMA),
+        pd.DataFrame(members).set_axis(words),
+        pd.DataFrame(directions).set_axis(words),
+        lemmas.map(fold),
     )
 
 
-def _names_before(suffix: str, table: pd.DataFrame) -> list[str]:
-    """List the dimensions that have a column with this suffix."""
-    has_suffix = table.columns.str.endswith(suffix)
-    columns = table.columns[has_suffix]
-    return columns.str.removesuffix(suffix).to_list()
+def _folded(file: Path, words: pd.Series) -> pd.Series:
+    """Fold the words of a dictionary. Refuse empty ones and wildcards."""
+    folded = words.map(fold)
+    for row, word in folded.items():
+        if not word or word.endswith("*"):
+            raise wrong(file, row, words.name, words[row], "a whole word")
+    return folded
+
+
+def _numbers(file: Path, cells: pd.Series, allowed: tuple[int, ...]) -> pd.Series:
+    """Read cells as numbers, NaN where they are empty."""
+    texts = cells.str.strip().str.lower()
+    is_empty = texts.isin(NO_DIRECTION)
+    numbers = pd.to_numeric(texts.mask(is_empty), errors="coerce")
+    is_wrong = ~numbers.isin(allowed) & ~is_empty
+    if is_wrong.any():
+        row = is_wrong.idxmax()
+        raise wrong(file, row, cells.name, cells[row], "-1, 0, 1 or nothing")
+    return numbers
 
 
 def _lexicon(
-    words: pd.Series, membership: pd.DataFrame, direction: pd.DataFrame, lemmas: pd.Series | None
+    members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series | None = None
 ) -> Lexicon:
-    """Build a lexicon of checked cells, with its oddities. The index is the lines of the file."""
-    members = membership == "1"
-    directions = direction.replace(_DIRECTIONS).astype(float)
+    """Build a lexicon, with its odd pairs."""
     has_direction = directions.notna()
-    # A table of the same shape that is False everywhere.
-    nowhere = members & False
-    # In a dimension that has no directions at all, no member lacks one.
-    masks = {
-        "member without a direction": members & ~has_direction & has_direction.any(),
-        "membership -1": membership == "-1",
-        "direction without membership": has_direction & (membership == "0"),
-        # A file without lemmas has no conflicts.
-        "conflicting lemma": nowhere,
-    }
+    lacks_direction = members & ~has_direction & has_direction.any()
+    odd = lacks_direction | (has_direction & ~members)
+
     if lemmas is not None:
-        masks["conflicting lemma"] = _conflicts(members, directions, lemmas)
-
-    # stack() makes one row for each pair of line and dimension.
-    cells = pd.DataFrame({"membership": membership.stack(), "direction": direction.stack()})
-    odd_cells = {}
-    is_odd = nowhere
-    for oddity, mask in masks.items():
-        odd_cells[oddity] = cells[mask.stack()]
-        is_odd = is_odd | mask
-
-    oddities = pd.concat(odd_cells, names=["oddity", "line", "dimension"]).reset_index()
-    # This is an array, because a Series would be aligned by the lines of the file.
-    oddities["word"] = words.loc[oddities.line].array
-    oddities["oddity"] = pd.Categorical(oddities.oddity, ODDITY_KINDS)
-    columns = ["word", "dimension", "oddity", "membership", "direction", "line"]
-
-    names = pd.Index(words, name="word")
-    return Lexicon(
-        words=names,
-        members=members.set_axis(names, axis=0),
-        directions=directions.set_axis(names, axis=0),
-        odd=is_odd.set_axis(names, axis=0),
-        oddities=oddities[columns],
-    )
+        # A lemma conflicts if some of its words are high and others low on a dimension.
+        keys = lemmas.to_numpy()
+        high = members & (directions == 1)
+        low = members & (directions == -1)
+        lemma_has_high = high.groupby(keys).transform("any")
+        lemma_has_low = low.groupby(keys).transform("any")
+        odd |= (high | low) & lemma_has_high & lemma_has_low
+    return Lexicon(members, directions, odd)
 
 
-def _conflicts(members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series) -> pd.DataFrame:
-    """Mark members with a direction whose lemma has members with direction 1 and with -1."""
-    up = members & (directions == 1)
-    down = members & (directions == -1)
-    folded = lemmas.map(fold)
-    # These tell whether any row with the same lemma points up, and whether any points down.
-    lemma_has_up = up.groupby(folded).transform("any")
-    lemma_has_down = down.groupby(folded).transform("any")
-    return (up | down) & lemma_has_up & lemma_has_down
+def lemmas(word: str) -> list[str]:
+    """List the lemmas of a word as a noun, a verb and an adjective, by lemminflect.
 
-
-def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
-    """Raise an InputError if a cell of `columns` is empty, or a row comes twice ignoring case."""
-    folded = table[columns].map(fold)
-    for column in columns:
-        check(file, table[column], folded[column] != "", "a value")
-    once(file, table[columns], folded)
-
-
-@cache
-def lemmatizer(way: str = "sound") -> Lemmatizer:
-    """Load a function from a folded word to the lemmas it may have, likeliest first.
-
-    Parameters
-    ----------
-    way : {"sound", "paper"}
-        ``"sound"`` takes lemminflect's lemmas of the word as a noun, verb and adjective. For a word
-        that lemminflect does not list, it guesses only if the word ends in -s, -ed or -ing (not
-        "camp" of "camper"). ``"paper"`` takes spaCy's en_core_web_sm, made for sentences.
-
-    Returns
-    -------
-    callable
-        The function. Its list may be empty, and may hold a lemma more than once.
-
-    Raises
-    ------
-    InputError
-        As `corpora.instrument`, for the ``"paper"`` way.
-
-    Notes
-    -----
-    The released dictionary has 551 words (lower case, letters only) with another lemma. The sound
-    way finds that lemma for 492 of them and a third word for 2; the paper's way for 458 and 6
-    ("hat" of "hated").
+    It guesses the lemma of a word that it does not list only where the ending is -s, -ed or -ing
+    (not "camp" of "camper").
     """
-    if way == "paper":
-        folder = corpora.instrument("en_core_web_sm")
-        # The import takes seconds, so only this way pays for it.
-        import spacy
-
-        # The lemma of a single word needs neither entities nor a parse.
-        model = spacy.load(folder, exclude=["ner", "parser", "senter"])
-        # spaCy may split a word, and its last token has the ending.
-        return lambda word: [model(word)[-1].lemma_]
-
     from lemminflect import getAllLemmas, getLemma
 
-    def lemmas(word: str) -> list[str]:
-        by_kind = getAllLemmas(word)
-        # lemminflect guesses by endings, even by some that no noun or verb has, such as -est. So it
-        # may guess only where the ending is one of theirs.
-        if not by_kind and word.endswith(("s", "ed", "ing")):
-            by_kind = {"NOUN": getLemma(word, "NOUN"), "VERB": getLemma(word, "VERB")}
-
-        in_order = []
-        for kind in ("NOUN", "VERB", "ADJ"):
-            in_order.extend(by_kind.get(kind, ()))
-        return in_order
-
-    return lemmas
+    by_kind = getAllLemmas(word)
+    if not by_kind and word.endswith(("s", "ed", "ing")):
+        by_kind = {"NOUN": getLemma(word, "NOUN"), "VERB": getLemma(word, "VERB")}
+    found: list[str] = []
+    for kind in ("NOUN", "VERB", "ADJ"):
+        found.extend(by_kind.get(kind, ()))
+    return found
 
 
-def load_mappings(*files: str | Path) -> dict[str, str]:
-    """Read keywords that no rule finds, and the word that a person chose for each.
+def spacy_lemmas() -> Lemmas:
+    """Load the paper's lemmatiser, spaCy's en_core_web_sm, which was made for sentences."""
+    import spacy
 
-    Parameters
-    ----------
-    *files : str or Path
-        The user's files (CSV, ``keyword`` and ``word``), read after `MAPPINGS`. A later file
-        overrides an earlier one.
-
-    Returns
-    -------
-    dict
-        From a folded keyword to a folded word of the dictionary.
-
-    Raises
-    ------
-    InputError
-        As `read_table`; for an empty cell; for a keyword twice in a file.
-    """
-    users = [Path(file).expanduser() for file in files]
-    mappings: dict[str, str] = {}
-
-    for file in [MAPPINGS, *users]:
-        table = read_table(file, ["keyword", "word"])
-        _check_unique(file, table, ["keyword"])
-        words = table.word.map(fold)
-        check(file, table.word, words != "", "a value")
-        mappings.update(zip(table.keyword.map(fold), words, strict=True))
-
-    return mappings
+    folder = instrument("en_core_web_sm")
+    model = spacy.load(folder, exclude=["ner", "parser", "senter"])
+    # spaCy may split a word, and its last token has the ending.
+    return lambda word: [model(word)[-1].lemma_]
 
 
-class _Index(NamedTuple):
-    """Mappings from forms of a keyword to words as the dictionary spells them."""
-
-    exact: dict[str, str]  # by folded word
-    joined: dict[str, str]  # by folded word without spaces and hyphens
-    by_hand: dict[str, str | None]  # by keyword in that form; None for a word that is missing
-    lemmas: Lemmatizer
-
-
-def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _Index:
-    """Index the words of a dictionary and the mappings by the forms that `_RULES` look up."""
-    exact = {}
-    joined = {}
-    by_hand = {}
-
-    # The words go from the last to the first. So if two words are equal without spaces and hyphens,
-    # `joined` keeps the earlier one.
-    for word in reversed(lexicon.words):
-        exact[fold(word)] = word
-    for folded, word in exact.items():
-        joined[_join(folded)] = word
-    for keyword, word in mappings.items():
-        by_hand[_join(keyword)] = joined.get(_join(word))
-
-    return _Index(exact, joined, by_hand, lemmas)
-
-
-def _find_exact(keyword: str, index: _Index) -> str | None:
-    """Find the keyword itself, with or without the marks around it (rule 1)."""
-    # A word of the dictionary may have such marks itself.
-    if keyword in index.exact:
-        return index.exact[keyword]
-
-    bare = keyword.strip(_OUTER)
-    return index.exact.get(bare)
-
-
-def _find_joined(keyword: str, index: _Index) -> str | None:
-    """Find the keyword when hyphens and spaces are ignored (rule 2)."""
-    bare = keyword.strip(_OUTER)
-    return index.joined.get(_join(bare))
-
-
-def _find_lemma(keyword: str, index: _Index) -> str | None:
-    """Find the keyword without hyphens and spaces, its last part as a lemma (rule 3)."""
-    bare = keyword.strip(_OUTER)
-    *first_parts, last_part = _SEPARATORS.split(bare)
-    # A keyword of marks alone leaves no part.
-    if not last_part:
-        return None
-
-    start = "".join(first_parts)
-    for lemma in index.lemmas(last_part):
-        joined = start + _join(fold(lemma))
-        if joined in index.joined:
-            return index.joined[joined]
-    return None
-
-
-def _find_last_word(keyword: str, index: _Index) -> str | None:
-    """Find the second word of two, unless a word of the two turns the sense (rule 4)."""
-    # Only a space parts words here: "god-fearing" is one word.
-    parts = keyword.strip(_OUTER).split(" ")
-    if len(parts) != 2 or not _TURNING.isdisjoint(parts):
-        return None
-    return index.exact.get(parts[1])
-
-
-def _find_by_hand(keyword: str, index: _Index) -> str | None:
-    """Find the word that a person chose for the keyword (rule 5)."""
-    bare = keyword.strip(_OUTER)
-    return index.by_hand.get(_join(bare))
-
-
-def _find_letters(keyword: str, index: _Index) -> str | None:
-    """Find the keyword letter by letter, capitals aside (the paper's first stage)."""
-    return index.exact.get(keyword)
-
-
-def _find_lemma_of_one_word(keyword: str, index: _Index) -> str | None:
-    """Find a keyword without a space by a lemma of its last part (the paper's second stage)."""
-    # rfind gives -1 without a hyphen: then the whole keyword is the last part.
-    start = keyword.rfind("-") + 1
-    last_part = keyword[start:]
-    if " " in keyword or not last_part:
-        return None
-
-    for lemma in index.lemmas(last_part):
-        word = index.exact.get(keyword[:start] + fold(lemma))
-        if word:
-            return word
-    return None
-
-
-def _find_by_hand_as_given(keyword: str, index: _Index) -> str | None:
-    """Find the word that a person chose for the keyword (the paper's third stage)."""
-    return index.by_hand.get(_join(keyword))
-
-
-_Rule = Callable[[str, _Index], str | None]  # from a folded keyword to a word, if there is one
-
-_RULES: dict[str, dict[str, _Rule]] = {
-    "sound": {
-        "exact": _find_exact,
-        "joined or split": _find_joined,
-        "lemma": _find_lemma,
-        "last word": _find_last_word,
-        "by hand": _find_by_hand,
-    },
-    "paper": {
-        "exact": _find_letters,
-        "lemma": _find_lemma_of_one_word,
-        "by hand": _find_by_hand_as_given,
-    },
-}
+def load_mappings(file: Path = STIMULI / "stereomap" / "keyword_mappings.csv") -> dict[str, str]:
+    """Read keywords that no rule finds, and the word that a person chose for each."""
+    table = read_table(file, ["keyword", "word"])
+    return dict(zip(table.keyword.map(fold), table.word.map(fold), strict=True))
 
 
 def find(
     keywords: Iterable[str],
     lexicon: Lexicon,
-    lemmas: Lemmatizer,
-    mappings: dict[str, str],
+    lemmas: Lemmas = lemmas,
+    mappings: dict[str, str] | None = None,
     way: str = "sound",
 ) -> pd.DataFrame:
     """Look up keywords in a dictionary, by five rules in turn.
@@ -518,103 +231,206 @@ def find(
     lexicon : Lexicon
         The dictionary.
     lemmas : callable
-        A function of `lemmatizer`.
-    mappings : dict
-        The mappings of `load_mappings`.
+        `lemmas`, or what `spacy_lemmas` returns.
+    mappings : dict, optional
+        From `load_mappings`, which is the default.
     way : {"sound", "paper"}
-        The five rules of the notes, or the three stages of Table 15.
+        The five rules, or the three stages of Table 15: letter by letter, the lemma of a keyword
+        of one word, by hand.
 
     Returns
     -------
     DataFrame
-        One row for each keyword: ``keyword``; ``word`` as the dictionary spells it; ``step``
-        (categories `LOOKUP_STEPS`). Word and step are missing where no rule finds a word.
+        ``keyword``, ``word`` and ``step`` (of `STEPS`), both missing where no rule finds a word.
 
     Notes
     -----
-    1. exact: the keyword is a word, ignoring capitals, doubled spaces and marks around it
-       ("**Caring:**").
-    2. joined or split: it is a word when hyphens and spaces are ignored ("hard-working"). If
-       several words of the dictionary fit, the first counts.
-    3. lemma: it is such a word with one of `lemmas` in place of its last word ("risk takers", risk
-       taker).
-    4. last word: the second word of a phrase of two is a word ("very friendly"). The rule does not
-       apply where one of the two may turn the sense ("not friendly", "well off"), nor after a
-       hyphen ("god-fearing").
-    5. by hand: one of `mappings` gives a word that the dictionary has.
-
-    The paper's stages (appendix M) are: letter by letter, capitals aside; a keyword without a space
-    by its lemma ("two-word phrases failed"); by hand. Then `step` is exact, lemma or by hand.
-
-    Checked on the released dictionary, where every word finds itself.
+    1. exact: the keyword is a word, whatever marks surround it ("**Caring:**").
+    2. joined or split: it is a word without hyphens and spaces ("hard-working").
+    3. lemma: it is a word with a lemma for its last part ("risk takers").
+    4. last word: of two words the second is one ("very friendly"), unless one of them may turn the
+       sense ("not friendly", "well off").
+    5. by hand: a person chose a word for it.
     """
-    rules = _RULES["paper" if way == "paper" else "sound"]
-    index = _index(lexicon, lemmas, mappings)
+    if mappings is None:
+        mappings = load_mappings()
+    forms = _Forms(lexicon, lemmas, mappings)
+    rule = _paper_stages if way == "paper" else _five_rules
     series = pd.Series(keywords, dtype=object)
     words = {}
     steps = {}
-
     # Keywords repeat, so each different one is looked up once.
     for keyword in series.unique():
-        word, step = _apply(rules, fold(keyword), index)
-        words[keyword] = word
-        steps[keyword] = step
+        words[keyword], steps[keyword] = rule(fold(keyword), forms)
 
-    return pd.DataFrame(
-        {
-            "keyword": series,
-            # pandas' type "str" keeps a missing word missing.
-            "word": series.map(words).astype("str"),
-            "step": pd.Categorical(series.map(steps), LOOKUP_STEPS, ordered=True),
-        }
-    )
+    table = series.to_frame("keyword")
+    table["word"] = series.map(words).astype("str")
+    table["step"] = pd.Categorical(series.map(steps), STEPS)
+    return table
 
 
-def _apply(
-    rules: dict[str, _Rule], keyword: str, index: _Index
-) -> tuple[str, str] | tuple[None, None]:
-    """Return the word and the step of the first rule that finds a word, else None twice."""
-    for step, rule in rules.items():
-        word = rule(keyword, index)
-        if word:
-            return word, step
-    return None, None
+class _Forms:
+    """The forms of a dictionary's words, and of the keywords that a person looked up."""
+
+    def __init__(self, lexicon: Lexicon, lemmas: Lemmas, mappings: dict[str, str]):
+        words = lexicon.members.index
+        turning = (STIMULI / "stereomap" / "turning_words.txt").read_text("utf8")
+        self.words = set(words)
+        self.turning = set(turning.split())
+        self.lemmas = lemmas
+        # Of two words that are equal without spaces and hyphens, the earlier one counts.
+        self.joined = {_join(word): word for word in reversed(words)}
+        self.by_hand = {}
+        for keyword, word in mappings.items():
+            self.by_hand[_join(keyword)] = _join(word)
+
+    def chosen(self, keyword: str) -> str | None:
+        """Find the word that a person chose."""
+        chosen = self.by_hand.get(_join(keyword))
+        return self.joined.get(chosen)
 
 
-def coverage(lookups: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Compute the share of keywords that have a word after each step, as in Table 15.
+def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
+    """Return the word and the step of the first of the five rules that finds a word."""
+    if keyword in forms.words:
+        return keyword, "exact"
+    bare = keyword.strip(MARKS)
+    if bare in forms.words:
+        return bare, "exact"
+
+    joined = _join(bare)
+    if joined in forms.joined:
+        return forms.joined[joined], "joined or split"
+
+    last_part = SEPARATORS.split(bare)[-1]
+    for lemma in _lemmas_of(last_part, forms):
+        with_lemma = joined.removesuffix(last_part) + _join(lemma)
+        if with_lemma in forms.joined:
+            return forms.joined[with_lemma], "lemma"
+
+    parts = bare.split(" ")
+    may_turn = not forms.turning.isdisjoint(parts)
+    if len(parts) == 2 and parts[1] in forms.words and not may_turn:
+        return parts[1], "last word"
+
+    chosen = forms.chosen(bare)
+    return (chosen, "by hand") if chosen else (None, None)
+
+
+def _paper_stages(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
+    """Return the word and the step of the first of the paper's stages that finds a word."""
+    if keyword in forms.words:
+        return keyword, "exact"
+
+    if " " not in keyword:
+        last_part = SEPARATORS.split(keyword)[-1]
+        for lemma in _lemmas_of(last_part, forms):
+            with_lemma = keyword.removesuffix(last_part) + lemma
+            if with_lemma in forms.words:
+                return with_lemma, "lemma"
+
+    chosen = forms.chosen(keyword)
+    return (chosen, "by hand") if chosen else (None, None)
+
+
+def _lemmas_of(word: str, forms: _Forms) -> list[str]:
+    """List the folded lemmas of a word, none of an empty one."""
+    return [fold(lemma) for lemma in forms.lemmas(word)] if word else []
+
+
+def _join(text: str) -> str:
+    """Remove the spaces and hyphens of a text."""
+    return SEPARATORS.sub("", text)
+
+
+def coverage(lookups: pd.DataFrame, by: str = "model") -> pd.DataFrame:
+    """Compute the percentage of keywords that have a word after each step, as in Table 15.
 
     Parameters
     ----------
     lookups : DataFrame
-        A table of `find` with a column `by`.
+        From `find`, with a column `by`.
     by : str
-        The column whose values are counted apart, e.g. ``model``.
+        What is counted apart.
 
     Returns
     -------
     DataFrame
-        ``step`` (1 to 5); ``stage`` (of `LOOKUP_STEPS`); ``printed_stage`` (its name in Table 15,
-        or empty); the column `by`; ``coverage_pct``, the percentage of keywords found at this step
-        or before; ``n`` keywords.
+        A row for each value of `by`, a column for each of `STEPS`.
     """
-    # The code of a keyword without a word is -1.
-    step_numbers = pd.Categorical(lookups.step, LOOKUP_STEPS).codes
-    has_word = step_numbers >= 0
-    by_stage = {}
-    for number, stage in enumerate(LOOKUP_STEPS):
-        by_stage[stage] = has_word & (step_numbers <= number)
+    found = pd.get_dummies(lookups.step.cat.set_categories(STEPS)).cumsum(axis=1)
+    return 100 * found.groupby(lookups[by], sort=False).mean()
 
-    # Whether each keyword has a word by each stage.
-    reached = pd.DataFrame(by_stage, lookups.index)
-    groups = reached.groupby(lookups[by], sort=False)
-    percent = 100 * groups.mean()
-    rows = percent.assign(n=groups.size()).reset_index()
-    # melt makes one row for each value of `by` and each stage.
-    rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
 
-    stage_numbers = rows.stage.map(LOOKUP_STEPS.index)
-    # Without any keyword the type of the column is not a number, hence astype.
-    rows["step"] = stage_numbers.astype(int) + 1
-    rows["printed_stage"] = rows.stage.map(PRINTED_STAGES).fillna("")
-    return rows[["step", "stage", "printed_stage", by, "coverage_pct", "n"]]
+def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFrame:
+    r"""Score each dimension by the keywords of a group, counting repeated keywords again.
+
+    Parameters
+    ----------
+    lookups : DataFrame
+        From `find`, with the columns `by`.
+    lexicon : Lexicon
+        The dictionary.
+    by : list of str
+        ``["group"]``, or ``["cluster", "group"]`` for the mean over a cluster's groups, in which no
+        group counts more for having more keywords.
+
+    Returns
+    -------
+    DataFrame
+        The first of `by`, ``dimension``, ``share`` (0 to 1) and ``score`` (-1 to 1, missing for
+        dimensions without directions).
+
+    Notes
+    -----
+    With n keywords k that have a word, membership m (odd pairs are no members) and direction r,
+    :math:`share_d = \sum_k m_{kd} / n` and :math:`score_d = \sum_k m_{kd} r_{kd} / n`.
+    """
+    rows = lookups.dropna(subset="word")
+    keys = [rows[name].to_numpy() for name in by]
+    is_counted = lexicon.members & ~lexicon.odd
+    signed = lexicon.directions.where(is_counted, 0)
+    signed = signed.where(lexicon.directed, axis=1)
+
+    tables = {}
+    for name, cells in {"share": is_counted.astype(float), "score": signed}.items():
+        of_keywords = cells.loc[rows.word]
+        of_groups = of_keywords.groupby(keys, sort=False).mean()
+        tables[name] = of_groups.groupby(level=0, sort=False).mean()
+    return _long(tables, by[0])
+
+
+def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
+    """Score as the released code does: each distinct keyword of a cluster counts once.
+
+    A keyword counts if it has no space and equals a word. In a dimension without directions each
+    pair counts +1; in the others a pair without a direction makes the score missing. The released
+    script fails at WordNet's lemmatiser, whose import it lacks; that step is left out.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `scores`: shares and scores of all pairs of a cluster.
+    """
+    words = lookups.keyword.str.strip().str.lower()
+    is_counted = words.isin(lexicon.members.index) & ~words.str.contains(" ")
+    rows = lookups[[by]].assign(word=words)
+    rows = rows[is_counted].drop_duplicates()
+    clusters = rows[by].to_numpy()
+
+    members = lexicon.members.astype(float)
+    signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
+    signed = signed.where(lexicon.members, 0)
+    pairs = members.loc[rows.word].groupby(clusters, sort=False).sum()
+    total = signed.loc[rows.word].groupby(clusters, sort=False).sum(skipna=False)
+    n_pairs = pairs.sum(axis=1).replace(0, np.nan)
+
+    shares = pairs.div(n_pairs, axis=0)
+    scores = total.div(n_pairs, axis=0)
+    return _long({"share": shares, "score": scores}, by)
+
+
+def _long(tables: dict[str, pd.DataFrame], by: str) -> pd.DataFrame:
+    """Put tables of groups by dimensions into one long table."""
+    columns = {name: table.stack(future_stack=True) for name, table in tables.items()}
+    return pd.DataFrame(columns).rename_axis([by, "dimension"]).reset_index()

@@ -1,357 +1,400 @@
-"""The reading of a response's text: a rating on a scale, or the reason why there is none.
+r"""Read a rating from a reply, or name the reason why there is none.
 
-No function here raises an error.
+A number is a rating only where the reply claims it; in doubt there is no value. The rules stand in
+parsing_rules.yaml: markup and mentions of the scale, which are taken off, then the patterns that
+make a number a claim, the strongest first, and those by which a claim does not count.
 """
 
+import html
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
+import yaml
 
 OK = "ok"
 REFUSED = "refused"  # the model or its filter declined
-UNPARSABLE = "unparsable"  # the text holds no answer
+UNPARSABLE = "unparsable"  # the text claims no value
+SEVERAL = "several"  # the text claims different values
 CUT = "cut"  # the reply ended before its answer
-FAILED = "failed"  # the engine gave no text; also one of the endings of a reply
-
-# The other endings of a reply.
-STOP = "stop"  # the model ended it
-LENGTH = "length"  # it was cut at max_tokens
-FILTERED = "filtered"  # a content filter declined the prompt or the reply
-
-Rule = Literal["sound", "released"]
-# How a reply becomes a number (`ingroup.inference.reading.Reading`).
-How = Literal["free", "greedy", "drawn", "expected"]
-Ending = Literal["turn", "newline", "any"]  # of a scored number
-
-# Characters that replies have in place of '.
-APOSTROPHES = "‘’ʼ＇"
-
-DECLINE = (
-    r"\bi (?:cannot|can not|can't|will not|won't|(?:must |have to )?(?:decline|refuse)"
-    r"|(?:do not|don't) feel comfortable)\b"
-    r"|\bi(?:'m| am) (?:unable|not (?:able|comfortable|rating|willing|going to))\b"
-)
-# In a text without an answer these words count as a refusal, wherever they stand.
-REFUSAL = re.compile(
-    rf"{DECLINE}|\bsorry,? but\b|\bas an? (?:ai|artificial|(?:large )?language model)\b"
-    r"|\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
-    r" (?:answer|rate|assist|help|provide|give|fulfil|comply)",
-    re.IGNORECASE,
-)
+FAILED = "failed"  # the engine gave no text
+MISSING = "missing"  # the trial was never asked
 
 
 class Parsed(NamedTuple):
-    """Value and status of a reply's text.
-
-    Attributes
-    ----------
-    value : float
-        The number that was read, NaN if there is none.
-    status : str
-        `OK`, `REFUSED` or `UNPARSABLE`.
-    """
+    """A rating and `OK`, or NaN and the reason why there is none."""
 
     value: float
     status: str
 
 
-def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound") -> Parsed:
-    r"""Read one rating from a reply.
+_RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
+_PARTS = _RULES["parts"] | _RULES["refusal parts"]
+for _name, _languages in _RULES["words"].items():
+    _PARTS[_name] = ", ".join(_languages.values()).split(", ")
+
+
+def _written_out(rule: str | list[str], high: float) -> str:
+    """Put its parts into a rule. A list becomes alternatives, {TOP_DIGITS} the end of the scale."""
+    if isinstance(rule, list):
+        return "(?:" + "|".join(_written_out(str(one), high) for one in rule) + ")"
+
+    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": _RULES["tops"].get(high, "-")}
+    return re.sub(r"\{([A-Z_]+)\}", lambda name: _written_out(parts[name[1]], high), rule)
+
+
+@lru_cache
+def _rule(name: str, high: float = 100) -> re.Pattern:
+    """Compile a rule of parsing_rules.yaml. "claims/label" is one of several in a section."""
+    section, _, key = name.partition("/")
+    rule = _written_out(_RULES[section][key] if key else _RULES[section], high)
+    return re.compile(rule, re.IGNORECASE | re.MULTILINE)
+
+
+# --- plain text ---
+
+QUOTED = re.compile(
+    r"(?:\"(?P<double>[^\"\n]{0,400})\"|(?<!\w)'(?P<single>(?:[^'\n]|'(?=\w)){0,400})'(?!\w))"
+    r"(?P<colon>(?= ?:))?"
+)
+SIGNS = str.maketrans(dict.fromkeys("“”„«»「」『』", '"') | dict.fromkeys("‘’ʼ", "'"))
+SIGNS |= str.maketrans("−‐‑⁄。、٪٫°", "---/.,%.x")
+
+
+def plain(text: str) -> str:
+    """Write a text with ASCII digits and signs, without quoted speech and without markup.
+
+    Parameters
+    ----------
+    text : str
+        Any reply.
+
+    Returns
+    -------
+    str
+        The text, with at most one space or new line in a row. A word in quotes before a colon, as
+        in JSON, and a number in quotes only lose the quotes.
+    """
+    text = html.unescape(text).translate(SIGNS)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", "".join(map(_plain_character, text)))
+    text = _collapsed(text)
+    if text[:1] == text[-1:] == '"' and text.count('"') == 2:
+        text = text[1:-1]
+
+    # Special tokens of a template have bars, as tables have.
+    text = re.sub(r"<\|[^<>|\n]{1,40}\|>", "\n", text)
+    if "|" in text:
+        text = _rows_with_heads(text)
+    for old, new in _RULES["markup"]:
+        text = re.sub(old, new, text, flags=re.IGNORECASE | re.MULTILINE)
+    return _collapsed(QUOTED.sub(_unquoted, text))
+
+
+def _collapsed(text: str) -> str:
+    """Collapse white space: at most one space or one new line."""
+    text = re.sub(r"[^\S\n]+", " ", "\n".join(text.splitlines()))
+    return re.sub(r" ?\n[ \n]*", "\n", text).strip()
+
+
+@lru_cache(maxsize=4096)
+def _plain_character(character: str) -> str:
+    """Write a digit of any script as ASCII. Fractions and circled digits become "x"."""
+    kind = unicodedata.category(character)
+    if kind == "Nd":
+        return str(unicodedata.decimal(character))
+    # The parts of a keycap, and characters without width.
+    if kind == "Cf" or character in "\ufe0f\u20e3":
+        return ""
+    return {"No": "x", "So": " "}.get(kind, character)
+
+
+def _unquoted(quote: re.Match) -> str:
+    """Keep a key or a number in quotes. What somebody else said goes."""
+    content = quote["double"] or quote["single"] or ""
+    is_kept = quote["colon"] is not None or not re.search(r"[^\d\s.,/%-]", content)
+    return content if is_kept else " , "
+
+
+def _rows_with_heads(text: str) -> str:
+    """Write each cell of a table on a line, behind the head of its column and of its row."""
+    lines = []
+    heads: list[str] = []
+    for line in text.split("\n"):
+        cells = [cell.strip() for cell in line.strip(" |").split("|")]
+        is_row = line.strip().startswith("|") and len(cells) > 1
+        heads = (heads or cells) if is_row else []
+        if not is_row:
+            lines += cells
+        for head, cell in zip(heads[1:], cells[1:], strict=False):
+            lines += [f"{head}: {cell}", f"{cells[0]}: {cell}"]
+    return "\n".join(lines)
+
+
+def _number(name: str) -> float:
+    """Convert a number in digits or in words: "85", "eighty-five", "八十五"."""
+    if re.search(r"\d", name):
+        return float(name)
+    total = 0
+    for word in re.findall(r"[a-z]+|\W|[^\x00-\x7f]", name.lower()):
+        if word in _RULES["multipliers"]:
+            total = max(total, 1) * _RULES["multipliers"][word]
+        total += _RULES["number words"].get(word, 0)
+    return total
+
+
+# --- ratings ---
+
+
+def parse_rating(text: str | None, low: float, high: float) -> Parsed:
+    """Read the rating that a reply claims.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply, without its reasoning.
+    low, high : float
+        The ends of the scale.
+
+    Returns
+    -------
+    Parsed
+        The rating in [low, high] and "ok", or NaN and one of "refused", "unparsable", "several"
+        and "cut" (a text that is nothing but one part, ten times or more).
+    """
+    if not text or not text.strip():
+        return Parsed(math.nan, UNPARSABLE)
+    if len(text) > 40 and not without_loop(text, times=10):
+        return Parsed(math.nan, CUT)
+
+    values = _claimed_values(plain(text), high)
+    if len(values) > 1:
+        return Parsed(math.nan, SEVERAL)
+    for value in values:
+        if low <= value <= high:
+            return Parsed(value, OK)
+    return Parsed(math.nan, REFUSED if not values and is_refusal(text) else UNPARSABLE)
+
+
+def _claimed_values(text: str, high: float) -> set[float]:
+    """List the different values that a plain text claims."""
+    text = _collapsed(_rule("scale", high).sub(" ", text))
+    text = re.sub(r" ?\( *\)| (?=[.,;:!?)])", "", text)
+    text = _rule("summing up").sub("", _rule("correction").sub("", text))
+
+    # The ends of other scales that the text speaks of. Of a probability, 1 may be all of it.
+    tops = {_number("".join(names)) for names in _rule("other scale").findall(text)}
+    if _rule("probability").search(text):
+        tops.add(1)
+    other_top = max(tops - {high}, default=-math.inf)
+
+    values = set()
+    for name in _RULES["claims"]:
+        rule = _rule(f"claims/{name}", high)
+        claim = rule.search(text)
+        while claim:
+            counts = not _is_withdrawn(claim) and not _is_on_another_scale(claim, high, other_top)
+            if counts:
+                values.add(_number(claim["number"]))
+            # Another claim may begin within one that does not count.
+            claim = rule.search(text, claim.end() if counts else claim.start() + 1)
+        if name == "final answer" and values:
+            break
+    return values
+
+
+def _is_withdrawn(claim: re.Match) -> bool:
+    """Tell whether the clause of a claim denies its number, or is about something else."""
+    groups = claim.groupdict()
+    if groups.get("before"):
+        return False
+    before = claim.string[max(0, claim.start() - 60) : claim.start()]
+    within = claim.string[claim.start() : claim.start("number")]
+    is_denied = _rule("withdrawn").search(_rule("clause end").split(before)[-1] + within)
+    return bool(is_denied or _rule("elsewhere").search(groups.get("filler") or ""))
+
+
+def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool:
+    """Tell whether a claimed number is, or may be, on another scale than that up to `high`."""
+    number = claim["number"].lower()
+    value = _number(number)
+    is_percent = re.search("%|cent", claim["unit"], re.IGNORECASE)
+    if claim.groupdict().get("own") or (is_percent and high == 100):
+        return False
+
+    start = claim.start("number")
+    has_article = _rule("of ten").search(claim.string[max(0, start - 30) : start])
+    is_of_ten = high == 100 and value <= 10 and has_article
+    # "eighty" alone, in small letters, may be any number of the eighties.
+    is_vague = claim[0] == number and number.endswith("ty")
+    is_fraction = 0 < value <= 1 and "." in number
+    is_below_top = 0 < value <= other_top
+    return bool(is_percent or is_below_top or is_of_ten or is_vague or is_fraction)
+
+
+def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -> Parsed:
+    r"""Read a rating as the code of Hou et al. (2025) does.
 
     Parameters
     ----------
     text : str or None
         The reply.
     low, high : float
-        The ends of the scale.
-    rule : {"sound", "released"}
-        One of the rules of the notes.
+        Not used: that code checks 0 to 100 on every scale.
 
     Returns
     -------
     Parsed
-        The value is in [low, high], in [0, 100] under ``"released"``. A text that is None, empty or
-        blank is "unparsable"; under ``"released"`` it is "refused", as the released code reads it
-        back as "nan".
-
-    Notes
-    -----
-    Rule ``"sound"`` takes a number only where the reply leaves no doubt which number is meant:
-
-    1. Decimal digits of every script count (85, ８５, ٨٥). Fractions, superscripts and circled
-       digits do not, and a digit glued to a Latin letter is not a number (1e400, 2nd).
-    2. Mentions of the scale are set aside: "0 to 100", "0 (not at all) - 100", "out of 100".
-    3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100. On
-       0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80. "8/10" is unparsable,
-       because rescaling would be a guess. So is a decimal comma ("8,5"), which may be a list.
-    4. Lines with nothing but numbers, perhaps after a label ("Emotion intensity:"), are the answer
-       and the other lines are reasons. Without such a line the whole text is the answer.
-    5. The answer is the number if there is one distinct number and it is within the scale. A range
-       ("70-80"), two numbers, one outside the scale ("-5") or in words ("eighty") are no answer.
-    6. A text without an answer is refused if it has the words of a refusal, else unparsable. A text
-       that opens with a refusal and has no line as in 4 is refused, whatever numbers it holds.
-
-    Rule ``"released"`` is that of the code of Hou et al. (2025). A reply that begins with
-    "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``, are
-    taken: the only one; or the first if it is 0 to 100, else the second. If that number is not 0 to
-    100, the reply is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5,
-    and "on a scale of 0 to 100, 80" gives 0. Nothing is "unparsable". On the 0 to 10 scale a value
-    may be above `high`.
-
-    Checked with a table of replies, random text, and a second transcription of the released rule.
+        A reply that begins with "I cannot", "I can't" or "I'm not rating" is refused. Else the
+        value is the first of the whole numbers, ``\b\d+\b``, or the second if the first is above
+        100. If that one is above 100 too, or there is no number, the reply is refused.
     """
-    if rule == "released":
-        return _released_rating(str(text))
-    if not isinstance(text, str):
-        return Parsed(math.nan, UNPARSABLE)
-    return _sound_rating(text, low, high)
-
-
-def _released_rating(text: str) -> Parsed:
-    """Read a rating as the released code does."""
+    text = str(text)
     if text.startswith(("I cannot", "I can't", "I'm not rating")):
         return Parsed(math.nan, REFUSED)
-
-    # float, not int as released: the same numbers, but int() raises beyond 4,300 digits.
-    numbers = list(map(float, re.findall(r"\b\d+\b", text)))
-    # Only the first two numbers count, and the second only where the first is off the scale.
-    for number in numbers[:2]:
-        if number <= 100:
-            return Parsed(number, OK)
+    for number in re.findall(r"\b\d+\b", text)[:2]:
+        if float(number) <= 100:
+            return Parsed(float(number), OK)
     return Parsed(math.nan, REFUSED)
 
 
-def final_status(
-    responses: pd.DataFrame,
-    parsed: Sequence[str] | np.ndarray,
-    unread: Collection[str] = (UNPARSABLE,),
-) -> np.ndarray:
-    """Tell why replies hold no answer, from their endings and the statuses of their texts.
-
-    Parameters
-    ----------
-    responses : DataFrame
-        One row per reply, with ``text``, ``finish_reason`` and ``reasoning``, as in a store.
-    parsed : sequence of str
-        The status of each text.
-    unread : collection of str
-        The statuses by which parsing says that a text holds no answer.
-
-    Returns
-    -------
-    ndarray of str
-        "failed" for a call without a text; "refused" where a filter declined; "cut" where the
-        reply ended inside its reasoning, or at its limit before an answer; else as parsed. The
-        four are never merged.
-    """
-    status = np.array(parsed, dtype=object)
-    ending = responses["finish_reason"]
-    at_limit = (ending == LENGTH).to_numpy()
-    has_reasoning = ~_is_blank(responses["reasoning"])
-
-    # The tokens went into reasoning, or ran out before the first word.
-    before_answer = _is_blank(responses["text"]) & (has_reasoning | at_limit)
-    without_answer = at_limit & np.isin(status, list(unread))
-
-    # A filter's refusal and a failure come last, because they also explain a missing text.
-    status[before_answer | without_answer] = CUT
-    status[(ending == FILTERED).to_numpy()] = REFUSED
-    status[(ending == FAILED).to_numpy()] = FAILED
-    return status
-
-
-# A number at the end of a cut text, or what may go on to a range or a denominator: "70 to", "8 /".
-_UNFINISHED = re.compile(
-    r"\d(?:[.,．，٫]|\s*[-–—−‐‑－/／⁄]\s*|\s+(?:to|and|or|out|out\s+of)\s*)?\Z", re.IGNORECASE
-)
-
-
-def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
-    """Tell which replies reached their limit within a number: "7" may be the first half of 72.
-
-    Likewise, "70 to" may begin a range, and "8 out of" a rating on another scale.
-
-    Parameters
-    ----------
-    responses : DataFrame
-        One row per reply, with ``text`` and ``finish_reason``, as a store gives them.
-
-    Returns
-    -------
-    ndarray of bool
-        True if the reply ended at its limit with a number, or with a number and such a word.
-    """
-    at_limit = responses["finish_reason"] == LENGTH
-    is_cut = at_limit.to_numpy(copy=True)
-
-    # Few replies are at their limit, so only those texts are read.
-    texts = responses["text"][is_cut]
-    texts = texts.astype(object).fillna("")
-    is_cut[is_cut] = [bool(_UNFINISHED.search(text)) for text in texts]
-    return is_cut
-
-
-def _is_blank(texts: pd.Series) -> np.ndarray:
-    """Tell which texts are missing or blank. Each different text is looked at once."""
-    codes, different = pd.factorize(texts)
-    is_blank = [not str(text).strip() for text in different]
-
-    # A missing text has the code -1, which takes the last value.
-    is_blank.append(True)
-    return np.array(is_blank)[codes]
-
-
-# Perhaps a sign and a point, then digits with points and commas between them: -5, .5, 1,000.
-_NUMBER = r"(?<![A-Za-z\d])[-+]?(?:(?<!\.)\.)?\d(?:[\d.,]*\d)?"
-# A number takes the letters glued to it along: "1e400" and "2nd" are matched whole and ignored.
-_RATED = re.compile(
-    rf"(?P<value>{_NUMBER})(?P<glue>[A-Za-z]*)"
-    rf"(?:\s*/\s*(?P<of>{_NUMBER})|\s*(?P<percent>%|per ?cent\b))?"
-    rf"|(?:out|scale)\s+of\s+(?P<top>{_NUMBER})",
-    re.IGNORECASE,
-)
-_LABEL_WORD = re.compile(r"\b(?:intensity|rating|score|answer)\b", re.IGNORECASE)
-_LABEL = re.compile(rf"[a-z' ]{{0,60}}{_LABEL_WORD.pattern}(?: is\b)?", re.IGNORECASE)
-
-OPENS_WITH_REFUSAL = re.compile(
-    rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
-)
-
-_SIGNS = {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%"}
-_SIGNS |= dict.fromkeys(APOSTROPHES, "'")
-_SIGNS |= dict.fromkeys("−–‐‑－", "-")
-_SIGNS |= dict.fromkeys("／⁄", "/")
-
-
-def _sound_rating(text: str, low: float, high: float) -> Parsed:
-    """Read a rating only if there is no doubt which number is meant."""
-    in_ascii = text if text.isascii() else "".join(map(as_ascii, text))
-    # splitlines knows other ends of lines than \n, too, such as a carriage return.
-    in_lines = "\n".join(in_ascii.splitlines())
-    without_scale = _scale_mention(low, high).sub(" ", in_lines)
-
-    answer_lines = [line for line in without_scale.splitlines() if _is_answer(line)]
-    # A line of its own with an answer outweighs a refusal at the beginning (rules 4 and 6).
-    if not answer_lines and OPENS_WITH_REFUSAL.match(without_scale):
-        return Parsed(math.nan, REFUSED)
-
-    # An unreadable number is NaN. It counts as one more number, so it leaves doubt.
-    numbers = set()
-    for part in answer_lines or [without_scale]:
-        numbers.update(_numbers(part, high))
-    if len(numbers) == 1:
-        value = numbers.pop()
-        if low <= value <= high:
-            return Parsed(value, OK)
-
-    if REFUSAL.search(without_scale):
-        return Parsed(math.nan, REFUSED)
-    return Parsed(math.nan, UNPARSABLE)
-
-
-def as_ascii(char: str) -> str:
-    """Write a character as ASCII if it is a digit or a sign.
-
-    Any other numeral, such as a fraction, becomes "x": then its number cannot be read.
-
-    Parameters
-    ----------
-    char : str
-        One character.
-
-    Returns
-    -------
-    str
-        A digit from 0 to 9, a sign, "x", or the character itself.
-    """
-    digit = unicodedata.decimal(char, None)
-    if digit is not None:
-        return str(digit)
-    if unicodedata.numeric(char, None) is not None:
-        return "x"
-    return _SIGNS.get(char, char)
-
-
-def one_line(text: str) -> str:
-    """Write a text on one line, without characters that UTF-8 or a spreadsheet refuses.
+def is_refusal(text: str) -> bool:
+    """Tell whether a reply declines: in the first person, outside quotes, at a sentence's start.
 
     Parameters
     ----------
     text : str
-        Any text, such as a model's reply.
+        A reply in which no value was found: a value outweighs a refusal.
+
+    Returns
+    -------
+    bool
+        False for what others say or cannot do, and for sympathy ("I cannot imagine her pain").
+    """
+    return bool(_rule("refusal").search(plain(text)))
+
+
+# --- answers, and how they ended ---
+
+# A number at the end of a cut text may be the first half of another, of a range or of "8 of 10".
+UNFINISHED = re.compile(r"[\d.,]*\d[.,]?(?: ?(?:[-–—/]|to|and|or|out|out of) ?[\d.,]*)?\Z")
+# The first line of a text, or its first sentence. "1." is no sentence.
+OPENING = re.compile(r"\s*.+?(?:\n|(?:[^\d\s]|\d\d)[.!?](?=\s))")
+
+
+def without_loop(text: str, times: int = 3) -> str:
+    """Take off the end of a text that repeats itself.
+
+    Parameters
+    ----------
+    text : str
+        A reply.
+    times : int
+        How often something has to stand at the end, with at least 20 characters in all. The last
+        repetition may be broken off.
 
     Returns
     -------
     str
-        The text with single spaces instead of white space, control characters and lone surrogates.
+        What stands before the first repetition, "" if the reply is nothing else.
     """
-    accepted = re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)
-    return " ".join(accepted.split())
+    # borders[n] is the length of the longest beginning of the first n characters, read backwards,
+    # that is also their end. Then they have the period n - borders[n] (Knuth, Morris and Pratt).
+    backwards = text.rstrip()[::-1]
+    borders = [0, 0]
+    length = 0
+    loop = 0
+    for n, character in enumerate(backwards[1:], start=2):
+        while length and character != backwards[length]:
+            length = borders[length]
+        length += character == backwards[length]
+        borders.append(length)
+        if n >= 20 and n >= times * (n - length):
+            loop = n
+    return backwards[loop:][::-1] if loop else text
 
 
-@lru_cache(maxsize=16)
-def _scale_mention(low: float, high: float) -> re.Pattern[str]:
-    """Compile the pattern of both ends of the scale and a few words between them.
+def read_answers(
+    answers: pd.DataFrame,
+    parse: Callable,
+    parse_cut: Callable | None = None,
+) -> pd.DataFrame:
+    """Parse the texts of answers, and tell why there is no value from how they ended.
 
-    An example is "0 (not at all) to 100".
+    Parameters
+    ----------
+    answers : DataFrame
+        One row per answer, with ``text``, ``finish_reason`` and perhaps ``reasoning``.
+    parse : callable
+        Takes a text, gives a value and a status. Each different text is parsed once.
+    parse_cut : callable, optional
+        The same for a text that was cut, by default `parse`.
+
+    Returns
+    -------
+    DataFrame
+        ``value`` (None without one) and ``status``, with the index of the answers. An answer that
+        was cut before its value is "cut", one that a filter declined "refused".
     """
-    number_ends = r"(?![A-Za-z\d]|[.,]\d)"
-    first = re.escape(f"{low:g}") + number_ends
-    last = re.escape(f"{high:g}") + number_ends
-    # Up to 40 characters without a digit may stand between the ends, such as "(not at all)".
-    return re.compile(
-        rf"(?<![A-Za-z\d.,/]){first}[^\d\n]{{0,40}}?(?:\bto|\band|-)\s*{last}", re.IGNORECASE
-    )
+    texts = answers["text"].astype(object).where(answers["text"].notna(), "")
+    endings = answers["finish_reason"].astype(object)
+    if "reasoning" in answers:
+        # All tokens went into the reasoning.
+        is_unanswered = (texts.str.strip() == "") & answers["reasoning"].fillna("").ne("")
+        endings = endings.mask(is_unanswered & (endings == "stop"), "length")
+
+    parsed = {}
+    for text, ending in set(zip(texts, endings, strict=True)):
+        is_cut = ending == "length"
+        value, status = parse_cut(text) if is_cut and parse_cut else parse(text)
+        if is_cut and status not in (OK, REFUSED):
+            status = CUT
+        status = {"filtered": REFUSED, "failed": FAILED, "missing": MISSING}.get(ending, status)
+        parsed[text, ending] = (value if status == OK else None, status)
+
+    rows = [parsed[answer] for answer in zip(texts, endings, strict=True)]
+    return pd.DataFrame(rows, index=answers.index, columns=["value", "status"])
 
 
-def _is_answer(line: str) -> bool:
-    """Tell whether a line has nothing but numbers, perhaps after a label."""
-    label_word = _LABEL_WORD.search(line)
-    if label_word:
-        # No label begins earlier, and looking for one from every letter of a long line is slow.
-        label = _LABEL.search(line, max(0, label_word.start() - 60))
-        assert label is not None  # the word alone is one
-        start, end = label.span()
-        line = line[:start] + line[end:]
+def read_ratings(
+    answers: pd.DataFrame,
+    low: float,
+    high: float,
+    rule: Callable = parse_rating,
+) -> pd.DataFrame:
+    """Read ratings from answers in free text.
 
-    # Letters that are glued to a number stay, so "2nd" is no answer.
-    rest, n_numbers = _RATED.subn(_letters_behind, line)
-    return n_numbers > 0 and not re.search(r"\w", rest)
+    Parameters
+    ----------
+    answers : DataFrame
+        As in `read_answers`.
+    low, high : float
+        The ends of the scale.
+    rule : {parse_rating, parse_rating_released}
+        How a text is read. The released rule knows nothing of answers that were cut.
 
-
-def _letters_behind(number: re.Match[str]) -> str:
-    """Return the letters that are glued to a number."""
-    return number["glue"] or ""
-
-
-def _numbers(text: str, high: float) -> list[float]:
-    """List every number of a text. An undecidable number is NaN.
-
-    A number is undecidable if it is no plain decimal, or if its denominator is not `high`.
+    Returns
+    -------
+    DataFrame
+        ``value`` in points of the scale, NaN without one, and ``status``.
     """
-    numbers = []
-    for match in _RATED.finditer(text):
-        # The denominator, if the text has one; that of "out of 100" is the group `top`.
-        top = match["of"] or match["top"]
-        if match["percent"]:
-            top = "100"
 
-        if top is not None and _decimal(top) != high:
-            numbers.append(math.nan)
-        # "out of 100" alone has no value and adds no number.
-        elif match["value"] and not match["glue"]:
-            numbers.append(_decimal(match["value"]))
-    return numbers
+    def parse(text: str) -> Parsed:
+        return rule(text, low, high)
 
+    def parse_cut(text: str) -> Parsed:
+        """Read the rating with which a reply begins, if nothing behind it differs."""
+        whole = UNFINISHED.sub("", without_loop(text))
+        opening = OPENING.match(whole)
+        if opening is None or parse(opening[0]) != parse(whole):
+            return Parsed(math.nan, CUT)
+        return parse(whole)
 
-def _decimal(token: str) -> float:
-    """Read a plain decimal number. Any other text gives NaN."""
-    if re.fullmatch(r"[-+]?\d*\.?\d+", token):
-        return float(token)
-    return math.nan
+    table = read_answers(answers, parse, parse_cut if rule is parse_rating else None)
+    table["value"] = table["value"].astype(float)
+    return table

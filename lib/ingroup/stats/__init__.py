@@ -1,1 +1,1 @@
-"""Statistics that several studies share: arrays or tables in, results out."""
+"""Statistics that several studies share. Randomness comes from a generator that is passed in."""

@@ -1,11 +1,5 @@
-"""Row-and-column permutation test of the marked cells of a matrix against its other cells.
+"""A permutation test of the difference between two kinds of cells of a matrix."""
 
-Hou et al. 2025, section 3.4: a row of the matrix is a perceiver, a column an experiencer. Under the
-null hypothesis rows and columns stand in random order, each independently of the other. Shuffling
-single cells would not keep the effects of perceivers and experiencers.
-"""
-
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,230 +7,142 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 Numbers = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 
 def own_generator(seed: int, *names: str) -> np.random.Generator:
-    """Make the random generator of one part of a study.
-
-    The part's p-values and intervals then do not depend on the other parts of a run.
+    """Seed a generator by the names of a part, so that other parts do not change its draws.
 
     Parameters
     ----------
     seed : int
         The seed of the run.
     *names : str
-        The names of the part, for example a model and a setting.
+        The names of the part, e.g. a model and a setting.
 
     Returns
     -------
     Generator
         The same for the same seed and names.
     """
-    letters = " ".join(names).encode()
-    return np.random.default_rng([seed, *letters])
+    return np.random.default_rng([seed, *" ".join(names).encode()])
 
 
 class PermutationTest(NamedTuple):
-    """Result of `permutation_test`, whose docstring explains the fields."""
+    """Result of `permutation_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        The observed difference, in the unit of the matrix.
+    pvalue : float
+        Two-sided p.
+    null_distribution : ndarray
+        The difference in each arrangement.
+    """
 
     statistic: float
     pvalue: float
     null_distribution: Numbers
-    least: float
 
     @property
     def null_interval(self) -> tuple[float, float]:
-        """Return the 2.5 and 97.5 percentiles of the null.
-
-        They hold 95 % of the null between them. They say nothing about where delta may lie.
-
-        Returns
-        -------
-        tuple of float
-            The lower and the upper percentile, in the unit of delta.
-        """
+        """Return the middle 95 % of the null, which says nothing about the precision of delta."""
         low, high = np.percentile(self.null_distribution, [2.5, 97.5])
         return float(low), float(high)
 
-    def null_spread(self, n_resamples: int = 10_000) -> tuple[float, float]:
-        """Compute how far each end of `null_interval` may move with other random draws.
 
-        Parameters
-        ----------
-        n_resamples : int
-            The number of random arrangements of each null.
+def mean_difference(matrix: ArrayLike, same: ArrayLike) -> float:
+    """Subtract the mean of the other cells from the mean of the marked cells.
 
-        Returns
-        -------
-        tuple of float
-            For the lower and the upper end, a distance in the unit of the matrix.
+    Parameters
+    ----------
+    matrix : array_like, (n, n)
+        Numbers in any unit.
+    same : array_like of bool, (n, n)
+        The marked cells.
 
-        Notes
-        -----
-        Two nulls of n random arrangements each differ in the share p below an end by a standard
-        error of sqrt(2 p (1 - p) / n). Two percentiles of the null lie three such errors below and
-        above the end. The larger distance of the end to these two is returned.
-        """
-        low, high = self.null_interval
-        variance = 2 * 0.025 * 0.975 / n_resamples
-        # These are three standard errors of the difference of two shares, in percent.
-        error = 300 * math.sqrt(variance)
-        low_spread = self._largest_distance(low, 2.5, error)
-        high_spread = self._largest_distance(high, 97.5, error)
-        return low_spread, high_spread
-
-    def _largest_distance(self, end: float, percentile: float, error: float) -> float:
-        """Return the larger distance of an end to two percentiles of the null.
-
-        The two percentiles lie an error below and an error above the percentile of the end.
-        """
-        percentiles = np.clip([percentile - error, percentile + error], 0, 100)
-        # This method returns a delta of the null, where other methods interpolate between two.
-        neighbours = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
-        return float(np.abs(neighbours - end).max())
+    Returns
+    -------
+    float
+        mean(matrix[same]) - mean(matrix[~same]); the empathy gap of Hou et al. 2025, section 3.4.
+    """
+    matrix = np.asarray(matrix, dtype=float)
+    same = np.asarray(same, dtype=bool)
+    return float(matrix[same].mean() - matrix[~same].mean())
 
 
 def permutation_test(
     matrix: ArrayLike,
     same: ArrayLike,
     n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = None,
+    rng: np.random.Generator | None = None,
 ) -> PermutationTest:
-    """Test delta = mean(matrix[same]) - mean(matrix[~same]), by scipy.stats.permutation_test.
-
-    Parameters
-    ----------
-    matrix, same : array_like, (n, n)
-        As in `checked_matrix`.
-    n_resamples : int
-        The number of random arrangements. Up to this number of arrangements the test is exact.
-    rng : Generator or int, optional
-        Draws the arrangements, which are not repeatable without it.
-
-    Returns
-    -------
-    statistic : float
-        The observed delta, from the same code as the null.
-    pvalue : float
-        Two-sided. Let b be the number of arrangements whose delta is at least as far from 0,
-        exactly the mean of the null, as the observed delta (up to rounding). Then p is
-        (b + 1) / (n_resamples + 1) or, where all arrangements were taken, b / their number.
-    null_distribution : ndarray
-        The delta of each arrangement. The paper prints its ``null_interval`` as a confidence
-        interval, but it says nothing on the precision of delta.
-    least : float
-        The smallest p that this number of arrangements can give for any matrix.
-
-    Raises
-    ------
-    ValueError
-        As `checked_matrix` does.
-
-    Notes
-    -----
-    Tested against the definition::
-
-        for _ in range(n_resamples):
-            order = np.ix_(rng.permutation(n), rng.permutation(n))
-            null.append(matrix[order][same].mean() - matrix[order][~same].mean())
-
-    Where every row and every column has one cell of `same` (nationality, religion), permuting the
-    columns alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. Up to
-    `n_resamples` of them the test is exact (religion: 120).
-
-    The test has its level where all cells vary alike and no two names or groups are related. Where
-    own-group cells vary three times as much as others without being higher, it rejects at 0.05 in
-    0.15 (race), 0.23 (religion) and 0.41 (nationality) of the cases. Where similar groups resemble
-    each other and no group favours its own, it rejects in 0.99 (``make calibration``). See
-    :mod:`ingroup.stats.crossed` for tests that hold there.
-    """
-    matrix, same = checked_matrix(matrix, same)
-    n = len(matrix)
-    unpermuted = np.arange(n)
-    same_rows, same_columns = np.nonzero(same)
-    # Where the cells sum to 0, delta is the in-group sum times a constant.
-    n_same = len(same_rows)
-    n_other = same.size - n_same
-    factor = same.size / (n_same * n_other)
-    centred = (matrix - matrix.mean()) * factor
-
-    def delta(*orders: NDArray[np.int_], axis: int) -> Numbers:
-        """Compute delta of arrangements (..., n). A single order leaves the rows unpermuted."""
-        columns = orders[-1][..., same_columns]
-        rows = orders[0] if len(orders) == 2 else unpermuted
-        cells = centred[rows[..., same_rows], columns]
-        return cells.sum(axis=axis)
-
-    one_per_row = (same.sum(axis=1) == 1).all()
-    one_per_column = (same.sum(axis=0) == 1).all()
-    # Where both hold, permuting the columns alone gives the same null.
-    needs_columns_alone = one_per_row and one_per_column
-    sides = (unpermuted,) if needs_columns_alone else (unpermuted, unpermuted)
-    test = stats.permutation_test(
-        sides,
-        delta,
-        permutation_type="pairings",
-        vectorized=True,
-        n_resamples=n_resamples,
-        # By default SciPy would hold the cells of all arrangements at once.
-        batch=1000,
-        rng=rng,
-    )
-    observed = float(test.statistic)
-    null = test.null_distribution
-
-    # SciPy doubles the smaller tail, which is no p of |delta| where the null is skewed.
-    rounding = 1e-12 * np.abs(centred).max()
-    is_extreme = np.abs(null) >= abs(observed) - rounding
-    n_extreme = np.count_nonzero(is_extreme)
-    n_arrangements = len(null)
-    if math.factorial(n) ** len(sides) > n_resamples:
-        # Random arrangements lack the observed one.
-        n_extreme += 1
-        n_arrangements += 1
-    return PermutationTest(
-        statistic=observed,
-        pvalue=n_extreme / n_arrangements,
-        null_distribution=null,
-        least=1 / n_arrangements,
-    )
-
-
-def checked_matrix(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
-    """Check a matrix and its in-group pairs, and return both as arrays.
+    """Test `mean_difference` against rows and columns in random order.
 
     Parameters
     ----------
     matrix : array_like, (n, n)
-        Numbers by row and column.
-    same : array_like, (n, n)
-        True for in-group pairs.
+        Finite numbers. Rows are perceivers, columns are experiencers.
+    same : array_like of bool, (n, n)
+        True for pairs of one group.
+    n_resamples : int
+        How many arrangements are drawn. The test is exact where no more exist.
+    rng : Generator, optional
+        Draws the arrangements.
 
     Returns
     -------
-    tuple of ndarray
-        The matrix, of float, and the pairs, of bool.
+    PermutationTest
+        p is the share of arrangements that lie at least as far from 0 as the observed one, which
+        counts as one of them: (b + 1) / (B + 1), Phipson and Smyth (2010). A constant matrix has
+        the statistic 0 and p 1.
 
     Raises
     ------
     ValueError
-        For a cell that is not finite, a matrix of one value, and pairs that are all in-group or all
-        out-group.
+        A cell is not finite, or `same` marks all cells or none.
+
+    Notes
+    -----
+    Hou et al. (2025), section 3.4, permute rows and columns, each independently of the other. Where
+    every row and column has one marked cell, the columns alone give the same null, in n!
+    arrangements.
     """
     matrix = np.asarray(matrix, dtype=float)
     same = np.asarray(same, dtype=bool)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a permutation test needs a finite number in every cell")
     if same.all() or not same.any():
-        found = f"same is {bool(same.any())} for all pairs"
-        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
+        raise ValueError("a permutation test needs pairs of one group and pairs of two groups")
 
-    is_not_finite = ~np.isfinite(matrix)
-    for row, column in np.argwhere(is_not_finite):
-        found = f"{matrix[row, column]} in row {row}, column {column}"
-        raise ValueError(f"the matrix holds {found}, expected a finite number in every cell")
+    in_row, in_column = np.nonzero(same)
+    n_in = same.sum()
+    n_out = same.size - n_in
 
+    def differences(*orders, axis):
+        """Compute the difference in arrangements (..., n); one order leaves the rows alone."""
+        rows = orders[0][..., in_row] if len(orders) == 2 else in_row
+        columns = orders[-1][..., in_column]
+        in_group = matrix[rows, columns].mean(axis=axis)
+        # All arrangements have the same sum of cells, which gives the mean of the other cells.
+        out_group = (matrix.sum() - n_in * in_group) / n_out
+        return in_group - out_group
+
+    order = np.arange(len(matrix))
+    has_one_a_line = (same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all()
+    test = stats.permutation_test(
+        (order,) if has_one_a_line else (order, order),
+        differences,
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=n_resamples,
+        batch=1000,
+        rng=rng,
+    )
+
+    # SciPy doubles the smaller tail, which is not the p of |delta| where the null is skewed.
     rounding = 1e-12 * np.abs(matrix).max()
-    if np.ptp(matrix) <= rounding:
-        found = f"all cells of the matrix are {matrix[0, 0]:g}"
-        raise ValueError(f"{found}, expected several values: a constant matrix has no gap to test")
-    return matrix, same
+    is_as_far = np.abs(test.null_distribution) >= abs(test.statistic) - rounding
+    is_exact = is_as_far.size < n_resamples
+    pvalue = is_as_far.mean() if is_exact else (is_as_far.sum() + 1) / (n_resamples + 1)
+    return PermutationTest(float(test.statistic), float(pvalue), test.null_distribution)

@@ -1,1 +1,0 @@
-"""The programs behind the targets of make."""

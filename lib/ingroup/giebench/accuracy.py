@@ -1,0 +1,256 @@
+"""Accuracy of verdicts and its change between prompts and identities (sections 4 and 5)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+
+from ingroup.stats.intervals import holm
+
+OVERALL = "Overall"
+CELL = ["model", "prompt", "category"]
+
+
+def accuracy(
+    answers: pd.DataFrame, denominator: str = "paper", rounding: str = "none"
+) -> pd.DataFrame:
+    """Compute the accuracy of each model, prompt and category: Tables 1, 2 and 6.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        From `answers.load`, each question once for each prompt.
+    denominator : {"paper", "released"}
+        "paper" divides by n. "released" divides by n + 1 in a category and by n overall, as the
+        script of June 2024 does.
+    rounding : {"none", "released"}
+        "released" rounds shares to three decimals before they become percentages.
+
+    Returns
+    -------
+    DataFrame
+        Index `CELL`; ``n`` questions, ``right``, ``without`` a verdict (which counts as wrong),
+        ``accuracy`` in percent, and ``low`` to ``high``, Wilson's 95 % interval of right / n.
+    """
+    counted = _with_overall(answers)
+    counted["without"] = counted.letter == ""
+    groups = counted.groupby(CELL, sort=False)
+    table = groups.agg(
+        n=("right", "size"),
+        right=("right", "sum"),
+        without=("without", "sum"),
+    )
+    table["accuracy"] = _percent(table.right, table.n, denominator, rounding)
+    low, high = proportion_confint(table.right, table.n, method="wilson")
+    table["low"] = 100 * low
+    table["high"] = 100 * high
+    return table
+
+
+def _with_overall(answers):
+    """Repeat all answers that were given as a further category."""
+    given = answers.dropna(subset="right")
+    return pd.concat([given, given.assign(category=OVERALL)], ignore_index=True)
+
+
+def _percent(right, n, denominator, rounding):
+    """Divide right answers by questions, as `accuracy` describes."""
+    if denominator == "released":
+        is_category = n.index.get_level_values("category") != OVERALL
+        n = n + is_category
+    share = right / n
+    if rounding == "released":
+        # Python's round, as released: that of NumPy multiplies first.
+        share = share.map(lambda value: round(value, 3))
+    return 100 * share
+
+
+def changes(
+    answers: pd.DataFrame, denominator: str = "paper", rounding: str = "none"
+) -> pd.DataFrame:
+    """Count the questions that COT and ID gain and lose against Raw: Tables 4 and 5.
+
+    Parameters
+    ----------
+    answers, denominator, rounding
+        As in `accuracy`.
+
+    Returns
+    -------
+    DataFrame
+        Index `CELL`; ``n`` questions; the accuracy ``before`` (under Raw) and ``after`` (under this
+        prompt) in percent, and its ``change`` in points; ``gained``, right only after; ``lost``,
+        right only before; ``p`` of `sign_test`, and ``p_holm``, corrected over the categories of a
+        model and prompt. The Overall tests of a model are a family of their own.
+    """
+    counted = _with_overall(answers)
+    is_raw = counted.prompt == "Raw"
+    keys = ["model", "category", "key"]
+    before = counted[is_raw].set_index(keys).right
+    table = _compare(before, counted[~is_raw], CELL, denominator, rounding)
+
+    rows = table.reset_index()
+    family = rows.prompt.where(rows.category != OVERALL, OVERALL)
+    corrected = rows.groupby(["model", family]).p.transform(holm)
+    table["p_holm"] = corrected.to_numpy()
+    return table
+
+
+def sign_test(gained: int, lost: int) -> float:
+    """Test whether gains and losses are equally frequent, by McNemar's exact test.
+
+    Parameters
+    ----------
+    gained, lost : int
+        Questions that changed to right, and to wrong.
+
+    Returns
+    -------
+    float
+        The two-sided p: how often a fair coin divides them as unevenly. 1 without a change.
+    """
+    n_changed = int(gained + lost)
+    if n_changed == 0:
+        return 1.0
+    return float(stats.binomtest(int(gained), n_changed).pvalue)
+
+
+def _compare(before, answers, levels, denominator="paper", rounding="none"):
+    """Compare answers of each group with earlier ones to the same questions."""
+    both = answers.join(before.rename("before"), on=before.index.names, how="inner")
+    both["gained"] = both.right > both.before
+    both["lost"] = both.right < both.before
+    groups = both.groupby(levels, sort=False)
+    sums = groups[["before", "right", "gained", "lost"]].sum()
+
+    table = pd.DataFrame({"n": groups.size()})
+    table["before"] = _percent(sums.before, table.n, denominator, rounding)
+    table["after"] = _percent(sums.right, table.n, denominator, rounding)
+    table["change"] = table.after - table.before
+    table[["gained", "lost"]] = sums[["gained", "lost"]]
+    counts = zip(table.gained, table.lost, strict=True)
+    table["p"] = [sign_test(gained, lost) for gained, lost in counts]
+    return table
+
+
+def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Compute the accuracy with the other identity of a pair in the prompt: Tables 3 and 7.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers under COT and ID, with the question's own identity and with others. The questions
+        of both identities of a pair count.
+    pairs : DataFrame
+        From `answers.pairs_of`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``, ``prompt``, ``identity_tuple``, ``identity_i``, ``identity_j``; the columns
+        of `changes`, ``before`` with the own identity and ``after`` with the other one; ``p_holm``
+        over the pairs of a model and prompt.
+    """
+    given = answers.dropna(subset="right")
+    is_own = given.told == given.identity
+    before = given[is_own].set_index(["model", "prompt", "key"]).right
+
+    # The questions of either identity are told the other one.
+    one_way = pairs.assign(identity=pairs.identity_i, told=pairs.identity_j)
+    other_way = pairs.assign(identity=pairs.identity_j, told=pairs.identity_i)
+    names = pd.concat([one_way, other_way]).drop(columns="category")
+    other = given[~is_own].merge(names, on=["identity", "told"])
+
+    levels = ["model", "prompt"]
+    table = _compare(before, other, [*levels, "identity_tuple", "identity_i", "identity_j"])
+    table["p_holm"] = table.groupby(level=levels).p.transform(holm)
+    return table
+
+
+def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
+    """Test what ID and COT add to Raw over all orders, where a question counts once.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers under the question's own identity, in one order or four.
+    value : {"right", "p_right"}
+        What is averaged over the orders of a question, 0 to 1.
+
+    Returns
+    -------
+    DataFrame
+        Index ``model``, ``prompt``; ``before`` and ``after`` in percent; the columns of
+        `mean_test` for questions like these, and with the suffix ``_like`` for identities like
+        these; ``p_holm`` and ``p_holm_like``, corrected over a model's two prompts.
+
+    Notes
+    -----
+    The four orders of a question are a cluster, so their mean is one observation.
+    """
+    # Without one of its orders, a question would favour the positions of the others.
+    orders = answers.groupby(["model", "prompt", "identity", "key"], sort=False)[value]
+    questions = 100 * orders.mean(skipna=False).unstack("prompt").dropna()
+    rows = {}
+    for model, table in questions.groupby(level="model", sort=False):
+        identities = table.index.get_level_values("identity")
+        for prompt in ("COT", "ID"):
+            difference = table[prompt] - table.Raw
+            row = {"before": table.Raw.mean(), "after": table[prompt].mean()}
+            row |= mean_test(difference, range(len(table)))
+            for name, number in mean_test(difference, identities).items():
+                row[f"{name}_like"] = number
+            rows[model, prompt] = row
+
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "prompt"])
+    by_model = table.groupby(level="model")
+    table["p_holm"] = by_model.p.transform(holm)
+    table["p_holm_like"] = by_model.p_like.transform(holm)
+    return table.drop(columns="change_like")
+
+
+def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
+    """Test a mean against 0, with the observations in clusters.
+
+    Parameters
+    ----------
+    differences : Series
+        One number for each question.
+    clusters : sequence
+        The cluster of each question; with a cluster each, this is Student's t-test.
+
+    Returns
+    -------
+    dict
+        ``change`` (the mean), ``low`` and ``high`` (95 %), ``p`` and ``n`` (clusters). Where all
+        differences are 0, the interval has no width and p is 1. Where all are another number
+        or in one cluster, nothing tells how far that is
+        from 0 (NaN).
+
+    Notes
+    -----
+    With the covariance of Liang and Zeger (1986, Biometrika 73:13) and one degree of freedom less
+    than there are clusters. For n questions with residuals r in G clusters::
+
+        SE^2 = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
+    """
+    codes, names = pd.factorize(np.asarray(clusters))
+    low = high = p = np.nan
+    if not differences.any():
+        low = high = 0.0
+        p = 1.0
+    elif differences.nunique() > 1 and len(names) > 1:
+        model = OLS(differences.to_numpy(), np.ones(len(differences)))
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
+        low, high = fit.conf_int()[0]
+        p = fit.pvalues[0]
+    return {
+        "change": differences.mean(),
+        "low": low,
+        "high": high,
+        "p": p,
+        "n": len(names),
+    }

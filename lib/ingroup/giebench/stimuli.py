@@ -1,0 +1,244 @@
+"""Questions of GIEBench, the prompts made of them, and the paper's pairs of identities."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from ingroup import published
+from ingroup.paths import RAW, SAMPLE, STIMULI
+from ingroup.tables import InputError, read_table, wrong
+
+PROMPTS = ["Raw", "ID", "COT"]
+LETTERS = ["A", "B", "C", "D"]
+SIDES = ["identity_i", "identity_j"]
+COLUMNS = ["category", "identity", "question", *LETTERS, "correct"]
+FOLDER = STIMULI / "giebench"
+
+# The words of appendix A around the parts of a released prompt.
+GROUP = re.compile(r"(user belongs to the ['\"“‘]?)(.+?)(['\"”’]? group\b)", re.IGNORECASE)
+ANSWER = re.compile(
+    r"(\[\s*The Start of Assistant [A-D]['’]s Answer\s*\]\s*)"
+    r"(.*?)"
+    r"(\s*\[\s*The End of Assistant)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def load_questions(source: str = "sample") -> pd.DataFrame:
+    """Read the questions of this project, of the benchmark, or of a user.
+
+    Parameters
+    ----------
+    source : str
+        "sample", this project's 79 questions; "giebench", the released prompts (after ``make
+        data``); a CSV file with `COLUMNS`; or a folder with the three released files.
+
+    Returns
+    -------
+    DataFrame of str
+        One row per question, by its key: `COLUMNS`, or, for released prompts, ``category``,
+        ``identity``, ``correct`` and the text of each of `PROMPTS`.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a cell cannot be used.
+    """
+    known = {"sample": SAMPLE / "giebench.csv", "giebench": RAW / "giebench" / "data"}
+    path = Path(known.get(source, source))
+    if path.is_dir():
+        return _released(path)
+    return _written(path)
+
+
+def categories() -> list[str]:
+    """List the eleven categories in the order of Table 1."""
+    return list(_identities().category.unique())
+
+
+def identity_text(name: str) -> str:
+    """Return how an identity reads in a prompt; an unknown identity reads as it is named."""
+    return _identities().text.get(_plain(name), name)
+
+
+def identity_name(name: str) -> str:
+    """Return the name of an identity in identities.csv, for any of its printed spellings."""
+    return _identities().identity.get(_plain(name), name)
+
+
+@cache
+def pairs() -> pd.DataFrame:
+    """List the pairs of identities of Tables 7 and 3.
+
+    Returns
+    -------
+    DataFrame
+        ``identity_tuple`` as printed, ``identity_i`` and ``identity_j`` as in identities.csv, and
+        their ``category``; one row per pair.
+    """
+    printed = pd.concat([published.load("giebench", 7), published.load("giebench", 3)])
+    table = printed[["identity_tuple", *SIDES]].copy()
+    for side in SIDES:
+        table[side] = table[side].map(identity_name)
+
+    # Table 3 prints a pair of Table 7 in the other order.
+    as_sets = table[SIDES].agg(frozenset, axis=1)
+    table = table[~as_sets.duplicated()].reset_index(drop=True)
+    category = _identities().set_index("identity").category
+    table["category"] = table.identity_i.map(category)
+    return table
+
+
+@cache
+def template(prompt: str, wording: str) -> str:
+    """Return a prompt of appendix A with ``{identity}``, ``{question}`` and ``{A}`` to ``{D}``.
+
+    Parameters
+    ----------
+    prompt : {"Raw", "ID", "COT"}
+        The prompt.
+    wording : str
+        A key of ``wordings`` in prompts.yaml.
+    """
+    texts = yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
+    for part, change in texts["wordings"][wording].items():
+        texts[part] = texts[part] | change if isinstance(change, dict) else change
+
+    names = texts["prompts"][prompt]
+    opening = " ".join(texts["sentences"][name] for name in names)
+    parts = [opening, texts["instructions"], texts["question"]]
+    for letter in LETTERS:
+        answer = texts["answer"].replace("{letter}", letter)
+        parts.append(answer.replace("{answer}", f"{{{letter}}}"))
+    return texts["join"].join(parts).rstrip("\n")
+
+
+def chat(
+    item: Mapping[str, str],
+    prompt: str,
+    wording: str = "uncued",
+    identity: str = "",
+    shift: int = 0,
+) -> list[dict[str, str]]:
+    """Render the prompt of one trial, a single user turn.
+
+    Parameters
+    ----------
+    item : mapping
+        A row of `load_questions`.
+    prompt : {"Raw", "ID", "COT"}
+        The prompt.
+    wording : {"uncued", "straight", "paper", "released"}
+        The wording; released prompts stay as they are.
+    identity : str
+        An identity in place of the question's own, as in section 4.2.
+    shift : int
+        By how many places each answer moves down, 0 to 3.
+
+    Raises
+    ------
+    InputError
+        A released prompt has no four answers that could be moved.
+    """
+    if prompt in item:
+        text = _changed(item[prompt], identity, shift)
+    else:
+        answers = np.roll([item[letter] for letter in LETTERS], shift)
+        values = dict(zip(LETTERS, answers, strict=True))
+        values["question"] = item["question"]
+        values["identity"] = identity_text(identity or item["identity"])
+        text = template(prompt, wording).format(**values)
+    return [{"role": "user", "content": text}]
+
+
+def right_letter(correct: str, shift: int) -> str:
+    """Return the letter of the right answer after all answers moved down by some places."""
+    return LETTERS[(LETTERS.index(correct) + shift) % len(LETTERS)]
+
+
+def _changed(text, identity, shift):
+    """Replace the identity of a released prompt, if one is given, and move its answers."""
+    if identity:
+        text = GROUP.sub(rf"\g<1>{identity_text(identity)}\g<3>", text)
+    if not shift:
+        return text
+
+    answers = [found[2] for found in ANSWER.finditer(text)]
+    if len(answers) != len(LETTERS):
+        start = text[:60]
+        raise InputError(f"ORDER=rotate: found {len(answers)} answers in {start!r}, expected 4")
+    moved = iter(np.roll(answers, shift))
+    return ANSWER.sub(lambda found: f"{found[1]}{next(moved)}{found[3]}", text)
+
+
+@cache
+def _identities():
+    """Read the identities of Tables 7 and 8, by their plain names."""
+    table = pd.read_csv(FOLDER / "identities.csv")
+    return table.set_index(table.identity.map(_plain))
+
+
+def _plain(name):
+    """Make the spellings of the paper's tables one: no capitals, apostrophes or underscores."""
+    return re.sub("['’]", "", name.casefold()).replace("_", " ").strip()
+
+
+def _written(file):
+    """Read questions from a CSV file; the key of a question is the number of its row."""
+    table = read_table(file, COLUMNS)[COLUMNS]
+    for column in COLUMNS:
+        is_text = table[column].str.strip() != ""
+        _check(file, table[column], is_text, "a text")
+
+    known = categories()
+    _check(file, table["category"], table["category"].isin(known), f"one of {', '.join(known)}")
+    _check(file, table["correct"], table["correct"].isin(LETTERS), "A, B, C or D")
+    n_different = table[LETTERS].nunique(axis=1)
+    _check(file, table["D"], n_different == len(LETTERS), "four different answers")
+
+    table["identity"] = table["identity"].map(identity_name)
+    keys = table.index.astype(str)
+    return table.set_index(keys.rename("key"))
+
+
+def _check(file, column, is_right, expected):
+    """Raise an error that names the first cell of a column that is not right."""
+    for row in column.index[~is_right]:
+        raise wrong(file, row, column.name, column[row], expected)
+
+
+def _released(folder):
+    """Read the three released files, each key -> {category, prompt, correct}."""
+    tables = {prompt: _read_released(folder / f"{prompt}-Prompt.json") for prompt in PROMPTS}
+    items = tables["Raw"].drop(columns="prompt")
+    for prompt, table in tables.items():
+        if not table.drop(columns="prompt").sort_index().equals(items.sort_index()):
+            raise InputError(f"{folder}: {prompt}-Prompt.json and Raw-Prompt.json differ")
+    for prompt, table in tables.items():
+        items[prompt] = table.prompt
+
+    # The authors' files write "orentation".
+    spelling = {name.casefold(): name for name in categories()} | {"orentation": "Orientation"}
+    items["category"] = items.category.str.casefold().map(spelling)
+    is_usable = items.category.notna() & items.correct.isin(LETTERS)
+    for key in items.index[~is_usable]:
+        raise InputError(f"{folder}, key {key}: found no category of the paper with A, B, C or D")
+
+    groups = items.ID.str.extract(GROUP)[1]
+    items["identity"] = groups.fillna("").map(identity_name)
+    return items.rename_axis("key")
+
+
+def _read_released(file):
+    """Read one of the released files as a table."""
+    try:
+        records = json.loads(file.read_text("utf8"))
+        return pd.DataFrame.from_dict(records, orient="index")[["category", "correct", "prompt"]]
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error

@@ -1,0 +1,265 @@
+"""Read the verdict of a reply to GIEBench, A to D, or name the reason why there is none."""
+
+import html
+import re
+import unicodedata
+from typing import Literal, NamedTuple
+
+from ingroup.parsing import is_refusal
+
+
+class Verdict(NamedTuple):
+    """A letter from A to D with the status "ok", or "" with the reason why there is none."""
+
+    letter: str
+    status: str  # "ok", "refused", "unparsable" or "several"
+
+
+def parse_verdict(text: str | None, rule: Literal["sound", "released"] = "sound") -> Verdict:
+    """Read the verdict that a reply states.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply.
+    rule : {"sound", "released"}
+        The rules of this module, or the rule of the authors' code.
+
+    Returns
+    -------
+    Verdict
+        The letter and "ok"; or "" and "several" (different verdicts that no word decides between),
+        "refused" (see `ingroup.parsing.is_refusal`) or "unparsable".
+
+    Notes
+    -----
+    "sound" writes each tag as ``[[A]]`` and each letter without a tag as ``<<A>>``. It takes out
+    the letters that `SET_ASIDE` names, and splits the rest into clauses. The first pattern of
+    `CLAIMS` that fits a clause decides. All letters that fit this pattern have to agree, or a word
+    corrects the earlier ones ("Correction: [[D]]").
+
+    "released" is the rule of the code that Wang et al. (2024) released. It takes the tag whose
+    letter does not come again in the same run of tags without another "[" between. So A ... B
+    gives A, but A ... B ... A gives B. Any capital letter counts, and nothing is "refused".
+    """
+    if not isinstance(text, str):
+        return Verdict("", "unparsable")
+    if rule == "released":
+        return _released(text)
+
+    letters = _claimed_letters(_without_set_aside(_plain(text)))
+    if len(letters) == 1:
+        return Verdict(letters.pop(), "ok")
+    if letters:
+        return Verdict("", "several")
+    return Verdict("", "refused" if is_refusal(text) else "unparsable")
+
+
+def _released(text: str) -> Verdict:
+    """Read a verdict as the authors' code does."""
+    run = re.search(r"\[\[[A-Z]\]\](?:[^\[]*+\[\[[A-Z]\]\])*", text)
+    if not run:
+        return Verdict("", "unparsable")
+
+    # The released search stops at the letter whose last tag comes first.
+    last_place = {}
+    for place, letter in enumerate(re.findall(r"\[\[([A-Z])\]\]", run[0])):
+        last_place[letter] = place
+    return Verdict(min(last_place, key=last_place.__getitem__), "ok")
+
+
+# --- one spelling of all letters
+
+_OTHER_MARKS = str.maketrans(
+    {"⟦": "[[", "⟧": "]]"} | dict(zip("〔〕【】’*_`", "[][]'   ", strict=True))
+)
+_LOOKALIKES = str.maketrans("АВСΑΒ", "ABCAB")  # Cyrillic and Greek capitals
+# What a tag may hold beside its letter. Not "[[A/C]]", "[[A>B]]" or "[[A?]]".
+_BESIDE_LETTER = re.compile(
+    r"\b(?:ai|assistant|chatbot|answer|response|option|model|candidate|choice|verdict|winner|final"
+    r"|best|better|wins|my|the|is|s)\b|[^\w/<>?]",
+    re.IGNORECASE,
+)
+# Not the article of "A short answer", not "((A))" or "{A}", not "A-level".
+_BARE_LETTER = re.compile(
+    r"(?<![\w({<'-])(?<!\[\[)\(?([B-D]|A(?! (?!is\b|wins\b|because\b|since\b|as\b)[a-z]))\)?"
+    r"(?:'s (?:answer|response)\b)?(?![\w)}>'-])(?!\]\])"
+)
+
+
+def _plain(text: str) -> str:
+    """Write tags as [[A]], letters without a tag as <<A>>, and the rest without markup."""
+    plain = unicodedata.normalize("NFKC", html.unescape(text)).translate(_OTHER_MARKS)
+    plain = re.sub(r"\\[a-z]+|\\|[\u200b-\u200f\ufeff]", "", plain)
+    lines = [" ".join(line.split()) for line in plain.splitlines()]
+    # A label and its verdict in the next line belong together.
+    plain = re.sub(r":\n+", ": ", "\n".join(lines))
+
+    plain = re.sub(r"\[ ?\[([^\[\]\n]{1,40})\] ?\]", _tag, plain)
+    return _BARE_LETTER.sub(r"<<\1>>", plain)
+
+
+def _tag(spelling: re.Match[str]) -> str:
+    """Write a tag with its letter alone, or leave it as it is."""
+    letter = _BESIDE_LETTER.sub("", spelling[1]).upper().translate(_LOOKALIKES)
+    return f"[[{letter}]]" if letter in tuple("ABCD") else spelling[0]
+
+
+# --- letters that are set aside
+
+_TAG = r"\[\[[A-D]\]\]"
+_LETTER = rf"(?:{_TAG}|<<[A-D]>>)"
+_JOINED = rf"(?:[ ,\"']*\b(?:or|and|nor)\b[ \"']*{_LETTER}|, ?{_LETTER}(?=,| or\b| and\b| nor\b))*"
+# Words that may stand between a telling word and its letter.
+_FILLER = (
+    r"(?:[^\w.!?;\n\[<]{0,4}\b(?:is|are|be|been|was|would|will|should|must|has|have|to|goes|for|of"
+    r"|the|my|a|that|it|one|clearly|therefore|thus|still|final|verdict|answer|choice|decision"
+    r"|assistant|response|option|pick|picking|choose|choosing|select|decide|say|prefer|like|agree"
+    r"|with|between|think|either|right|best)\b){0,6}[^\w.!?;\n\[<]{0,6}\[?"
+)
+
+SET_ASIDE = {
+    # Whole or in part: "[[A]]" if assistant A is better, "[[B]]". Not "[[A]], if I must choose".
+    "the instruction": rf"[\"']?{_TAG}[\"']?,? if (?:the )?(?:assistant\b|<<)[^.:!?\n\[]{{0,40}}"
+    rf"(?:{_TAG}(?=\W*\Z))?",
+    # "Answer with [[A]] or [[B]]". Not "[[A]], [[B]]" as a reply of its own, not "Output: [[A]]".
+    "the options": r"\b(?:output|format|one of|choose one|options are"
+    r"|(?:answer|respond|reply|choose) (?:with|from))\b[^.\n\[]{0,60}"
+    rf"{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}){{1,3}}"
+    rf"|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
+    # "not [[A]] or [[B]]", "better than [[A]]". Not the letter before, not "if not: [[A]]".
+    "denied or compared with": r"(?:\b(?:(?<!if )not|never|cannot|neither|nor|why|than|over|unlike"
+    r"|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))\b|n't\b"
+    rf"|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
+    "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
+    # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
+    "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
+    r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh"
+    r"|biased|negative|offensive))(?: (?:best|place|choice|option|one|answer|response|assistant))?)"
+    rf"|, then)\b(?: is| was| comes| goes to|[:,=])* ?{_LETTER}{_JOINED}",
+    # "[[A]] was close", "[[A]] is a strong contender".
+    "said to be of another rank": rf"{_LETTER}(?: is| was| came| comes| ranks| would be)?"
+    r"(?: a| the| also| very| quite){0,2}"
+    r" (?:close|second|third|fourth|last|tempting|worse|worst|strong contender|runner[- ]up)\b",
+    # "[[B]] > [[A]]". Not a quotation mark before a line, "> [[A]]".
+    "after >": rf"(?<=\]\]) ?> ?{_TAG}",
+}
+# Letters that head the parts of a discussion: "[[A]]: kind", "### [[A]]". Not a single one.
+_HEADING = re.compile(
+    rf"^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
+    rf"|#[^\w\n]{{0,9}}{_LETTER})",
+    re.MULTILINE,
+)
+# "1. [[B]]\n2. [[A]]\n(from best to worst)". Not a list without such words.
+_BEST_FIRST = re.compile(r"\b(?:best to worst|best first|best to least)\b", re.IGNORECASE)
+_LATER_RANK = re.compile(rf"^[^\w\n]{{0,5}}[2-4][.)] ?{_LETTER}", re.MULTILINE)
+
+
+def _without_set_aside(text: str) -> str:
+    """Take out letters that the reply mentions and does not choose."""
+    headings = _HEADING.findall(text)
+    if len(_letters(" ".join(headings))) > 1:
+        text = _HEADING.sub(" ", text)
+    if _BEST_FIRST.search(text):
+        text = _LATER_RANK.sub(" ", text)
+    for pattern in SET_ASIDE.values():
+        text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
+    return text
+
+
+# --- letters that are claimed
+
+_CLAUSE_END = re.compile(
+    r"(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - "
+    r"|(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason|note)\b)"
+    r"|,? (?=(?:but|so|whereas|while|though|although|because|since|as it|as they)\b)",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b", re.IGNORECASE
+)
+_CORRECTION = re.compile(
+    r"\b(?:correct(?:ion|ed)|instead|actually|wait|reconsider\w*|no"
+    r"|(?:on|after) (?:second thoughts?|reflection)"
+    r"|chang(?:e|ed|ing) my (?:mind|verdict|answer))\b",
+    re.IGNORECASE,
+)
+_LABEL = (
+    r"(?:\b(?:verdict|decision|judge?ment|winner|conclusion|correction|veredicto|urteil|вердикт)\b"
+    r"|判决|裁决|答案|选择|结论"
+    r"|(?:^|\b(?:the|my|final|correct|right|best)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
+    r"(?=\W*?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es|ist|est)\b)))"
+)
+_GOOD = (
+    r"(?:best|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
+    r"|appeal to|(?:best )?(?:fits?|suits?|match(?:es)?)|\w+er than the (?:others?|rest)"
+    r"|most (?:empathetic|empathy|suitable|appropriate|fitting|aligned|supportive|helpful"
+    r"|respectful|relevant|balanced))\b"
+)
+_EQUAL = (
+    r"(?:ties?|tied|draw|equal(?:ly)?|as good as|depend(?:s|ing)"
+    r"|both (?:are )?(?:best|good|fine|fit|suit|work))"
+)
+CLAIMS = {
+    # "Final verdict: [[A]]", "I choose B". Not "the rudest answer is [[A]]", "Answer A is rude".
+    "called the verdict": rf"{_LABEL}{_FILLER}{_LETTER}(?:[ ,/]*(?:and|or)?[ ,/]*{_TAG})*"
+    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll| would| will| must| have to)?"
+    rf" (?:(?:choose|pick|select|go with|vote for|opt for|prefer)\b{_FILLER}{_LETTER}"
+    rf"|say\b{_FILLER}{_LETTER}(?! \w))"
+    rf"|{_LETTER}(?: is| as| would be| it)(?: my| the| clearly| final| correct| right){{0,3}}"
+    r" (?:is|verdict|answer|choice|pick|winner|decision)\b",
+    # "So it is [[A]]." Not a letter beside other words.
+    "a tag alone in its clause": r"^\W*(?:if\b[^:,\[]*[:,] ?)?"
+    r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|in|no|wait|actually|instead|i|reconsider\w*|on"
+    r"|after|second|thoughts?|reflection|it|is|be|must|has|to|either|or|else|and)\b\W*)*"
+    rf"{_TAG}(?:\W*(?:(?:or|and)\b\W*)?{_TAG})*\W*$",
+    # "C", "**Assistant C**". Not "[C]", which is what a list has.
+    "a letter alone in its clause": r"^[^\w\[({]*"
+    r"(?:(?:final|verdict|assistant|option|answer)\b\W*)*<<[A-D]>>[^\w\])}]*$",
+    # "[[A]] is as good as [[B]]", "[[A]] if he is devout, else [[B]]". Not "both are too long".
+    "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|^\W*both {_TAG} and {_TAG}(?= {_GOOD})"
+    rf"|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
+    # "[[A]] is the best", "The user would prefer [[A]]". Not "says that the best is ...".
+    "preferred": rf"{_LETTER}(?: is| are| would| be| seems?| looks| provides| gives| offers| shows"
+    rf"| has| the| by far| much| far| clearly| both){{0,4}} {_GOOD}"
+    r"|\b(?:best|strongest|ideal|most suitable)(?: \w+){0,2}(?: is| would be| goes to|:)"
+    rf"{_FILLER}{_LETTER}"
+    r"|\b(?:would|will|might|may|could)(?: most| likely| probably){0,2} (?:agree with|prefer|like"
+    rf"|choose|favou?r|side with|appreciate|pick|support) (?:assistant )?{_LETTER}",
+}
+
+
+def _claimed_letters(text: str) -> set[str]:
+    """Find the letters of the strongest claim, or the only letter in a tag."""
+    certain = []
+    conditional = []
+    for clause in _CLAUSE_END.split(text):
+        has_condition = _CONDITION.search(clause)
+        (conditional if has_condition else certain).append(clause)
+
+    for pattern in CLAIMS.values():
+        letters = _agreed(certain, pattern)
+        if letters:
+            return letters
+    # "[[A]] is best for a man. For a woman it is [[B]]": a condition counts if nothing else does.
+    if _agreed(conditional, "|".join(CLAIMS.values())):
+        return _letters(" ".join(conditional))
+
+    tagged = _letters(re.sub("<<.>>", "", text))
+    return tagged if len(tagged) == 1 else set()
+
+
+def _agreed(clauses: list[str], pattern: str) -> set[str]:
+    """Collect the letters that fit a pattern, from the last clause on that corrects the others."""
+    letters: set[str] = set()
+    for clause in clauses:
+        claims = [match[0] for match in re.finditer(pattern, clause, re.IGNORECASE)]
+        if claims and _CORRECTION.search(clause):
+            letters = set()
+        letters |= _letters(" ".join(claims))
+    return letters
+
+
+def _letters(text: str) -> set[str]:
+    """Collect the letters of a text in which they are marked."""
+    return {marked[2] for marked in re.findall(_LETTER, text)}

@@ -1,0 +1,290 @@
+"""A job: one design asked of one model with one sampling, answered into one store."""
+
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ingroup.inference import recordings, weights
+from ingroup.inference.answers import MISSING, Engine, Sampling
+from ingroup.inference.design import Design
+from ingroup.inference.distribute import ask_on_ray
+from ingroup.inference.generate import Ask, Budget, fill, open_store
+from ingroup.inference.models import Model
+from ingroup.inference.parameters import Parameters
+from ingroup.inference.store import SCHEMA, Store, read_manifest
+from ingroup.paths import RESPONSES
+
+# Runs that ask no recorded model live, whatever weights the machine has: they give the same numbers
+# everywhere.
+RECORDED_RUNS = ("default", "tests")
+# Parameters of a run that each engine takes.
+OPTIONS = {
+    "transformers": ["batch_size", "dtype", "system", "bos", "reasoning"],
+    "vllm": ["gpus", "dtype", "system", "bos", "reasoning"],
+    "inspect": ["base_url", "in_flight", "timeout", "batch"],
+    "replay": ["recordings"],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A design that is asked of a model.
+
+    Attributes
+    ----------
+    study, part : str
+        The study, and the part of it that this job asks, e.g. ``P0,S0,T0-religion``. A recording
+        of the same part is preferred.
+    model : Model
+        Who is asked.
+    design : Design
+        The prompts.
+    sampling : Sampling
+        How they are asked.
+    labels : mapping
+        Columns that tell this job's rows from those of other jobs.
+    options : mapping
+        Options of the engine, ``system`` and ``bos`` among them.
+    """
+
+    study: str
+    part: str
+    model: Model
+    design: Design
+    sampling: Sampling
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the folder of the answers: the part, and whether it is scored."""
+        return f"{self.part}+choices" if self.sampling.choices else self.part
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the answers that this machine asks for."""
+        # Answers that were cut are asked again with more tokens, in the same store.
+        sampling = {**self.sampling.identity(), "max_tokens": 0}
+        asked = json.dumps([sampling, self.design.digest, dict(self.options)])
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:8]
+        return RESPONSES / self.study / self.model.folder_name / f"{self.name}-{digest}"
+
+    def recorded(self, columns: Sequence[str] = ()) -> pd.DataFrame:
+        """Find the recorded answers to the job (`recordings.find`), if its engine is "recorded".
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of a store.
+
+        Returns
+        -------
+        DataFrame
+            As `recordings.find` has it, empty for another engine.
+        """
+        folders = []
+        if self.model.engine == "recorded":
+            model = self.model.name
+            folders = recordings.folders(model, self.study, self.name, self.sampling, self.options)
+        # The keys of 37 million prompts are not computed for nothing.
+        return recordings.find(folders, self.design.keys if folders else (), columns)
+
+    @property
+    def title(self) -> str:
+        """Name model and labels, for a progress bar."""
+        return " ".join([self.model.label, *map(str, self.labels.values())])
+
+
+def make_engine(job: Job, options: Mapping[str, Any]) -> Engine:
+    """Make the engine that a job names. Its library is imported here.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    options : mapping
+        The run's parameters in lower case.
+
+    Returns
+    -------
+    Engine
+        The engine.
+
+    Raises
+    ------
+    EngineError
+        The engine cannot start.
+    """
+    known = {**options, **job.options}
+    given = {name: known[name] for name in OPTIONS[job.model.engine] if name in known}
+    if job.model.engine == "transformers":
+        from ingroup.inference.transformers_engine import TransformersEngine
+
+        return TransformersEngine(job.model.loaded, **given)
+    if job.model.engine == "vllm":
+        from ingroup.inference.vllm_engine import VLLMEngine
+
+        return VLLMEngine(job.model.loaded, **given)
+    if job.model.engine == "inspect":
+        from ingroup.inference.inspect_engine import InspectEngine
+
+        return InspectEngine(job.model.name, **given, calls=job.folder.parent / "calls")
+    from ingroup.inference.replay_engine import from_files
+
+    return from_files(given["recordings"], job.model.name, job.labels)
+
+
+def answers(job: Job, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Read the answers to a job: recorded ones, and those that this machine asked for.
+
+    Parameters
+    ----------
+    job : Job
+        The job. No engine is needed.
+    columns : sequence of str
+        Columns of a store (`store.SCHEMA`), all unless given.
+
+    Returns
+    -------
+    DataFrame
+        One row for each trial, in the order of the design: ``trial``, ``finish_reason`` and the
+        columns. A trial that was never asked has the finish reason "missing".
+    """
+    columns = [name for name in columns or SCHEMA.names if name not in ("trial", "prompt")]
+    columns = list(dict.fromkeys(["trial", "finish_reason", *columns]))
+    recorded = job.recorded(columns[2:])
+    manifest = read_manifest(job.folder)
+    stored = Store(job.folder, manifest).read(columns[2:]) if manifest else None
+    if stored is not None and recorded.empty:
+        return stored[columns]
+
+    answered = recorded
+    if stored is not None and len(recorded) < len(job.design):
+        answered = pd.concat([recorded, stored[stored.finish_reason != MISSING]])
+    table = answered.drop_duplicates("trial").set_index("trial").reindex(range(len(job.design)))
+    table["finish_reason"] = table.finish_reason.astype(object).fillna(MISSING)
+    return table.reset_index(names="trial")[columns]
+
+
+def ask(jobs: Iterable[Job], parameters: Parameters) -> None:
+    """Ask for the answers that the stores of jobs lack.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        The jobs. An engine starts only if an answer is missing.
+    parameters : Parameters
+        The run's parameters.
+
+    Raises
+    ------
+    EngineError
+        An engine cannot start or gives up.
+    StoreError
+        A store answers something else.
+    """
+    jobs = list(jobs)
+    options = {name.lower(): value for name, value in parameters.model_dump().items()}
+    asked_for_money = {job.model.folder_name for job in jobs if job.model.engine == "inspect"}
+    budget = Budget(
+        parameters.COST_LIMIT,
+        parameters.PRICE_IN,
+        parameters.PRICE_OUT,
+        models=tuple(sorted(asked_for_money)),
+    )
+    # Jobs of one model share its engine, whose start can take a minute.
+    engines: dict[str, Engine] = {}
+    left_out: Counter[str] = Counter()
+    try:
+        for job in jobs:
+            known = set(job.recorded().trial)
+            left = n_left(job, known)
+            live = _live(job, left, parameters.RUN) if left else None
+            if live is None:
+                left_out[job.model.label] += left
+                continue
+            kind = _kind_of_engine(live)
+            if kind not in engines:
+                _close(engines)
+                engines[kind] = make_engine(live, options)
+            engine = engines[kind]
+            store = open_store(job.folder, job.design, engine, job.sampling)
+            asks = _ask_of_run(live, engine, options, parameters)
+            costs = budget if live.model.engine == "inspect" else None
+            fill(job.design, engine, store, job.sampling, job.title, costs, asks, known)
+    finally:
+        _close(engines)
+
+    for label, n_prompts in (+left_out).items():
+        sentence = f"{label}: {n_prompts:,} prompts are not recorded and are left out"
+        print(f"{sentence}; `make model` fetches weights for runs of your own", file=sys.stderr)
+
+
+def n_left(job: Job, known: set[int]) -> int:
+    """Count the trials of a job that are still to be asked. No engine starts for none.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    known : set of int
+        The trials that recordings answer.
+
+    Returns
+    -------
+    int
+        Trials that neither a recording nor the store answers.
+    """
+    manifest = read_manifest(job.folder)
+    if not manifest:
+        return len(job.design) - len(known)
+    store = Store(job.folder, manifest | job.sampling.identity())
+    left = store.unanswered(asks_again=job.model.engine == "inspect")
+    return sum(len(trials) - len(known.intersection(trials)) for trials in left)
+
+
+def _kind_of_engine(job: Job) -> str:
+    """Write down what an engine is made of, which is the same for most jobs of a model."""
+    labels = dict(job.labels) if job.model.engine == "replay" else {}
+    return json.dumps([job.model, dict(job.options), labels], default=str)
+
+
+def _close(engines: dict[str, Engine]) -> None:
+    """Close engines, and forget them."""
+    while engines:
+        engines.popitem()[1].close()
+
+
+def _ask_of_run(
+    job: Job, engine: Engine, options: Mapping[str, Any], parameters: Parameters
+) -> Ask | None:
+    """Make the function that asks several workers, None where this process asks."""
+    if parameters.ENGINE_WORKERS == 1:
+        return None
+    return ask_on_ray(
+        engine,
+        partial(make_engine, job, options),
+        parameters.ENGINE_WORKERS,
+        parameters.GPUS,
+        parameters.RAY_ADDRESS,
+    )
+
+
+def _live(job: Job, left: int, run: str) -> Job | None:
+    """Return the job as an engine can ask it, None where the run may not or has no weights."""
+    if job.model.engine != "recorded":
+        return job
+    folder = None if run in RECORDED_RUNS else weights.available(job.model.name)
+    if folder is None:
+        return None
+    n_prompts = f"{job.title}: {left:,} prompts are not recorded"
+    print(f"{n_prompts}, so the model itself is asked", file=sys.stderr)
+    return replace(job, model=job.model._replace(engine="transformers", loaded=str(folder)))

@@ -1,0 +1,283 @@
+"""Scored answers: the probabilities of all admissible answers, and how they become numbers.
+
+The admissible answers form a tree of tokens. At each place of the tree the tokens that go on, and
+the end of an answer, share the probability.
+"""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from ingroup.inference.answers import Reply, Sampling, failed
+
+Floats = NDArray[np.float64]
+LEAST_LOG = -100.0  # stands for a probability of 0
+
+
+def common_length(first: Sequence, second: Sequence) -> int:
+    """Count the elements with which two sequences begin alike.
+
+    Parameters
+    ----------
+    first, second : sequence
+        Texts, or lists of tokens.
+
+    Returns
+    -------
+    int
+        The number of equal elements.
+    """
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+class Place(NamedTuple):
+    """First tokens of answers, the next admissible tokens, and whether an answer may end here."""
+
+    path: tuple[int, ...]
+    tokens: tuple[int, ...]
+    may_end: bool
+
+    @property
+    def n_ways(self) -> int:
+        """Count the ways on: the tokens, and the end where an answer may end."""
+        return len(self.tokens) + self.may_end
+
+
+class AnswerTree:
+    """Admissible answers as a tree of tokens.
+
+    Parameters
+    ----------
+    spelling : sequence of sequence of int
+        The token ids of each answer.
+
+    Raises
+    ------
+    ValueError
+        An answer has no token, or two answers have the same tokens.
+    """
+
+    def __init__(self, spelling: Sequence[Sequence[int]]):
+        answers = [tuple(answer) for answer in spelling]
+        self.spelling = [list(answer) for answer in answers]
+        if () in answers or len(set(answers)) < len(answers):
+            raise ValueError("every admissible answer needs tokens of its own")
+
+        following: dict[tuple[int, ...], dict[int, None]] = {}
+        for answer in answers:
+            for length, token in enumerate(answer):
+                following.setdefault(answer[:length], {})[token] = None
+
+        self.places = []
+        for path, tokens in following.items():
+            place = Place(path, tuple(tokens), path in answers)
+            # Where there is one way on, it is certain.
+            if not path or place.may_end or len(tokens) > 1:
+                self.places.append(place)
+        self._routes = np.array([self._route(answer) for answer in answers]).T
+
+    def _route(self, answer: tuple[int, ...]) -> list[float]:
+        """Mark the ways that an answer takes, among all ways of all places."""
+        marks: list[float] = []
+        for place in self.places:
+            ways = [0.0] * place.n_ways
+            length = len(place.path)
+            if answer == place.path:
+                ways[-1] = 1.0
+            elif answer[:length] == place.path:
+                ways[place.tokens.index(answer[length])] = 1.0
+            marks += ways
+        return marks
+
+    def _ways(self, logs: Floats) -> list[Floats]:
+        """Renormalise the log-probabilities at each place."""
+        borders = np.cumsum([place.n_ways for place in self.places])[:-1]
+        return [log_softmax(part, axis=1) for part in np.split(logs, borders, axis=1)]
+
+    def probabilities(self, logs: Floats) -> Floats:
+        """Compute the probability of each answer.
+
+        Parameters
+        ----------
+        logs : array of shape (replies, ways of all places)
+            Log-probabilities of the ways on, from `LocalEngine`.
+
+        Returns
+        -------
+        array of shape (replies, answers)
+            Each row sums to 1.
+        """
+        return np.exp(np.hstack(self._ways(logs)) @ self._routes)
+
+    def greedy(self, logs: Floats) -> NDArray[np.intp]:
+        """Find the answer that greedy decoding writes if it is held to the admissible ones.
+
+        Parameters
+        ----------
+        logs : array of shape (replies, ways of all places)
+            As for `probabilities`.
+
+        Returns
+        -------
+        array of int
+            The number of the answer, for each reply.
+        """
+        best = []
+        for ways in self._ways(logs):
+            best.append(np.eye(ways.shape[1])[ways.argmax(axis=1)])
+        # The greedy answer takes the best way at each place that it passes.
+        n_taken = np.hstack(best) @ self._routes
+        return (n_taken == self._routes.sum(axis=0)).argmax(axis=1)
+
+
+def scored_replies(
+    tree: AnswerTree, logs: Floats, choices: Sequence[str], prompts: Sequence[Sequence[int]]
+) -> list[Reply]:
+    """Make the replies to some prompts from the log-probabilities at the places of a tree.
+
+    Parameters
+    ----------
+    tree : AnswerTree
+        The choices as tokens.
+    logs : array of shape (prompts, ways of all places)
+        What the model gave.
+    choices : sequence of str
+        The admissible answers.
+    prompts : sequence of sequence of int
+        The token ids of the prompts, for their number.
+
+    Returns
+    -------
+    list of Reply
+        One reply per prompt. A reply whose numbers are not finite is a failed call.
+    """
+    probabilities = tree.probabilities(logs).tolist()
+    greedy = tree.greedy(logs)
+    masses = np.exp(logs[:, : len(tree.places[0].tokens)]).sum(axis=1)
+    finite = np.isfinite(logs).all(axis=1)
+
+    replies = []
+    for row, prompt in enumerate(prompts):
+        if not finite[row]:
+            replies.append(failed("the model's logits are not finite numbers"))
+            continue
+        reply = Reply(
+            choices[greedy[row]],
+            prompt_tokens=len(prompt),
+            probabilities=probabilities[row],
+            option_mass=[float(masses[row])],
+        )
+        replies.append(reply)
+    return replies
+
+
+def join(first: Reply, second: Reply) -> Reply:
+    """Join the answers behind two prefixes. The join fails if either failed.
+
+    Parameters
+    ----------
+    first, second : Reply
+        The answers behind all prefixes so far, and behind the next one.
+
+    Returns
+    -------
+    Reply
+        The joined answer.
+    """
+    for reply in (first, second):
+        if reply.text is None:
+            return reply
+    return second._replace(
+        text=f"{first.text}{second.text}",
+        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
+        probabilities=[*first.probabilities, *second.probabilities],
+        option_mass=[*first.option_mass, *second.option_mass],
+    )
+
+
+def matrix(column: pd.Series, width: int) -> Floats:
+    """Convert a column of lists to an array, with NaN where a list is empty.
+
+    Parameters
+    ----------
+    column : Series of list
+        Lists of `width` numbers, or empty.
+    width : int
+        The length of a list.
+
+    Returns
+    -------
+    array of shape (rows, width)
+        The numbers.
+    """
+    lists = pa.array(column, pa.list_(pa.float16()), from_pandas=True)
+    if isinstance(lists, pa.ChunkedArray):
+        lists = lists.combine_chunks()
+    has_values = lists.value_lengths().fill_null(0).to_numpy() > 0
+    table = np.full((len(column), width), np.nan)
+    table[has_values] = lists.flatten().to_numpy().reshape(-1, width)
+    return table
+
+
+def greedy_choices(answers: pd.DataFrame, sampling: Sampling) -> pd.DataFrame:
+    """Read the greedy answers from the stored texts, which have them behind their prefixes.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Rows of a store, with ``text``.
+    sampling : Sampling
+        How they were asked.
+
+    Returns
+    -------
+    DataFrame of str
+        One column for each prefix, None where a call failed.
+    """
+    rest = answers.text.astype(object)
+    columns = {}
+    for number, prefix in enumerate(sampling.prefixes):
+        rest = rest.str.removeprefix(prefix)
+        following = sampling.prefixes[number + 1 :]
+        if following:
+            parts = rest.str.split(following[0], n=1, regex=False)
+            columns[number] = parts.str[0]
+            rest = following[0] + parts.str[1]
+        else:
+            columns[number] = rest
+    return pd.DataFrame(columns, answers.index)
+
+
+def ratings(answers: pd.DataFrame, sampling: Sampling, reading: str = "expected") -> pd.DataFrame:
+    """Read scored answers as numbers.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Rows of a store: ``probabilities`` for the reading "expected", ``text`` for "greedy".
+    sampling : Sampling
+        How they were asked. Its choices are numbers.
+    reading : {"expected", "greedy"}
+        The mean of the distribution over the choices, or the answer that greedy decoding writes.
+
+    Returns
+    -------
+    DataFrame
+        One column for each prefix, NaN where a call failed.
+    """
+    if reading == "greedy":
+        return greedy_choices(answers, sampling).astype(float)
+
+    points = np.array(sampling.choices, dtype=float)
+    weights = matrix(answers.probabilities, len(sampling.prefixes) * len(points))
+    weights = weights.reshape(len(answers), -1, len(points))
+    # Stored numbers have three digits, so they are renormalised.
+    means = weights @ points / weights.sum(axis=2)
+    return pd.DataFrame(means, answers.index)

@@ -1,0 +1,300 @@
+"""Run the numbered notebooks with papermill. The Makefile calls this.
+
+``run.py folder ...`` needs the standard library alone: it checks what was typed behind make, and
+names the folder of the run. The other commands run in the environment.
+"""
+
+import ast
+import difflib
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+PROFILES = NOTEBOOKS / "profiles"
+ENGINE = PROFILES / "engine.yaml"
+# Variables of the Makefile; any other is a parameter.
+OF_MAKE = {"PROFILE", "RUN", "ONLY", "STUDY", "PYTHON", "VENV", "PY", "READY", "TORCH_INDEX"}
+DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that draw, from written tables
+SENTENCES = {"InputError", "StoreError", "EngineError"}  # errors whose message says all
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def names(numbers: list[str]) -> list[str]:
+    """List the notebooks with some numbers, or all."""
+    found = sorted(file.stem for file in NOTEBOOKS.glob("[0-9]*.ipynb"))
+    return [name for name in found if name[:2] in numbers] if numbers else found
+
+
+def defaults(notebook: str) -> dict[str, Any]:
+    """Read the values in a notebook's cell of parameters, by name."""
+    text = (NOTEBOOKS / f"{notebook}.ipynb").read_text("utf8")
+    values = {}
+    for cell in json.loads(text)["cells"]:
+        if "parameters" in cell["metadata"].get("tags", []):
+            source = "".join(cell["source"])
+            for line in ast.parse(source).body:
+                match line:
+                    case ast.Assign([ast.Name(name)], value):
+                        values[name] = ast.literal_eval(value)
+    return values
+
+
+def of_engines() -> dict[str, str]:
+    """List the parameters of engines, as texts that pydantic converts in the notebook."""
+    lines = re.findall(r"^(\w+):", ENGINE.read_text("utf8"), re.MULTILINE)
+    return dict.fromkeys(lines, "")
+
+
+def converted(name: str, text: str, usual: Any) -> Any:
+    """Convert a typed text into the type of the usual value; semicolons part a list."""
+    if isinstance(usual, str):
+        return text
+    if isinstance(usual, list):
+        parts = [part.strip() for part in text.split(";")]
+        return [part for part in parts if part]
+
+    kind = type(usual)
+    try:
+        value = json.loads(text.lower())
+    except ValueError:
+        value = None
+    if type(value) is int and kind is float:
+        return float(value)
+    if type(value) is not kind:
+        sys.exit(f"{name}={text} must be {KINDS[kind]}")
+    return value
+
+
+def near(name: str, known: list[str]) -> str:
+    """Ask for the nearest known name, or list all."""
+    close = difflib.get_close_matches(name, known, 1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there are {', '.join(sorted(known))}"
+
+
+def assignments(line: str) -> dict[str, str]:
+    r"""Read ``A=1 B=x\ y``, as make's MAKEOVERRIDES has what was typed."""
+    values = {}
+    for word in re.findall(r"(?:\\.|[^\\\s])+", line):
+        plain = re.sub(r"\\(.)", r"\1", word)
+        name, _, value = plain.partition("=")
+        values[name.rstrip(":+?!")] = value
+    return values
+
+
+def note(line: str, goals: list[str]) -> dict[str, Any]:
+    """Check what was typed, and name the run.
+
+    Parameters
+    ----------
+    line : str
+        What was typed, as make has it.
+    goals : list of str
+        Goals of make, and the numbers of the notebooks that they need.
+
+    Returns
+    -------
+    dict
+        ``run``, ``profile`` and the ``typed`` parameters. A wrong name or value ends the program
+        with one sentence.
+    """
+    words = assignments(line)
+    typed = {name: text for name, text in words.items() if name not in OF_MAKE}
+    profile = words.get("PROFILE", "")
+    profiles = [file.stem for file in PROFILES.glob("*.yaml") if file != ENGINE]
+    if profile and profile not in profiles:
+        sys.exit(f"PROFILE={profile} does not exist: {near(profile, profiles)}")
+
+    numbers = [goal for goal in goals if goal.isdigit()]
+    known: dict[str, Any] = of_engines()
+    for notebook in names(numbers):
+        known |= defaults(notebook)
+    for name, text in typed.items():
+        if name not in known:
+            where = f"notebook {', '.join(numbers)}" if numbers else "any notebook"
+            sys.exit(f"{name} is no parameter of {where}: {near(name.upper(), list(known))}")
+        converted(name, text, known[name])
+    run = run_name(words.get("RUN", ""), profile, typed)
+    return {"run": run, "profile": profile, "typed": typed}
+
+
+def run_name(given: str, profile: str, typed: dict[str, str]) -> str:
+    """Name a run as it was given, or by what it changes; ``default`` if that is nothing."""
+    parts = [profile] if profile else []
+    for name, value in sorted(typed.items()):
+        parts.append(f"{name}-{value}")
+    changes = "+".join(parts)
+    if given:
+        is_plain = re.fullmatch(r"\w[\w.,+=-]{0,99}", given)
+        if not is_plain or (changes and given == "default"):
+            sys.exit(f"RUN={given} must be a plain name other than default")
+        return given
+
+    plain = re.sub(r"[^\w.,+=-]+", "-", changes)[:60]
+    if plain == changes:
+        return plain or "default"
+    digest = hashlib.sha256(changes.encode()).hexdigest()
+    return f"{plain}-{digest[:10]}"
+
+
+def folder(line: str, flags: str, *goals: str) -> None:
+    """Print the folder of the run for make, and note there what was typed."""
+    noted = note(line, list(goals))
+    run = noted["run"]
+    path = "build" if run == "default" else f"build/runs/{run}"
+    file = ROOT / path / "parameters.json"
+    known = file.read_text("utf8") if file.exists() else ""
+    if "figures" in goals and not known:
+        runs = [found.parent.name for found in ROOT.glob("build/runs/*/parameters.json")]
+        hint = near(run, runs) if runs else "run the notebooks first"
+        sys.exit(f"the run {run} has no tables to draw from: {hint}")
+
+    text = json.dumps(noted, indent=1)
+    runs_notebooks = "all" in goals or any(goal.isdigit() for goal in goals)
+    is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
+    is_dry = "n" in flags
+    # make runs the notebooks again if this file is newer.
+    if runs_notebooks and text != known and not is_named_again and not is_dry:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf8")
+    print(path)
+
+
+def parameters(notebook: str, noted: dict[str, Any]) -> dict[str, Any]:
+    """Collect a notebook's parameters: its own, the profile's over them, then those typed."""
+    import yaml
+
+    values = defaults(notebook)
+    if noted["profile"]:
+        file = PROFILES / f"{noted['profile']}.yaml"
+        values |= yaml.safe_load(file.read_text("utf8")).get(notebook, {})
+    known = of_engines() | values
+    for name, text in noted["typed"].items():
+        if name in known:
+            values[name] = converted(name, text, known[name])
+    values["RUN"] = noted["run"]
+    return values
+
+
+def execute(notebook: str, path: str, redraw: bool = False) -> None:
+    """Run a notebook into the run's folder, or only its cells that draw."""
+    import logging
+
+    import nbformat
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    # Parameters of engines are in no notebook's cell, of which papermill would warn.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    source = nbformat.read(NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    if redraw:
+        source.cells = [
+            cell for cell in source.cells if DRAWING & set(cell.metadata.get("tags", []))
+        ]
+    target = Path(path, "notebooks", f"{notebook}.ipynb")
+    unfinished = Path(path, "unfinished", target.name)
+    for file in (target, unfinished):
+        file.parent.mkdir(parents=True, exist_ok=True)
+
+    def say_section(cell, cell_index):
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            heading = cell.source.splitlines()[0]
+            print(f"{notebook}: {heading[3:]}", file=sys.stderr)
+
+    noted = json.loads(Path(path, "parameters.json").read_text("utf8"))
+    options = {
+        "parameters": parameters(notebook, noted),
+        "cwd": str(ROOT),
+        "kernel_name": "python3",
+        "language": "python",
+        "progress_bar": False,
+        "stderr_file": sys.stderr,
+        "on_cell_start": say_section,
+        "extra_arguments": ["--IPKernelApp.log_level=CRITICAL"],
+    }
+    try:
+        try:
+            papermill.execute_notebook(source, str(unfinished), **options)
+        except RuntimeError:  # two kernels that start at once may take the same port
+            papermill.execute_notebook(source, str(unfinished), **options)
+    except PapermillExecutionError as error:
+        if error.ename not in SENTENCES:
+            print(*error.traceback, sep="\n", file=sys.stderr)
+        sys.exit(f"{notebook}, cell {error.exec_count}: {error.evalue} (see {unfinished})")
+    if redraw:
+        unfinished.unlink()
+    else:
+        unfinished.replace(target)
+
+
+def redraw(path: str, only: str = "") -> None:
+    """Draw the figures of a run again, or the one figure ``<study>/<name>``, from its tables."""
+    study, _, figure = only.partition("/")
+    figures = Path("figures") if path == "build" else Path(path, "figures")
+    known = [f"{file.parent.name}/{file.stem}" for file in figures.glob("*/*.png")]
+    if only and only not in known:
+        sys.exit(f"ONLY={only} is no figure of this run: {near(only, known)}")
+
+    os.environ["FIGURE_ONLY"] = only  # Output.save passes over all others
+    ran = sorted(Path(path, "notebooks").glob("[0-9]*.ipynb"))
+    of_study = [file for file in ran if study in file.stem]
+    naming = [file for file in of_study if f'{figure}\\"' in file.read_text("utf8")]
+    for file in naming or of_study:
+        execute(file.stem, path, redraw=True)
+
+
+def plan(line: str, *studies: str) -> None:
+    """Print what a run would ask: prompts, tokens and price of each job."""
+    from importlib import import_module
+
+    from ingroup.inference import corpora
+    from ingroup.inference.plan import plan as planned
+
+    noted = note(line, list(studies))
+    for notebook in names(list(studies)):
+        study = notebook.partition("_")[2]
+        if not (ROOT / "lib/ingroup" / study).is_dir():
+            continue
+        values = parameters(notebook, noted)
+        factor = 1.0
+        for name in ("CORPUS", "QUESTIONS"):
+            corpus = values.get(name)
+            # A corpus that was not fetched is planned by its sample.
+            if corpus in corpora.corpora() and not (ROOT / "data/raw" / corpus).exists():
+                values[name] = "sample"
+                factor = 1.0 if values.get("N_EVENTS") else corpora.factor(corpus)
+
+        answers = import_module(f"ingroup.{study}.answers")
+        checked = answers.Parameters.of(values)
+        jobs = [*answers.jobs(checked), *answers.written(checked)]
+        table = planned(jobs, checked, factor)
+        whole = table.sum().to_frame("all").T
+        print(table.to_string(), whole.to_string(), sep="\n")
+
+
+def front(path: str) -> None:
+    """Print the front page of a run's book; that of the default run is kept in README, too."""
+    from ingroup import book
+
+    table = book.front(ROOT / path / "tables")
+    print(book.plain(table), f"\nThe book: {path}/book/index.html", sep="\n")
+    if path == "build":
+        book.keep_in_readme(table)
+
+
+if __name__ == "__main__":
+    command, *words = sys.argv[1:]
+    functions: list[Callable[..., None]] = [folder, execute, redraw, plan, front]
+    commands = {function.__name__: function for function in functions}
+    try:
+        commands[command](*words)
+    except KeyboardInterrupt:
+        sys.exit(f"{command} {' '.join(words)} was stopped")

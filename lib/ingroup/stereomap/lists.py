@@ -1,0 +1,577 @@
+"""Read the lists that StereoMap asks for: a rating for each word, and keywords with reasons."""
+
+import html
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import yaml
+
+from ingroup import paths
+from ingroup.parsing import is_refusal
+
+LOW, HIGH = 1, 5
+
+
+class Ratings(NamedTuple):
+    """``values`` by word, NaN where there is none, with the status of the reply."""
+
+    values: dict[str, float]
+    status: str  # "ok", "incomplete"; without any value "refused" or "unparsable"
+
+
+def parse_ratings(
+    text: str | None, words: Sequence[str], rule: Literal["sound", "released"] = "sound"
+) -> Ratings:
+    """Read a rating from 1 to 5 for each of several words.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply. It may have other parts anywhere.
+    words : sequence of str
+        The words to rate. "Rating" stands for a rating without a word.
+    rule : {"sound", "released"}
+        The rules of this module, or those of the authors' code.
+
+    Returns
+    -------
+    Ratings
+        "ok" if every word has a rating, and "incomplete" if only some have one.
+
+    Notes
+    -----
+    "sound" writes the reply as `PLAIN` says, and marks words (or their nouns, in any case) and
+    ratings: "<1>: [4]". A range, a number off the scale or out of another top is "[?]". The first
+    pattern of `CLAIMS` that has a number for a word decides, and all the numbers that this pattern
+    has for the word have to agree.
+
+    "released" is the authors' reader of gpt-3.5-turbo (Jeoung et al. 2023). It reads "word: 4" in
+    the lines from the first word to an overall rating; without the first word nothing is read. It
+    reads a rating alone from the first line with a number. "3-4" is 3, "Overall: 4/5" is 5, and 85
+    stays. A reply without any rating is "refused".
+    """
+    text = text if isinstance(text, str) else ""
+    if rule == "released":
+        return _released(text, words)
+
+    readings = _readings(text, tuple(words))
+    # Whoever declines may still speak of numbers, but does not fill in a list.
+    n_ranks = 2 if is_refusal(text) else len(CLAIMS) + 1
+    values = dict.fromkeys(words, math.nan)
+    for word in words:
+        by_rank = [readings[word, rank] for rank in range(n_ranks)]
+        claimed = next(filter(None, by_rank), set())
+        if len(claimed) == 1:
+            values[word] = claimed.pop()
+    return _with_status(values, "refused" if is_refusal(text) else "unparsable")
+
+
+def _with_status(values: dict[str, float], without_any: str) -> Ratings:
+    """Tell whether all words have a rating, some, or none."""
+    n_rated = sum(not math.isnan(value) for value in values.values())
+    if n_rated == 0:
+        return Ratings(values, without_any)
+    return Ratings(values, "ok" if n_rated == len(values) else "incomplete")
+
+
+# --- the rule of the authors' code
+
+_PATTERNS = (paths.STIMULI / "stereomap" / "released_ratings.yaml").read_text("utf8")
+_DECIMAL = yaml.safe_load(_PATTERNS)["number"]
+_CODE = yaml.safe_load(_PATTERNS.replace("<n>", _DECIMAL))
+
+
+def _released(text: str, words: Sequence[str]) -> Ratings:
+    """Read ratings as the authors' code does."""
+    lines = [line for line in text.split("\n") if line]
+    read = _released_alone if len(words) == 1 else _released_list
+    ratings = read(lines, words)
+
+    values = {word: float(ratings.get(word, math.nan)) for word in words}
+    return _with_status(values, "refused")
+
+
+def _released_alone(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
+    """Read the rating of the only word from the first line that fits a pattern."""
+    for line in lines:
+        match = _first_match(_CODE["alone"], line)
+        if match:
+            # Two numbers in one pattern are a choice, which the code does not make.
+            return {words[0]: match[1]} if match.lastindex == 1 else {}
+    return {}
+
+
+def _released_list(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
+    """Read ratings by word, from the lines between the first word and an overall rating."""
+    first_word = _CODE["begins"].get(words[0], words[0])
+    begins = [place for place, line in enumerate(lines) if re.search(first_word, line)]
+    overall = [place for place, line in enumerate(lines) if re.search("Overall [rR]ating", line)]
+    if not begins:
+        return {}
+
+    end = overall[0] if overall else len(lines)
+    ratings = {}
+    for line in lines[begins[0] : end]:
+        match = _first_match(_CODE["rated"], line)
+        if match:
+            # The prompt has the group behind each of these words, as in "Help nurses: 4".
+            is_behavior = words[0] == "Help"
+            name = match[1].strip()
+            ratings[name.split(" ")[0] if is_behavior else name] = match[2]
+
+    # A reply may say "Pride", which the code takes for "Proud".
+    for name, word in _CODE["names"].items():
+        if name in ratings:
+            ratings[word] = ratings[name]
+    if overall:
+        match = re.search(rf"Overall.*:.*{_DECIMAL}", lines[end])
+        if match:
+            ratings["Rating"] = match[1]
+    return ratings
+
+
+def _first_match(patterns: Sequence[str], line: str) -> re.Match[str] | None:
+    """Return the match of the first pattern that fits somewhere in a line."""
+    matches = (re.search(pattern, line) for pattern in patterns)
+    return next(filter(None, matches), None)
+
+
+# --- marks for words and numbers
+
+_NAMES = ["zero", "one", "two", "three", "four", "five"]
+_NAME = f"(?:{'|'.join(_NAMES[1:])})"
+_MEANING = r" ?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^\d\n|]{1,40}?)"
+# Each pattern with what takes its place, in this order.
+PLAIN = {
+    "JSON: an object is one line": (r"(?<=[{,\d\"])\s*\n\s*(?=[\"}])", " "),
+    "JSON: two objects are two lines": (r"\}\s*,\s*\{", "\n"),
+    # "Friendly: < 3", "at least 3". Not "> 4", a quotation.
+    "a bound": (
+        r"(?:(?<=[:=|] )[<>≤≥]=?|\b(?:at least|at most|(?:more|less|fewer) than|up to)) ?(?=\d)",
+        "0-",
+    ),
+    # Not "[4]"; a dollar before an amount stays.
+    "markup": (r"</?\w[^<>\n]{0,60}>|\\[a-z]+|\\|\$(?!\d)|\$(?=[1-5]\$)|\[[xX ]\] ", " "),
+    "emphasis, brackets, variants of digits": (r"[*`#\"“”„«»{}\[\]<>\u20e3\ufe0f]+", ""),
+    "dashes": ("[—–]", "-"),
+    "bars": ("│", "|"),
+    "white space": (r"(?:[^\S\n]|_)+", " "),
+    # "Friendly: four", "Four out of five". Not "three reasons".
+    "a number in words": (
+        rf"(?<=[:=] ){_NAME}(?= ?[.\n]|\Z)|\b{_NAME}(?= out of)|(?<=out of )five\b",
+        lambda name: f"{_NAMES.index(name[0].lower())}",
+    ),
+    # "1 to 5", "1 (not at all) - 5 (extremely)". Not "3-4", "1/5".
+    "the ends of the scale": (
+        rf"(?<![\w.,/])1(?:{_MEANING})?,? ?(?:-|to\b|and\b|through\b) ?5"
+        rf"(?:{_MEANING}(?=[.;:,)\n]|\Z))?(?![\w/]|[.,]\d)",
+        " ",
+    ),
+    # "1 = not at all, 2 = slightly". Not "Friendly = 4".
+    "its steps": (r"(?<![\w.,/=])[1-5] ?=[^\d\n=]{1,40}(?:[1-5] ?=[^\d\n=]{1,40}){1,4}", " "),
+    # "a 5-point scale", "on a scale of 5". Not "4 out of 5".
+    "its length": (r"\b(?:5|five)[ -]point\b|(?<!\d )\b(?:out|scale) of 5\b", " "),
+    # "2. Friendly: 4", "a) Friendly: 4". Not "(4) Friendly", "3." alone.
+    "the number of an item": (r"^[^\w\n(]*(?:\d{1,3}|[a-h])[.)](?: (?=\D)|(?=[a-z]))", " "),
+    # Not "4,3,2", "4, 3".
+    "a decimal comma": (r"(?<![\d,.])(\d),(\d)(?![\d,.])", r"\1.\2"),
+    "a range in words": (r"between (\d) and (\d)", r"\1-\2"),
+}
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_NUMBER = re.compile(
+    r"(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
+    r"(?P<value>\d++(?:\.\d+)?+)(?![.,]\d)"
+    r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
+    r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
+    # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
+    r"|(?= ?<|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due|for|as|and|but|stars?"
+    r"|points?|would|is)\b)))",
+    re.IGNORECASE,
+)
+
+
+def _marked(text: str, words: tuple[str, ...]) -> str:
+    """Write the k-th word as <k>, a rating as [4], with its scale as [4/], other numbers as [?]."""
+    plain = unicodedata.normalize("NFKC", html.unescape(text))
+    for pattern, replacement in PLAIN.values():
+        plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
+
+    marked_lines = []
+    for line in _with_marked_columns(plain.splitlines()):
+        marked_lines.append(_with_marked_words(line, words))
+    # Not the number of an item within a line: "... they help. 2. Sociable"
+    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", "\n".join(marked_lines))
+    return _NUMBER.sub(_mark_of_number, marked)
+
+
+def _mark_of_number(number: re.Match[str]) -> str:
+    """Write a number as [4], [4/] or [?]."""
+    value = number["value"]
+    is_off_scale = not LOW <= float(value) <= HIGH
+    has_other_scale = number["scale"] and number["top"] != f"{HIGH}"
+    if number["minus"] or number["range"] or is_off_scale or has_other_scale:
+        return "[?]"
+    return f"[{value}/]" if number["scale"] else f"[{value}]"
+
+
+def _with_marked_columns(lines: Sequence[str]) -> list[str]:
+    """Write "Friendly: 4" for a row of a table that has its cross in the column 4."""
+    read = []
+    header: list[str] = []
+    for line in lines:
+        cells = re.split(r" ?\| ?", line.strip().removeprefix("|"))
+        crosses = re.findall("[xX✓✔✅●•]", " ".join(cells[1:]))
+        if set(cells) >= set("12345"):
+            header = cells
+        elif len(crosses) == 1 and crosses[0] in cells[: len(header)]:
+            line = f"{cells[0]}: {header[cells.index(crosses[0])]}"
+        read.append(line)
+    return read
+
+
+_FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
+_FORMS["Rating"] = ["overall rating", "overall", "ratings", "score"]
+# "Not trustworthy" and "unfriendly" are other words.
+_NEGATION = r"(?:(?:not|less|least|non|never|hardly|low|lack of)[ -](?:at all |very )?|un|in|dis)"
+
+
+@lru_cache(maxsize=64)
+def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile a pattern with a group for negated words, and a group for each word."""
+    groups = []
+    for word in words:
+        forms = "|".join([*_FORMS.get(word, []), word])
+        groups.append(re.sub(r"[ -]", "[ -]?", f"({forms})"))
+    any_word = "|".join(groups)
+    negated = any_word.replace("(", "(?:")
+    return re.compile(rf"(?i)(?<!\w)(?<!\w-)(?:({_NEGATION}(?:{negated}))|{any_word})(?![\w-])")
+
+
+def _with_marked_words(line: str, words: tuple[str, ...]) -> str:
+    """Write the k-th word as <k>, from 1, and negated words as <0>.
+
+    "Rating" counts only where no other word is named.
+    """
+    marked = _word_pattern(words).sub(lambda match: f"<{match.lastindex - 1}>", line)
+    if "Rating" not in words:
+        return marked
+    rating = f"<{words.index('Rating') + 1}>"
+    other_words = set(re.findall(r"<\d+>", marked)) - {rating}
+    return marked.replace(rating, "rating") if other_words else marked
+
+
+# --- what a reply claims
+
+_LABEL = r"<\d+>"
+_VALUE = r"\[[\d.?]+/?\]"
+_BULLET = r"^[^\w\n<\[]*"
+_DIRECT = (
+    r"[^\w\n<\[]{0,12}"
+    r"(?:\b(?:is|are|would be|rating|score|as|an?|at|of|about|around|very)\b[^\w\n<\[]{1,4}){0,4}"
+)
+_AND = r"[^\w\n<\[]{1,12}(?:and )?"
+CLAIMS = {
+    # "Friendly, honest: 4, 3", and a table with the words above the numbers.
+    "words, then as many numbers": rf"{_BULLET}{_LABEL}(?:{_AND}{_LABEL})+[^\w<\[]*"
+    rf"(?:rating|score)?[^\w<\[]*{_VALUE}(?:{_AND}{_VALUE})*",
+    # "Friendly: 4", "Help nurses: 4", and further numbers of the sentence; "Friendly:\n4".
+    # Not "is friendly: 4", "Friendly\n3 for honest".
+    "a word that begins its part": rf"(?:{_BULLET}|[,;:|(] ?){_LABEL}"
+    rf"(?:{_DIRECT}|[^:=|.;!?\n<\[]{{0,80}}(?:[:=|]| -)[^\w\n<\[]{{0,12}}){_VALUE}(?! for <)"
+    r"(?:[^<\[.;!?\n]*\[[\d.]+/?\])*"
+    rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}^[^\w\n<\[]*{_VALUE}[^\w\n<\[]*$",
+    # "Friendly: they seem kind, so 4." Not "Friendly: 4 in 5 say so, 3 do not".
+    "a word, a reason, the number": rf"(?:{_BULLET}|(?<=[.;] )){_LABEL}[:,][^<\[\n]{{0,150}}"
+    rf"{_VALUE}(?=[^\w\n<\[]*(?:$|[.;] ))",
+    # "They are friendly (4)". Not "They are friendly. 4 of them".
+    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for <)"
+    rf"|{_LABEL}(?:[^.;:!?\n<\[]{{0,80}} (?:is|at) (?:an? )?\[[\d.]+/\]|(?: \w+)? \({_VALUE}\))",
+    # "4 for friendly", "(4) Friendly", "score: 4, trait: Friendly". Not "Friendly: 4, honest: no".
+    "a number, then its word": rf"{_VALUE} (?:for|in|on|as) (?:being )?{_LABEL}"
+    rf"|{_BULLET}{_VALUE}[^\w<\[\n]{{0,6}}{_LABEL}[^\w\n]*$|{_VALUE}, \w{{1,20}}: {_LABEL}",
+}
+# Weaker than these, and only where one word is asked: "4", "4 out of 5", "I'd give them a 4",
+# "Success: 4". Not "at least 3", "3 reasons", "2.\nThey help".
+_ALONE = (
+    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z|\[[\d.]+/\]"
+    rf"|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n|\Z)"
+    rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$"
+    r"|\b(?:i|we|society)(?:'d|'ll| would| will| can)?(?: \w+)? (?:rated?|give|say|assign|choose"
+    rf"|pick|go with)\b[^.:\d\n\[]{{0,40}}{_VALUE}"
+    rf"|\b(?:it's|(?:it|that) (?:is|would be)|rated(?: as| at)?)(?: an?)? {_VALUE}"
+)
+
+
+def _readings(text: str, words: tuple[str, ...]) -> dict[tuple[str, int], set[float]]:
+    """Collect the ratings of each word by the rank of their claims, 0 for the strongest."""
+    names = ["", *words]  # negated words are no word
+    readings = defaultdict(set)
+    for rank, claim in _claims(_marked(text, words), len(words)):
+        labels = [int(label) for label in re.findall(r"<(\d+)>", claim)] or [1]
+        values = re.findall(r"\[([\d.?]+)", claim)
+        if len(set(labels)) == 1:
+            labels = labels[:1] * len(values)
+        if len(labels) == len(values):
+            for label, value in zip(labels, values, strict=True):
+                readings[names[label], rank].add(math.nan if value == "?" else float(value))
+    return readings
+
+
+def _claims(marked: str, n_words: int) -> Iterator[tuple[int, str]]:
+    """Yield the parts of a text that rate words, with their rank."""
+    for rank, pattern in enumerate(CLAIMS.values()):
+        claims = [match[0] for match in re.finditer(pattern, marked, _FLAGS)]
+        # "1 - Friendly, 2 - Sociable" numbers a list.
+        numbers = re.findall(r"^[^<\[]*\[(\d)\]", "\n".join(claims), re.MULTILINE)
+        if len(claims) < 2 or numbers != [f"{n}" for n in range(1, len(claims) + 1)]:
+            yield from ((rank, claim) for claim in claims)
+
+    if n_words == 1:
+        for match in re.finditer(_ALONE, marked, _FLAGS):
+            yield len(CLAIMS), match[0]
+
+
+# --- keywords
+
+
+class Keywords(NamedTuple):
+    """Different keywords in lower case, the reason of each ("" if none is given), and a status."""
+
+    words: tuple[str, ...]
+    reasons: tuple[str, ...]
+    status: str  # "ok", "too few", "too many"; without any "refused" or "unparsable"
+
+
+def parse_keywords(text: str | None, n: int) -> Keywords:
+    """Read the list of keywords that a reply gives, with the reason of each.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply.
+    n : int
+        How many keywords were asked for.
+
+    Returns
+    -------
+    Keywords
+        The keywords of the first list that has `n` different ones, else of the first list.
+
+    Notes
+    -----
+    A list is what stands behind marks of one kind and indent (numbers, bullets, bold, headings,
+    rows of a table), words on lines of their own, or words in one line with one separator. A
+    keyword has one to three words, up to a colon, dash, bracket or the end. Its reason follows in
+    the line or below, else in another line that begins with the keyword, or in the numbered
+    sentences of the reply.
+    """
+    text = text if isinstance(text, str) else ""
+    lines = [_read_line(line) for line in _item_lines(text)]
+    lists = _lists(lines)
+    if not lists:
+        return Keywords((), (), "refused" if is_refusal(text) else "unparsable")
+
+    reasons = next((items for items in lists if len(items) == n), lists[0])
+    for word, reason in reasons.items():
+        reasons[word] = reason or _reason_elsewhere(word, lines)
+    if not any(reasons.values()):
+        sentences = [line.text for line in lines if line.kind == "number" and not line.items]
+        if len(sentences) == len(reasons):
+            reasons = dict(zip(reasons, sentences, strict=True))
+
+    status = "ok"
+    if len(reasons) != n:
+        status = "too few" if len(reasons) < n else "too many"
+    return Keywords(tuple(reasons), tuple(reasons.values()), status)
+
+
+# Each pattern with what takes its place, in this order.
+ITEMS_PLAIN = {
+    "digits that number items": (
+        "[①-⑨]|\\d\ufe0f?\u20e3",
+        lambda digit: f"{unicodedata.digit(digit[0][0])}. ",
+    ),
+    "JSON: objects with a keyword": (
+        r"\{\s*\"(?:keyword|verb|word|trait|term|name)\"\s*:\s*\"([^\"{}]*)\""
+        r"(?:\s*,\s*\"\w+\"\s*:\s*\"([^\"{}]*)\")?[^{}]*\}",
+        r"\n- \1: \2\n",
+    ),
+    # Not "word": "reason", "word": "reason".
+    "JSON: an array is one line": (r"\"\s*,\s*\"(?=[^\"\n]{0,60}\"\s*[,\]])", ", "),
+    "check boxes, bullets of HTML": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] |<li>|\\item\b", r"\1- "),
+    "markup, brackets, quotation marks": (
+        r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"“”„«»`]",
+        "",
+    ),
+    "apostrophes": ("’", "'"),
+    "commas": ("[，、]", ","),
+    "dashes": ("[‐‑]", "-"),
+    "hash tags": (r"(?<![^\s,])#(?=\w)", ", "),
+    # "| 1 | Caring | they help |". Not the rule below the header.
+    "rows of a table": (
+        r"^ *[|│] *(?:(?:\d+|#|No)\.? *[|│])? *([^|│\n-][^|│\n]*?) *[|│]"
+        r"([^|│\n]*(?:[|│][^|│\n]*)?)[|│]? *$",
+        r"| \1: \2",
+    ),
+}
+# The number, letter or bullet of an item: "Keyword 1:", "(1)", "a)", "iv.", "- ".
+_MARK = re.compile(
+    r"(?P<indent>\s*)(?P<heading>#{1,6}\s+)?(?P<bold>\*\*|__)?(?:(?P<number>"
+    r"(?:(?:keyword|verb|word|reason)\s?#?)?\(?(?P<count>\d{1,3})(?:\s?[.):|]|\s?-\s)(?!\d)\s*"
+    r"|\(?(?:[a-h]|[ivx]{1,4})[.)]\s+|(?:first|second|third|fourth|fifth)(?:ly)?\s?:\s+)"
+    r"|(?P<bullet>[^\w\s#*_(\"'$€£]{1,2}\s*|\*\s+))?"
+    r"(?P<inner>\*\*|__)?",
+    re.IGNORECASE,
+)
+_RATED = r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])"
+# "The three keywords are:", "Friendly: 4". Not "kind".
+_HEADING = (
+    r"(?:(?:the|my|these|some|other|three|five|for|here|and|in|overall)\b ?)*"
+    r"(?:keywords?|reasons?|reasoning|ratings?|scores?|explanations?|notes?|answers?|descriptions?"
+    r"|verbs?|words?|you|summary|conclusion|overall|here|disclaimer|justifications?|no"
+    r"|number)?(?: \d+)?(?: (?:for|of|to|is|are|about)\b.{0,60})?\s*(?:\Z|[:(=.!?|]|\s-)"
+    rf"|[^\W\d][^\d:=\n]{{0,60}}[:=]{_RATED}"
+)
+_SENTENCE = (
+    r"(?:because|due to|since|as|they|this|these|there|it|i|we"
+    r"|people (?:are|do|have|say|see|think))\b"
+)
+# A keyword of one to three words, what ends it, and its reason.
+_ITEM = re.compile(
+    rf"(?!{_HEADING}|{_SENTENCE})(?P<word>[^\W\d_](?:[\w'/&]|[.-](?=\w)){{0,40}}"
+    r"(?: [\w&](?:[\w'/&]|-(?=\w)){0,40}){0,2}?)\s*"
+    r"(?P<end>\Z|[:(=.!?|]|,?\s(?=because\b|due to\b|since\b)|\s-+\s|-\s|[–—])[\s|–—-]*"
+    r"(?P<reason>.*)",
+    re.IGNORECASE,
+)
+_REASON_LABEL = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(?=.)", re.IGNORECASE)
+_INTRODUCTION = re.compile(
+    r"[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
+    r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*",
+    re.IGNORECASE,
+)
+
+
+class _Line(NamedTuple):
+    """A line of a reply without its mark, and the keywords that it may give."""
+
+    kind: str  # "number", "bullet", "heading", "bold", "inline" or ""
+    depth: int
+    is_first: bool  # numbered 1
+    items: dict[str, str]  # keywords with their reasons
+    text: str
+
+
+def _item_lines(text: str) -> list[str]:
+    """Split a text into lines with one spelling of marks and one item each."""
+    plain = html.unescape(text)
+    for pattern, replacement in ITEMS_PLAIN.values():
+        plain = re.sub(pattern, replacement, plain, flags=re.MULTILINE)
+    plain = unicodedata.normalize("NFKC", plain)
+    if re.search(r"^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain, _FLAGS):
+        plain = re.sub(r"^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain, flags=re.MULTILINE)
+
+    lines = []
+    for line in plain.splitlines():
+        # "1. Caring 2. Kind"
+        if re.search(r"\b[1a][.)]\s", line) and re.search(r"\b[2b][.)]\s", line):
+            line = re.sub(r"(?<=\S)[\s,;]+(?=\(?(?:\d{1,2}|[a-h])[.)]\s)", "\n", line)
+        lines += line.split("\n")
+    return lines
+
+
+def _read_line(line: str) -> _Line:
+    """Take the mark off a line, and read the rest as one keyword or several."""
+    mark = _MARK.match(line.expandtabs(4))
+    text = re.sub(r"\*+|__", "", line.expandtabs(4)[mark.end() :]).strip()
+    kinds = ["number", "bullet", "heading", "bold", "inner"]
+    kind = next((kind for kind in kinds if mark[kind]), "").replace("inner", "bold")
+    # Numbers are often indented by a space or two.
+    depth = len(mark["indent"]) // (3 if kind == "number" else 2)
+
+    items = _inline(text)
+    if items:
+        return _Line("inline", 0, True, items, text)
+    item = _ITEM.fullmatch(text)
+    # Without a mark, "Kind. They help" is a sentence and "Kind:" a heading.
+    if item and (kind or (item["end"] not in tuple(".!?|") and not text.endswith(":"))):
+        items = {item["word"].lower(): item["reason"].strip(" )|-")}
+    return _Line(kind, depth, mark["count"] == "1", items, text)
+
+
+def _inline(text: str) -> dict[str, str]:
+    """Read keywords with one separator between them, up to the end of the sentence."""
+    introduction = _INTRODUCTION.match(text)
+    listed = text[introduction.end() :] if introduction else text
+    listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
+    separator = next((sign for sign in ";|·•/" if sign in listed), ",")
+    # The last two may have only "and" between them. Not a comma in brackets.
+    listed = re.sub(r"\s(?:and|or|&)\s(?=\S+\s*\Z)", separator, listed)
+    parts = re.split(rf"{re.escape(separator)}(?![^()]{{0,200}}\))", listed)
+
+    items = {}
+    for part in filter(str.strip, parts):
+        item = _ITEM.fullmatch(part.strip(" '-"))
+        if item:
+            items[item["word"].lower()] = item["reason"].strip(" )")
+        # "kind, brave, because of history"
+        elif items and re.match(r"\s*(?:because|due to|since)\b", part):
+            break
+        else:
+            return {}
+    # Two parts without an introduction may be any sentence with a comma.
+    return items if len(items) >= (2 if introduction else 3) else {}
+
+
+def _lists(lines: Sequence[_Line]) -> list[dict[str, str]]:
+    """Collect lists of keywords with their reasons, in the order in which they begin."""
+    lists = []
+    by_mark: dict[tuple[str, int], dict[str, str]] = {}  # the open list of each kind and depth
+    above: dict[str, str] = {}  # the list whose last item may have its reason below
+    for line in lines:
+        mark = (line.kind, line.depth)
+        label = _REASON_LABEL.match(line.text)
+        if above and label:
+            _explain(above, line.text[label.end() :])
+            continue
+        is_heading = not line.kind and line.text.endswith(":")
+        if is_heading or (not line.items and re.match(_HEADING, line.text, re.IGNORECASE)):
+            # A blank line ends no list.
+            if line.text:
+                by_mark = {}
+                above = {}
+            continue
+
+        is_below = above and above is not by_mark.get(mark)
+        if is_below:
+            _explain(above, line.text)
+        if line.items:
+            if mark not in by_mark or line.is_first:
+                by_mark[mark] = {}
+                lists.append((line.kind, by_mark[mark]))
+            by_mark[mark] |= line.items
+            if not (is_below and line.kind == "bullet"):
+                above = by_mark[mark] if line.kind != "inline" else {}
+    # A single word on a line of its own is no list.
+    return [items for kind, items in lists if kind or len(items) > 1]
+
+
+def _explain(items: dict[str, str], reason: str) -> None:
+    """Give the last keyword of a list its reason, if it has none."""
+    word = next(reversed(items))
+    items[word] = items[word] or reason
+
+
+def _reason_elsewhere(word: str, lines: Sequence[_Line]) -> str:
+    """Find the first line that begins with a keyword and goes on for four words or more."""
+    for line in lines:
+        if line.text.lower().startswith(f"{word} ") and line.text.count(" ") > 3:
+            return line.text
+        if line.items.get(word):
+            return line.items[word]
+    return ""

@@ -1,0 +1,418 @@
+"""The map of the groups by competence and warmth, its clusters, and what is computed from it.
+
+Jeoung et al. (2023), sections 3.1 and 5.1, appendices E, F, G and H. Ratings are the long table of
+`answers.load`, in points from 1 to 5. A missing rating is NaN and never a number. Intervals are of
+95 %, and p-values are two-sided.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+from scipy.spatial import procrustes
+from sklearn.cluster import KMeans
+from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.weightstats import CompareMeans
+
+from ingroup import published
+from ingroup.stereomap import stimuli
+from ingroup.stereomap.answers import MAP, ROUND
+
+AXES = ["Competence", "Warmth"]
+ALPHA = 0.001  # the level of the paper's signs
+VIEWS = {  # what is compared with people, from (competence, warmth)
+    "Competence": (1, 0),
+    "Warmth": (0, 1),
+    "Competence - Warmth": (1, -1),
+    "mean of both": (0.5, 0.5),
+}
+CLEAR = 0.1  # points between the two axes, below which people's clusters count as equal
+
+
+def scores(ratings: pd.DataFrame, version: str, incomplete: str = "drop") -> pd.DataFrame:
+    """Score each group in each round: a dimension is the mean of its words, an axis of dimensions.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        From `answers.load`, of any models and versions.
+    version : {"EXTENDED", "ORIGINAL"}
+        The version whose words are scored: those of Table 4, or the attributes of Table 6.
+    incomplete : {"drop", "mean"}
+        With "drop", as released, a round that lacks one word of the axes has no score on both
+        axes, and a round that lacks a word of the emotions (or behaviours) has none on these.
+        With "mean" a score is the mean of the words that are rated.
+
+    Returns
+    -------
+    DataFrame
+        Index `answers.ROUND` and ``group``; both `AXES` and a column for each dimension, in points.
+    """
+    words = stimuli.words(version)
+    is_scored = (ratings.version == version) & ratings.item.isin(words.word)
+    of_version = ratings[is_scored]
+    keys = [*ROUND, "group"]
+    wide = of_version.pivot(index=keys, columns="item", values="rating")
+    # `pivot` sorts, and the groups go back into the order of the prompts.
+    in_order = of_version[keys].drop_duplicates()
+    wide = wide.loc[pd.MultiIndex.from_frame(in_order)]
+
+    # The words of both axes are asked together; emotions and behaviours have their own prompts.
+    asked_together = words.family.mask(words.family.isin(AXES), "axes")
+    dimensions = {}
+    for _, of_prompt in words.groupby(asked_together, sort=False):
+        rated = wide.reindex(columns=of_prompt.word)
+        if incomplete == "drop":
+            rated = rated.dropna().reindex(wide.index)
+        for dimension, names in of_prompt.groupby("dimension", sort=False).word:
+            dimensions[dimension] = rated[list(names)].mean(axis=1)
+
+    table = pd.DataFrame(dimensions)
+    for position, axis in enumerate(AXES):
+        names = words.dimension[words.family == axis].unique()
+        table.insert(position, axis, table[names].mean(axis=1))
+    return table
+
+
+def positions(ratings: pd.DataFrame, incomplete: str = "drop") -> pd.DataFrame:
+    """Place each group on each map: the mean of its scores over rounds.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        From `answers.load`. Reduced prompts are left out.
+    incomplete : {"drop", "mean"}
+        As in `scores`.
+
+    Returns
+    -------
+    DataFrame
+        `answers.MAP`, ``group``; ``rounds`` that were asked and ``used``, those with both axes;
+        `AXES` and the dimensions, in points, NaN where no round has a score.
+    """
+    tables = []
+    of_paper = ratings[ratings.ablation == stimuli.PAPER]
+    for version in of_paper.version.unique():
+        by_round = scores(of_paper, version, incomplete)
+        by_group = by_round.groupby([*MAP, "group"], sort=False)
+        table = by_group.Warmth.agg(rounds="size", used="count")
+        tables.append(table.join(by_group.mean()))
+    return pd.concat(tables).reset_index()
+
+
+def mean_map(positions: pd.DataFrame) -> pd.DataFrame:
+    """Average the ORIGINAL maps of several models: "ALL" in Figure 2."""
+    original = positions[positions.version == "ORIGINAL"]
+    means = original.groupby("group", sort=False)[AXES].mean().reset_index()
+    means = means.assign(model="ALL", reading="of each model", version="ORIGINAL")
+    return means.reindex(columns=positions.columns)
+
+
+def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.Series:
+    """Cluster groups by k-means on competence and warmth (Figures 2 and 6).
+
+    Parameters
+    ----------
+    points : DataFrame
+        Index ``group``; both `AXES`. Groups that lack one are in no cluster.
+    n_clusters : int
+        How many clusters; there are none (NaN) if fewer points are different.
+    version : str
+        The version whose anchors number the clusters, "" for none.
+
+    Returns
+    -------
+    Series
+        The cluster of each group, from 0, NaN without one.
+
+    Notes
+    -----
+    The best of 500 starts until nothing moves (tol=0), so the seed does not matter in practice.
+    The k-th anchor (Homeless is the 0th) gives its cluster the number k. Of two anchors in one
+    cluster the first counts. Other clusters get the free numbers, the lowest sum of both axes
+    first.
+    """
+    # Sorted points make the starts, and so the clusters, independent of the order of the groups.
+    complete = points[AXES].dropna().sort_values(AXES)
+    if len(complete.drop_duplicates()) < n_clusters:
+        return pd.Series(np.nan, points.index)
+    kmeans = KMeans(n_clusters, n_init=500, tol=0, random_state=0)
+    found = pd.Series(kmeans.fit_predict(complete.to_numpy()), complete.index)
+
+    number_of: dict[int, int] = {}
+    for number, anchor in enumerate(stimuli.ANCHORS.get(version, [])):
+        if anchor in found and number < n_clusters:
+            number_of.setdefault(found[anchor], number)
+
+    free = [number for number in range(n_clusters) if number not in number_of.values()]
+    heights = complete.sum(axis=1).groupby(found).mean().round(9)
+    for label in heights.sort_values(kind="stable").index:
+        if label not in number_of:
+            number_of[label] = free.pop(0)
+    return found.map(number_of).reindex(points.index)
+
+
+def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
+    """Cluster the groups of every map. The result is `positions` with a column ``cluster``."""
+    tables = []
+    for key, of_map in positions.groupby(MAP, sort=False):
+        labels = cluster(of_map.set_index("group"), n_clusters, key[2])
+        tables.append(of_map.assign(cluster=labels.to_numpy()))
+    return pd.concat(tables, ignore_index=True)
+
+
+def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
+    """Test competence against warmth in each cluster by a paired t-test (Tables 2 and 5).
+
+    Parameters
+    ----------
+    clustered : DataFrame
+        From `cluster_maps`.
+
+    Returns
+    -------
+    DataFrame
+        `answers.MAP` and ``cluster``; ``name``, the group next to the centroid; ``n`` groups; both
+        `AXES` of the centroid; the mean ``difference`` (competence minus warmth) with ``low`` and
+        ``high``; ``t``, ``p`` and the paper's ``sign``: > or < where p is below `ALPHA`, else =. A
+        single group is not tested.
+
+    Notes
+    -----
+    The paper's test. K-means has put groups together because they are alike, so p is far too small:
+    where a model rates all groups alike, most clusters of many groups get a sign.
+    """
+    rows = []
+    keys = [*MAP, "cluster"]
+    for key, members in clustered.dropna(subset="cluster").groupby(keys, sort=False):
+        points = members.set_index("group")[AXES]
+        difference = points.Competence - points.Warmth
+        distance = ((points - points.mean()) ** 2).sum(axis=1)
+        row = dict(zip(keys, key, strict=True))
+        row |= {"name": distance.round(9).sort_index().idxmin(), "n": len(points)}
+        row |= {**points.mean(), "difference": difference.mean()}
+
+        if len(points) > 1:
+            test = stats.ttest_rel(points.Competence, points.Warmth)
+            low, high = test.confidence_interval()
+            row |= {"low": low, "high": high, "t": test.statistic, "p": test.pvalue}
+        rows.append(row)
+
+    columns = [*keys, "name", "n", *AXES, "difference", "low", "high", "t", "p"]
+    table = pd.DataFrame(rows, columns=columns).sort_values(keys, ignore_index=True)
+    table["cluster"] = table.cluster.astype(int)
+    conditions = [table.p.isna(), table.p >= ALPHA, table.difference > 0]
+    table["sign"] = np.select(conditions, ["", "=", ">"], "<")
+    return table
+
+
+def people() -> pd.DataFrame:
+    """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
+    table = published.load("stereomap", 2)
+    by_group = table[table.source.str.startswith("Fiske")].set_index("group")
+    return by_group.rename(columns=str.capitalize)[AXES]
+
+
+def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
+    """Select the groups that Table 2 has, under its names. The nearest to "Gay men" is "Gay"."""
+    renamed = points.rename(index=stimuli.groups().table2.to_dict())
+    return renamed[renamed.index.isin(people().index)].dropna(subset=AXES)
+
+
+def is_flat(values: ArrayLike) -> bool:
+    """Tell whether columns do not vary, but for rounding errors. A single row does not."""
+    return len(values) < 2 or bool(np.ptp(values, axis=0).max() < 1e-9)
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
+    """Compute Spearman's rho and its p, NaN for fewer than 4 pairs or a side that does not vary."""
+    if len(x) < 4 or is_flat(x) or is_flat(y):
+        return np.nan, np.nan
+    rho, p = stats.spearmanr(x, y)
+    return float(rho), float(p)
+
+
+def agreement(points: pd.DataFrame) -> pd.DataFrame:
+    """Compare a map with people's map of 2002.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Index ``group``; both `AXES`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each of `VIEWS`, and for the ``shape`` unless all groups share one place;
+        ``groups``; ``value``: Spearman's rho, or for the shape 1 minus the Procrustes distance, 0
+        to 1 (the same shape after moving, scaling, turning and mirroring); and its ``p``.
+
+    Notes
+    -----
+    The groups of one of people's clusters share its position, so p is the share of all orders of
+    the (five) positions that agree as well, two-sided for rho. With 120 orders, p is at least
+    1/120.
+    """
+    ours = as_in_table2(points)[AXES]
+    theirs = people().loc[ours.index]
+    places, member_of = np.unique(theirs, axis=0, return_inverse=True)
+    # The first order is that of people's map itself.
+    maps = [places[list(order)][member_of] for order in permutations(range(len(places)))]
+
+    measures = {}
+    for view, weights in VIEWS.items():
+        here = ours @ weights
+        measures[view] = [spearman(here, places @ weights)[0] for places in maps]
+    if not is_flat(ours):
+        measures["shape"] = [1 - procrustes(places, ours)[2] for places in maps]
+
+    rows = []
+    for view, null in measures.items():
+        size = np.abs(null)
+        p = np.mean(size >= size[0] - 1e-9) if np.isfinite(size[0]) else np.nan
+        rows.append((view, len(ours), null[0], p))
+    return pd.DataFrame(rows, columns=["view", "groups", "value", "p"])
+
+
+def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Compute competence minus warmth on both sides of people's map.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Index ``group``; both `AXES`, in points.
+
+    Returns
+    -------
+    competent, warm : Series
+        Of the groups of Table 2 that people see as clearly more competent than warm, or warmer.
+    """
+    ours = as_in_table2(points)
+    theirs = people().loc[ours.index]
+    lean = ours.Competence - ours.Warmth
+    people_lean = theirs.Competence - theirs.Warmth
+    return lean[people_lean > CLEAR], lean[people_lean < -CLEAR]
+
+
+def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
+    """Test whether a model mixes competence and warmth as people do.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Index ``group``; both `AXES`, in points.
+
+    Returns
+    -------
+    dict
+        ``value``, the difference of the means of `lean_by_side`; ``n`` groups; ``low``, ``high``
+        and ``p`` of Welch's t-test, groups being a sample. NaN with too few groups. A map without
+        differences has the interval 0 to 0.
+
+    Notes
+    -----
+    On a map that only tells good from bad, the contrast is 0 however far groups lie apart. It does
+    not depend on which axis is rated higher on the whole. People's own is 2.0 points.
+    """
+    competent, warm = lean_by_side(points)
+    row = {"value": competent.mean() - warm.mean(), "n": len(competent) + len(warm)}
+    if min(len(competent), len(warm)) < 2:
+        return row | {"low": np.nan, "high": np.nan, "p": np.nan}
+    if is_flat(pd.concat([competent, warm])):
+        return row | {"low": 0.0, "high": 0.0, "p": 1.0}
+
+    welch = CompareMeans.from_data(competent, warm)
+    low, high = welch.tconfint_diff(usevar="unequal")
+    return row | {"low": low, "high": high, "p": welch.ttest_ind(usevar="unequal")[1]}
+
+
+def correlations(
+    points: pd.DataFrame, predictors: Sequence[str], outcomes: Sequence[str]
+) -> pd.DataFrame:
+    """Correlate predictors with outcomes over groups by Spearman's rho (Table 8).
+
+    Parameters
+    ----------
+    points : DataFrame
+        One row for each group.
+    predictors, outcomes : sequence of str
+        Columns of `points`.
+
+    Returns
+    -------
+    DataFrame
+        ``predictor``, ``outcome``, ``n``, ``rho`` with ``low`` and ``high``, and ``p``.
+
+    Notes
+    -----
+    The interval is tanh(atanh(rho) -+ 1.96 sqrt((1 + rho^2 / 2) / (n - 3))): Bonett and Wright
+    (2000).
+    """
+    rows = []
+    for predictor in predictors:
+        for outcome in outcomes:
+            both = points[[predictor, outcome]].dropna()
+            rho, p = spearman(both[predictor], both[outcome])
+            low = high = np.nan
+            if abs(rho) < 1:
+                half = 1.959964 * np.sqrt((1 + rho**2 / 2) / (len(both) - 3))
+                low, high = np.tanh(np.arctanh(rho) + half * np.array([-1, 1]))
+            rows.append((predictor, outcome, len(both), rho, low, high, p))
+    columns = ["predictor", "outcome", "n", "rho", "low", "high", "p"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
+    """Find the groups with the highest and the lowest mean rating of a word (Table 9).
+
+    Returns
+    -------
+    DataFrame
+        ``item``, ``end`` ("highest" or "lowest"), ``rank``, ``group``, ``mean`` and ``variance``
+        (n - 1) over rounds, and how many groups are ``tied`` at this mean. Ties keep the order of
+        the prompts.
+    """
+    by_group = ratings[ratings.item == item].groupby("group", sort=False).rating
+    groups = by_group.agg(mean="mean", variance="var").dropna(subset="mean")
+    # Means that differ by rounding errors are ties.
+    groups["mean"] = groups["mean"].round(9)
+    groups["tied"] = groups.groupby("mean")["mean"].transform("size").astype(int)
+    ends = {"highest": groups.nlargest(n, "mean"), "lowest": groups.nsmallest(n, "mean")}
+    table = pd.concat(ends, names=["end"]).reset_index()
+    rank = table.groupby("end").cumcount() + 1
+    return table.assign(item=item, rank=rank)
+
+
+def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
+    """Compute the share of refusals by group (Figure 5).
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model.
+
+    Returns
+    -------
+    DataFrame
+        ``group``; ``n`` replies and ``refused`` ones; ``rate``, 0 to 1, the mean of the shares of
+        the constructs, as released; ``low`` and ``high``. Highest first.
+
+    Notes
+    -----
+    A reply that was cut, failed or is missing is in no share, as it may have been a refusal. The
+    rounds of a prompt are alike, so Wilson's interval counts prompts and not replies.
+    """
+    answered = replies[~replies.status.isin(["cut", "failed", "missing"])]
+    refused = answered.assign(refused=answered.status.eq("refused").astype(int))
+    by_group = refused.groupby("group", sort=False)
+    table = by_group.agg(
+        n=("refused", "size"), refused=("refused", "sum"), prompts=("prompt", "nunique")
+    )
+    shares = refused.groupby(["group", "construct"]).refused.mean()
+    table["rate"] = shares.groupby("group").mean()
+    interval = proportion_confint(table.rate * table.prompts, table.prompts, method="wilson")
+    table["low"], table["high"] = interval
+    return table.sort_values("rate", ascending=False, kind="stable").reset_index()

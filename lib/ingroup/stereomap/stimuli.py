@@ -1,0 +1,255 @@
+"""Groups, rated words and prompts of StereoMap, from ``data/stimuli/stereomap``.
+
+EXTENDED prompts (Table 7) ask for a list of words about 98 groups, ORIGINAL prompts (Table 6) for
+one word at a time about 24. Some groups have dated or offensive names, which are the paper's.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import pandas as pd
+import yaml
+
+from ingroup import published
+from ingroup.inference.answers import Chat
+from ingroup.inference.design import Block, Design
+from ingroup.paths import STIMULI
+from ingroup.tables import InputError, read_table, wrong
+
+FOLDER = STIMULI / "stereomap"
+TEXTS = yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
+ANCHORS = TEXTS["anchors"]  # the groups by which the paper names its clusters 0 to 4, by version
+ABLATIONS = list(TEXTS["ablations"])  # the rows of Table 14, the paper's own prompt first
+PAPER = ABLATIONS[0]
+LOW = TEXTS["low"]
+HIGH = TEXTS["high"]
+OVERALL = "Rating"  # stands for a rating without a word of its own
+
+
+class Prompt(NamedTuple):
+    """Questions about one group that are asked in one turn.
+
+    Attributes
+    ----------
+    construct : str
+        The type that the paper prints beside the prompt.
+    parts : dict of str
+        The texts in order, out of "keywords", "ratings" and "overall".
+    words : tuple of str
+        The words that a reply rates.
+    n_keywords : int
+        How many keywords a reply lists.
+    """
+
+    construct: str
+    parts: dict[str, str]
+    words: tuple[str, ...]
+    n_keywords: int
+
+
+@cache
+def groups() -> pd.DataFrame:
+    """Read the groups, one row each, in the order of the file.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; ``extended`` and ``original``, the words of the released code in either
+        version; ``people``, a grammatical plural; ``sets`` (see `names`); ``table2``, the name of
+        the group in Table 2; ``note``, "dated", "offensive" or "".
+
+    Raises
+    ------
+    InputError
+        A group stands twice, or has no words for a prompt.
+    """
+    file = FOLDER / "groups.csv"
+    columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
+    table = read_table(file, columns)
+    for row in table.itertuples():
+        if table.group[: row.Index].eq(row.group).any():
+            raise wrong(file, row.Index, "group", row.group, "each group once")
+        if not row.people or not (row.extended or row.original):
+            raise wrong(file, row.Index, "people", row.people, "words for the prompts")
+    return table.set_index("group")
+
+
+def names(which: str, chosen: Sequence[str] = ()) -> list[str]:
+    """List the groups of a set.
+
+    Parameters
+    ----------
+    which : {"EXTENDED", "paper", "released"}
+        The 98 groups of appendix B, the 24 of Table 2, or the 37 that the released code asks
+        about. The last two are sets of ORIGINAL.
+    chosen : sequence of str
+        Only these groups, unless empty.
+
+    Raises
+    ------
+    InputError
+        A chosen group is unknown.
+    """
+    table = groups()
+    for group in chosen:
+        if group not in table.index:
+            raise InputError(f"GROUPS: found {group!r}, expected names in {FOLDER / 'groups.csv'}")
+    in_set = table.index[table.sets.str.split().map(lambda sets: which in sets)]
+    return [group for group in in_set if not chosen or group in chosen]
+
+
+@cache
+def prompts(version: str) -> dict[str, Prompt]:
+    """Read the prompts of Table 7 ("EXTENDED") or Table 6 ("ORIGINAL") by their names."""
+    by_name = {}
+    for entry in TEXTS[version]:
+        for name in entry["names"]:
+            parts = {}
+            for part, text in entry["parts"].items():
+                parts[part] = text.replace("{attribute}", name)
+            words = tuple(entry["words"])
+            by_name[name] = Prompt(entry["construct"], parts, words, entry["n_keywords"])
+    return by_name
+
+
+def words(version: str) -> pd.DataFrame:
+    """List the words whose ratings make the scores: ``family``, ``dimension`` and ``word``.
+
+    EXTENDED has those of Table 4. In ORIGINAL each axis is one dimension.
+    """
+    if version == "EXTENDED":
+        return published.load("stereomap", 4)
+    rows = []
+    for name, prompt in prompts(version).items():
+        if prompt.construct in ("Competence", "Warmth"):
+            dimension = f"{prompt.construct} attributes"
+            rows.append((prompt.construct, dimension, name))
+    return pd.DataFrame(rows, columns=["family", "dimension", "word"])
+
+
+def _replaced(text: str, replacements: dict[str, str]) -> str:
+    """Make all replacements, in order."""
+    for old, new in replacements.items():
+        text = text.replace(old, new)
+    return text
+
+
+def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -> dict[str, str]:
+    """Return the parts of a prompt without what an ablation leaves out."""
+    parts = dict(prompts(version)[name].parts)
+    left_out = TEXTS["ablations"][ablation]
+    instructions = TEXTS["instructions"]
+    # The released texts of reduced prompts are not known.
+    if not left_out and wording == "released":
+        return TEXTS["released"][calls].get(f"{version}/{name}", parts)
+
+    if "cot" in left_out and "keywords" in parts:
+        # Instructions that stood in the keywords move to the front of the ratings.
+        keywords = parts.pop("keywords")
+        moved = [sentence for sentence in instructions if sentence in keywords]
+        parts["ratings"] = " ".join([*moved, _replaced(parts["ratings"], TEXTS["opening"])])
+
+    if "instructions" in left_out:
+        nothing = {f" {sentence}": "" for sentence in instructions}
+        for part, text in parts.items():
+            # With a blank in front, a sentence at the very start is found as well.
+            parts[part] = _replaced(f" {text}", nothing).strip()
+    return parts
+
+
+def chats(
+    group: str,
+    version: str,
+    name: str,
+    ablation: str = PAPER,
+    form: str = "released",
+    wording: str = "paper",
+    calls: str = "together",
+) -> dict[str, Chat]:
+    """Write a prompt about a group.
+
+    Parameters
+    ----------
+    group, version, name : str
+        The group, "EXTENDED" or "ORIGINAL", and the name of the prompt.
+    ablation : str
+        One of `ABLATIONS`. The paper prints no text of the three reduced prompts, so what they
+        leave out is our reading (``prompts.yaml``).
+    form : {"released", "grammatical"}
+        How the group is named: "members of blinds", as released, or "the group of blind people".
+    wording : {"paper", "released"}
+        The printed prompts, or exactly those that the released code sends.
+    calls : {"together", "separate"}
+        One chat with all parts, as gpt-3.5-turbo was asked, or one for each part, as
+        text-davinci-003 was asked.
+
+    Returns
+    -------
+    dict of chats
+        One user turn for each part, "" for all parts together.
+    """
+    parts = _reduced(version, name, ablation, wording, calls)
+    row = groups().loc[group]
+    people = row.original if version == "ORIGINAL" else row.extended
+    if form == "grammatical":
+        people = row.people
+
+    changes: dict[str, str] = {}
+    if calls == "separate":
+        changes |= TEXTS["separate"]
+    if form == "grammatical":
+        changes |= TEXTS["grammatical"]
+    # The group comes last, so that nothing is changed in its name.
+    changes |= {"{group}": people, "{people}": people}
+
+    texts = {part: _replaced(text, changes) for part, text in parts.items()}
+    if calls == "together":
+        texts = {"": TEXTS["join"].join(texts.values())}
+    return {part: [{"role": "user", "content": text}] for part, text in texts.items()}
+
+
+@cache
+def expected(version: str, name: str, part: str = "", ablation: str = PAPER) -> Prompt:
+    """Return a prompt with only the words and keywords that the reply to a part should hold."""
+    whole = prompts(version)[name]
+    answered = {part} if part else set(whole.parts)
+    if "cot" in TEXTS["ablations"][ablation]:
+        answered.discard("keywords")
+
+    # A prompt without a part for the overall rating or the keywords asks for them in "ratings".
+    overall_part = "overall" if "overall" in whole.parts else "ratings"
+    keywords_part = "keywords" if "keywords" in whole.parts else "ratings"
+    rated = []
+    for word in whole.words:
+        if (overall_part if word == OVERALL else "ratings") in answered:
+            rated.append(word)
+    n_keywords = whole.n_keywords if keywords_part in answered else 0
+    return whole._replace(words=tuple(rated), n_keywords=n_keywords)
+
+
+def design(
+    version: str, groups: Sequence[str], names: Sequence[str], ablation: str = PAPER, **manner: str
+) -> Design:
+    """Make one round of prompts (section 3): prompt, part and group, the group fastest.
+
+    Parameters
+    ----------
+    version, ablation : str
+        As in `chats`.
+    groups, names : sequence of str
+        The groups, and the names of the prompts.
+    **manner : str
+        ``form``, ``wording`` and ``calls``, as in `chats`.
+    """
+    blocks = []
+    for name in names:
+        for part in chats(groups[0], version, name, ablation, **manner):
+
+            def render(condition, name=name, part=part):
+                return chats(condition["group"], version, name, ablation, **manner)[part]
+
+            construct = prompts(version)[name].construct
+            labels = {"construct": construct, "prompt": name, "part": part}
+            blocks.append(Block(labels, {"group": list(groups)}, render))
+    return Design(blocks)

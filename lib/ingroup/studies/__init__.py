@@ -1,1 +1,0 @@
-"""The four studies, a folder each with the same files."""

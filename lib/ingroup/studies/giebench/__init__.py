@@ -1,1 +1,0 @@
-"""Wang et al. (2024): whether a judge takes the side of who asks."""
