@@ -13,6 +13,7 @@ MAKEFLAGS += -j2 --no-print-directory
 .SECONDEXPANSION:
 unexport JUPYTER_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE
 export OMP_NUM_THREADS ?= 1
+export PYTHONWARNINGS ?= ignore:IProgress not found
 
 # ---- what was typed is checked, and names the run's folder: build, or build/runs/<run>
 TYPED := '$(subst ','\'',$(MAKEOVERRIDES))'
@@ -30,7 +31,7 @@ BOOK    := lib/ingroup/run.py lib/ingroup/book.py data/published/headlines.csv $
 ROOMS   := lib/ingroup lib/ingroup/inference lib/ingroup/stats data data/models data/sample data/stimuli notebooks/profiles
 SHARED  := requirements.lock $(filter-out $(BOOK) %.md,$(wildcard $(addsuffix /*.*,$(ROOMS))))
 $(RAN): $(DIR)/%.ipynb: %.ipynb $(wildcard $(DIR)/parameters.json) $(SHARED) | $(READY)
-	@$(PY) -m ingroup.run execute $(*F) $(DIR)
+	@$(PY) -m ingroup.run papermill $(*F) $(DIR)
 $(foreach study,$(STUDIES),$(eval $(call ran,*$(study)*): $(call files,$(study))))
 $(foreach n,41 60,$(eval $(call ran,$n_*): $(call ran,$(NEEDS_$n:=_*))))
 $(call ran,50_*): $(wildcard data/published/*.csv data/published/*/*)

@@ -45,6 +45,7 @@ def test_a_value_takes_the_type_of_the_usual_one(text, usual, value):
         ("n_events=6", "did you mean N_EVENTS?"),
         ("N_EVENTS=six", "N_EVENTS=six must be a whole number"),
         ("GPU=2", "did you mean GPUS?"),
+        ("GPUS=two", "GPUS=two must be a whole number"),
         ("PROFILE=ful", "PROFILE=ful does not exist: did you mean full?"),
         ("RUN=../x", "RUN=../x must be a plain name other than default"),
         ("RUN=default SEED=1", "RUN=default must be a plain name other than default"),
@@ -68,10 +69,11 @@ def test_no_two_runs_share_a_folder():
 
 
 def test_engines_have_parameters_in_every_notebook():
-    """They stay texts, which pydantic converts."""
+    """They take the types of the values in engine.yaml."""
     noted = run.note("GPUS=2 BATCH=true ENGINE=vllm", ["10"])
     values = run.parameters("10_empathy_gap", noted)
-    assert values["GPUS"] == "2"
+    assert values["GPUS"] == 2
+    assert values["BATCH"] is True
     assert values["ENGINE"] == "vllm"
     assert values["RUN"] == "BATCH-true+ENGINE-vllm+GPUS-2"
 
@@ -109,7 +111,7 @@ def would_run(house, *words):
     listed = {"capture_output": True, "text": True, "check": True}
     printed = subprocess.run(command, cwd=house, env=ALONE, **listed).stdout
     lines = [line.split() for line in printed.splitlines()]
-    return [words[4] for words in lines if words[3:4] == ["execute"]]
+    return [words[4] for words in lines if words[3:4] == ["papermill"]]
 
 
 def test_make_runs_what_is_out_of_date(house):
@@ -173,7 +175,7 @@ def test_a_notebook_gets_what_was_typed(small, monkeypatch):
 
     monkeypatch.setattr(papermill, "execute_notebook", dies_once)
     folder = small("print(N + 1, ENGINE, RUN)")
-    run.execute("10_small", str(folder))
+    run.papermill("10_small", str(folder))
     executed = nbformat.read(folder / "notebooks/10_small.ipynb", as_version=4)
     assert executed.cells[-1].outputs[0].text == "3 vllm mine\n"
     assert len(tries) == 2
@@ -183,7 +185,7 @@ def test_a_failed_notebook_ends_in_a_sentence(small, capsys):
     """It leaves nothing that looks done, and a traceback only where the sentence is too little."""
     folder = small("class InputError(ValueError): pass", "raise InputError('N=2 is too small')")
     with pytest.raises(SystemExit, match="10_small, cell 4: N=2 is too small"):
-        run.execute("10_small", str(folder))
+        run.papermill("10_small", str(folder))
     assert not (folder / "notebooks/10_small.ipynb").exists()
     assert "Traceback" not in capsys.readouterr().err
 

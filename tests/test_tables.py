@@ -51,19 +51,6 @@ def test_a_written_table_is_read_back(out):
     assert list(out.read("named")) == ["name", "value"]
 
 
-def test_a_table_stands_beside_its_csv_in_latex(out):
-    """Signs of LaTeX are escaped, and missing numbers are empty."""
-    columns = pd.MultiIndex.from_tuples([("a_b", "low"), ("a_b", "high")])
-    out.write(pd.DataFrame([[0.12345, np.nan]], columns=columns), "levels")
-    out.write(pd.DataFrame({"share_%": [12.3456], "name": ["50% & more"]}), "signs")
-
-    assert "a b low & a b high" in (out.tables / "levels.tex").read_text()
-    assert "0.123 &  \\\\" in (out.tables / "levels.tex").read_text()
-    signs = (out.tables / "signs.tex").read_text()
-    assert "share \\%" in signs
-    assert "12.3 & 50\\% \\& more" in signs
-
-
 def draw():
     """Draw a small figure."""
     figure, axes = plt.subplots(figsize=(style.ONE_COLUMN, 2), layout="constrained")

@@ -1,6 +1,5 @@
 """The book of a run: the table of its front page, its page of functions, cleaned outputs."""
 
-import pkgutil
 import re
 import textwrap
 from pathlib import Path
@@ -9,9 +8,8 @@ import nbformat
 import nh3
 import pandas as pd
 
-import ingroup
 from ingroup.inference.models import find
-from ingroup.paths import PUBLISHED, ROOT
+from ingroup.paths import LIB, PUBLISHED, ROOT
 from ingroup.tables import InputError, read_table
 
 VERDICTS = [
@@ -27,8 +25,11 @@ BEGIN = "<!-- front page: written by make all -->\n"
 END = "<!-- end of the front page -->"
 SHOWN = {"text/html", "text/plain", "image/png"}  # kinds of output; scripts are not shown
 STYLES = {"background-color", "color", "font-weight", "white-space", "text-align"}
-TAGS = nh3.ALLOWED_TAGS - {"img"}  # a picture may come from elsewhere
-ATTRIBUTES = {**nh3.ALLOWED_ATTRIBUTES, "*": {"class", "style"}}
+CLEANER = nh3.Cleaner(
+    tags=nh3.ALLOWED_TAGS - {"img"},  # a picture may come from elsewhere
+    attributes=nh3.ALLOWED_ATTRIBUTES | {"*": {"class", "style"}},
+    filter_style_properties=STYLES,
+)
 
 
 def front(folder: Path) -> pd.DataFrame:
@@ -61,15 +62,24 @@ def front(folder: Path) -> pd.DataFrame:
             "printed": f"{paper.low} to {paper.high} {paper.unit}",
         }
         file = folder / paper.study / "headline.csv"
-        here = pd.read_csv(file) if file.exists() else pd.DataFrame()
-        digits = f"{{:z.{paper.decimals}f}}"  # "z": no minus before a zero
-        for model in here.itertuples():
-            if model.verdict not in VERDICTS:
-                raise InputError(f"{file}: found {model.verdict!r}, expected one of {VERDICTS}")
-            value, low, high = map(digits.format, (model.value, model.low, model.high))
-            row[label(model.model)] = f"{model.verdict}: {value} ({low} to {high})"
+        if file.exists():
+            row |= _verdicts(file, paper.decimals)
         rows.append(row)
     return pd.DataFrame(rows).fillna("not run")
+
+
+def _verdicts(file: Path, decimals: str) -> dict[str, str]:
+    """Write the verdict, value and interval of each model, by the model's name for readers."""
+    digits = f"{{:z.{decimals}f}}"  # "z": no minus before a zero
+    verdicts = {}
+    for row in pd.read_csv(file).itertuples():
+        if row.verdict not in VERDICTS:
+            raise InputError(f"{file}: found {row.verdict!r}, expected one of {VERDICTS}")
+        value = digits.format(row.value)
+        low = digits.format(row.low)
+        high = digits.format(row.high)
+        verdicts[label(row.model)] = f"{row.verdict}: {value} ({low} to {high})"
+    return verdicts
 
 
 def label(model: str) -> str:
@@ -80,20 +90,14 @@ def label(model: str) -> str:
 
 def markdown(table: pd.DataFrame) -> str:
     """Write the table of the front page, with the sentence above it, in Markdown."""
-    models = list(table.columns.drop(ABOUT))
-    lines = [SENTENCE, ""]
-    lines += [_line(["claim", "number, and as printed", *models])]
-    lines += [_line(["---"] * (2 + len(models)))]
-    for row in table.to_dict("records"):
-        claim = f"[{row['paper']}]({row['notebook']}): {row['claim']}"
-        number = f"{row['number']}: {row['printed']}"
-        lines += [_line([claim, number, *[row[model] for model in models]])]
-    return "\n".join(lines) + "\n"
+    shown = table[table.columns.drop(ABOUT)]
+    links = "[" + table.paper + "](" + table.notebook + ")"
+    shown.insert(0, "claim", links + ": " + table.claim)
+    shown.insert(1, "number, and as printed", table.number + ": " + table.printed)
 
-
-def _line(cells: list[str]) -> str:
-    """Write a row of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"
+    rows = [shown.columns, ["---"] * shown.shape[1], *shown.to_numpy()]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([SENTENCE, "", *lines, ""])
 
 
 def plain(table: pd.DataFrame) -> str:
@@ -114,7 +118,7 @@ def keep_in_readme(table: pd.DataFrame) -> None:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     written = before + begin + markdown(table) + end + after
-    if end and written != text:
+    if written != text:
         readme.write_text(written, "utf8")
 
 
@@ -126,10 +130,8 @@ def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             for kind in set(data) - SHOWN:
                 del data[kind]
             if "text/html" in data:
-                html = with_own_style(data["text/html"])
-                data["text/html"] = nh3.clean(
-                    html, tags=TAGS, attributes=ATTRIBUTES, filter_style_properties=STYLES
-                )
+                styled = with_own_style(data["text/html"])
+                data["text/html"] = CLEANER.clean(styled)
     return notebook
 
 
@@ -141,12 +143,17 @@ def with_own_style(html: str) -> str:
         for cell in re.findall(r"#(T_\w+_row\d+_col\d+)", cells):
             earlier = styles.get(cell, "")
             styles[cell] = earlier + rules.replace('"', "'")
-    return re.sub(r'id="(T_\w+)"', lambda found: f'style="{styles.get(found[1], "")}"', html)
+
+    def style(identity: re.Match) -> str:
+        return f'style="{styles.get(identity[1], "")}"'
+
+    return re.sub(r'id="(T_\w+)"', style, html)
 
 
 def functions() -> str:
     """Write the page of all modules' functions, which Sphinx takes from their docstrings."""
     lines = []
-    for module in pkgutil.walk_packages(ingroup.__path__, "ingroup."):
-        lines += [f"## {module.name}", "```{eval-rst}", f".. automodule:: {module.name}", "```"]
+    for file in sorted(LIB.rglob("*.py")):
+        name = ".".join(file.relative_to(LIB.parent).with_suffix("").parts)
+        lines += [f"## {name}", "```{eval-rst}", f".. automodule:: {name}", "```"]
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+LIB = ROOT / "lib" / "ingroup"
 DATA = ROOT / "data"
 STIMULI = DATA / "stimuli"
 PUBLISHED = DATA / "published"

@@ -46,10 +46,18 @@ def defaults(notebook: str) -> dict[str, Any]:
     return values
 
 
-def of_engines() -> dict[str, str]:
-    """List the parameters of engines, as texts that pydantic converts in the notebook."""
-    lines = re.findall(r"^(\w+):", ENGINE.read_text("utf8"), re.MULTILINE)
-    return dict.fromkeys(lines, "")
+def of_engines() -> dict[str, Any]:
+    """Read the usual values of the engines' parameters, without a YAML library."""
+    lines = re.findall(r"^(\w+): (\S+)", ENGINE.read_text("utf8"), re.MULTILINE)
+    return {name: parsed(text, text) for name, text in lines}
+
+
+def parsed(text: str, otherwise: Any = None) -> Any:
+    """Parse a number, a text in quotation marks, true or false."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return otherwise
 
 
 def converted(name: str, text: str, usual: Any) -> Any:
@@ -61,10 +69,7 @@ def converted(name: str, text: str, usual: Any) -> Any:
         return [part for part in parts if part]
 
     kind = type(usual)
-    try:
-        value = json.loads(text.lower())
-    except ValueError:
-        value = None
+    value = parsed(text.lower())
     if type(value) is int and kind is float:
         return float(value)
     if type(value) is not kind:
@@ -109,7 +114,8 @@ def note(line: str, goals: list[str]) -> dict[str, Any]:
     words = assignments(line)
     typed = {name: text for name, text in words.items() if name not in OF_MAKE}
     profile = words.get("PROFILE", "")
-    profiles = [file.stem for file in PROFILES.glob("*.yaml") if file != ENGINE]
+    files = PROFILES.glob("*.yaml")
+    profiles = [file.stem for file in files if file != ENGINE]
     if profile and profile not in profiles:
         sys.exit(f"PROFILE={profile} does not exist: {near(profile, profiles)}")
 
@@ -117,10 +123,12 @@ def note(line: str, goals: list[str]) -> dict[str, Any]:
     known: dict[str, Any] = of_engines()
     for notebook in names(numbers):
         known |= defaults(notebook)
+
+    where = f"notebook {', '.join(numbers)}" if numbers else "any notebook"
     for name, text in typed.items():
         if name not in known:
-            where = f"notebook {', '.join(numbers)}" if numbers else "any notebook"
-            sys.exit(f"{name} is no parameter of {where}: {near(name.upper(), list(known))}")
+            hint = near(name.upper(), list(known))
+            sys.exit(f"{name} is no parameter of {where}: {hint}")
         converted(name, text, known[name])
     run = run_name(words.get("RUN", ""), profile, typed)
     return {"run": run, "profile": profile, "typed": typed}
@@ -132,9 +140,11 @@ def run_name(given: str, profile: str, typed: dict[str, str]) -> str:
     for name, value in sorted(typed.items()):
         parts.append(f"{name}-{value}")
     changes = "+".join(parts)
+
     if given:
         is_plain = re.fullmatch(r"\w[\w.,+=-]{0,99}", given)
-        if not is_plain or (changes and given == "default"):
+        is_taken = changes and given == "default"
+        if is_taken or not is_plain:
             sys.exit(f"RUN={given} must be a plain name other than default")
         return given
 
@@ -153,16 +163,19 @@ def folder(line: str, flags: str, *goals: str) -> None:
     file = ROOT / path / "parameters.json"
     known = file.read_text("utf8") if file.exists() else ""
     if "figures" in goals and not known:
-        runs = [found.parent.name for found in ROOT.glob("build/runs/*/parameters.json")]
+        found = ROOT.glob("build/runs/*/parameters.json")
+        runs = [file.parent.name for file in found]
         hint = near(run, runs) if runs else "run the notebooks first"
         sys.exit(f"the run {run} has no tables to draw from: {hint}")
 
     text = json.dumps(noted, indent=1)
-    runs_notebooks = "all" in goals or any(goal.isdigit() for goal in goals)
+    numbers = [goal for goal in goals if goal.isdigit()]
+    runs_notebooks = "all" in goals or numbers
     is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
+    is_noted = text == known or is_named_again
     is_dry = "n" in flags
     # make runs the notebooks again if this file is newer.
-    if runs_notebooks and text != known and not is_named_again and not is_dry:
+    if runs_notebooks and not is_noted and not is_dry:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf8")
     print(path)
@@ -184,21 +197,24 @@ def parameters(notebook: str, noted: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def execute(notebook: str, path: str, redraw: bool = False) -> None:
+def is_drawing(cell: Any) -> bool:
+    """Tell whether a cell draws from written tables, or is needed by one that does."""
+    return bool(DRAWING & set(cell.metadata.get("tags", [])))
+
+
+def papermill(notebook: str, path: str, redraw: bool = False) -> None:
     """Run a notebook into the run's folder, or only its cells that draw."""
     import logging
 
     import nbformat
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
+    from papermill import PapermillExecutionError, execute_notebook
 
     # Parameters of engines are in no notebook's cell, of which papermill would warn.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     source = nbformat.read(NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     if redraw:
-        source.cells = [
-            cell for cell in source.cells if DRAWING & set(cell.metadata.get("tags", []))
-        ]
+        source.cells = [cell for cell in source.cells if is_drawing(cell)]
+
     target = Path(path, "notebooks", f"{notebook}.ipynb")
     unfinished = Path(path, "unfinished", target.name)
     for file in (target, unfinished):
@@ -222,9 +238,9 @@ def execute(notebook: str, path: str, redraw: bool = False) -> None:
     }
     try:
         try:
-            papermill.execute_notebook(source, str(unfinished), **options)
+            execute_notebook(source, str(unfinished), **options)
         except RuntimeError:  # two kernels that start at once may take the same port
-            papermill.execute_notebook(source, str(unfinished), **options)
+            execute_notebook(source, str(unfinished), **options)
     except PapermillExecutionError as error:
         if error.ename not in SENTENCES:
             print(*error.traceback, sep="\n", file=sys.stderr)
@@ -237,18 +253,20 @@ def execute(notebook: str, path: str, redraw: bool = False) -> None:
 
 def redraw(path: str, only: str = "") -> None:
     """Draw the figures of a run again, or the one figure ``<study>/<name>``, from its tables."""
-    study, _, figure = only.partition("/")
     figures = Path("figures") if path == "build" else Path(path, "figures")
-    known = [f"{file.parent.name}/{file.stem}" for file in figures.glob("*/*.png")]
+    files = [file.relative_to(figures) for file in figures.glob("*/*.png")]
+    known = [str(file.with_suffix("")) for file in files]
     if only and only not in known:
         sys.exit(f"ONLY={only} is no figure of this run: {near(only, known)}")
 
     os.environ["FIGURE_ONLY"] = only  # Output.save passes over all others
+    study, _, figure = only.partition("/")
     ran = sorted(Path(path, "notebooks").glob("[0-9]*.ipynb"))
     of_study = [file for file in ran if study in file.stem]
-    naming = [file for file in of_study if f'{figure}\\"' in file.read_text("utf8")]
-    for file in naming or of_study:
-        execute(file.stem, path, redraw=True)
+    saved = f'{figure}\\"'  # as a notebook's JSON has the name, with a quotation mark
+    saving = [file for file in of_study if saved in file.read_text("utf8")]
+    for file in saving or of_study:
+        papermill(file.stem, path, redraw=True)
 
 
 def plan(line: str, *studies: str) -> None:
@@ -292,7 +310,7 @@ def front(path: str) -> None:
 
 if __name__ == "__main__":
     command, *words = sys.argv[1:]
-    functions: list[Callable[..., None]] = [folder, execute, redraw, plan, front]
+    functions: list[Callable[..., None]] = [folder, papermill, redraw, plan, front]
     commands = {function.__name__: function for function in functions}
     try:
         commands[command](*words)
