@@ -208,7 +208,7 @@ def test_the_front_page_has_each_paper_and_each_model(tmp_path):
     table = book.front(tmp_path).set_index("paper")
     of_study = table.loc["Hou et al., 2025"]
     assert of_study["printed"] == "0.13 to 2.11 standard deviations"
-    assert of_study["a-model"] == "cannot be told: 0.50 (-0.25 to 1.25)"
+    assert of_study["a-model"] == "cannot be told: 0.50 [-0.25, 1.25]"
     assert of_study["SmolLM2-135M"] == of_study["a-model"]
     assert (table["a-model"] == "not run").sum() == 3
     assert book.markdown(table.reset_index()).count("\n| ") == 6

@@ -78,7 +78,7 @@ def _verdicts(file: Path, decimals: str) -> dict[str, str]:
         value = digits.format(row.value)
         low = digits.format(row.low)
         high = digits.format(row.high)
-        verdicts[label(row.model)] = f"{row.verdict}: {value} ({low} to {high})"
+        verdicts[label(row.model)] = f"{row.verdict}: {value} [{low}, {high}]"
     return verdicts
 
 
