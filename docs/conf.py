@@ -21,6 +21,7 @@ suppress_warnings = ["myst.xref_missing", "myst.header", "ref.python", "mystnb.u
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_mock_imports = ["inspect_ai", "ray", "torch", "transformers", "vllm"]  # for speed
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # numpydoc's sections name the types
 numpydoc_show_class_members = False
 
