@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 
 from ingroup.paths import FIGURES, NOTEBOOKS, PUBLISHED, ROOT
 
@@ -53,3 +54,15 @@ def test_each_table_and_figure_is_listed(study):
     printed = {int(file.stem[5:7]) for file in (PUBLISHED / study).glob("table*.csv")}
     assert listed["Table"] >= printed
     assert listed["Figure"] == set(range(1, N_FIGURES[study] + 1))
+
+
+def test_codecheck_lists_each_target():
+    """The manifest has the names of docs/papers.md, as the files that a run writes."""
+    manifest = yaml.safe_load((ROOT / "codecheck.yml").read_text("utf8"))["manifest"]
+    files = []
+    for item, notebook, name in rows():
+        is_figure = item.startswith("Figure")
+        target = "figures/{}/{}.png" if is_figure else "build/tables/{}/{}.csv"
+        if name and name != "`appendix_l`":  # needs a run of its own
+            files.append((target.format(STUDY[notebook[0]], name.strip("`")), item))
+    assert [(entry["file"], entry["comment"].split(", ", 1)[1]) for entry in manifest] == files

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from multiprocessing.managers import BaseManager
 from pathlib import Path
 from threading import Thread
@@ -253,45 +253,61 @@ class Caller:
             # Two equal chats of a piece are two calls.
             cache = cache.model_copy(update={"scopes": {"number": str(number)}})
         try:
-            config = _config(chat, sampling)
+            config = config_of(chat, sampling)
             output = await self.model.generate(messages, config=config, cache=cache)
-            return self._reply_of(output, sampling)
+            return reply_of(output, sampling, self.unknown)
         except Exception as error:  # each provider's client raises its own
             return _reply_of_error(error)
 
-    def _reply_of(self, output: Any, sampling: Sampling) -> Reply:
-        """Convert inspect_ai's output, with the reasoning apart from the answer."""
-        if output.empty:
-            return failed("the answer holds no text")
-        content = output.message.content
-        parts = [] if isinstance(content, str) else content
-        finish_reason = FINISH_REASONS.get(output.stop_reason, FAILED)
-        if any(part.type == "text" and part.refusal for part in parts):
-            finish_reason = FILTERED
-        if finish_reason == FAILED:
-            reasons = [output.stop_reason, *sorted(self.unknown)]
-            return failed(f"the reply ended for a reason that is not known: {', '.join(reasons)}")
-
-        text, reasoning = split_reasoning(output.completion, ended=finish_reason == STOP)
-        thoughts = []
-        for part in parts:
-            if part.type == "reasoning":
-                thoughts.append(part.summary or "" if part.redacted else part.reasoning)
-        reply = Reply(
-            without_keys(text),
-            finish_reason,
-            without_keys("\n".join([*thoughts, reasoning]).strip()),
-            _line(output.completion) if finish_reason == FILTERED else "",
-            output.model,
-            **_counts(output.usage),
-        )
-        if not sampling.choices or finish_reason == FILTERED:
-            return reply
-        logprobs = output.choices[0].logprobs
-        return with_scores(reply, tokens_of(logprobs.content if logprobs else ()), sampling)
-
 
 _Process.register("Caller", Caller)
+
+
+def reply_of(output: Any, sampling: Sampling, unknown: Collection[str] = ()) -> Reply:
+    """Convert inspect_ai's output, with the reasoning apart from the answer.
+
+    Parameters
+    ----------
+    output : ModelOutput
+        What `generate` returned, or a log holds.
+    sampling : Sampling
+        How it was asked.
+    unknown : collection of str
+        Reasons of the server that are not known.
+
+    Returns
+    -------
+    Reply
+        The reply. One without a text, or that ended for an unknown reason, is a failed call.
+    """
+    if output.empty:
+        return failed("the answer holds no text")
+    content = output.message.content
+    parts = [] if isinstance(content, str) else content
+    finish_reason = FINISH_REASONS.get(output.stop_reason, FAILED)
+    if any(part.type == "text" and part.refusal for part in parts):
+        finish_reason = FILTERED
+    if finish_reason == FAILED:
+        reasons = [output.stop_reason, *sorted(unknown)]
+        return failed(f"the reply ended for a reason that is not known: {', '.join(reasons)}")
+
+    text, reasoning = split_reasoning(output.completion, ended=finish_reason == STOP)
+    thoughts = []
+    for part in parts:
+        if part.type == "reasoning":
+            thoughts.append(part.summary or "" if part.redacted else part.reasoning)
+    reply = Reply(
+        without_keys(text),
+        finish_reason,
+        without_keys("\n".join([*thoughts, reasoning]).strip()),
+        _line(output.completion) if finish_reason == FILTERED else "",
+        output.model,
+        **_counts(output.usage),
+    )
+    if not sampling.choices or finish_reason == FILTERED:
+        return reply
+    logprobs = output.choices[0].logprobs
+    return with_scores(reply, tokens_of(logprobs.content if logprobs else ()), sampling)
 
 
 def _end_with_parent() -> None:
@@ -319,8 +335,21 @@ def _check_server(base_url: str, model: str) -> None:
         raise EngineError(f"no server is at {parts.netloc} ({error}): check BASE_URL") from error
 
 
-def _config(chat: Chat, sampling: Sampling) -> Any:
-    """Make the arguments of one call, as inspect_ai names them."""
+def config_of(chat: Chat, sampling: Sampling) -> Any:
+    """Make the arguments of one call, as inspect_ai names them.
+
+    Parameters
+    ----------
+    chat : chat
+        The chat, for the seed of its draws.
+    sampling : Sampling
+        How it is asked.
+
+    Returns
+    -------
+    GenerateConfig
+        The arguments.
+    """
     from inspect_ai.model import GenerateConfig
 
     config = GenerateConfig(max_tokens=sampling.max_tokens)

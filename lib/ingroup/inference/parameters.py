@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from glob import glob
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from ingroup.inference.models import Model, model
+from ingroup.inference.replay_engine import logged
 from ingroup.paths import NOTEBOOKS
 from ingroup.tables import InputError
 
@@ -69,6 +71,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         known = set(cls.model_fields)
         values = yaml.safe_load((NOTEBOOKS / "profiles" / "engine.yaml").read_text("utf8"))
         values |= {name: value for name, value in names.items() if name in known}
+        if Path(values["RECORDINGS"] or "-").is_dir():
+            values |= logged(values["RECORDINGS"], values["MODELS"])
         try:
             return cls.model_validate(values)
         except ValidationError as error:
