@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ingroup.inference.answers import EngineError, Sampling
-from ingroup.inference.replay_engine import from_files
+from ingroup.inference.replay_engine import from_files, logged
+from ingroup.tables import InputError
 
 
 def chat(user, system=""):
@@ -66,6 +67,8 @@ def test_labels_choose_files_and_rows(tmp_path):
 def test_files_that_cannot_be_replayed_are_named(tmp_path):
     with pytest.raises(EngineError, match="found no file"):
         replayed(tmp_path, chat("Hi"))
+    with pytest.raises(InputError, match="found no logs of inspect_ai"):
+        logged(str(tmp_path), ["gpt-5"])
     (tmp_path / "a.csv").write_text("text,score\nHi,7\n")
     with pytest.raises(
         EngineError, match="found the columns text, score, expected user_input and response"

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ingroup.inference.answers import Chat, Engine, EngineError, Reply, Sampling, failed, prompt_key
 from ingroup.inference.reasoning import split_reasoning
+from ingroup.tables import InputError
 
 # Columns of the system turn, the user turn and the answer, as three papers' scripts write them.
 LAYOUTS = (
@@ -230,8 +231,15 @@ def logged(folder: str, models: Sequence[str]) -> dict[str, Any]:
     dict
         MODELS, ENGINE and READING. Where no model of the run has a log, all models of the logs are
         the run's.
+
+    Raises
+    ------
+    InputError
+        The folder holds no logs.
     """
     models_of_logs = logs(folder)
+    if not models_of_logs:
+        raise InputError(f"RECORDINGS: found no logs of inspect_ai in {folder}")
     named = [model for model in models if model in models_of_logs]
     return {"MODELS": named or list(models_of_logs), "ENGINE": "replay", "READING": "free"}
 
