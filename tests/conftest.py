@@ -1,21 +1,38 @@
-"""A notebook is run once, in this process; tests compare its variables and tables."""
+"""A notebook is run once in a session; tests compare its variables and tables."""
 
 import json
+import os
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
 import pytest
+from filelock import FileLock
 
 from ingroup.paths import NOTEBOOKS, run_folder
 
 matplotlib.use("agg")
 RUN = "tests"
+SESSION = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
 
 
 @cache
 def run_notebook(name: str) -> SimpleNamespace:
+    """Execute a notebook, and leave a note that this session has its tables."""
+    run_folder(RUN).mkdir(parents=True, exist_ok=True)
+    with FileLock(run_folder(RUN) / f"{name}.lock"):
+        variables = execute(name)
+        note_of(name).write_text(SESSION)
+    return variables
+
+
+def note_of(name: str) -> Path:
+    """Return the file that says which session wrote the tables of a notebook."""
+    return run_folder(RUN) / f"{name}.session"
+
+
+def execute(name: str) -> SimpleNamespace:
     """Execute the code cells of a notebook, and return its variables."""
     cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))["cells"]
     names = {"__name__": name, "display": lambda *shown: None}
@@ -33,6 +50,20 @@ def run_notebook(name: str) -> SimpleNamespace:
 def notebook():
     """Run a notebook by its name, or return its variables if it has run."""
     return run_notebook
+
+
+@pytest.fixture(scope="session")
+def tables_of():
+    """Run a notebook, unless this session has its tables or another process is writing them."""
+
+    def wait_or_run(name: str) -> None:
+        run_folder(RUN).mkdir(parents=True, exist_ok=True)
+        with FileLock(run_folder(RUN) / f"{name}.lock"):
+            is_there = note_of(name).exists() and note_of(name).read_text() == SESSION
+        if not is_there:
+            run_notebook(name)
+
+    return wait_or_run
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from ingroup.stats.crossed import over_levels, own_group
+from ingroup.stats.crossed import over_levels, own_group, variance_components
 from ingroup.stats.intervals import mean_over_items
 
 PHRASINGS = {"white": 3, "black": 2, "asian": 2, "native": 2, "pacific": 2}
@@ -41,7 +41,7 @@ def test_one_phrasing_a_group_says_nothing_about_phrasings_like_these():
     assert np.isnan(effects["a"].p)
 
 
-def test_the_variance_is_that_of_a_mixed_model():
+def test_variances_are_those_of_a_mixed_model():
     """Random intercepts of phrasings and items, fitted by REML to one group."""
     rng = np.random.default_rng(3)
     n_levels, n_items = 8, 30
@@ -57,6 +57,28 @@ def test_the_variance_is_that_of_a_mixed_model():
     error = effect.estimate / effect.statistic
     assert effect.estimate == pytest.approx(fit.params["Intercept"])
     assert error == pytest.approx(fit.bse["Intercept"], rel=1e-3)
+    components = variance_components(data, "y", {"item": ["item"], "level": ["level"]})
+    assert components.to_numpy() == pytest.approx([*fit.vcomp, fit.scale], rel=1e-3)
+
+
+def test_variance_components_recover_known_ones():
+    """Phrasings are nested in groups, models and items are crossed; a third of answers is lost."""
+    rng = np.random.default_rng(0)
+    factors = {"model": 30, "item": 30, "group": 20, "phrasing": 3}
+    index = pd.MultiIndex.from_product(map(range, factors.values()), names=factors)
+    table = index.to_frame(index=False).sample(frac=2 / 3, random_state=0)
+    phrasing = rng.normal(0, 1.5, (20, 3))[table.group, table.phrasing]
+    both = rng.normal(0, 1, (30, 30))[table.model, table["item"]]
+    table["y"] = 50 + phrasing + both + rng.normal(0, 3, len(table))
+    table["y"] += 2 * stats.zscore(rng.normal(size=30), ddof=1)[table["item"]]
+    terms = {
+        "item": ["item"],
+        "group": ["group"],
+        "phrasing": ["group", "phrasing"],
+        "model x item": ["model", "item"],
+    }
+    components = variance_components(table, "y", terms)
+    assert components.to_numpy() == pytest.approx([4, 0, 2.25, 1, 9], abs=0.8)
 
 
 def test_intervals_hold_for_phrasings_like_these_where_a_t_test_over_items_fails():

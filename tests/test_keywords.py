@@ -94,9 +94,9 @@ def test_phrases_equal_those_of_a_call_of_keybert(document, setting, model, extr
 
 
 @pytest.fixture(scope="module")
-def run(notebook):
+def run(notebook, tables_of):
     """Run the notebook, behind the one whose clusters it reads."""
-    notebook("40_stereomap")
+    tables_of("40_stereomap")
     return notebook("41_stereomap_keywords")
 
 

@@ -4,16 +4,16 @@ Each check is a row of ``data/published/checks.csv`` with a formula. The formula
 tables (``t[2]`` is Table 2) and the functions of this module. No model is asked.
 """
 
+from math import copysign
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from ingroup.paths import PUBLISHED
 
 FLOAT_ERROR = 1e-9
 ONE_DECIMAL = 0.05  # half a unit of the last printed digit
-MARK_LEVELS = np.array([0.05, 0.01, 0.001])  # one, two and three stars
 NAMES_OF_ROWS = [  # columns that name a row of a printed table
     "model",
     "category",
@@ -44,19 +44,19 @@ def printed_tables(paper: str) -> dict[int, pd.DataFrame]:
     """
     tables = {}
     for file in sorted((PUBLISHED / paper).glob("table*.csv")):
-        texts = pd.read_csv(file, dtype=str, keep_default_na=False)
         table = pd.read_csv(file, keep_default_na=False, na_values=[""])
+        texts = pd.read_csv(file, dtype=str, keep_default_na=False)
         for column in table.select_dtypes("number"):
-            decimals = texts[column].str.extract(r"\.(\d+)")[0].str.len()
+            decimals = texts[column].str.partition(".")[2]
             # A table that drops zeros at the end has as many decimals as its longest number.
-            most = decimals.fillna(0).max()
+            most = decimals.str.len().max()
             table[f"{column}_half"] = 0.5 * 10.0**-most
 
         names = [name for name in NAMES_OF_ROWS if name in texts]
         items = texts[names].agg(", ".join, axis=1)
-        table.index = pd.Index(items, name="item")
-        number = int(file.stem.removeprefix("table")[:2])
-        tables[number] = table
+        table.index = pd.Index(items)
+        digits = file.stem.removeprefix("table")[:2]
+        tables[int(digits)] = table
     return tables
 
 
@@ -80,7 +80,8 @@ def near(printed: pd.Series, value: ArrayLike, slack: ArrayLike = 0.0) -> pd.Ser
     expected = np.asarray(value, dtype=float)
     distance = np.abs(printed.to_numpy(float) - expected)
     allowed = np.asarray(slack) + FLOAT_ERROR
-    return pd.Series(distance <= allowed, printed.index)
+    is_near = distance <= allowed
+    return pd.Series(is_near, printed.index)
 
 
 def lookup(table: pd.DataFrame, rows: pd.DataFrame, column: str, **changed: str) -> NDArray:
@@ -102,25 +103,32 @@ def lookup(table: pd.DataFrame, rows: pd.DataFrame, column: str, **changed: str)
     ndarray
         One number for each row, NaN where the table has none.
     """
-    keys = ["model", "group"] if "group" in table else ["model", "category"]
-    wanted = pd.MultiIndex.from_frame(rows.assign(**changed)[keys])
+    level = "group" if "group" in table else "category"
+    keys = ["model", level]
+    rows = rows.assign(**changed)
+    wanted = pd.MultiIndex.from_frame(rows[keys])
     numbers = table.set_index(keys)[column]
     return numbers.reindex(wanted).to_numpy(float)
 
 
 def whole(percent: pd.Series, n: ArrayLike) -> pd.Series:
     """Tell which percentages, printed with one decimal, are k/n of a whole number k."""
-    total = np.asarray(n)
-    k = np.round(percent.to_numpy(float) * total / 100)
-    return near(percent, 100 * k / total, ONE_DECIMAL)
+    share = percent.to_numpy() / 100
+    k = np.round(share * n)
+    exact = 100 * k / n
+    return near(percent, exact, ONE_DECIMAL)
 
 
-def best_n(percent: pd.Series, candidates: range) -> int:
-    """Find the n with which most percentages are k/n, the smallest of several."""
-    counts = []
-    for n in candidates:
-        counts.append(whole(percent, n).sum())
-    return candidates[int(np.argmax(counts))]
+def best_n(percent: pd.Series) -> int:
+    """Find the n from 50 to 120 with which most percentages are k/n, the smallest of several."""
+    most = 0
+    best = 0
+    for n in range(50, 121):
+        count = whole(percent, n).sum()
+        if count > most:
+            most = count
+            best = n
+    return best
 
 
 def denominators(t: dict[int, pd.DataFrame]) -> pd.Series:
@@ -128,18 +136,15 @@ def denominators(t: dict[int, pd.DataFrame]) -> pd.Series:
     cells = pd.concat([t[1], t[2], t[6]])
     cells = cells[cells.category != "Overall"]
     by_category = cells.groupby("category", sort=False)
-    return by_category.accuracy_pct.apply(best_n, candidates=range(50, 121))
+    return by_category.accuracy_pct.apply(best_n)
 
 
-def in_either_order(t: dict[int, pd.DataFrame]) -> pd.DataFrame:
-    """Put the accuracies of GIEBench's Tables 3 and 7 side by side, whatever a tuple's order."""
-    columns = []
-    for number in (3, 7):
-        table = t[number]
-        pairs = table[["identity_i", "identity_j"]].agg(frozenset, axis=1)
-        by_pair = table.set_index([pairs.to_numpy(), "condition"])
-        columns.append(by_pair.accuracy_pct.rename(f"printed_{number}"))
-    return pd.concat(columns, axis=1, join="inner")
+def by_pair(table: pd.DataFrame) -> pd.Series:
+    """Index the accuracies of GIEBench's Tables 3 and 7 by pairs, whatever a pair's order."""
+    sides = table[["identity_i", "identity_j"]]
+    pairs = sides.agg(frozenset, axis=1)
+    keys = [pairs.to_numpy(), "condition"]
+    return table.set_index(keys).accuracy_pct
 
 
 def largest_sd(mean: ArrayLike, low: float, high: float, n: int) -> NDArray:
@@ -147,30 +152,11 @@ def largest_sd(mean: ArrayLike, low: float, high: float, n: int) -> NDArray:
 
     All numbers then lie at an end of the scale: n/(n - 1) times (mean - low)(high - mean).
     """
-    inside = np.clip(np.asarray(mean, dtype=float), low, high)
-    variance = (inside - low) * (high - inside)
-    return np.sqrt(n / (n - 1) * variance)
-
-
-def nearest_variance(mean: pd.Series, variance: pd.Series, n: int) -> NDArray:
-    """Find the sample variance of n whole numbers that is nearest to a printed one."""
-    total = np.round(n * mean.to_numpy(float))
-    of_mean = total**2 / n
-    squares = (n - 1) * variance.to_numpy(float) + of_mean
-
-    # The sum of whole numbers and the sum of their squares are both even or both odd.
-    odd = total % 2
-    half = np.round((squares - odd) / 2)
-    possible = 2 * half + odd
-    return (possible - of_mean) / (n - 1)
-
-
-def stars(rho: ArrayLike, n: int) -> NDArray:
-    """Count the stars of a correlation over n groups, by its two-sided t-test."""
-    size = np.clip(np.abs(rho), 0, 0.999)
-    t = size * np.sqrt((n - 2) / (1 - size**2))
-    p = 2 * stats.t.sf(t, n - 2)
-    return (p[..., None] < MARK_LEVELS).sum(axis=-1)
+    inside = np.clip(mean, low, high)
+    above = inside - low
+    below = high - inside
+    correction = n / (n - 1)
+    return np.sqrt(correction * above * below)
 
 
 def stars_in_order(table: pd.DataFrame) -> pd.Series:
@@ -180,29 +166,30 @@ def stars_in_order(table: pd.DataFrame) -> pd.Series:
     """
     n_stars = table.significance.str.len().to_numpy()
     size = table.spearman_rho.abs().to_numpy()
-    half = table.spearman_rho_half.to_numpy()
     source = table.source.to_numpy()
-
     # Rounding must not decide which of two correlations is larger.
-    least = size - half
-    most = size + half
-    is_larger = least[:, None] >= most - FLOAT_ERROR
-    has_fewer = n_stars[:, None] < n_stars
-    is_larger_with_fewer = is_larger & has_fewer
-    is_against = is_larger_with_fewer | is_larger_with_fewer.T
+    unit = 2 * table.spearman_rho_half.iloc[0]
 
-    is_same_source = source[:, None] == source
-    n_against = (is_against & is_same_source).sum(axis=1)
-    return pd.Series(n_against < 5, table.index)
+    difference = np.subtract.outer(size, size)
+    is_larger = difference >= unit - FLOAT_ERROR
+    has_fewer = np.less.outer(n_stars, n_stars)
+    is_same_source = np.equal.outer(source, source)
+    is_against = is_larger & has_fewer & is_same_source
+    smaller_ones = is_against.sum(axis=1)
+    larger_ones = is_against.sum(axis=0)
+    has_few = smaller_ones + larger_ones < 5
+    return pd.Series(has_few, table.index)
 
 
 def clusters(table: pd.DataFrame, group: str) -> pd.DataFrame:
     """Find the cluster of a group in each source of StereoMap's Tables 2 and 5."""
-    one_spelling = table.group.replace({"Elderly people": "Elderly", "Woman": "Women"})
-    rows = table.assign(group=one_spelling)
+    spellings = {"Elderly people": "Elderly", "Woman": "Women"}
+    rows = table.replace({"group": spellings})
     keys = ["source", "cluster_order"]
-    members = rows.groupby(keys).group.agg(frozenset).rename("members")
-    found = rows[rows.group == group].merge(members, on=keys)
+    members = rows.groupby(keys).group.agg(frozenset)
+    members.name = "members"
+    of_group = rows[rows.group == group]
+    found = of_group.merge(members, on=keys)
     return found.set_index("source")
 
 
@@ -216,29 +203,53 @@ def check_all(paper: str) -> pd.DataFrame:
         do not hold), ``recomputed`` (the value that the other numbers give) and ``items`` (the
         rows of the table that do not hold).
     """
-    checks = pd.read_csv(PUBLISHED / "checks.csv", dtype=str, keep_default_na=False)
-    checks = checks[checks.paper == paper].reset_index(drop=True)
+    every = pd.read_csv(PUBLISHED / "checks.csv", dtype=str, keep_default_na=False)
+    of_paper = every[every.paper == paper]
+    checks = of_paper.reset_index(drop=True)
     names = {**globals(), "t": printed_tables(paper)}
 
     rows = []
     for check in checks.itertuples():
-        # A formula gives truth values, one or one for each row, or the value to compare.
-        value = eval(check.formula, {**names, "printed": check.printed})
-        recomputed = ""
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            recomputed = value if isinstance(value, str) else f"{value:.6g}"
-            value = agrees(check.printed, value)
-
-        holds = pd.Series(np.ravel(value), getattr(value, "index", None)).astype(bool)
-        failing = holds.index[~holds].map(str).unique()
-        row = {
-            "numbers": len(holds),
-            "failed": int((~holds).sum()),
-            "recomputed": recomputed,
-            "items": "; ".join(failing) if len(holds) > 1 else "",
-        }
+        names["printed"] = check.printed
+        value = eval(check.formula, names)
+        row = outcome(check.printed, value)
         rows.append(row)
-    return checks.join(pd.DataFrame(rows))
+    outcomes = pd.DataFrame(rows)
+    return checks.join(outcomes)
+
+
+def outcome(printed: str, value: object) -> dict[str, object]:
+    """Compare what a formula gives: a value with the printed one, or truth values with True.
+
+    Parameters
+    ----------
+    printed : str
+        As in ``checks.csv``.
+    value : object
+        A text or a number to compare, or a truth value, or a Series of these, one for each row.
+
+    Returns
+    -------
+    dict
+        The columns that `check_all` adds.
+    """
+    items = ""
+    recomputed = ""
+    if isinstance(value, pd.Series):
+        failing = value.index[~value]
+        items = "; ".join(failing.map(str).unique())
+    elif not isinstance(value, bool | np.bool_):
+        recomputed = value if isinstance(value, str) else f"{value:.6g}"
+        value = agrees(printed, value)
+
+    holds = np.atleast_1d(value)
+    failed = np.count_nonzero(~holds)
+    return {
+        "numbers": holds.size,
+        "failed": failed,
+        "recomputed": recomputed,
+        "items": items,
+    }
 
 
 def agrees(printed: str, value: float | str) -> bool:
@@ -247,9 +258,11 @@ def agrees(printed: str, value: float | str) -> bool:
         return value == printed
 
     decimals = printed.partition(".")[2]
-    unit = 10.0 ** -len(decimals)
-    number = float(printed)
-    is_rounded = abs(number - value) <= unit / 2 + FLOAT_ERROR
-    cut = np.trunc(value / unit + np.sign(value) * FLOAT_ERROR) * unit
-    is_cut = abs(number - cut) <= FLOAT_ERROR
-    return bool(is_rounded or is_cut)
+    scale = 10 ** len(decimals)
+    # In units of the last printed digit, the printed number is whole.
+    units = value * scale
+    printed_units = round(float(printed) * scale)
+    is_rounded = abs(printed_units - units) <= 0.5 + FLOAT_ERROR
+    away_from_0 = copysign(FLOAT_ERROR, units)
+    cut = int(units + away_from_0)
+    return is_rounded or cut == printed_units
