@@ -13,7 +13,7 @@ from fake_server import completion, reply, running
 from ingroup.inference import inspect_engine
 from ingroup.inference.answers import EngineError, Sampling
 from ingroup.inference.inspect_engine import InspectEngine
-from ingroup.inference.keys import without_keys
+from ingroup.inference.server import without_keys
 
 KEY = "sk-the-key-of-these-tests"
 

@@ -1,6 +1,5 @@
 """The book of a run: the table of its front page, its page of functions, cleaned outputs."""
 
-import pkgutil
 import re
 import textwrap
 from pathlib import Path
@@ -147,6 +146,8 @@ def with_own_style(html: str) -> str:
 def functions() -> str:
     """Write the page of all modules' functions, which Sphinx takes from their docstrings."""
     lines = []
-    for module in pkgutil.walk_packages(ingroup.__path__, "ingroup."):
-        lines += [f"## {module.name}", "```{eval-rst}", f".. automodule:: {module.name}", "```"]
+    lib = Path(ingroup.__file__).parents[1]
+    for file in sorted(lib.rglob("[a-z]*.py")):
+        name = ".".join(file.relative_to(lib).with_suffix("").parts)
+        lines += [f"## {name}", "```{eval-rst}", f".. automodule:: {name}", "```"]
     return "\n".join(lines)

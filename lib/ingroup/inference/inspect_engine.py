@@ -30,9 +30,14 @@ from ingroup.inference.answers import (
     Sampling,
     failed,
 )
-from ingroup.inference.keys import without_keys
 from ingroup.inference.reasoning import split_reasoning
-from ingroup.inference.server_scores import tokens_of, with_scores
+from ingroup.inference.server import (
+    ServerTransport,
+    client,
+    tokens_of,
+    with_scores,
+    without_keys,
+)
 
 FINISH_REASONS = {
     "stop": STOP,
@@ -192,11 +197,9 @@ class Caller:
 
         options: dict[str, Any] = {"base_url": base_url} if base_url else {}
         if model.startswith("openai-api/"):
-            from ingroup.inference import server_replies
-
-            transport = server_replies.ServerTransport()
+            transport = ServerTransport()
             self.unknown = transport.unknown
-            options["http_client"] = server_replies.client(transport, timeout)
+            options["http_client"] = client(transport, timeout)
             service = model.split("/")[1].upper().replace("-", "_")
             # A server of this machine often wants no key.
             if urlsplit(base_url).hostname in LOOPBACK and f"{service}_API_KEY" not in os.environ:
