@@ -47,8 +47,9 @@ FINISH_REASONS = {
 }
 # How providers call a prompt that their moderation blocks, in an error and not in a reply.
 BLOCKED = re.compile(
-    r"content.?(policy|filter|management)|safety system|prohibited.?content|data.?inspection"
-    r"|inappropriate content|moderation|flagged|legal reasons|blocked.{0,40}safety",
+    r"content.?(policy|filter|management|exists.risk)|safety system|prohibited.?content"
+    r"|data.?inspection|inappropriate content|(unsafe|sensitive) content|moderation|flagged"
+    r"|legal reasons|blocked.{0,40}safety",
     re.IGNORECASE,
 )
 STATUSES_OF_BLOCKS = {400, 403, 422, 451}
@@ -266,6 +267,9 @@ class Caller:
         """Convert inspect_ai's output, with the reasoning apart from the answer."""
         if output.empty:
             return failed("the answer holds no text")
+        if output.stop_reason == "model_length" and output.usage is None:
+            # inspect_ai writes a server's error into the reply: the prompt is too long.
+            return failed(_line(output.completion))
         content = output.message.content
         parts = [] if isinstance(content, str) else content
         finish_reason = FINISH_REASONS.get(output.stop_reason, FAILED)

@@ -109,7 +109,8 @@ class ServerTransport(httpx2.AsyncHTTPTransport):
             message = f"the server's reply is no chat completion: {error}"
             # The client raises what it makes of a status of failure, and asks once.
             return 400, json.dumps({"error": {"message": message}}).encode()
-        body["model"] = body.get("model") or ""
+        for name in ("id", "model"):
+            body[name] = str(body.get(name) or "")
         body["usage"] = _usage(body.get("usage"))
         return 200, json.dumps(body).encode()
 
