@@ -12,7 +12,7 @@ from ingroup.inference.transformers_engine import TransformersEngine
 
 MODEL = "smollm2-135m-instruct"
 STUDIES = ["empathy_gap", "biased_samaritan", "giebench", "stereomap"]
-N_PROMPTS = 4  # asked again of each job
+N_PROMPTS = 2  # asked again of each job
 N_JOBS = 3  # of each study
 
 

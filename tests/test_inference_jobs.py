@@ -1,17 +1,20 @@
 """Jobs: recorded answers first, the others asked, and a budget over all that is stored."""
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from ingroup.inference import generate, jobs, recordings, weights
+from ingroup.inference import generate, jobs, weights
 from ingroup.inference.answers import Engine, EngineError, Reply, Sampling
 from ingroup.inference.design import Block, Design
-from ingroup.inference.jobs import Job, answers, ask
+from ingroup.inference.jobs import Job, answers, ask, plan
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Parameters
-from ingroup.inference.plan import plan
+from ingroup.paths import RECORDINGS
+from ingroup.run import defaults
 from ingroup.tables import InputError
 
 SMALL = str(Path(__file__).parent / "model")
@@ -24,10 +27,10 @@ def folders(tmp_path, monkeypatch):
     """Give each test folders of its own for recordings and responses."""
     monkeypatch.setattr(jobs, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(generate, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(recordings, "RECORDINGS", tmp_path / "recordings")
+    monkeypatch.setattr(jobs, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(weights, "available", lambda name: None)
-    recordings._manifests.cache_clear()
-    recordings._read.cache_clear()
+    jobs._manifests.cache_clear()
+    jobs._read_recording.cache_clear()
     return tmp_path
 
 
@@ -38,7 +41,7 @@ def chat(condition):
 
 def job(words, engine="transformers", part="part", sampling=LETTERS, name="small"):
     """Make a job of the small model."""
-    model = Model(name, "Small", engine, SMALL, "expected")
+    model = Model(name, name.capitalize(), engine, SMALL, "expected")
     return Job("study", part, model, Design([Block({}, {"word": words}, chat)]), sampling)
 
 
@@ -47,14 +50,14 @@ def parameters(**changes):
     return Parameters(MODELS=[SMALL], **changes)
 
 
-def record(folder, words, part="part", sampling=LETTERS):
+def record(folder, words, part="part", sampling=LETTERS, name="small"):
     """Ask the small model, and move the store to where recordings are."""
-    asked = job(words, part=part, sampling=sampling)
+    asked = job(words, part=part, sampling=sampling, name=name)
     ask([asked], parameters())
-    target = folder / "recordings" / "small" / "study" / asked.name
+    target = folder / "recordings" / name / "study" / asked.name
     target.parent.mkdir(parents=True, exist_ok=True)
     asked.folder.rename(target)
-    recordings._manifests.cache_clear()
+    jobs._manifests.cache_clear()
 
 
 def test_any_subset_and_order_of_recorded_prompts_is_answered(folders):
@@ -69,9 +72,9 @@ def test_the_recording_of_the_same_part_is_preferred(folders):
     record(folders, ["joy"], part="b")
     record(folders, ["joy"], part="a")
     file = next((folders / "recordings/small/study/a+choices").glob("*.parquet"))
-    first = recordings.folders("small", "study", "b+choices", LETTERS, {})[0]
-    assert first.name == "b+choices"
-    assert file.parent in recordings.folders("small", "study", "b+choices", LETTERS, {})
+    found = job(["joy"], "recorded", part="b").recordings("small")
+    assert found[0].name == "b+choices"
+    assert file.parent in found
 
 
 def test_answers_asked_otherwise_are_no_answers(folders):
@@ -110,19 +113,60 @@ def test_prompts_that_are_not_recorded_are_asked_live(folders, monkeypatch, caps
     assert capsys.readouterr().err.count("so the model itself is asked") == 0
 
 
-def test_the_default_run_asks_nothing_although_there_are_weights(folders, monkeypatch):
-    record(folders, WORDS[:2])
+def test_what_a_model_was_not_asked_on_purpose_is_left_out_in_every_run(
+    folders, monkeypatch, capsys
+):
+    """Another model has recorded its prompts. A new prompt of such a job is left out, too."""
+    record(folders, WORDS[:1])
+    record(folders, WORDS[:3], name="other")
     monkeypatch.setattr(weights, "available", lambda name: Path(SMALL))
-    whole = job(WORDS, "recorded")
-    ask([whole], parameters(RUN="default"))
-    assert answers(whole).finish_reason.tolist() == ["stop", "stop", "missing", "missing"]
+    started = []
+    monkeypatch.setattr(jobs, "make_engine", lambda *given: started.append(given))
+    for words, n_left in ((WORDS[:3], 2), (WORDS, 3)):
+        partly = job(words, "recorded")
+        capsys.readouterr()
+        ask([partly], parameters(RUN="lab"))
+        sentence = f"Small: {n_left} prompts are not recorded and are left out; small@transformers"
+        assert sentence in capsys.readouterr().err
+        assert answers(partly).finish_reason.tolist() == ["stop"] + ["missing"] * n_left
+        assert plan([partly], parameters()).left.tolist() == [0]
+        assert not partly.folder.exists()
+    assert not started
+
+
+@pytest.mark.parametrize(
+    "notebook", ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
+)
+def test_no_notebook_asks_a_model_live_as_it_stands(notebook, monkeypatch):
+    """The machine has all weights, and the notebook is run in JupyterLab."""
+    monkeypatch.setattr(jobs, "RECORDINGS", RECORDINGS)
+    monkeypatch.setattr(weights, "available", lambda name: Path(SMALL))
+    monkeypatch.setattr(jobs, "make_engine", lambda job, options: pytest.fail(job.title))
+    study = import_module(f"ingroup.{notebook[3:]}.answers")
+    usual = study.Parameters.of(defaults(notebook))
+    assert usual.RUN == "lab"
+    ask([*study.jobs(usual), *study.written(usual)], usual)
+
+
+def test_a_run_with_more_tokens_leaves_the_recorded_answers_as_they_are(folders, monkeypatch):
+    free = Sampling(max_tokens=4)
+    record(folders, WORDS, sampling=free)
+    monkeypatch.setattr(weights, "available", lambda name: Path(SMALL))
+    usual = job(WORDS, "recorded", sampling=free)
+    before = answers(usual)
+    ask([replace(usual, sampling=Sampling(max_tokens=8))], parameters())
+    ask([usual], parameters())
+    pd.testing.assert_frame_equal(answers(usual), before)
 
 
 def test_prompts_without_weights_are_left_out_with_a_sentence(folders, capsys):
     record(folders, WORDS[:2])
     whole = job(WORDS, "recorded")
     ask([whole], parameters())
-    assert "2 prompts are not recorded and are left out; `make model`" in capsys.readouterr().err
+    assert (
+        "2 prompts are not recorded and are left out; `make model` fetches"
+        in capsys.readouterr().err
+    )
     assert answers(whole).finish_reason.tolist() == ["stop", "stop", "missing", "missing"]
 
 

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from ingroup.inference.answers import FAILED, Reply, Sampling
 from ingroup.inference.scoring import AnswerTree, greedy_choices, ratings, scored_replies
-from ingroup.inference.server_scores import Token, with_scores
+from ingroup.inference.server import Token, with_scores
 from ingroup.inference.store import Store
 
 END = 11  # of the vocabulary of ten digits and a blank

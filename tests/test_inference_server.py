@@ -13,7 +13,7 @@ from fake_server import completion, reply, running
 from ingroup.inference import inspect_engine
 from ingroup.inference.answers import EngineError, Sampling
 from ingroup.inference.inspect_engine import InspectEngine
-from ingroup.inference.keys import without_keys
+from ingroup.inference.server import without_keys
 
 KEY = "sk-the-key-of-these-tests"
 
@@ -80,11 +80,14 @@ def test_blocks_of_a_moderation_are_refusals_and_others_failures(asked):
         fault(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
         fault(400, "The response was filtered by Azure's content management policy"),
         fault(403, "The input was flagged by moderation: violence"),
+        fault(400, "Content Exists Risk", "invalid_request_error"),
+        fault(400, "The system detected potentially unsafe or sensitive content in input.", "1301"),
         fault(451, "Unavailable for legal reasons"),
         (200, "application/json", '{"error": {"message": "flagged by moderation", "code": 403}}'),
     ]
     failed = [
         fault(400, "temperature must be 1"),
+        fault(400, "The maximum context length is 85 tokens", "context_length_exceeded"),
         fault(401, "the key is wrong"),
         fault(404, "no such model"),
         (200, "application/json", '{"error": {"code": 429, "message": "Rate limit upstream"}}'),
@@ -96,6 +99,7 @@ def test_blocks_of_a_moderation_are_refusals_and_others_failures(asked):
     found = [made.finish_reason for made in replies]
     assert found == ["filtered"] * len(blocked) + ["failed"] * len(failed)
     assert all(made.error for made in replies)
+    assert all(made.text is None for made in replies[len(blocked) :])
     # No call was sent twice.
     assert len(asked.server.requests) == len(replies)
 
@@ -155,6 +159,7 @@ def test_replies_that_lack_entries_are_read(asked):
     replies = ask(
         asked,
         reply("85", model=None),
+        reply("85", model=7, id=12),
         without("model"),
         without("id", "object", "created"),
         without("usage"),
@@ -162,9 +167,9 @@ def test_replies_that_lack_entries_are_read(asked):
         reply("85", usage=floats),
         reply("85", usage=words),
     )
-    assert [made.text for made in replies] == ["85"] * 7
-    assert [made.model for made in replies[:3]] == ["", "", "fake"]
-    assert [made.output_tokens for made in replies] == [30, 30, 30, 0, 0, 3, 0]
+    assert [made.text for made in replies] == ["85"] * 8
+    assert [made.model for made in replies[:4]] == ["", "7", "", "fake"]
+    assert [made.output_tokens for made in replies] == [30, 30, 30, 30, 0, 0, 3, 0]
 
 
 def logprobs(tokens):

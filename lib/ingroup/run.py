@@ -274,7 +274,7 @@ def plan(line: str, *studies: str) -> None:
     from importlib import import_module
 
     from ingroup.inference import corpora
-    from ingroup.inference.plan import plan as planned
+    from ingroup.inference.jobs import plan as planned
 
     noted = note(line, list(studies))
     for notebook in names(list(studies)):

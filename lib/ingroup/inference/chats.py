@@ -17,7 +17,7 @@ SystemRole = Literal["keep", "fold", "plain"]
 Bos = Literal["template", "released"]
 
 DAY = date(2024, 7, 26)  # for templates that write the day, so that prompts stay the same
-_CLOCK = re.compile(r"strftime_now\(\s*(['\"])(.*?)\1\s*\)")
+_CLOCK = re.compile(r"strftime_now\s*\(\s*(['\"])(.*?)\1\s*\)")
 _PROBE = [{"role": "system", "content": "SYSTEM PROBE"}, {"role": "user", "content": "USER PROBE"}]
 
 # Arguments by which templates set the reasoning, as of 2026.
@@ -109,7 +109,7 @@ class Renderer:
     def _without_clock(self, template: str) -> str:
         """Write `DAY` into a template that reads the clock, so that prompts stay the same."""
         fixed = _CLOCK.sub(lambda call: repr(DAY.strftime(call[2])), template)
-        if "strftime_now(" in fixed:
+        if re.search(r"strftime_now(?!\s+is )", fixed):
             raise EngineError(f"the chat template of {self.name} reads the clock: use SYSTEM=plain")
         self.reads_clock = fixed != template
         return fixed

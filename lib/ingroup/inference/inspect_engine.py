@@ -30,9 +30,14 @@ from ingroup.inference.answers import (
     Sampling,
     failed,
 )
-from ingroup.inference.keys import without_keys
 from ingroup.inference.reasoning import split_reasoning
-from ingroup.inference.server_scores import tokens_of, with_scores
+from ingroup.inference.server import (
+    ServerTransport,
+    client,
+    tokens_of,
+    with_scores,
+    without_keys,
+)
 
 FINISH_REASONS = {
     "stop": STOP,
@@ -42,8 +47,9 @@ FINISH_REASONS = {
 }
 # How providers call a prompt that their moderation blocks, in an error and not in a reply.
 BLOCKED = re.compile(
-    r"content.?(policy|filter|management)|safety system|prohibited.?content|data.?inspection"
-    r"|inappropriate content|moderation|flagged|legal reasons|blocked.{0,40}safety",
+    r"content.?(policy|filter|management|exists.risk)|safety system|prohibited.?content"
+    r"|data.?inspection|inappropriate content|(unsafe|sensitive) content|moderation|flagged"
+    r"|legal reasons|blocked.{0,40}safety",
     re.IGNORECASE,
 )
 STATUSES_OF_BLOCKS = {400, 403, 422, 451}
@@ -192,11 +198,9 @@ class Caller:
 
         options: dict[str, Any] = {"base_url": base_url} if base_url else {}
         if model.startswith("openai-api/"):
-            from ingroup.inference import server_replies
-
-            transport = server_replies.ServerTransport()
+            transport = ServerTransport()
             self.unknown = transport.unknown
-            options["http_client"] = server_replies.client(transport, timeout)
+            options["http_client"] = client(transport, timeout)
             service = model.split("/")[1].upper().replace("-", "_")
             # A server of this machine often wants no key.
             if urlsplit(base_url).hostname in LOOPBACK and f"{service}_API_KEY" not in os.environ:
@@ -282,6 +286,9 @@ def reply_of(output: Any, sampling: Sampling, unknown: Collection[str] = ()) -> 
     """
     if output.empty:
         return failed("the answer holds no text")
+    if output.stop_reason == "model_length" and output.usage is None:
+        # inspect_ai writes a server's error into the reply: the prompt is too long.
+        return failed(_line(output.completion))
     content = output.message.content
     parts = [] if isinstance(content, str) else content
     finish_reason = FINISH_REASONS.get(output.stop_reason, FAILED)

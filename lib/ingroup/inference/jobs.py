@@ -1,4 +1,9 @@
-"""A job: one design asked of one model with one sampling, answered into one store."""
+"""A job: one design asked of one model with one sampling, answered into one store.
+
+Recorded answers are stores below ``data/recordings/<model>/<study>/<part>``. They are found by
+their prompt and how it was asked, so any subset and any order of the recorded prompts is answered.
+Any store of a run can be moved there.
+"""
 
 import hashlib
 import json
@@ -6,13 +11,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ingroup.inference import recordings, weights
+from ingroup.inference import weights
 from ingroup.inference.answers import MISSING, Engine, Sampling
 from ingroup.inference.design import Design
 from ingroup.inference.distribute import ask_on_ray
@@ -20,11 +26,12 @@ from ingroup.inference.generate import Ask, Budget, fill, open_store
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Parameters
 from ingroup.inference.store import SCHEMA, Store, read_manifest
-from ingroup.paths import RESPONSES
+from ingroup.paths import RECORDINGS, RESPONSES
 
-# Runs that ask no recorded model live, whatever weights the machine has: they give the same numbers
-# everywhere.
-RECORDED_RUNS = ("default", "tests")
+# Options that change a prompt, and their defaults.
+RENDERING = {"system": "keep", "bos": "template"}
+SAMPLE_SIZE = 200  # trials of a job that a plan measures
+CHARACTERS_PER_TOKEN = 4  # of English text
 # Parameters of a run that each engine takes.
 OPTIONS = {
     "transformers": ["batch_size", "dtype", "system", "bos", "reasoning"],
@@ -77,30 +84,88 @@ class Job:
         digest = hashlib.sha256(asked.encode()).hexdigest()[:8]
         return RESPONSES / self.study / self.model.folder_name / f"{self.name}-{digest}"
 
-    def recorded(self, columns: Sequence[str] = ()) -> pd.DataFrame:
-        """Find the recorded answers to the job (`recordings.find`), if its engine is "recorded".
+    def recordings(self, model: str) -> list[Path]:
+        """List the recordings that were asked as this job is, that of the same part first.
+
+        Where a prompt was asked in several parts, as that of "a person" about "a person" was, its
+        answers can differ in the last digit. So each part keeps its own.
+
+        Parameters
+        ----------
+        model : str
+            A name of the registry, "*" for any.
+
+        Returns
+        -------
+        list of Path
+            Their folders.
+        """
+        asked = self.sampling.identity()
+        for name, usual in RENDERING.items():
+            asked[name] = self.options.get(name, usual)
+
+        same = []
+        for folder, manifest in _manifests(model, self.study).items():
+            if asked.items() <= manifest.items():
+                same.append(folder)
+        return sorted(same, key=lambda folder: folder.name != self.name)
+
+    def recorded(self, columns: Sequence[str] = (), model: str = "") -> pd.DataFrame:
+        """Find the recorded answers to the job, if its engine is "recorded".
 
         Parameters
         ----------
         columns : sequence of str
             Columns of a store.
+        model : str
+            Whose answers, the job's own model unless given, "*" for any.
 
         Returns
         -------
         DataFrame
-            As `recordings.find` has it, empty for another engine.
+            ``trial``, ``finish_reason`` and the columns, one row for each prompt that is recorded.
         """
         folders = []
         if self.model.engine == "recorded":
-            model = self.model.name
-            folders = recordings.folders(model, self.study, self.name, self.sampling, self.options)
+            folders = self.recordings(model or self.model.name)
         # The keys of 37 million prompts are not computed for nothing.
-        return recordings.find(folders, self.design.keys if folders else (), columns)
+        prompts = self.design.keys if folders else ()
+        left = pd.DataFrame({"prompt": prompts, "trial": np.arange(len(prompts))})
+        found = []
+        for folder in folders:
+            if left.empty:
+                break
+            recorded = _read_recording(folder, tuple(columns))
+            answered = left.merge(recorded, on="prompt")
+            found.append(answered)
+            left = left[~left.trial.isin(answered.trial)]
+        if not found:
+            return pd.DataFrame(columns=["trial", "finish_reason", *columns])
+        return pd.concat(found, ignore_index=True).sort_values("trial", ignore_index=True)
+
+    @property
+    def is_left_out(self) -> bool:
+        """Tell whether the model was not asked on purpose: another one has recorded its prompts."""
+        return len(self.recorded(model="*")) > len(self.recorded())
 
     @property
     def title(self) -> str:
         """Name model and labels, for a progress bar."""
         return " ".join([self.model.label, *map(str, self.labels.values())])
+
+
+@cache
+def _manifests(model: str, study: str) -> dict[Path, dict[str, Any]]:
+    """Read the manifests of all recordings of a model for a study, by their folders."""
+    files = sorted(RECORDINGS.glob(f"{model}/{study}/*/manifest.json"))
+    return {file.parent: read_manifest(file.parent) for file in files}
+
+
+@cache
+def _read_recording(folder: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Read a recording once in a process, each prompt once."""
+    answers = Store(folder, read_manifest(folder)).read(["prompt", *columns])
+    return answers.drop(columns="trial").drop_duplicates("prompt")
 
 
 def make_engine(job: Job, options: Mapping[str, Any]) -> Engine:
@@ -164,7 +229,7 @@ def answers(job: Job, columns: Sequence[str] = ()) -> pd.DataFrame:
     manifest = read_manifest(job.folder)
     stored = Store(job.folder, manifest).read(columns[2:]) if manifest else None
     if stored is not None and recorded.empty:
-        return stored[columns]
+        return stored[columns].astype({"finish_reason": object})
 
     answered = recorded
     if stored is not None and len(recorded) < len(job.design):
@@ -202,15 +267,18 @@ def ask(jobs: Iterable[Job], parameters: Parameters) -> None:
     )
     # Jobs of one model share its engine, whose start can take a minute.
     engines: dict[str, Engine] = {}
-    left_out: Counter[str] = Counter()
+    left_out: Counter[tuple[str, str]] = Counter()
     try:
         for job in jobs:
             known = set(job.recorded().trial)
             left = n_left(job, known)
-            live = _live(job, left, parameters.RUN) if left else None
-            if live is None:
-                left_out[job.model.label] += left
+            if not left:
                 continue
+            remedy = _remedy(job)
+            if remedy:
+                left_out[job.model.label, remedy] += left
+                continue
+            live = _live(job, left)
             kind = _kind_of_engine(live)
             if kind not in engines:
                 _close(engines)
@@ -223,9 +291,9 @@ def ask(jobs: Iterable[Job], parameters: Parameters) -> None:
     finally:
         _close(engines)
 
-    for label, n_prompts in (+left_out).items():
+    for (label, remedy), n_prompts in left_out.items():
         sentence = f"{label}: {n_prompts:,} prompts are not recorded and are left out"
-        print(f"{sentence}; `make model` fetches weights for runs of your own", file=sys.stderr)
+        print(f"{sentence}; {remedy}", file=sys.stderr)
 
 
 def n_left(job: Job, known: set[int]) -> int:
@@ -244,8 +312,9 @@ def n_left(job: Job, known: set[int]) -> int:
         Trials that neither a recording nor the store answers.
     """
     manifest = read_manifest(job.folder)
-    if not manifest:
-        return len(job.design) - len(known)
+    n_unknown = len(job.design) - len(known)
+    if not manifest or not n_unknown:
+        return n_unknown
     store = Store(job.folder, manifest | job.sampling.identity())
     left = store.unanswered(asks_again=job.model.engine == "inspect")
     return sum(len(trials) - len(known.intersection(trials)) for trials in left)
@@ -278,13 +347,66 @@ def _ask_of_run(
     )
 
 
-def _live(job: Job, left: int, run: str) -> Job | None:
-    """Return the job as an engine can ask it, None where the run may not or has no weights."""
+def _remedy(job: Job) -> str:
+    """Say how to ask a job that a run leaves out, "" for a job that is asked."""
+    name = job.model.name
+    if job.model.engine != "recorded":
+        return ""
+    if job.is_left_out:
+        return f"{name}@transformers asks for all that other models answer"
+    return "" if weights.available(name) else "`make model` fetches the weights"
+
+
+def _live(job: Job, left: int) -> Job:
+    """Return a job as an engine can ask it."""
     if job.model.engine != "recorded":
         return job
-    folder = None if run in RECORDED_RUNS else weights.available(job.model.name)
-    if folder is None:
-        return None
     n_prompts = f"{job.title}: {left:,} prompts are not recorded"
     print(f"{n_prompts}, so the model itself is asked", file=sys.stderr)
+    folder = weights.available(job.model.name)
     return replace(job, model=job.model._replace(engine="transformers", loaded=str(folder)))
+
+
+def plan(jobs: Iterable[Job], parameters: Parameters, factor: float = 1.0) -> pd.DataFrame:
+    """Estimate what a run will ask. No engine is needed.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        The jobs of the run.
+    parameters : Parameters
+        The run's parameters, for the prices.
+    factor : float
+        How many times the jobs' prompts the run has, where a corpus was not fetched and the jobs
+        have its sample (`corpora.factor`).
+
+    Returns
+    -------
+    DataFrame
+        One row for each job: ``prompts``, how many are ``left``, and of those ``prompt_tokens``
+        (four characters each), at most ``reply_tokens``, and the highest ``price`` in the currency
+        of PRICE_IN and PRICE_OUT.
+    """
+    budget = Budget(price_in=parameters.PRICE_IN, price_out=parameters.PRICE_OUT)
+    rng = np.random.default_rng(0)
+    rows = {}
+    for job in jobs:
+        n_trials = len(job.design)
+        drawn = rng.choice(n_trials, min(SAMPLE_SIZE, n_trials), replace=False)
+        lengths = []
+        for chat in job.design.chats(drawn.tolist()):
+            lengths.append(sum(len(turn["content"]) for turn in chat))
+
+        left = n_left(job, set(job.recorded().trial)) * factor
+        if left and job.is_left_out:
+            left = 0
+        prompt_tokens = left * np.mean(lengths) / CHARACTERS_PER_TOKEN
+        reply_tokens = left * (1 if job.sampling.choices else job.sampling.max_tokens)
+        rows[job.title, job.name] = {
+            "prompts": round(n_trials * factor),
+            "left": round(left),
+            "prompt_tokens": round(prompt_tokens),
+            "reply_tokens": round(reply_tokens),
+            "price": budget.price(prompt_tokens, reply_tokens),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "job"])

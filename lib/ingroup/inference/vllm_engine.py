@@ -12,8 +12,15 @@ from ingroup.inference.answers import LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.local_engine import LocalEngine, Prompts
 from ingroup.inference.scoring import AnswerTree, Floats
 
-# For trials of vLLM's CPU build, whose own block size caches nothing of short prompts.
+QUIET = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+# For trials of vLLM's CPU build, whose own block size caches nothing of short prompts, and which
+# takes nearly all memory of the machine if it is given no number of GiB.
 CPU_SETTINGS = {"block_size": 32, "enforce_eager": True}
+CPU_VARIABLES = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "TORCH_COMPILE_DISABLE": "1",
+}
 MOST_LOOKED_UP = 128  # tokens of which vLLM gives the log-probability in one place
 
 
@@ -35,8 +42,9 @@ class VLLMEngine(LocalEngine):
     piece_size = 16_384
 
     def __init__(self, model: str, gpus: int = 0, dtype: str = "auto", **rendering: Any):
-        os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+        self.on_cpu = not torch.cuda.is_available()
+        variables = {**QUIET, **CPU_VARIABLES} if self.on_cpu else QUIET
+        os.environ.update(variables | os.environ)
         super().__init__(model, **rendering)
         self.gpus = max(1, gpus)
         self.dtype = dtype
@@ -74,7 +82,7 @@ class VLLMEngine(LocalEngine):
                 load_format="safetensors",
                 use_tqdm_on_load=False,
                 max_model_len=-1,  # what fits
-                **CPU_SETTINGS if not torch.cuda.is_available() else {},
+                **CPU_SETTINGS if self.on_cpu else {},
             )
         except Exception as error:  # drivers, kernels and settings each raise their own
             raise EngineError(f"vLLM cannot start {self.model!r}: {error}") from error

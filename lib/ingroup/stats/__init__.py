@@ -1,1 +1,0 @@
-"""Statistics that several studies share. Randomness comes from a generator that is passed in."""
