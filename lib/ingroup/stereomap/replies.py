@@ -1,0 +1,278 @@
+"""What is counted over replies: refusals, variation over rounds and prompts, people's judgements.
+
+Figure 5, Tables 12, 13 and 14, appendices K and L.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import pandas as pd
+from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.helpers import extract_all_word_ngrams
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from ingroup.stereomap import stimuli
+from ingroup.stereomap.answers import FIRST
+from ingroup.stereomap.maps import AXES
+from ingroup.tables import InputError, read_table, wrong
+
+ORDER = 4  # words of the longest n-grams of BLEU
+TOKENIZE = BLEU().tokenizer
+NO_REPLY = ["cut", "failed", "missing"]  # such a trial may have been a refusal, and is in no share
+CRITERIA = ["relevance", "soundness", "coherence"]
+
+
+def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
+    """Compute the share of refusals by group (Figure 5).
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model.
+
+    Returns
+    -------
+    DataFrame
+        ``group``; ``n`` replies and ``refused`` ones; ``rate``, 0 to 1, the mean of the shares of
+        the constructs, as released; ``low`` and ``high``. Highest first.
+
+    Notes
+    -----
+    The rounds of a prompt are alike, so Wilson's interval counts prompts and not replies.
+    """
+    answered = replies[~replies.status.isin(NO_REPLY)]
+    counted = answered.assign(refused=answered.status == "refused")
+    by_group = counted.groupby("group", sort=False)
+    table = by_group.refused.agg(n="size", refused="sum")
+    table["prompts"] = by_group.prompt.nunique()
+
+    shares = counted.groupby(["group", "construct"]).refused.mean()
+    table["rate"] = shares.groupby("group").mean()
+    expected = table.rate * table.prompts
+    low, high = proportion_confint(expected, table.prompts, method="wilson")
+    table = table.assign(low=low, high=high)
+    return table.sort_values("rate", ascending=False, kind="stable").reset_index()
+
+
+def variation(scores: pd.DataFrame, by: Sequence[str] = ("model", "ablation")) -> pd.DataFrame:
+    """Compute the coefficient of variation of each group's scores over rounds (Table 13).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        From `maps.scores`, EXTENDED. For appendix L, the means of two prompts.
+    by : sequence of str
+        Levels of its index, one row for each; ``["model"]`` for appendix L.
+
+    Returns
+    -------
+    DataFrame
+        Index `by`; the mean and the largest cv of both axes over groups, NaN where no group has
+        two scores, and the number of ``groups`` that have. cv = sd / mean, with n - 1.
+    """
+    by_group = scores[AXES].groupby([*by, "group"], sort=False)
+    cv = by_group.std() / by_group.mean()
+    groups = cv.groupby(list(by), sort=False)
+    columns = {}
+    for axis in AXES:
+        columns[f"{axis.lower()}_cv_mean"] = groups[axis].mean()
+        columns[f"{axis.lower()}_cv_max"] = groups[axis].max()
+    columns["groups"] = groups.Warmth.count()
+    return pd.DataFrame(columns)
+
+
+def self_bleu(texts: Sequence[str]) -> float:
+    """Compute the mean BLEU of each text against all the others (Zhu et al. 2018).
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Each has a word. More texts give a higher value, so compare equal numbers.
+
+    Returns
+    -------
+    float
+        0 (diverse) to 1 (always the same); NaN for a single text.
+
+    Notes
+    -----
+    BLEU = min(1, exp(1 - r / c)) exp(mean of log p_n), for a text of c words, the closest length r
+    of another text, and the share p_n of its n-grams that another text has. No match counts as 0.1
+    matches, as in Zhu et al.'s program. sacrebleu gives the same, but counts all texts anew for
+    each text.
+    """
+    if len(texts) < 2:
+        return np.nan
+    counted = [extract_all_word_ngrams(TOKENIZE(text.lower()), 1, ORDER) for text in texts]
+    counts = defaultdict(list)
+    for ngrams, _ in counted:
+        for ngram, count in ngrams.items():
+            counts[ngram].append(count)
+    highest = {ngram: sorted([0, *found])[-2:] for ngram, found in counts.items()}
+
+    bleus = []
+    lengths = Counter(length for _, length in counted)
+    for ngrams, length in counted:
+        matches = [0] * ORDER
+        totals = [0] * ORDER
+        for ngram, count in ngrams.items():
+            second, first = highest[ngram]
+            # The text that has an n-gram most often finds the second number in the others.
+            elsewhere = second if count == first else first
+            order = len(ngram) - 1
+            matches[order] += min(count, elsewhere)
+            totals[order] += count
+
+        others = lengths - Counter([length])
+        distances = {abs(other - length): other for other in sorted(others, reverse=True)}
+        closest = distances[min(distances)]
+        bleu = BLEU.compute_bleu(
+            matches,
+            totals,
+            sys_len=length,
+            ref_len=closest,
+            smooth_method="floor",
+            smooth_value=0.1,
+            effective_order=True,
+        )
+        bleus.append(bleu.score / 100)
+    return float(np.mean(bleus))
+
+
+def entropy(texts: Sequence[str], n: int) -> float:
+    """Compute the entropy of the n-grams of all texts, in bits (Zhang et al. 2018)."""
+    counts: Counter = Counter()
+    for text in texts:
+        ngrams, _ = extract_all_word_ngrams(TOKENIZE(text.lower()), n, n)
+        counts += ngrams
+    return float(stats.entropy(list(counts.values()), base=2))
+
+
+def diversity(replies: pd.DataFrame) -> pd.Series:
+    """Measure how diverse the reasons are, and how often a model refuses (Table 14).
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model and one form of the prompt `FIRST`.
+
+    Returns
+    -------
+    Series
+        ``self_bleu``, the mean over groups with two texts, and ``self_bleu_all``, that of all texts
+        together, for the paper does not say which; ``entropy_2`` and ``entropy_3`` of pairs and
+        triples of words, in bits; and ``refuse_to_answer``, in percent of the replies that were not
+        cut, failed or missing.
+    """
+    counted = replies[~replies.status.isin(NO_REPLY)]
+    is_refused = counted.status == "refused"
+    answered = counted[~is_refused]
+
+    # Lines such as "- Friendly: 4" are no reasons.
+    words = "|".join(map(re.escape, stimuli.prompts("EXTENDED")[FIRST].words))
+    rating = rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$"
+    reasons = answered.text.str.replace(rating, "", regex=True)
+    reasons = reasons[reasons.str.contains(r"\w")]
+    within = reasons.groupby(answered.group).agg(lambda texts: self_bleu(texts.tolist()))
+
+    texts = reasons.tolist()
+    numbers = {
+        "self_bleu": within.mean(),
+        "self_bleu_all": self_bleu(texts),
+        "entropy_2": entropy(texts, 2),
+        "entropy_3": entropy(texts, 3),
+        "refuse_to_answer": 100 * is_refused.mean(),
+    }
+    return pd.Series(numbers)
+
+
+# ---- appendix K: do the ratings go with the reasons (relevance), the keywords with the reasons
+# (soundness), and the replies about a group together (coherence)? Each from 0 (no) to 1 (yes).
+
+
+def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:
+    """Draw replies about each group for people to judge.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model.
+    rng : numpy.random.Generator
+        Draws the replies, and the order of the groups.
+    per_group : int
+        How many replies, or as many as there are.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``group``, ``prompt``, ``round``, ``reply`` and the blank `CRITERIA`; "-" where a
+        coherence is not asked: it is asked once, in a group's last row. Refused, cut, failed and
+        missing replies are left out.
+    """
+    usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
+    shuffled = usable.iloc[rng.permutation(len(usable))]
+    place = shuffled.groupby("group").cumcount()
+    drawn = shuffled[place < per_group]
+    order, _ = pd.factorize(drawn.group)
+    drawn = drawn.iloc[np.argsort(order, kind="stable")]
+
+    table = drawn[["group", "prompt", "round"]].reset_index(drop=True)
+    table.insert(0, "id", "r" + table.index.astype(str))
+    # A spreadsheet would take these signs for a formula.
+    replies = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
+    table["reply"] = replies.to_numpy()
+    table[CRITERIA] = ""
+    table.loc[table.group.duplicated(keep="last"), "coherence"] = "-"
+    return table
+
+
+def read_marks(file: Path) -> pd.DataFrame:
+    """Read one person's filled sheet: index ``id``, a column of marks (0 to 1) per criterion.
+
+    Raises
+    ------
+    InputError
+        A cell is neither blank nor a number from 0 to 1.
+    """
+    table = read_table(file, ["id", *CRITERIA]).set_index("id")[CRITERIA]
+    texts = table.apply(lambda column: column.str.strip()).replace(["", "-"], None)
+    marks = texts.apply(pd.to_numeric, errors="coerce")
+    is_wrong = texts.notna() & ~(marks.ge(0) & marks.le(1))
+    for row, column in np.argwhere(is_wrong):
+        raise wrong(file, row, CRITERIA[column], texts.iat[row, column], "a number from 0 to 1")
+    return marks
+
+
+def summary(files: list[Path]) -> pd.DataFrame:
+    """Summarise filled copies of one sheet, one for each person (Table 12).
+
+    Returns
+    -------
+    DataFrame
+        Index ``criterion``; ``mean`` and ``std`` (n - 1) of ``n`` judgements, and Krippendorff's
+        ``alpha`` for intervals, NaN where all marks are the same.
+
+    Raises
+    ------
+    InputError
+        The sheets have different rows.
+    """
+    sheets = [read_marks(Path(file)) for file in files]
+    if any(set(marks.index) != set(sheets[0].index) for marks in sheets):
+        raise InputError(f"SHEETS: found other rows in {files}, expected copies of one sheet")
+
+    rows = {}
+    for criterion in CRITERIA:
+        marks = [sheet[criterion] for sheet in sheets]
+        values = pd.concat(marks).dropna()
+        row = {"mean": values.mean(), "std": values.std(), "n": values.size, "alpha": np.nan}
+        if values.nunique() > 1 and len(sheets) > 1:
+            by_person = pd.concat(marks, axis=1).T.to_numpy(dtype=float)
+            row["alpha"] = krippendorff.alpha(by_person, level_of_measurement="interval")
+        rows[criterion] = row
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("criterion")
