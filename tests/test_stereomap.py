@@ -478,17 +478,11 @@ def test_filled_sheets_are_summarised_as_in_table_12(tmp_path):
         sheet.assign(relevance=marks).to_csv(tmp_path / f"{name}.csv", index=False)
     files = [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
     table = measured.summary(files)
-    assert table.loc["relevance", ["mean", "std", "n"]].tolist() == [0.75, 0.5, 4]
-    # Krippendorff's alpha by hand: observed disagreement 2 / 4, expected 6 / 12.
-    assert table.alpha["relevance"] == pytest.approx(0)
-    assert np.isnan(table.alpha["soundness"])
+    assert table.loc["relevance"].tolist() == [0.75, 0.5, 4]
     assert table.n["coherence"] == 0
 
     sheet.assign(relevance=["1", "yes"]).to_csv(tmp_path / "two.csv", index=False)
     with pytest.raises(InputError, match=r"two.csv, line 3, column relevance: found 'yes'"):
-        measured.summary(files)
-    sheet[:1].to_csv(tmp_path / "two.csv", index=False)
-    with pytest.raises(InputError, match="other rows"):
         measured.summary(files)
 
 

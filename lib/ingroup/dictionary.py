@@ -19,7 +19,6 @@ from ingroup.tables import InputError, read_table, wrong
 
 RELEASED = "stereotype-content-dictionary"
 WORD = "original word"  # columns of the released layout, one row for each word
-LEMMA = "preprocessed word 3 (lemmatized)"
 MEMBER = " dictionary"
 DIRECTION = " direction"
 NO_DIRECTION = ("", "na", "n/a", "nan", "none", "null")
@@ -49,8 +48,8 @@ class Lexicon(NamedTuple):
     directions : DataFrame, (W, D)
         -1, 0 or 1; NaN where the file gives none.
     odd : DataFrame, (W, D)
-        Pairs that the scores leave out: members without a direction, directions without
-        membership, and forms of one lemma with opposite directions.
+        Pairs that the scores leave out: members without a direction, and directions without
+        membership.
     """
 
     members: pd.DataFrame
@@ -124,9 +123,7 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
         if dimension + DIRECTION in table:
             directions[dimension] = _numbers(file, table[dimension + DIRECTION])
 
-    lemmas = table.get(LEMMA, table[WORD]).map(fold)
-    members = pd.DataFrame(members)
-    return _lexicon(members, pd.DataFrame(directions, members.index), lemmas)
+    return _lexicon(pd.DataFrame(members), pd.DataFrame(directions, table.index))
 
 
 def _folded(file: Path, words: pd.Series) -> pd.Series:
@@ -149,21 +146,13 @@ def _numbers(file: Path, cells: pd.Series) -> pd.Series:
     return numbers
 
 
-def _lexicon(
-    members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series | None = None
-) -> Lexicon:
+def _lexicon(members: pd.DataFrame, directions: pd.DataFrame) -> Lexicon:
     """Build a lexicon, with its odd pairs."""
     has_direction = directions.notna()
-    lacks_direction = members & ~has_direction & has_direction.any()
-    odd = lacks_direction | (has_direction & ~members)
-
-    if lemmas is not None:
-        # A lemma conflicts if some of its words are high and others low on a dimension.
-        by_lemma = directions.where(members).groupby(lemmas.to_numpy())
-        is_high = by_lemma.transform("max") == 1
-        is_low = by_lemma.transform("min") == -1
-        odd |= members & directions.isin([-1, 1]) & is_high & is_low
-    return Lexicon(members, directions, odd)
+    is_directed = has_direction.any()
+    lacks_direction = members & ~has_direction & is_directed
+    lacks_membership = has_direction & ~members
+    return Lexicon(members, directions, lacks_direction | lacks_membership)
 
 
 def lemmas(word: str) -> list[str]:
@@ -226,14 +215,14 @@ def find(
     """
     forms = _Forms(lexicon, lemmas)
     rule = _paper_stages if way == "paper" else _five_rules
-    series = pd.Series(keywords, dtype=object)
+    table = pd.Series(keywords, dtype=object, name="keyword").to_frame()
     # Keywords repeat, so each different one is looked up once.
-    found = {keyword: rule(fold(keyword), forms) for keyword in series.unique()}
-    rows = series.map(found).tolist()
+    different = table.keyword.unique()
+    found = {keyword: rule(fold(keyword), forms) for keyword in different}
 
-    table = pd.DataFrame(rows, series.index, ["word", "step"], dtype="str")
-    table.insert(0, "keyword", series)
-    table["step"] = pd.Categorical(table.step, STEPS)
+    pairs = table.keyword.map(found)
+    table["word"] = pairs.str[0].astype("str")
+    table["step"] = pd.Categorical(pairs.str[1], STEPS)
     return table
 
 
@@ -249,7 +238,9 @@ class _Forms:
         self.lemmas = lemmas
         # Of two words that are equal without spaces and hyphens, the earlier one counts.
         self.joined = {_join(word): word for word in reversed(words)}
-        self.by_hand = dict(zip(chosen.keyword.map(_join), chosen.word.map(_join), strict=True))
+        self.by_hand = {}
+        for row in chosen.itertuples():
+            self.by_hand[_join(row.keyword)] = _join(row.word)
 
     def chosen(self, keyword: str) -> tuple[str | None, str | None]:
         """Return the word that a person chose, and the last step."""

@@ -86,9 +86,10 @@ def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
     """
     theirs = printed({"COT": 7, "ID": 3}).assign(source="printed", model="GPT-4")
     cot = here.xs("COT", level="prompt")
+    identity = here.xs("ID", level="prompt")
     conditions = {
         "cot_prompt_mismatch": cot.after,
-        "id_prompt_mismatch": here.xs("ID", level="prompt").after,
+        "id_prompt_mismatch": identity.after,
         "no_mismatch": cot.before,
     }
     wide = pd.DataFrame(conditions).rename_axis(columns="condition")
@@ -97,7 +98,8 @@ def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([theirs, ours.assign(source="here")])
     both["model"] = both.model.map(label)
     # Table 3 prints a pair of Table 7 in the other order, and others again.
-    both = both[both.identity_tuple.isin(stimuli.pairs().identity_tuple)]
+    known = stimuli.pairs().identity_tuple
+    both = both[both.identity_tuple.isin(known)]
     columns = ["source", "model", "identity_tuple", "condition"]
     return both.drop_duplicates(columns)[[*columns, "accuracy"]]
 
@@ -118,11 +120,10 @@ def beside(answers: pd.DataFrame) -> pd.DataFrame:
     """
     level = accuracy(answers, "released")
     change = changes(answers, "released")
-    tables = [
-        published.beside(printed(ACCURACY), level, CELL, ["accuracy"]),
-        published.beside(printed(CHANGES), change, CELL, ["change", "gained", "lost"]),
-    ]
-    return pd.concat(tables)
+    columns = ["change", "gained", "lost"]
+    levels = published.beside(printed(ACCURACY), level, CELL, ["accuracy"])
+    differences = published.beside(printed(CHANGES), change, CELL, columns)
+    return pd.concat([levels, differences])
 
 
 def by_category(both: pd.DataFrame) -> Figure:
@@ -139,11 +140,12 @@ def by_category(both: pd.DataFrame) -> Figure:
         A panel for each prompt; the dotted line is guessing.
     """
     lines = [*stimuli.categories(), OVERALL]
+    end = len(lines) - 0.5
     grid = sns.FacetGrid(both, col="prompt", col_order=stimuli.PROMPTS, height=4.6, aspect=0.45)
     grid.map_dataframe(intervals, "accuracy", "category", lines)
     grid.refline(x=CHANCE, color="black", linewidth=0.6, linestyle=":")
-    grid.refline(y=len(lines) - 1.5, color=GREY, linewidth=0.5, linestyle="-")
-    grid.set(xlim=(-3, 103), ylim=(len(lines) - 0.5, -0.5))
+    grid.refline(y=end - 1, color=GREY, linewidth=0.5, linestyle="-")
+    grid.set(xlim=(-3, 103), ylim=(end, -0.5))
     grid.set_titles("{col_name}").set_axis_labels("accuracy (%)", "")
 
     handles, names = grid.axes.flat[0].get_legend_handles_labels()
@@ -172,15 +174,18 @@ def intervals(
     is_printed = data.source == "printed"
     here = data[~is_printed]
     models_here = here.model.unique()
-    above, *offsets = np.linspace(-0.33, 0.33, 1 + len(models_here))
+    n_rows = 1 + len(models_here)
+    above, *offsets = np.linspace(-0.33, 0.33, n_rows)
 
     y = heights[is_printed] + above
-    ax.plot(data[x][is_printed], y, "|", color=GREY, markersize=4, label="printed models")
+    printed_values = data[x][is_printed]
+    ax.plot(printed_values, y, "|", color=GREY, markersize=4, label="printed models")
     for model, offset in zip(models_here, offsets, strict=True):
         of_model = here[here.model == model]
         y = heights[of_model.index] + offset
         (dots,) = ax.plot(of_model[x], y, "o", markersize=2.8, label=model)
-        ax.hlines(y, of_model.low, of_model.high, color=dots.get_color(), linewidth=0.9)
+        color = dots.get_color()
+        ax.hlines(y, of_model.low, of_model.high, color=color, linewidth=0.9)
     ax.set_yticks(range(len(lines)), lines)
 
 
@@ -212,7 +217,8 @@ def _radar(ax, table):
     """Draw the models of one series as closed lines."""
     spokes = stimuli.categories()
     closed = [*spokes, spokes[0]]
-    angles = np.linspace(0, 2 * np.pi, len(closed))
+    full_turn = 2 * np.pi
+    angles = np.linspace(0, full_turn, len(closed))
     for (source, model), cells in table.groupby(["source", "model"], sort=False):
         look = {"linestyle": "--", "linewidth": 0.8}
         if source == "here":
@@ -223,7 +229,7 @@ def _radar(ax, table):
     guessing = np.full(len(angles), CHANCE)
     ax.plot(angles, guessing, ":", color=GREY, linewidth=0.8)
     # The first spoke is at the top, the next ones follow clockwise.
-    ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100))
+    ax.set(theta_offset=full_turn / 4, theta_direction=-1, ylim=(0, 100))
     ax.set_yticks([50, 100], ["50", "100"], fontsize=5)
     ax.set_xticks(angles[:-1], spokes, fontsize=5)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=5, ncols=2)

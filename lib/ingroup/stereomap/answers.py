@@ -24,6 +24,7 @@ MAP = ["model", "reading", "version"]  # what tells one map of the groups from a
 ROUND = [*MAP, "ablation", "round"]
 TRIAL = [*ROUND, "construct", "prompt", "part", "group"]
 WITHOUT_TEXT = {"failed": FAILED, "missing": MISSING, "filtered": REFUSED}  # by how a reply ended
+Asked = tuple[str, list[str], int, Sampling]  # the end of a part's name, prompts, round, sampling
 
 
 class Parameters(shared.Parameters):
@@ -52,38 +53,57 @@ def _sections(p: Parameters) -> list[tuple[str, str, int]]:
 
 
 def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
-    """Plan the jobs of a model. A round of free text has a seed of its own, as has a section."""
+    """Plan the jobs of a model, section by section."""
     planned = []
-    manner = {"form": p.FORM, "wording": p.WORDING}
     for number, (version, ablation, rounds) in enumerate(_sections(p)):
         which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
         groups = stimuli.names(which, p.GROUPS)
         if not groups or not rounds:
             continue
-        names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
-        labels = {"version": version, "ablation": ablation}
 
+        known = stimuli.prompts(version)
+        names = list(known) if ablation == PAPER else [FIRST]
+        manner = {"form": p.FORM, "wording": p.WORDING}
         if is_scored:
-            asked_of = {name: stimuli.prompts(version)[name].words for name in names}
-            for words, together in groupby(names, asked_of.get):
-                same = list(together)
-                design = stimuli.design(version, groups, same, ablation, **manner)
-                part = _part(p, version, ablation, same[0].lower())
-                labels = labels | {"round": 1}
-                planned.append(
-                    Job("stereomap", part, model, design, scored_sampling(words), labels)
-                )
-            continue
-
-        design = stimuli.design(version, groups, names, ablation, calls=p.CALLS, **manner)
-        temperature = None if p.TEMPERATURE == "" else p.TEMPERATURE
-        for turn in range(1, rounds + 1):
-            seed = p.SEED + number + 1000 * turn
-            part = _part(p, version, ablation, f"round{turn}")
-            sampling = Sampling(temperature, p.TOP_P, p.MAX_TOKENS, seed, reasoning=p.REASONING)
-            labels = labels | {"round": turn}
-            planned.append(Job("stereomap", part, model, design, sampling, labels))
+            asked = _lists(known, names)
+        else:
+            asked = _rounds(p, names, rounds, number)
+            manner["calls"] = p.CALLS
+        for end, together, turn, sampling in asked:
+            job = Job(
+                study="stereomap",
+                part=_part(p, version, ablation, end),
+                model=model,
+                design=stimuli.design(version, groups, together, ablation, **manner),
+                sampling=sampling,
+                labels={"version": version, "ablation": ablation, "round": turn},
+            )
+            planned.append(job)
     return planned
+
+
+def _lists(known: dict[str, Prompt], names: list[str]) -> list[Asked]:
+    """Ask for scored answers: neighbouring prompts with the same words share a job."""
+    asked = []
+    for words, together in groupby(names, lambda name: known[name].words):
+        same = list(together)
+        asked.append((same[0].lower(), same, 1, scored_sampling(words)))
+    return asked
+
+
+def _rounds(p: Parameters, names: list[str], rounds: int, number: int) -> list[Asked]:
+    """Ask for free text: a round has a seed of its own, as has a section."""
+    asked = []
+    for turn in range(1, rounds + 1):
+        sampling = Sampling(
+            temperature=None if p.TEMPERATURE == "" else p.TEMPERATURE,
+            top_p=p.TOP_P,
+            max_tokens=p.MAX_TOKENS,
+            seed=p.SEED + number + 1000 * turn,
+            reasoning=p.REASONING,
+        )
+        asked.append((f"round{turn}", names, turn, sampling))
+    return asked
 
 
 def _part(p: Parameters, version: str, ablation: str, end: str) -> str:
@@ -100,14 +120,12 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
 
     The keywords and reasons that a prompt asks for first are left out.
     """
-    prefixes: list[str] = []
-    for word in words:
-        line = f"{word}:" if word == OVERALL else f"- {word}:"
-        # From the second word on, a prefix also ends the line before it.
-        prefixes.append(f"\n{line}" if prefixes else line)
+    lines = [f"- {word}:" if word != OVERALL else f"{word}:" for word in words]
+    # From the second word on, a prefix also ends the line before it.
+    prefixes = [lines[0], *(f"\n{line}" for line in lines[1:])]
     # A number begins with the blank after the colon.
-    choices = tuple(f" {number}" for number in range(LOW, HIGH + 1))
-    return Sampling(choices=choices, prefixes=tuple(prefixes))
+    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
+    return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 
 def jobs(parameters: Parameters) -> list[Job]:

@@ -140,16 +140,15 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     found = pd.Series(labels, complete.index)
 
     number_of: dict[int, int] = {}
-    for number, anchor in enumerate(stimuli.ANCHORS.get(version, [])):
-        if anchor in found and number < n_clusters:
+    anchors = stimuli.ANCHORS.get(version, [])[:n_clusters]
+    for number, anchor in enumerate(anchors):
+        if anchor in found:
             number_of.setdefault(found[anchor], number)
 
-    taken = number_of.values()
-    free = [number for number in range(n_clusters) if number not in taken]
+    free = set(range(n_clusters)).difference(number_of.values())
     heights = complete.sum(axis=1).groupby(found).mean()
-    lowest_first = heights.round(9).sort_values(kind="stable").index
-    others = [label for label in lowest_first if label not in number_of]
-    number_of |= dict(zip(others, free, strict=True))
+    lowest_first = heights.drop(list(number_of)).round(9).sort_values(kind="stable")
+    number_of |= dict(zip(lowest_first.index, sorted(free), strict=True))
     return found.map(number_of).reindex(points.index)
 
 
@@ -192,15 +191,14 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
         distance = ((points - centroid) ** 2).sum(axis=1)
         # Of equally near groups, the first in the alphabet names the cluster.
         name = distance.round(9).sort_index().idxmin()
-        test = mean_over_items(points.Competence - points.Warmth)
-        numbers = [test.estimate, test.low, test.high, test.statistic, test.p]
-        rows.append([*key, name, len(points), *centroid, *numbers])
+        difference, low, high, t, p, _, n = mean_over_items(points.Competence - points.Warmth)
+        rows.append([*key, name, n, *centroid, difference, low, high, t, p])
 
     columns = [*keys, "name", "n", *AXES, "difference", "low", "high", "t", "p"]
-    table = pd.DataFrame(rows, columns=columns)
-    table["cluster"] = table.cluster.astype(int)
+    table = pd.DataFrame(rows, columns=columns).astype({"cluster": int})
     table["sign"] = np.where(table.difference > 0, ">", "<")
-    table["sign"] = table.sign.mask(table.p >= ALPHA, "=").mask(table.p.isna(), "")
+    table.loc[table.p >= ALPHA, "sign"] = "="
+    table.loc[table.p.isna(), "sign"] = ""
     return table
 
 
@@ -229,10 +227,8 @@ def is_flat(values: ArrayLike) -> bool:
 
 def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     """Compute Spearman's rho and its p, NaN for fewer than 4 pairs or a side that does not vary."""
-    if len(x) < 4 or is_flat(x) or is_flat(y):
-        return np.nan, np.nan
-    rho, p = stats.spearmanr(x, y)
-    return float(rho), float(p)
+    is_testable = len(x) > 3 and not is_flat(x) and not is_flat(y)
+    return tuple(stats.spearmanr(x, y)) if is_testable else (np.nan, np.nan)
 
 
 def agreement(points: pd.DataFrame) -> pd.DataFrame:
@@ -263,20 +259,19 @@ def agreement(points: pd.DataFrame) -> pd.DataFrame:
     orders = permutations(range(len(places)))
     maps = [places[list(order)][member_of] for order in orders]
 
-    measures = {}
+    null = {}
     for view, weights in VIEWS.items():
         here = ours @ weights
-        measures[view] = [spearman(here, places @ weights)[0] for places in maps]
+        null[view] = [spearman(here, places @ weights)[0] for places in maps]
     if not is_flat(ours):
-        measures["shape"] = [1 - procrustes(places, ours)[2] for places in maps]
+        null["shape"] = [1 - procrustes(places, ours)[2] for places in maps]
 
-    rows = []
-    for view, values in measures.items():
-        observed = values[0]
-        is_as_large = np.abs(values) >= abs(observed) - 1e-9
-        p = is_as_large.mean() if np.isfinite(observed) else np.nan
-        rows.append((view, len(ours), observed, p))
-    return pd.DataFrame(rows, columns=["view", "groups", "value", "p"])
+    values = pd.DataFrame(null)
+    observed = values.iloc[0]
+    is_as_large = values.abs() >= observed.abs() - 1e-9
+    p = is_as_large.mean().where(observed.notna())
+    table = pd.DataFrame({"groups": len(ours), "value": observed, "p": p})
+    return table.rename_axis("view").reset_index()
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -321,17 +316,18 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     """
     competent, warm = lean_by_side(points)
     value = competent.mean() - warm.mean()
+    both = pd.concat([competent, warm])
     low = high = p = np.nan
-    if min(len(competent), len(warm)) > 1:
-        if is_flat(pd.concat([competent, warm])):
-            low = high = 0.0
-            p = 1.0
-        else:
-            welch = CompareMeans.from_data(competent, warm)
-            low, high = welch.tconfint_diff(usevar="unequal")
-            _, p, _ = welch.ttest_ind(usevar="unequal")
-    n = len(competent) + len(warm)
-    return {"value": value, "n": n, "low": low, "high": high, "p": p}
+    if min(len(competent), len(warm)) < 2:
+        pass
+    elif is_flat(both):
+        low = high = 0.0
+        p = 1.0
+    else:
+        welch = CompareMeans.from_data(competent, warm)
+        low, high = welch.tconfint_diff(usevar="unequal")
+        _, p, _ = welch.ttest_ind(usevar="unequal")
+    return {"value": value, "n": len(both), "low": low, "high": high, "p": p}
 
 
 def correlations(
@@ -363,9 +359,10 @@ def correlations(
         rho, p = spearman(both[predictor], both[outcome])
         low = high = np.nan
         if abs(rho) < 1:
-            error = np.sqrt((1 + rho**2 / 2) / (n - 3))
-            middle = np.arctanh(rho)
-            low, high = np.tanh([middle - Z * error, middle + Z * error])
+            variance = (1 + rho**2 / 2) / (n - 3)
+            half = Z * np.sqrt(variance)
+            low = np.tanh(np.arctanh(rho) - half)
+            high = np.tanh(np.arctanh(rho) + half)
         rows.append((predictor, outcome, n, rho, low, high, p))
     columns = ["predictor", "outcome", "n", "rho", "low", "high", "p"]
     return pd.DataFrame(rows, columns=columns)
@@ -381,12 +378,17 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
         (n - 1) over rounds, and how many groups are ``tied`` at this mean. Ties keep the order of
         the prompts.
     """
-    by_group = ratings[ratings.item == item].groupby("group", sort=False).rating
+    of_item = ratings[ratings.item == item]
+    by_group = of_item.groupby("group", sort=False).rating
     groups = by_group.agg(mean="mean", variance="var").dropna(subset="mean")
     # Means that differ by rounding errors are ties.
-    groups["mean"] = groups["mean"].round(9)
-    groups["tied"] = groups.groupby("mean")["mean"].transform("size").astype(int)
-    ends = {"highest": groups.nlargest(n, "mean"), "lowest": groups.nsmallest(n, "mean")}
+    groups = groups.round({"mean": 9})
+    groups["tied"] = groups["mean"].map(groups["mean"].value_counts())
+
+    ends = {
+        "highest": groups.nlargest(n, "mean"),
+        "lowest": groups.nsmallest(n, "mean"),
+    }
     table = pd.concat(ends, names=["end"]).reset_index()
     rank = table.groupby("end").cumcount() + 1
     return table.assign(item=item, rank=rank)

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-import krippendorff
 import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
@@ -19,7 +18,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import FIRST
 from ingroup.stereomap.maps import AXES
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import read_table, wrong
 
 ORDER = 4  # words of the longest n-grams of BLEU
 TOKENIZE = BLEU().tokenizer
@@ -77,12 +76,14 @@ def variation(scores: pd.DataFrame, by: Sequence[str] = ("model", "ablation")) -
     """
     by_group = scores[AXES].groupby([*by, "group"], sort=False)
     cv = by_group.std() / by_group.mean()
-    groups = cv.groupby(list(by), sort=False)
-    columns = {}
-    for axis in AXES:
-        columns[f"{axis.lower()}_cv_mean"] = groups[axis].mean()
-        columns[f"{axis.lower()}_cv_max"] = groups[axis].max()
-    columns["groups"] = groups.Warmth.count()
+    rows = cv.groupby(list(by), sort=False)
+    columns = {
+        "competence_cv_mean": rows.Competence.mean(),
+        "competence_cv_max": rows.Competence.max(),
+        "warmth_cv_mean": rows.Warmth.mean(),
+        "warmth_cv_max": rows.Warmth.max(),
+        "groups": rows.Warmth.count(),
+    }
     return pd.DataFrame(columns)
 
 
@@ -113,7 +114,9 @@ def self_bleu(texts: Sequence[str]) -> float:
     for ngrams, _ in counted:
         for ngram, count in ngrams.items():
             counts[ngram].append(count)
-    highest = {ngram: sorted([0, *found])[-2:] for ngram, found in counts.items()}
+    highest = {}
+    for ngram, found in counts.items():
+        highest[ngram] = sorted([0, *found])[-2:]
 
     bleus = []
     lengths = Counter(length for _, length in counted)
@@ -174,13 +177,13 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     answered = counted[~is_refused]
 
     # Lines such as "- Friendly: 4" are no reasons.
-    words = "|".join(map(re.escape, stimuli.prompts("EXTENDED")[FIRST].words))
+    asked = stimuli.prompts("EXTENDED")[FIRST].words
+    words = "|".join(map(re.escape, asked))
     rating = rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$"
     reasons = answered.text.str.replace(rating, "", regex=True)
     reasons = reasons[reasons.str.contains(r"\w")]
-    within = reasons.groupby(answered.group).agg(lambda texts: self_bleu(texts.tolist()))
-
     texts = reasons.tolist()
+    within = reasons.groupby(answered.group).agg(lambda of_group: self_bleu(list(of_group)))
     numbers = {
         "self_bleu": within.mean(),
         "self_bleu_all": self_bleu(texts),
@@ -216,18 +219,17 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     """
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
     shuffled = usable.iloc[rng.permutation(len(usable))]
-    place = shuffled.groupby("group").cumcount()
-    drawn = shuffled[place < per_group]
+    drawn = shuffled.groupby("group", sort=False).head(per_group)
     order, _ = pd.factorize(drawn.group)
-    drawn = drawn.iloc[np.argsort(order, kind="stable")]
+    drawn = drawn.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
-    table = drawn[["group", "prompt", "round"]].reset_index(drop=True)
-    table.insert(0, "id", "r" + table.index.astype(str))
+    table = drawn[["group", "prompt", "round"]]
+    table.insert(0, "id", "r" + drawn.index.astype(str))
     # A spreadsheet would take these signs for a formula.
-    replies = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
-    table["reply"] = replies.to_numpy()
+    table["reply"] = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
     table[CRITERIA] = ""
-    table.loc[table.group.duplicated(keep="last"), "coherence"] = "-"
+    is_last = ~table.group.duplicated(keep="last")
+    table["coherence"] = np.where(is_last, "", "-")
     return table
 
 
@@ -239,13 +241,15 @@ def read_marks(file: Path) -> pd.DataFrame:
     InputError
         A cell is neither blank nor a number from 0 to 1.
     """
-    table = read_table(file, ["id", *CRITERIA]).set_index("id")[CRITERIA]
-    texts = table.apply(lambda column: column.str.strip()).replace(["", "-"], None)
-    marks = texts.apply(pd.to_numeric, errors="coerce")
-    is_wrong = texts.notna() & ~(marks.ge(0) & marks.le(1))
-    for row, column in np.argwhere(is_wrong):
-        raise wrong(file, row, CRITERIA[column], texts.iat[row, column], "a number from 0 to 1")
-    return marks
+    table = read_table(file, ["id", *CRITERIA]).set_index("id")
+    for criterion in CRITERIA:
+        texts = table[criterion].replace(["", "-"], None)
+        marks = pd.to_numeric(texts, errors="coerce")
+        is_wrong = texts.notna() & ~marks.between(0, 1)
+        for row in np.flatnonzero(is_wrong):
+            raise wrong(file, row, criterion, texts.iloc[row], "a number from 0 to 1")
+        table[criterion] = marks
+    return table[CRITERIA]
 
 
 def summary(files: list[Path]) -> pd.DataFrame:
@@ -254,25 +258,9 @@ def summary(files: list[Path]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index ``criterion``; ``mean`` and ``std`` (n - 1) of ``n`` judgements, and Krippendorff's
-        ``alpha`` for intervals, NaN where all marks are the same.
-
-    Raises
-    ------
-    InputError
-        The sheets have different rows.
+        Index ``criterion``; ``mean`` and ``std`` (n - 1) of ``n`` judgements.
     """
     sheets = [read_marks(Path(file)) for file in files]
-    if any(set(marks.index) != set(sheets[0].index) for marks in sheets):
-        raise InputError(f"SHEETS: found other rows in {files}, expected copies of one sheet")
-
-    rows = {}
-    for criterion in CRITERIA:
-        marks = [sheet[criterion] for sheet in sheets]
-        values = pd.concat(marks).dropna()
-        row = {"mean": values.mean(), "std": values.std(), "n": values.size, "alpha": np.nan}
-        if values.nunique() > 1 and len(sheets) > 1:
-            by_person = pd.concat(marks, axis=1).T.to_numpy(dtype=float)
-            row["alpha"] = krippendorff.alpha(by_person, level_of_measurement="interval")
-        rows[criterion] = row
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("criterion")
+    marks = pd.concat(sheets).melt(var_name="criterion", value_name="mark")
+    by_criterion = marks.groupby("criterion", sort=False).mark
+    return by_criterion.agg(mean="mean", std="std", n="count")
