@@ -15,8 +15,7 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 from ingroup.inference.answers import Sampling
-from ingroup.stereomap import answers, figures, maps, stimuli
-from ingroup.stereomap import replies as measured
+from ingroup.stereomap import answers, figures, maps, robustness, stimuli
 from ingroup.stereomap.answers import MAP
 from ingroup.stereomap.maps import AXES
 from ingroup.stereomap.stimuli import PAPER
@@ -400,7 +399,7 @@ def test_the_refusal_rate_is_the_mean_of_the_constructs():
             ("Behavior", "Behavior", "cut"),
         ]
     )
-    (row,) = measured.refusal_rates(replies).itertuples()
+    (row,) = robustness.refusal_rates(replies).itertuples()
     assert row.rate == pytest.approx((1 + 1 / 3) / 2)
     assert (row.n, row.refused) == (4, 2)
     wilson = stats.binomtest(2, 4).proportion_ci(method="wilson")
@@ -416,7 +415,7 @@ def test_variation_is_sd_by_mean_over_rounds():
     index = pd.MultiIndex.from_product([["m"], [PAPER], [1, 2], ["a", "b"]])
     index = index.set_names(["model", "ablation", "round", "group"])
     scores = pd.DataFrame({"Competence": [2.0, 3.0, 4.0, 3.0], "Warmth": np.nan}, index)
-    (row,) = measured.variation(scores).itertuples()
+    (row,) = robustness.variation(scores).itertuples()
     assert row.competence_cv_max == pytest.approx(np.sqrt(2) / 3)
     assert row.competence_cv_mean == pytest.approx(np.sqrt(2) / 6)
     assert np.isnan(row.warmth_cv_mean)
@@ -424,7 +423,7 @@ def test_variation_is_sd_by_mean_over_rounds():
     # Between two prompts, by model.
     means = scores.groupby(["model", "ablation", "group"]).mean()
     reduced = means.rename(index={PAPER: "w/o CoT"}) * 1.1
-    (row,) = measured.variation(pd.concat([means, reduced]), ["model"]).itertuples()
+    (row,) = robustness.variation(pd.concat([means, reduced]), ["model"]).itertuples()
     assert row.competence_cv_mean == pytest.approx(np.std([1, 1.1], ddof=1) / 1.05)
 
 
@@ -440,19 +439,19 @@ def test_self_bleu_and_entropy_equal_their_definitions():
     for number, text in enumerate(texts):
         others = texts[:number] + texts[number + 1 :]
         slow.append(bleu.sentence_score(text, others).score / 100)
-    assert measured.self_bleu(texts) == pytest.approx(np.mean(slow))
-    assert measured.self_bleu(["the same again here"] * 3) == pytest.approx(1)
-    assert np.isnan(measured.self_bleu(texts[:1]))
+    assert robustness.self_bleu(texts) == pytest.approx(np.mean(slow))
+    assert robustness.self_bleu(["the same again here"] * 3) == pytest.approx(1)
+    assert np.isnan(robustness.self_bleu(texts[:1]))
     # "a b", "b a", "a b": shares 2 / 3 and 1 / 3.
     entropy = -(2 / 3 * np.log2(2 / 3) + 1 / 3 * np.log2(1 / 3))
-    assert measured.entropy(["a b a", "A b"], 2) == pytest.approx(entropy)
+    assert robustness.entropy(["a b a", "A b"], 2) == pytest.approx(entropy)
 
 
 def test_ratings_are_no_reasons_and_refusals_no_texts():
     texts = ["- Friendly: 4\nThey help us", "I cannot", "Honest: 2", "They cost us"]
     statuses = ["incomplete", "refused", "incomplete", "cut"]
     replies = pd.DataFrame({"text": texts, "status": statuses, "group": "Men", "round": 1})
-    numbers = measured.diversity(replies)
+    numbers = robustness.diversity(replies)
     assert numbers["entropy_2"] == pytest.approx(1)  # "they help", "help us"
     assert numbers["refuse_to_answer"] == pytest.approx(100 / 3)
 
@@ -464,7 +463,7 @@ def test_the_sheet_asks_once_for_coherence_and_escapes_formulas():
     replies = pd.DataFrame({"group": list("aaabbb"), "prompt": "Emotion", "round": range(6)})
     replies["text"] = ["=1+1", "x", "y", "z", " @a", "-b"]
     replies["status"] = ["ok"] * 5 + ["refused"]
-    sheet = measured.sheet(replies, np.random.default_rng(0), per_group=2)
+    sheet = robustness.sheet(replies, np.random.default_rng(0), per_group=2)
     assert sheet.group.value_counts().to_dict() == {"a": 2, "b": 2}
     assert (sheet.coherence == "").groupby(sheet.group).sum().tolist() == [1, 1]
     assert not sheet.reply.str.match(r"\s*[=+\-@]").any()
@@ -477,13 +476,13 @@ def test_filled_sheets_are_summarised_as_in_table_12(tmp_path):
     for name, marks in (("one", [1, 0]), ("two", [1, 1])):
         sheet.assign(relevance=marks).to_csv(tmp_path / f"{name}.csv", index=False)
     files = [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
-    table = measured.summary(files)
+    table = robustness.summary(files)
     assert table.loc["relevance"].tolist() == [0.75, 0.5, 4]
     assert table.n["coherence"] == 0
 
     sheet.assign(relevance=["1", "yes"]).to_csv(tmp_path / "two.csv", index=False)
     with pytest.raises(InputError, match=r"two.csv, line 3, column relevance: found 'yes'"):
-        measured.summary(files)
+        robustness.summary(files)
 
 
 # --------------------------------------------------------------------------------------- figures
@@ -510,8 +509,9 @@ def test_names_in_a_map_do_not_move_with_the_last_digits(planted, tmp_path):
 
 def test_no_name_covers_another_name():
     figure, ax = plt.subplots(figsize=(3, 3))
-    middle = pd.DataFrame(np.full((12, 2), 0.5))
-    figures.write_names(ax, middle, [f"group {number}" for number in range(12)], middle)
+    names = [f"group {number}" for number in range(12)]
+    middle = pd.DataFrame(np.full((12, 2), 0.5), names)
+    figures.write_names(ax, middle, middle)
     boxes = [text.get_window_extent() for text in ax.texts]
     for number, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:number])

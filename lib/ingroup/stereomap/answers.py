@@ -108,10 +108,9 @@ def _rounds(p: Parameters, names: list[str], rounds: int, number: int) -> list[A
 
 def _part(p: Parameters, version: str, ablation: str, end: str) -> str:
     """Name a part of the study: words and hyphens alone."""
-    names = [version, ablation.replace("w/o", "wo"), p.FORM, p.CALLS]
-    if p.WORDING != "paper":
-        names.append("as sent")
-    text = " ".join([*names, end])
+    without_slash = ablation.replace("w/o", "wo")
+    wording = "" if p.WORDING == "paper" else "as sent"
+    text = f"{version} {without_slash} {p.FORM} {p.CALLS} {wording} {end}"
     return "-".join(re.findall(r"[\w+]+", text))
 
 
@@ -187,9 +186,9 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
     """
     stored = answers(job, ["text"])
     table = _trials(job, "free")
-    texts = stored.text.astype(object).where(stored.text.notna(), None)
+    texts = stored.text.astype("str").astype(object)
     # The last word of a cut reply may be half a number or half a keyword.
-    without_last = stored.text.astype("str").str.replace(r"\S+\Z", "", regex=True)
+    without_last = texts.str.replace(r"\S+\Z", "", regex=True)
     is_cut = stored.finish_reason == LENGTH
     table["text"] = texts.mask(is_cut, without_last)
     table["finish_reason"] = stored.finish_reason

@@ -85,9 +85,10 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
         "3.86>3.08". Of our models, only groups that the paper's table has are shown.
     """
     theirs = printed_groups(version)
-    members = clustered.loc[clustered.version == version, [*MAP, "cluster", "group"]]
-    ours = members.merge(tests[[*MAP, "cluster", *AXES, "sign"]])
-    is_printed = ours.group.str.casefold().isin(theirs.group.str.casefold())
+    printed_names = theirs.group.str.casefold()
+    members = clustered[[*MAP, "cluster", "group"]]
+    ours = members.merge(tests[tests.version == version])
+    is_printed = ours.group.str.casefold().isin(printed_names)
     ours = ours[is_printed].sort_values("cluster", kind="stable")
     # A single group has no test.
     ours["sign"] = ours.sign.replace("", "?")
@@ -117,11 +118,12 @@ def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
     theirs = published.load("stereomap", 8)
     theirs["stars"] = theirs.significance.fillna("")
     ours = here.replace({"predictor": WORDS, "outcome": WORDS})
-    stars = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
-    ours["stars"] = stars.astype("str").fillna("")
+    marks = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
+    ours["stars"] = marks.astype("str").fillna("")
     names = {"model": "source", "outcome": "behavior", "rho": "spearman_rho"}
     both = pd.concat([theirs, ours.rename(columns=names)])
-    both["text"] = both.spearman_rho.map("{:.2f}".format) + both.stars
+    rho = both.spearman_rho.map("{:.2f}".format)
+    both["text"] = rho + both.stars
     return _wide(both, ["predictor"], ["source", "behavior"])
 
 
@@ -137,7 +139,8 @@ def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([theirs, here])
     mean = both["mean"].map(" {:.2f}".format)
     variance = both.variance.map(" ({:.2f})".format)
-    both["text"] = both.group + mean + variance.mask(both.variance.isna(), "")
+    variance = variance.where(both.variance.notna(), "")
+    both["text"] = both.group + mean + variance
     return _wide(both, ["item", "end", "rank"], ["model"])
 
 
@@ -192,25 +195,27 @@ def maps(
     n_rows = max(1, math.ceil(n_maps / columns))
     heights = [TWO_COLUMNS / n_printed, n_rows * TWO_COLUMNS / columns]
     fig = plt.figure(figsize=(TWO_COLUMNS, sum(heights)))
-    above, below = fig.subfigures(2, height_ratios=heights)
-    for part, height in [(above, heights[0]), (below, heights[1])]:
+    parts = fig.subfigures(2, height_ratios=heights)
+    for part, height in zip(parts, heights, strict=True):
         # Names are placed in panels of a fixed size.
         edge = 0.42 / height
         part.subplots_adjust(0.06, edge, 0.99, 1 - edge, 0.25, 0.3)
 
+    above, below = parts
     for number, (source, clusters) in enumerate(printed.groupby("source", sort=False), start=1):
         ax = above.add_subplot(1, n_printed, number)
         title = f"{source}\nprinted centroids"
-        _map(ax, clusters.assign(group=clusters.name), title, 3.6)
+        _map(ax, clusters.set_index("name"), title, 3.6)
 
     for number, (model, points) in enumerate(here.groupby("model", sort=False), start=1):
         ax = below.add_subplot(n_rows, columns, number)
-        places = points.set_index("group")[AXES]
-        spread = np.ptp(places, axis=0).max()
-        outermost = [*places.idxmin(), *places.idxmax()]
+        places = points.set_index("group")
+        spread = np.ptp(places[AXES], axis=0).max()
+        outermost = [*places[AXES].idxmin(), *places[AXES].idxmax()]
         names = [*named, *outermost] if named else []
         title = f"{model}\nspread over {spread:.2f} of 4 points"
-        _map(ax, points, title, max(LEAST_SPAN, 1.1 * spread), names)
+        span = max(LEAST_SPAN, 1.1 * spread)
+        _map(ax, places, title, span, names)
     return fig
 
 
@@ -222,27 +227,26 @@ def _map(
     looks: dict = {"marker": "X", "s": 16, "c": "black"}
     if "model" in points:
         colours = np.array(sns.color_palette("colorblind", 10))
-        looks = {"s": 7, "c": colours[points.cluster.astype(int) % 10]}
+        number = points.cluster.astype(int) % 10
+        looks = {"s": 7, "c": colours[number]}
     ax.scatter(rounded.Competence, rounded.Warmth, linewidth=0, **looks)
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
 
     middle = (rounded.min() + rounded.max()) / 2
-    low = (middle - span / 2).round(4)
-    high = low + span
-    ax.set(xlim=(low.Competence, high.Competence), ylim=(low.Warmth, high.Warmth))
+    left, bottom = (middle - span / 2).round(4)
+    ax.set_xlim(left, left + span)
+    ax.set_ylim(bottom, bottom + span)
     ax.set_title(title, fontsize=6.5)
     ax.set_xlabel("Competence", fontsize=6, labelpad=1)
     ax.set_ylabel("Warmth", fontsize=6, labelpad=1)
     ax.tick_params(labelsize=5.5, length=2, pad=1)
 
-    places = (rounded - low) / span
-    is_named = points.group.isin(names or points.group)
-    write_names(ax, places[is_named], points.group[is_named], places)
+    places = (rounded - [left, bottom]) / span
+    is_named = places.index.isin(names or places.index)
+    write_names(ax, places[is_named], places)
 
 
-def write_names(
-    ax: Axes, named: pd.DataFrame, names: Sequence[str], occupied: pd.DataFrame
-) -> None:
+def write_names(ax: Axes, named: pd.DataFrame, occupied: pd.DataFrame) -> None:
     """Write names beside points, none over another name or a point.
 
     Parameters
@@ -250,9 +254,7 @@ def write_names(
     ax : Axes
         A panel of fixed size.
     named, occupied : DataFrame
-        The points that are named, and all points: shares of the panel's width and height.
-    names : sequence of str
-        Their names.
+        The points that are named, by name, and all points: shares of the panel's width and height.
 
     Notes
     -----
@@ -264,12 +266,13 @@ def write_names(
     n_columns = int(panel.width / points_of_type / WIDTH)
     n_lines = int(panel.height / points_of_type / LINE)
     taken = np.zeros((n_lines, n_columns), dtype=bool)
-    grid = [n_columns, n_lines]
-    for column, line in np.int_(occupied.to_numpy() * grid):
-        taken[line, max(0, column - 1) : column + 2] = True  # a point is wider than a letter
+    for _, x, y in occupied.itertuples():
+        column = int(x * n_columns)
+        # A point is wider than a letter.
+        taken[int(y * n_lines), max(0, column - 1) : column + 2] = True
 
     lines, starts = np.indices(taken.shape)
-    for name, (x, y) in sorted(zip(names, named.to_numpy().tolist(), strict=True)):
+    for name, x, y in named.sort_index().itertuples():
         column = int(x * n_columns)
         line = int(y * n_lines)
         length = len(name) + 2  # a blank at both ends
@@ -280,14 +283,17 @@ def write_names(
 
         right_of_name = np.maximum(column - starts - length + 1, 0)
         left_of_name = np.maximum(starts - column, 0)
-        distance = (left_of_name + right_of_name) ** 2 + (3 * (lines - line)) ** 2
+        across = left_of_name + right_of_name
+        upwards = 3 * (lines - line)
+        distance = across**2 + upwards**2
         distance[is_taken] = distance.max() + 1
         at_line, start = np.unravel_index(distance.argmin(), distance.shape)
         taken[at_line, start : start + length] = True
 
         left = (start + 1) / n_columns
         height = (at_line + 0.5) / n_lines
-        nearest = np.clip(x, left, left + len(name) / n_columns)
+        right = left + len(name) / n_columns
+        nearest = np.clip(x, left, right)
         inside = ax.transAxes
         ax.text(left, height, name, fontsize=TYPE, va="center_baseline", transform=inside)
         ax.plot([x, nearest], [y, height], color="grey", linewidth=0.25, transform=inside)
@@ -321,8 +327,8 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
         fliersize=0.8,
     )
     grid.set(ylim=(0.8, 5.2)).set_titles("")
-    for ax, score in zip(grid.axes[0], grid.col_names, strict=True):
+    for score, ax in zip(grid.col_names, grid.axes[0], strict=True):
         ax.set_title(score, fontsize=6.5)
-    for ax, model in zip(grid.axes[:, 0], grid.row_names, strict=True):
+    for model, ax in zip(grid.row_names, grid.axes[:, 0], strict=True):
         ax.set_ylabel(f"{model}\nmean rating", fontsize=5.5)
     return grid.figure

@@ -54,9 +54,9 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     lacks a word of the emotions (or behaviours) has none on these.
     """
     words = stimuli.words(version)
-    is_scored = (ratings.version == version) & ratings.item.isin(words.word)
-    keys = [*ROUND, "group", "item"]
-    by_word = ratings[is_scored].set_index(keys).rating
+    of_version = ratings[ratings.version == version]
+    scored = of_version[of_version.item.isin(words.word)]
+    by_word = scored.set_index([*ROUND, "group", "item"]).rating
     wide = by_word.unstack("item", sort=False)
 
     # The words of both axes are asked together; emotions and behaviours have their own prompts.
@@ -188,7 +188,7 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     for key, members in clustered.dropna(subset="cluster").groupby(keys):
         points = members.set_index("group")[AXES]
         centroid = points.mean()
-        distance = ((points - centroid) ** 2).sum(axis=1)
+        distance = (points - centroid).pow(2).sum(axis=1)
         # Of equally near groups, the first in the alphabet names the cluster.
         name = distance.round(9).sort_index().idxmin()
         difference, low, high, t, p, _, n = mean_over_items(points.Competence - points.Warmth)
