@@ -112,7 +112,8 @@ def sign_test(gained: int, lost: int) -> float:
 
 def _compare(before, answers, levels, denominator="paper"):
     """Compare answers of each group with earlier ones to the same questions."""
-    both = answers.join(before.rename("before"), on=before.index.names, how="inner")
+    keys = before.index.names
+    both = answers.join(before.rename("before"), on=keys, how="inner")
     both["gained"] = both.right > both.before
     both["lost"] = both.right < both.before
     groups = both.groupby(levels, sort=False)
@@ -158,12 +159,14 @@ def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     # The questions of either identity are told the other one.
     one_way = pairs.assign(identity=pairs.identity_i, told=pairs.identity_j)
     other_way = pairs.assign(identity=pairs.identity_j, told=pairs.identity_i)
-    names = pd.concat([one_way, other_way])
-    other = given[~is_own].merge(names, on=["identity", "told"])
+    both_ways = pd.concat([one_way, other_way])
+    mismatched = given[~is_own]
+    other = mismatched.merge(both_ways, on=["identity", "told"])
 
-    levels = ["model", "prompt", "identity_tuple", *stimuli.SIDES]
-    table = _compare(own.right, other, levels)
-    by_prompt = table.groupby(level=["model", "prompt"])
+    prompt = ["model", "prompt"]
+    pair = ["identity_tuple", *stimuli.SIDES]
+    table = _compare(own.right, other, prompt + pair)
+    by_prompt = table.groupby(level=prompt)
     table["p_holm"] = by_prompt.p.transform(holm)
     return table
 
@@ -195,21 +198,32 @@ def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
     shares = orders.mean(skipna=False).unstack("prompt")
     questions = 100 * shares.dropna()
     rows = {}
-    for model, table in questions.groupby(level="model", sort=False):
-        identities = table.index.get_level_values("identity")
+    for model, of_model in questions.groupby(level="model", sort=False):
         for prompt in ("COT", "ID"):
-            difference = table[prompt] - table.Raw
-            row = {"before": table.Raw.mean(), "after": table[prompt].mean()}
-            row |= mean_test(difference, range(len(table)))
-            for name, number in mean_test(difference, identities).items():
-                row[f"{name}_like"] = number
-            rows[model, prompt] = row
+            rows[model, prompt] = _gain(of_model, prompt)
 
     table = pd.DataFrame.from_dict(rows, orient="index")
-    by_model = table.groupby(level=0)
+    table = table.rename_axis(["model", "prompt"])
+    by_model = table.groupby(level="model")
     table["p_holm"] = by_model.p.transform(holm)
     table["p_holm_like"] = by_model.p_like.transform(holm)
-    return table.drop(columns="change_like").rename_axis(["model", "prompt"])
+    return table
+
+
+def _gain(questions, prompt):
+    """Test what a prompt adds to Raw, for questions and for identities like these."""
+    before = questions.Raw
+    after = questions[prompt]
+    difference = after - before
+    row = {"before": before.mean(), "after": after.mean()}
+    row |= mean_test(difference, range(len(questions)))
+
+    identities = questions.index.get_level_values("identity")
+    like = mean_test(difference, identities)
+    del like["change"]
+    for name, number in like.items():
+        row[f"{name}_like"] = number
+    return row
 
 
 def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
@@ -242,8 +256,8 @@ def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
         low = high = 0.0
         p = 1.0
     elif differences.nunique() > 1 and len(names) > 1:
-        constant = np.ones(len(differences))
-        model = OLS(differences.to_numpy(), constant)
+        values = differences.to_numpy()
+        model = OLS(values, np.ones_like(values))
         fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
         low, high = fit.conf_int()[0]
         p = fit.pvalues[0]

@@ -49,7 +49,10 @@ def load_questions(source: str = "sample") -> pd.DataFrame:
     InputError
         A file cannot be read, or a cell cannot be used.
     """
-    known = {"sample": SAMPLE / "giebench.csv", "giebench": RAW / "giebench/data"}
+    known = {
+        "sample": SAMPLE / "giebench.csv",
+        "giebench": RAW / "giebench/data",
+    }
     path = Path(known.get(source, source))
     return _released(path) if path.is_dir() else _written(path)
 
@@ -79,8 +82,10 @@ def pairs() -> pd.DataFrame:
         ``identity_tuple`` as printed, ``identity_i`` and ``identity_j`` as in identities.csv; one
         row per pair.
     """
-    printed = [published.load("giebench", 7), published.load("giebench", 3)]
-    table = pd.concat(printed)[["identity_tuple", *SIDES]]
+    table07 = published.load("giebench", 7)
+    table03 = published.load("giebench", 3)
+    printed = pd.concat([table07, table03])
+    table = printed[["identity_tuple", *SIDES]].copy()
     for side in SIDES:
         table[side] = table[side].map(identity_name)
 
@@ -107,8 +112,9 @@ def template(prompt: str, wording: str) -> str:
         is_table = isinstance(change, dict)
         texts[part] = texts[part] | change if is_table else change
 
-    sentences = [texts["sentences"][name] for name in texts["prompts"][prompt]]
-    parts = [" ".join(sentences), texts["instructions"], texts["question"]]
+    names = texts["prompts"][prompt]
+    opening = " ".join(texts["sentences"][name] for name in names)
+    parts = [opening, texts["instructions"], texts["question"]]
     for letter in LETTERS:
         answer = texts["answer"].replace("{letter}", letter)
         place = f"{{{letter}}}"
@@ -148,10 +154,11 @@ def chat(
     else:
         told = identity or item["identity"]
         answers = [item[letter] for letter in LETTERS]
+        moved = np.roll(answers, shift)
         text = template(prompt, wording).format(
             identity=identity_text(told),
             question=item["question"],
-            **dict(zip(LETTERS, np.roll(answers, shift), strict=True)),
+            **dict(zip(LETTERS, moved, strict=True)),
         )
     return [{"role": "user", "content": text}]
 
@@ -165,7 +172,8 @@ def right_letter(correct: str, shift: int) -> str:
 def _changed(text, identity, shift):
     """Replace the identity of a released prompt, if one is given, and move its answers."""
     if identity:
-        text = GROUP.sub(rf"\g<1>{identity_text(identity)}\g<3>", text)
+        told = identity_text(identity)
+        text = GROUP.sub(rf"\g<1>{told}\g<3>", text)
     if not shift:
         return text
 
@@ -174,7 +182,12 @@ def _changed(text, identity, shift):
     if n != len(LETTERS):
         raise InputError(f"ORDER=rotate: found {n} answers in {text[:60]!r}, expected 4")
     moved = iter(np.roll(answers, shift))
-    return ANSWER.sub(lambda found: f"{found[1]}{next(moved)}{found[3]}", text)
+
+    def move(found):
+        before, _, after = found.groups()
+        return f"{before}{next(moved)}{after}"
+
+    return ANSWER.sub(move, text)
 
 
 @cache
@@ -199,11 +212,11 @@ def _written(file):
         is_text = table[column].str.strip() != ""
         _check(file, table[column], is_text, "a text")
     is_known = table.category.isin(known)
-    _check(file, table.category, is_known, f"one of {', '.join(known)}")
     is_letter = table.correct.isin(LETTERS)
+    n_different = table[LETTERS].nunique(axis=1)
+    _check(file, table.category, is_known, f"one of {', '.join(known)}")
     _check(file, table.correct, is_letter, "A, B, C or D")
-    are_different = table[LETTERS].nunique(axis=1) == len(LETTERS)
-    _check(file, table.D, are_different, "four different answers")
+    _check(file, table.D, n_different == 4, "four different answers")
 
     table["identity"] = table.identity.map(identity_name)
     keys = table.index.astype(str)
@@ -233,7 +246,8 @@ def _released(folder):
     # The authors' files write "orentation".
     spelling = {name.casefold(): name for name in categories()}
     spelling["orentation"] = "Orientation"
-    items["category"] = items.category.str.casefold().map(spelling)
-    named = items.ID.str.extract(GROUP)[1].fillna("")
-    items["identity"] = named.map(identity_name)
+    category = items.category.str.casefold()
+    items["category"] = category.map(spelling)
+    named = items.ID.str.extract(GROUP)[1]
+    items["identity"] = named.fillna("").map(identity_name)
     return items

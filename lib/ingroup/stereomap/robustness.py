@@ -50,12 +50,15 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     table = by_group.refused.agg(n="size", refused="sum")
     table["prompts"] = by_group.prompt.nunique()
 
-    shares = counted.groupby(["group", "construct"]).refused.mean()
+    by_construct = counted.groupby(["group", "construct"])
+    shares = by_construct.refused.mean()
     table["rate"] = shares.groupby("group").mean()
     expected = table.rate * table.prompts
     low, high = proportion_confint(expected, table.prompts, method="wilson")
-    table = table.assign(low=low, high=high)
-    return table.sort_values("rate", ascending=False, kind="stable").reset_index()
+    table["low"] = low
+    table["high"] = high
+    highest_first = table.sort_values("rate", ascending=False, kind="stable")
+    return highest_first.reset_index()
 
 
 def variation(scores: pd.DataFrame, by: Sequence[str] = ("model", "ablation")) -> pd.DataFrame:
@@ -109,7 +112,7 @@ def self_bleu(texts: Sequence[str]) -> float:
     """
     if len(texts) < 2:
         return np.nan
-    counted = [extract_all_word_ngrams(TOKENIZE(text.lower()), 1, ORDER) for text in texts]
+    counted = [_ngrams(text, 1, ORDER) for text in texts]
     counts = defaultdict(list)
     for ngrams, _ in counted:
         for ngram, count in ngrams.items():
@@ -132,8 +135,8 @@ def self_bleu(texts: Sequence[str]) -> float:
             totals[order] += count
 
         others = lengths - Counter([length])
-        distances = {abs(other - length): other for other in sorted(others, reverse=True)}
-        closest = distances[min(distances)]
+        # Of two lengths that are equally close, the smaller one counts.
+        closest = min(sorted(others), key=lambda other, own=length: abs(other - own))
         bleu = BLEU.compute_bleu(
             matches,
             totals,
@@ -151,9 +154,16 @@ def entropy(texts: Sequence[str], n: int) -> float:
     """Compute the entropy of the n-grams of all texts, in bits (Zhang et al. 2018)."""
     counts: Counter = Counter()
     for text in texts:
-        ngrams, _ = extract_all_word_ngrams(TOKENIZE(text.lower()), n, n)
+        ngrams, _ = _ngrams(text, n, n)
         counts += ngrams
-    return float(stats.entropy(list(counts.values()), base=2))
+    numbers = list(counts.values())
+    return float(stats.entropy(numbers, base=2))
+
+
+def _ngrams(text: str, shortest: int, longest: int) -> tuple[Counter, int]:
+    """Count the n-grams of a text, and its words."""
+    words = TOKENIZE(text.lower())
+    return extract_all_word_ngrams(words, shortest, longest)
 
 
 def diversity(replies: pd.DataFrame) -> pd.Series:
@@ -181,9 +191,11 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     words = "|".join(map(re.escape, asked))
     rating = rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$"
     reasons = answered.text.str.replace(rating, "", regex=True)
-    reasons = reasons[reasons.str.contains(r"\w")]
+    has_word = reasons.str.contains(r"\w")
+    reasons = reasons[has_word]
     texts = reasons.tolist()
-    within = reasons.groupby(answered.group).agg(lambda of_group: self_bleu(list(of_group)))
+    by_group = reasons.groupby(answered.group)
+    within = by_group.agg(lambda of_group: self_bleu(list(of_group)))
     numbers = {
         "self_bleu": within.mean(),
         "self_bleu_all": self_bleu(texts),
@@ -220,17 +232,23 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
     shuffled = usable.iloc[rng.permutation(len(usable))]
     drawn = shuffled.groupby("group", sort=False).head(per_group)
-    order, _ = pd.factorize(drawn.group)
-    drawn = drawn.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+    number, _ = pd.factorize(drawn.group)
+    together = np.argsort(number, kind="stable")
+    drawn = drawn.iloc[together].reset_index(drop=True)
 
-    table = drawn[["group", "prompt", "round"]]
-    table.insert(0, "id", "r" + drawn.index.astype(str))
-    # A spreadsheet would take these signs for a formula.
-    table["reply"] = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
-    table[CRITERIA] = ""
-    is_last = ~table.group.duplicated(keep="last")
-    table["coherence"] = np.where(is_last, "", "-")
-    return table
+    is_last = ~drawn.group.duplicated(keep="last")
+    columns = {
+        "id": "r" + drawn.index.astype(str),
+        "group": drawn.group,
+        "prompt": drawn.prompt,
+        "round": drawn["round"],
+        # A spreadsheet would take these signs for a formula.
+        "reply": drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True),
+        "relevance": "",
+        "soundness": "",
+        "coherence": np.where(is_last, "", "-"),
+    }
+    return pd.DataFrame(columns)
 
 
 def read_marks(file: Path) -> pd.DataFrame:
