@@ -119,10 +119,9 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
         dimension = column.removesuffix(MEMBER)
         # The released file has a few -1, which count as no membership.
         members[dimension] = _numbers(file, table[column]) == 1
-        directions[dimension] = np.nan
-        if dimension + DIRECTION in table:
-            directions[dimension] = _numbers(file, table[dimension + DIRECTION])
-
+        direction = dimension + DIRECTION
+        has_directions = direction in table
+        directions[dimension] = _numbers(file, table[direction]) if has_directions else np.nan
     return _lexicon(pd.DataFrame(members), pd.DataFrame(directions, table.index))
 
 
@@ -273,10 +272,10 @@ def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
             return forms.joined[with_lemma], "lemma"
 
     parts = bare.split(" ")
+    last_word = parts[-1]
     may_turn = not forms.turning.isdisjoint(parts)
-    if len(parts) == 2 and parts[1] in forms.words and not may_turn:
-        return parts[1], "last word"
-
+    if len(parts) == 2 and not may_turn and last_word in forms.words:
+        return last_word, "last word"
     return forms.chosen(bare)
 
 
@@ -369,16 +368,19 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         The columns of `scores`: shares and scores of all pairs of a cluster.
     """
     words = lookups.keyword.str.strip().str.lower()
-    is_counted = words.isin(lexicon.members.index) & ~words.str.contains(" ")
+    is_known = words.isin(lexicon.members.index)
+    has_space = words.str.contains(" ")
     rows = lookups[["cluster"]].assign(word=words)
-    rows = rows[is_counted].drop_duplicates()
+    rows = rows[is_known & ~has_space].drop_duplicates()
     clusters = rows.cluster.to_numpy()
 
     members = lexicon.members.astype(float)
     signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
     signed = signed.where(lexicon.members, 0)
-    pairs = members.loc[rows.word].groupby(clusters, sort=False).sum()
-    total = signed.loc[rows.word].groupby(clusters, sort=False).sum(skipna=False)
+    by_cluster = members.loc[rows.word].groupby(clusters, sort=False)
+    signs_by_cluster = signed.loc[rows.word].groupby(clusters, sort=False)
+    pairs = by_cluster.sum()
+    total = signs_by_cluster.sum(skipna=False)
 
     n_pairs = pairs.sum(axis=1).replace(0, np.nan)
     shares = pairs.div(n_pairs, axis=0)

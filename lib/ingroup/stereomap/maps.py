@@ -173,10 +173,9 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `answers.MAP` and ``cluster``; ``name``, the group next to the centroid; ``n`` groups; both
-        `AXES` of the centroid; the mean ``difference`` (competence minus warmth) with ``low`` and
-        ``high``; ``t``, ``p`` and the paper's ``sign``: > or < where p is below `ALPHA`, else =. A
-        single group is not tested.
+        `answers.MAP` and ``cluster``; ``n`` groups; both `AXES` of the centroid; the mean
+        ``difference`` (competence minus warmth) with ``low`` and ``high``; ``t``, ``p`` and the
+        paper's ``sign``: > or < where p is below `ALPHA`, else =. A single group is not tested.
 
     Notes
     -----
@@ -187,14 +186,11 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     keys = [*MAP, "cluster"]
     for key, members in clustered.dropna(subset="cluster").groupby(keys):
         points = members.set_index("group")[AXES]
-        centroid = points.mean()
-        distance = (points - centroid).pow(2).sum(axis=1)
-        # Of equally near groups, the first in the alphabet names the cluster.
-        name = distance.round(9).sort_index().idxmin()
-        difference, low, high, t, p, _, n = mean_over_items(points.Competence - points.Warmth)
-        rows.append([*key, name, n, *centroid, difference, low, high, t, p])
+        d = points.Competence - points.Warmth
+        mean, low, high, t, p, _, n = mean_over_items(d)
+        rows.append([*key, n, *points.mean(), mean, low, high, t, p])
 
-    columns = [*keys, "name", "n", *AXES, "difference", "low", "high", "t", "p"]
+    columns = [*keys, "n", *AXES, "difference", "low", "high", "t", "p"]
     table = pd.DataFrame(rows, columns=columns).astype({"cluster": int})
     table["sign"] = np.where(table.difference > 0, ">", "<")
     table.loc[table.p >= ALPHA, "sign"] = "="
@@ -227,8 +223,10 @@ def is_flat(values: ArrayLike) -> bool:
 
 def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     """Compute Spearman's rho and its p, NaN for fewer than 4 pairs or a side that does not vary."""
-    is_testable = len(x) > 3 and not is_flat(x) and not is_flat(y)
-    return tuple(stats.spearmanr(x, y)) if is_testable else (np.nan, np.nan)
+    if len(x) < 4 or is_flat(x) or is_flat(y):
+        return np.nan, np.nan
+    rho, p = stats.spearmanr(x, y)
+    return rho, p
 
 
 def agreement(points: pd.DataFrame) -> pd.DataFrame:
@@ -256,15 +254,14 @@ def agreement(points: pd.DataFrame) -> pd.DataFrame:
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
     # The first order is that of people's map itself.
-    orders = permutations(range(len(places)))
-    maps = [places[list(order)][member_of] for order in orders]
+    maps = [np.array(order)[member_of] for order in permutations(places)]
 
     null = {}
     for view, weights in VIEWS.items():
         here = ours @ weights
-        null[view] = [spearman(here, places @ weights)[0] for places in maps]
+        null[view] = [spearman(here, theirs @ weights)[0] for theirs in maps]
     if not is_flat(ours):
-        null["shape"] = [1 - procrustes(places, ours)[2] for places in maps]
+        null["shape"] = [1 - procrustes(theirs, ours)[2] for theirs in maps]
 
     values = pd.DataFrame(null)
     observed = values.iloc[0]
@@ -318,12 +315,11 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     value = competent.mean() - warm.mean()
     both = pd.concat([competent, warm])
     low = high = p = np.nan
-    if min(len(competent), len(warm)) < 2:
-        pass
-    elif is_flat(both):
+    is_testable = min(len(competent), len(warm)) > 1
+    if is_testable and is_flat(both):
         low = high = 0.0
         p = 1.0
-    else:
+    elif is_testable:
         welch = CompareMeans.from_data(competent, warm)
         low, high = welch.tconfint_diff(usevar="unequal")
         _, p, _ = welch.ttest_ind(usevar="unequal")
@@ -375,16 +371,13 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
     -------
     DataFrame
         ``item``, ``end`` ("highest" or "lowest"), ``rank``, ``group``, ``mean`` and ``variance``
-        (n - 1) over rounds, and how many groups are ``tied`` at this mean. Ties keep the order of
-        the prompts.
+        (n - 1) over rounds. Ties keep the order of the prompts.
     """
     of_item = ratings[ratings.item == item]
     by_group = of_item.groupby("group", sort=False).rating
     groups = by_group.agg(mean="mean", variance="var").dropna(subset="mean")
     # Means that differ by rounding errors are ties.
     groups = groups.round({"mean": 9})
-    groups["tied"] = groups["mean"].map(groups["mean"].value_counts())
-
     ends = {
         "highest": groups.nlargest(n, "mean"),
         "lowest": groups.nsmallest(n, "mean"),
