@@ -181,7 +181,9 @@ def test_a_missing_verdict_has_its_own_reason_and_counts_as_wrong(monkeypatch, i
     assert list(table.status) == ["ok", "unparsable", "cut", "ok", "failed", "missing", "refused"]
     assert list(table.letter) == ["A", "", "", "B", "", "", ""]
     # The paper counts a reply without a verdict as wrong; an answer that was not given is no reply.
-    assert list(table.right.fillna(-1)) == [table.right[0], 0, 0, table.right[3], -1, -1, 0]
+    is_given = ~table.status.isin(["failed", "missing"])
+    assert list(table.right.notna()) == list(is_given)
+    assert (table.right[table.letter.eq("") & is_given] == 0).all()
     with pytest.raises(InputError, match="found no model with answers under Raw, ID and COT"):
         answers.complete(table)
 
@@ -220,10 +222,9 @@ def test_accuracy_by_hand_and_as_released():
     age = table.loc["one", "COT", "Age"]
     assert age.n == 3
     assert age.accuracy == pytest.approx(100 / 3)
-    k, n, z = 1, 3, stats.norm.ppf(0.975)
-    middle = (k + z**2 / 2) / (n + z**2)
-    half = z / (n + z**2) * np.sqrt(k * (n - k) / n + z**2 / 4)
-    assert [age.low, age.high] == pytest.approx([100 * (middle - half), 100 * (middle + half)])
+    wilson = stats.binomtest(1, 3).proportion_ci(method="wilson")
+    assert age.low == pytest.approx(100 * wilson.low)
+    assert age.high == pytest.approx(100 * wilson.high)
 
     released = accuracy.accuracy(verdicts(right), "released")
     assert released.loc["one", "ID", "Age"].accuracy == pytest.approx(50.0)  # 3 / 6
@@ -235,7 +236,8 @@ def test_the_released_way_gives_printed_numbers():
     right = np.repeat([1, 0], [45, 22])
     table = accuracy.accuracy(verdicts([right] * 3, ["Gender"] * 67), "released")
     cot = published.load("giebench", 1).set_index(["model", "category"]).accuracy_pct
-    assert table.loc["one", "COT", "Gender"].accuracy == pytest.approx(cot["gpt-4-turbo", "Gender"])
+    gender = table.loc["one", "COT", "Gender"]
+    assert gender.accuracy == pytest.approx(cot["gpt-4-turbo", "Gender"])
 
 
 def test_gains_and_losses_are_counted_by_question():
@@ -292,7 +294,8 @@ def test_a_judge_of_positions_gains_nothing_over_all_orders():
 
 def test_answers_that_were_not_given_are_left_out():
     table = verdicts([[1, 0, 1], [1, 1, np.nan], [0, 1, 1]])
-    assert accuracy.accuracy(table).loc["one", "ID", "Overall"][["n", "right"]].tolist() == [2, 2]
+    overall = accuracy.accuracy(table).loc["one", "ID", "Overall"]
+    assert (overall.n, overall.right) == (2, 2)
     identity = accuracy.changes(table).loc["one", "ID", "Overall"]
     assert (identity.n, identity.before, identity.after) == (2, 50, 100)
     assert accuracy.gains(table).loc["one", "COT"].n == 2
@@ -460,12 +463,14 @@ def test_construction_prompts_are_the_papers(made):
         "Should homosexuals have the same rights and protections as heterosexuals under the law?"
     )
     values = [{"identity": "homosexuality", "example": topic}]
-    text = construction.job(made.p, "topic_generation", values).design[0].chat[0]["content"]
+    job = construction.job(made.p, "topic_generation", values)
+    text = job.design[0].chat[0]["content"]
     assert text.startswith('Please construct some controversial topics about "homosexuality":\n')
     assert text.endswith(f'Example:\n"{topic}"')
 
     values = [{"question": topic, "attitude": "negative"}]
-    dialog = construction.job(made.p, "dialog_construction", values).design[0].chat[0]["content"]
+    job = construction.job(made.p, "dialog_construction", values)
+    dialog = job.design[0].chat[0]["content"]
     assert "needs to maintain a negative attitude towards the user's questions." in dialog
     assert f'2. User asks a question: "{topic}".' in dialog
 
