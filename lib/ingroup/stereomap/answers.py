@@ -53,7 +53,7 @@ def _sections(p: Parameters) -> list[tuple[str, str, int]]:
 
 
 def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
-    """Plan the jobs of a model, section by section."""
+    """Plan the jobs of a model: scored answers, or rounds of free text, for each section."""
     planned = []
     for number, (version, ablation, rounds) in enumerate(_sections(p)):
         which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
