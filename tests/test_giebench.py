@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 from ingroup import published
-from ingroup.giebench import accuracy, answers, construction, figures, printed, stimuli
+from ingroup.giebench import accuracy, answers, construction, figures, stimuli
 from ingroup.paths import RECORDINGS, SAMPLE
 from ingroup.tables import InputError
 
@@ -148,16 +148,11 @@ def test_parts_are_named_as_the_recordings_and_all_is_recorded(run):
     assert not run.every.status.isin(["missing", "failed"]).any()
 
 
-def test_plain_text_and_free_reading_change_what_is_asked():
-    free = {"MODELS": MODELS[:1], "READING": "free", "TEMPLATE": "none", "MISMATCH": False}
+def test_a_model_that_is_read_freely_is_asked_once():
+    free = {"MODELS": MODELS[:1], "READING": "free", "MISMATCH": False}
     parameters = answers.Parameters.of(free)
-    asked = answers.jobs(parameters)
-    assert [job.name for job in asked] == [
-        "Raw-rotate+uncued+plain",
-        "ID-rotate+plain",
-        "COT-rotate+plain",
-    ]
-    assert asked[0].options == {"system": "plain"}
+    names = [job.name for job in answers.jobs(parameters)]
+    assert names == ["Raw-rotate+uncued", "ID-rotate", "COT-rotate"]
     assert answers.written(parameters) == []
 
 
@@ -186,7 +181,9 @@ def test_a_missing_verdict_has_its_own_reason_and_counts_as_wrong(monkeypatch, i
     assert list(table.status) == ["ok", "unparsable", "cut", "ok", "failed", "missing", "refused"]
     assert list(table.letter) == ["A", "", "", "B", "", "", ""]
     # The paper counts a reply without a verdict as wrong; an answer that was not given is no reply.
-    assert list(table.right.fillna(-1)) == [table.right[0], 0, 0, table.right[3], -1, -1, 0]
+    is_given = ~table.status.isin(["failed", "missing"])
+    assert list(table.right.notna()) == list(is_given)
+    assert (table.right[table.letter.eq("") & is_given] == 0).all()
     with pytest.raises(InputError, match="found no model with answers under Raw, ID and COT"):
         answers.complete(table)
 
@@ -225,12 +222,11 @@ def test_accuracy_by_hand_and_as_released():
     age = table.loc["one", "COT", "Age"]
     assert age.n == 3
     assert age.accuracy == pytest.approx(100 / 3)
-    k, n, z = 1, 3, stats.norm.ppf(0.975)
-    middle = (k + z**2 / 2) / (n + z**2)
-    half = z / (n + z**2) * np.sqrt(k * (n - k) / n + z**2 / 4)
-    assert [age.low, age.high] == pytest.approx([100 * (middle - half), 100 * (middle + half)])
+    wilson = stats.binomtest(1, 3).proportion_ci(method="wilson")
+    assert age.low == pytest.approx(100 * wilson.low)
+    assert age.high == pytest.approx(100 * wilson.high)
 
-    released = accuracy.accuracy(verdicts(right), "released", "released")
+    released = accuracy.accuracy(verdicts(right), "released")
     assert released.loc["one", "ID", "Age"].accuracy == pytest.approx(50.0)  # 3 / 6
     assert released.loc["one", "ID", "Overall"].accuracy == pytest.approx(60.0)  # 3 / 5
 
@@ -238,9 +234,10 @@ def test_accuracy_by_hand_and_as_released():
 def test_the_released_way_gives_printed_numbers():
     """GPT-4 under COT: Gender is 66.2 in Table 1, which 45 of 67 + 1 give, and not 45 of 67."""
     right = np.repeat([1, 0], [45, 22])
-    table = accuracy.accuracy(verdicts([right] * 3, ["Gender"] * 67), "released", "released")
+    table = accuracy.accuracy(verdicts([right] * 3, ["Gender"] * 67), "released")
     cot = published.load("giebench", 1).set_index(["model", "category"]).accuracy_pct
-    assert table.loc["one", "COT", "Gender"].accuracy == pytest.approx(cot["gpt-4-turbo", "Gender"])
+    gender = table.loc["one", "COT", "Gender"]
+    assert gender.accuracy == pytest.approx(cot["gpt-4-turbo", "Gender"])
 
 
 def test_gains_and_losses_are_counted_by_question():
@@ -297,7 +294,8 @@ def test_a_judge_of_positions_gains_nothing_over_all_orders():
 
 def test_answers_that_were_not_given_are_left_out():
     table = verdicts([[1, 0, 1], [1, 1, np.nan], [0, 1, 1]])
-    assert accuracy.accuracy(table).loc["one", "ID", "Overall"][["n", "right"]].tolist() == [2, 2]
+    overall = accuracy.accuracy(table).loc["one", "ID", "Overall"]
+    assert (overall.n, overall.right) == (2, 2)
     identity = accuracy.changes(table).loc["one", "ID", "Overall"]
     assert (identity.n, identity.before, identity.after) == (2, 50, 100)
     assert accuracy.gains(table).loc["one", "COT"].n == 2
@@ -315,7 +313,7 @@ def test_mismatch_by_hand():
     table = pd.DataFrame(rows, columns=["identity", "told", "right"])
     table["key"] = table.identity
     both = pd.concat([table.assign(prompt=prompt, model="one") for prompt in ("COT", "ID")])
-    pairs = stimuli.pairs().query("category == 'Gender'")
+    pairs = stimuli.pairs().query("identity_i == 'Male'")
     found = accuracy.mismatch(both, pairs).loc["one", "COT", "(Male, Female)"].iloc[0]
     assert (found.n, found.before, found.after) == (2, 100, 50)
     assert (found.gained, found.lost, found.p) == (0, 1, 1)
@@ -376,7 +374,7 @@ def test_golden_numbers(run, tables):
 
 
 def test_printed_models_come_first_in_the_papers_layout(run):
-    table01 = printed.layout(run.both, "COT", "accuracy")
+    table01 = figures.layout(run.both, "COT", "accuracy")
     assert table01.index[0] == ("printed", "GPT-3.5-turbo")
     assert list(table01.loc["printed"].loc["GPT-4 Turbo"])[-1] == 78.6
     assert len(table01.loc["printed"]) == 23
@@ -391,11 +389,8 @@ def test_printed_models_come_first_in_the_papers_layout(run):
 
 
 def test_the_numbers_in_the_notebooks_text(run):
-    shares = run.shares if "printed" in run.shares else run.out.read("figure1_shares")
-    printed_shares = (
-        shares.set_index("category").printed if "category" in shares else shares.printed
-    )
-    assert printed_shares.round(2)[["Gender", "Occupation"]].tolist() == [6.71, 6.01]
+    shares = run.out.read("figure1_shares").set_index("category").printed
+    assert shares.round(2)[["Gender", "Occupation"]].tolist() == [6.71, 6.01]
     for table, n_positive in [(4, 21), (5, 20)]:
         rows = published.load("giebench", table).query("category == 'Overall'")
         assert len(rows) == 23
@@ -427,7 +422,7 @@ def test_a_printed_model_is_compared_number_by_number():
     topics["Gender"], topics["Faith"] = 67, 95
     n = topics[stimuli.categories()]
     n_right = {}
-    for prompt, number in printed.ACCURACY.items():
+    for prompt, number in figures.ACCURACY.items():
         table = published.load("giebench", number).query("model == 'gpt-4-turbo'")
         shares = table.set_index("category").accuracy_pct[n.index]
         n_right[prompt] = (shares * (n + 1) / 100).round().astype(int)
@@ -437,7 +432,7 @@ def test_a_printed_model_is_compared_number_by_number():
     for prompt in stimuli.PROMPTS:
         rows = [np.arange(n[name]) < n_right[prompt][name] for name in n.index]
         right.append(np.concatenate(rows))
-    table = printed.beside(verdicts(right, categories, model="gpt-4-turbo"))
+    table = figures.beside(verdicts(right, categories, model="gpt-4-turbo"))
     accuracies = table[(table.number == "accuracy") & (table.category != "Overall")]
     assert len(accuracies) == 33
     assert accuracies.agrees.mean() > 0.9  # Table 8's counts are not exact in all categories
@@ -448,7 +443,7 @@ def test_a_printed_model_is_compared_number_by_number():
 def test_figures_show_the_numbers(run):
     figure = figures.by_category(run.out.read("table01_02_06_with_printed"))
     qwen = figure.axes[2].lines[3]
-    expected = printed.layout(run.both, "COT", "accuracy").loc["here"].loc["Qwen2.5-Coder-1.5B"]
+    expected = figures.layout(run.both, "COT", "accuracy").loc["here"].loc["Qwen2.5-Coder-1.5B"]
     from_top = np.argsort(qwen.get_ydata())
     assert list(qwen.get_xdata()[from_top]) == pytest.approx(list(expected))
     assert qwen.get_label() == "Qwen2.5-Coder-1.5B"
@@ -457,22 +452,32 @@ def test_figures_show_the_numbers(run):
 # --- construction
 
 
-def test_construction_prompts_are_the_papers():
+@pytest.fixture(scope="module")
+def made(notebook):
+    """Run the notebook of construction once."""
+    return notebook("31_giebench_construction")
+
+
+def test_construction_prompts_are_the_papers(made):
     topic = (
         "Should homosexuals have the same rights and protections as heterosexuals under the law?"
     )
-    example = pd.DataFrame([("Orientation", "Homosexuality", topic)], columns=construction.TOPIC)
-    text = construction.topic_design(example)[0].chat[0]["content"]
+    values = [{"identity": "homosexuality", "example": topic}]
+    job = construction.job(made.p, "topic_generation", values)
+    text = job.design[0].chat[0]["content"]
     assert text.startswith('Please construct some controversial topics about "homosexuality":\n')
     assert text.endswith(f'Example:\n"{topic}"')
-    dialog = construction.dialog_design([topic], ["negative"])[0].chat[0]["content"]
+
+    values = [{"question": topic, "attitude": "negative"}]
+    job = construction.job(made.p, "dialog_construction", values)
+    dialog = job.design[0].chat[0]["content"]
     assert "needs to maintain a negative attitude towards the user's questions." in dialog
     assert f'2. User asks a question: "{topic}".' in dialog
 
 
-def test_topics_are_the_lines_that_are_questions():
+def test_topics_are_the_lines_that_are_questions(made):
     text = '1. Is it?\n- **"Should we?"**\n\nHere are some topics.\n3) Is it?\nWhy not?'
-    assert construction.parse_topics(text) == ["Is it?", "Should we?", "Why not?"]
+    assert made.TOPIC_LINE.findall(text) == ["Is it?", "Should we?", "Is it?", "Why not?"]
 
 
 @pytest.mark.parametrize(
@@ -491,19 +496,17 @@ def test_the_assistants_answer_of_a_dialog(text, answer):
     assert construction.parse_dialog(text) == answer
 
 
-def test_the_three_rules():
-    rows = {
-        "agreed": ("positive", "positive", "", "positive"),
-        "discussed": ("positive", "negative", "negative", "negative"),
-        "removed": ("positive", "offensive", "positive", ""),
-        "unfinished": ("positive", "", "positive", ""),
-        "to discuss": ("positive", "negative", "", ""),
-    }
-    columns = ["annotator_1", "annotator_2", "discussed", "label"]
-    expected = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    labelled = construction.labels(expected.drop(columns="label"))
-    assert list(labelled.state) == list(expected.index)
-    assert list(labelled.label) == list(expected.label)
+def test_the_three_rules(made):
+    """The sheet has topics on which all agree, on which they settled, and an offensive one."""
+    labelled = made.labelled.set_index("topic")
+    voting = labelled.loc["Should the voting age be lowered to sixteen?"]
+    assert (voting.state, voting.label) == ("discussed", "positive")
+    burden = labelled.loc["Is the older generation a burden to those who work?"]
+    assert (burden.state, burden.label) == ("removed", "")
+    counts = {"agreed": 2, "discussed": 2, "removed": 1, "to discuss": 1}
+    assert labelled.state.value_counts().to_dict() == counts
+    is_agreed = labelled.state == "agreed"
+    assert (labelled.label == labelled.annotator_1)[is_agreed].all()
 
 
 def test_a_wrong_mark_is_named(tmp_path):
@@ -516,20 +519,19 @@ def test_a_wrong_mark_is_named(tmp_path):
         construction.read_sheet(str(file))
 
 
-def test_new_questions_have_the_right_answer_at_random_letters():
-    topics = pd.DataFrame([("Age", "Old", f"{i}?") for i in range(400)], columns=construction.TOPIC)
-    texts = [["right", "b", "c", "d"]] * 398 + [["right", "b", "b", "d"], ["right", "", "c", "d"]]
-    made = construction.questions(topics, texts, np.random.default_rng(0))
-    assert len(made) == 398
-    for letter, of_letter in made.groupby("correct"):
-        assert (of_letter[letter] == "right").all()
-        assert 70 < len(of_letter) < 130
-
-
-def test_the_construction_notebook(notebook):
-    made = notebook("31_giebench_construction")
-    assert made.Q < made.P
-    assert len(made.questions) == 4
+def test_new_questions_can_be_asked(made):
+    """Each keeps its right answer, at the letter that chance drew."""
     file = made.out.tables / "construction_questions.csv"
-    again = stimuli.load_questions(str(file))
-    assert list(again.question) == list(made.questions.question)
+    asked = stimuli.load_questions(str(file))
+    assert len(asked) == 4
+    assert list(asked.question) == list(made.questions.question)
+
+    by_topic = made.sample.set_index("topic")
+    for question in asked.itertuples():
+        known = by_topic.loc[question.question]
+        assert getattr(question, question.correct) == known[known.correct]
+
+
+def test_kappa_by_hand(made):
+    assert made.Q < made.P
+    assert made.kappa == pytest.approx(made.fleiss_kappa(made.counts))

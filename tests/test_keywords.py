@@ -20,9 +20,6 @@ def test_prepare_writes_they_for_names_and_drops_stop_words(monkeypatch):
     text = "The Jews, and Stay-at-home moms of the United States: a Rating"
     groups = ["Jews", "Stay at home moms", "home"]
     assert keywords.prepare(text, groups) == "the they, and they of the : a"
-    # As released, names and stop words of two words stay.
-    released = keywords.prepare(text, groups, "released")
-    assert released == "the they and stayathome moms of the united states a"
 
 
 def test_prepare_replaces_whole_names_only():
@@ -34,8 +31,6 @@ def test_a_repeated_reason_counts_once_in_a_document():
     reasons = pd.DataFrame({"text": texts, "cluster": [0, 0, 0, 1]})
     sound = keywords.documents(reasons, "cluster", [])
     assert {name: text.count("study") for name, text in sound.items()} == {0: 1, 1: 1}
-    released = keywords.documents(reasons, "cluster", [], "released")
-    assert list(released) == [0]
 
 
 def test_a_changed_file_of_an_instrument_is_refused(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 from ingroup.inference.answers import Sampling
-from ingroup.stereomap import answers, figures, human, maps, printed, sensitivity, stimuli
+from ingroup.stereomap import answers, figures, maps, robustness, stimuli
 from ingroup.stereomap.answers import MAP
 from ingroup.stereomap.maps import AXES
 from ingroup.stereomap.stimuli import PAPER
@@ -222,11 +222,9 @@ def test_scores_are_means_of_words_and_of_dimensions():
     assert (row.Sociability, row.Morality, row.Warmth) == (1.0, 4.0, 2.5)
     assert np.isnan(row.Contempt)
 
-    # Without one word the round has no score on either axis, or that of the other words.
+    # Without one word the round has no score on either axis.
     lacking = table[table.item != "Skilled"]
     assert maps.scores(lacking, "EXTENDED")[AXES].isna().all(axis=None)
-    (row,) = maps.scores(lacking, "EXTENDED", "mean").itertuples()
-    assert (row.Competence, row.Warmth) == ((1.0 + 4.5) / 2, 2.5)
 
 
 def test_positions_average_the_rounds_that_have_a_score():
@@ -279,11 +277,11 @@ def test_cluster_tests_are_paired_t_tests(planted):
     clustered = maps.cluster_maps(maps.positions(planted[0]))
     table = maps.cluster_tests(clustered).set_index("cluster")
     members = clustered[clustered.cluster == 2]
-    d = members.Competence - members.Warmth
-    error = d.std() / np.sqrt(len(d))
-    assert table.t[2] == pytest.approx(d.mean() / error)
-    assert table.p[2] == pytest.approx(2 * stats.t.sf(d.mean() / error, len(d) - 1))
-    assert table.high[2] == pytest.approx(d.mean() + stats.t.ppf(0.975, len(d) - 1) * error)
+    paired = stats.ttest_rel(members.Competence, members.Warmth)
+    assert table.t[2] == pytest.approx(paired.statistic)
+    assert table.p[2] == pytest.approx(paired.pvalue)
+    interval = [table.low[2], table.high[2]]
+    assert interval == pytest.approx(list(paired.confidence_interval()))
 
     alone = clustered.assign(cluster=[0.0] + [1.0] * 97)
     assert maps.cluster_tests(alone).sign[0] == ""
@@ -308,7 +306,8 @@ def test_the_map_of_people_agrees_with_itself():
 def test_the_mixed_contrast_by_hand():
     competent, warm = maps.lean_by_side(maps.people())
     # Table 2: 4.29 > 3.23, and 2.28 < 3.73 and 1.97 < 2.42.
-    assert (competent.mean(), warm.mean()) == pytest.approx((1.06, -(1.45 + 0.45) / 2))
+    assert competent.mean() == pytest.approx(1.06)
+    assert warm.mean() == pytest.approx(-(1.45 + 0.45) / 2)
     assert len(competent) == len(warm) == 6
 
     rng = np.random.default_rng(3)
@@ -335,9 +334,9 @@ def simulated(lean: pd.Series, rng: np.random.Generator) -> pd.DataFrame:
     values = {}
     for (group, points), middle in zip(lean.items(), valence, strict=True):
         # What a model says about a group differs from word to word.
-        ratings = rng.normal(middle, 0.5, len(words)) + points / 2 * np.where(
-            words.family == "Competence", 1, -1
-        )
+        noise = rng.normal(0, 0.5, len(words))
+        sign = np.where(words.family == "Competence", 1, -1)
+        ratings = middle + noise + points / 2 * sign
         values |= {(group, word): rating for word, rating in zip(words.word, ratings, strict=True)}
     return ratings_of(values)
 
@@ -377,12 +376,11 @@ def test_correlations_are_spearmans_with_bonett_and_wrights_interval():
     )
 
 
-def test_extremes_name_ties_and_keep_the_order_of_the_prompts():
+def test_extremes_keep_the_order_of_the_prompts():
     values = {("a", "Rich"): 2.0, ("b", "Rich"): 5.0, ("c", "Rich"): 2.0, ("d", "Rich"): 3.0}
     table = maps.extremes(ratings_of(values), "Rich", n=2).set_index(["end", "rank"])
     assert table.group["highest"].tolist() == ["b", "d"]
     assert table.group["lowest"].tolist() == ["a", "c"]
-    assert table.tied["lowest"].tolist() == [2, 2]
 
 
 def replies_of(statuses: list[tuple[str, str, str]]) -> pd.DataFrame:
@@ -401,7 +399,7 @@ def test_the_refusal_rate_is_the_mean_of_the_constructs():
             ("Behavior", "Behavior", "cut"),
         ]
     )
-    (row,) = maps.refusal_rates(replies).itertuples()
+    (row,) = robustness.refusal_rates(replies).itertuples()
     assert row.rate == pytest.approx((1 + 1 / 3) / 2)
     assert (row.n, row.refused) == (4, 2)
     wilson = stats.binomtest(2, 4).proportion_ci(method="wilson")
@@ -417,17 +415,16 @@ def test_variation_is_sd_by_mean_over_rounds():
     index = pd.MultiIndex.from_product([["m"], [PAPER], [1, 2], ["a", "b"]])
     index = index.set_names(["model", "ablation", "round", "group"])
     scores = pd.DataFrame({"Competence": [2.0, 3.0, 4.0, 3.0], "Warmth": np.nan}, index)
-    (row,) = sensitivity.variation(scores).itertuples()
+    (row,) = robustness.variation(scores).itertuples()
     assert row.competence_cv_max == pytest.approx(np.sqrt(2) / 3)
     assert row.competence_cv_mean == pytest.approx(np.sqrt(2) / 6)
     assert np.isnan(row.warmth_cv_mean)
 
+    # Between two prompts, by model.
     means = scores.groupby(["model", "ablation", "group"]).mean()
     reduced = means.rename(index={PAPER: "w/o CoT"}) * 1.1
-    table = sensitivity.between_prompts(pd.concat([means, reduced]))
-    cv = np.std([1, 1.1], ddof=1) / 1.05
-    assert table.loc[("w/o CoT", "m"), "competence_cv_mean"] == pytest.approx(cv)
-    assert table.printed.tolist() == [0.093, 0.094, 0.093]
+    (row,) = robustness.variation(pd.concat([means, reduced]), ["model"]).itertuples()
+    assert row.competence_cv_mean == pytest.approx(np.std([1, 1.1], ddof=1) / 1.05)
 
 
 def test_self_bleu_and_entropy_equal_their_definitions():
@@ -442,19 +439,19 @@ def test_self_bleu_and_entropy_equal_their_definitions():
     for number, text in enumerate(texts):
         others = texts[:number] + texts[number + 1 :]
         slow.append(bleu.sentence_score(text, others).score / 100)
-    assert sensitivity.self_bleu(texts) == pytest.approx(np.mean(slow))
-    assert sensitivity.self_bleu(["the same again here"] * 3) == pytest.approx(1)
-    assert np.isnan(sensitivity.self_bleu(texts[:1]))
+    assert robustness.self_bleu(texts) == pytest.approx(np.mean(slow))
+    assert robustness.self_bleu(["the same again here"] * 3) == pytest.approx(1)
+    assert np.isnan(robustness.self_bleu(texts[:1]))
     # "a b", "b a", "a b": shares 2 / 3 and 1 / 3.
     entropy = -(2 / 3 * np.log2(2 / 3) + 1 / 3 * np.log2(1 / 3))
-    assert sensitivity.entropy(["a b a", "A b"], 2) == pytest.approx(entropy)
+    assert robustness.entropy(["a b a", "A b"], 2) == pytest.approx(entropy)
 
 
 def test_ratings_are_no_reasons_and_refusals_no_texts():
     texts = ["- Friendly: 4\nThey help us", "I cannot", "Honest: 2", "They cost us"]
     statuses = ["incomplete", "refused", "incomplete", "cut"]
     replies = pd.DataFrame({"text": texts, "status": statuses, "group": "Men", "round": 1})
-    numbers = sensitivity.diversity(replies, rounds=1)
+    numbers = robustness.diversity(replies)
     assert numbers["entropy_2"] == pytest.approx(1)  # "they help", "help us"
     assert numbers["refuse_to_answer"] == pytest.approx(100 / 3)
 
@@ -466,7 +463,7 @@ def test_the_sheet_asks_once_for_coherence_and_escapes_formulas():
     replies = pd.DataFrame({"group": list("aaabbb"), "prompt": "Emotion", "round": range(6)})
     replies["text"] = ["=1+1", "x", "y", "z", " @a", "-b"]
     replies["status"] = ["ok"] * 5 + ["refused"]
-    sheet = human.sheet(replies, np.random.default_rng(0), per_group=2)
+    sheet = robustness.sheet(replies, np.random.default_rng(0), per_group=2)
     assert sheet.group.value_counts().to_dict() == {"a": 2, "b": 2}
     assert (sheet.coherence == "").groupby(sheet.group).sum().tolist() == [1, 1]
     assert not sheet.reply.str.match(r"\s*[=+\-@]").any()
@@ -479,19 +476,13 @@ def test_filled_sheets_are_summarised_as_in_table_12(tmp_path):
     for name, marks in (("one", [1, 0]), ("two", [1, 1])):
         sheet.assign(relevance=marks).to_csv(tmp_path / f"{name}.csv", index=False)
     files = [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
-    table = human.summary(files)
-    assert table.loc["relevance", ["mean", "std", "n"]].tolist() == [0.75, 0.5, 4]
-    # Krippendorff's alpha by hand: observed disagreement 2 / 4, expected 6 / 12.
-    assert table.alpha["relevance"] == pytest.approx(0)
-    assert np.isnan(table.alpha["soundness"])
+    table = robustness.summary(files)
+    assert table.loc["relevance"].tolist() == [0.75, 0.5, 4]
     assert table.n["coherence"] == 0
 
     sheet.assign(relevance=["1", "yes"]).to_csv(tmp_path / "two.csv", index=False)
     with pytest.raises(InputError, match=r"two.csv, line 3, column relevance: found 'yes'"):
-        human.summary(files)
-    sheet[:1].to_csv(tmp_path / "two.csv", index=False)
-    with pytest.raises(InputError, match="other rows"):
-        human.summary(files)
+        robustness.summary(files)
 
 
 # --------------------------------------------------------------------------------------- figures
@@ -509,7 +500,7 @@ def test_names_in_a_map_do_not_move_with_the_last_digits(planted, tmp_path):
     shaken[AXES] += rng.uniform(-1e-9, 1e-9, (len(drawn), 2))
     results = []
     for table in (drawn, shaken):
-        figure = figures.maps(printed.centroids("EXTENDED"), table, 1)
+        figure = figures.maps(figures.centroids("EXTENDED"), table, 1)
         figure.savefig(tmp_path / "map.png", metadata={"Software": None})
         results.append((_texts(figure), (tmp_path / "map.png").read_bytes()))
         plt.close(figure)
@@ -518,8 +509,9 @@ def test_names_in_a_map_do_not_move_with_the_last_digits(planted, tmp_path):
 
 def test_no_name_covers_another_name():
     figure, ax = plt.subplots(figsize=(3, 3))
-    middle = pd.DataFrame(np.full((12, 2), 0.5))
-    figures.write_names(ax, middle, [f"group {number}" for number in range(12)], middle)
+    names = [f"group {number}" for number in range(12)]
+    middle = pd.DataFrame(np.full((12, 2), 0.5), names)
+    figures.write_names(ax, middle, middle)
     boxes = [text.get_window_extent() for text in ax.texts]
     for number, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:number])
@@ -547,17 +539,8 @@ def test_numbers_are_the_golden_ones(rows):
     assert golden.differences("stereomap", rows, tuple(of_maps)).empty
 
 
-def test_numbers_of_free_text_are_computed(rows):
-    """They rest on the parsers, which changed, so their golden values changed as well."""
-    quantities = rows[rows.reading == "free"].groupby("quantity").value
-    assert quantities.size()["refusal_rate"] == len(stimuli.names("EXTENDED"))
-    assert rows.value[rows.quantity == "refusal_rate"].between(0, 1).all()
-    entropies = rows[rows.model.eq(MODELS[0]) & rows.item.isin(["entropy_2", "entropy_3"])]
-    assert entropies.value.between(8, 16).all()
-
-
 def test_printed_models_come_first_in_the_tables(run):
-    layout = printed.clusters("ORIGINAL", run.positions, run.tests)
+    layout = figures.cluster_table("ORIGINAL", run.positions, run.tests)
     sources = list(dict.fromkeys(source for source, _ in layout))
     assert sources == ["Fiske et al. (2002)", "DAVINCI", "GPT-3.5", "BARD", "ALL", *MODELS]
     gpt = layout["GPT-3.5"]
@@ -565,12 +548,12 @@ def test_printed_models_come_first_in_the_tables(run):
     # Each source lists its 24 groups.
     assert layout.xs("group", axis=1, level=1).ne("").sum().eq(24).all()
 
-    extended = printed.clusters("EXTENDED", run.positions, run.tests)
+    extended = figures.cluster_table("EXTENDED", run.positions, run.tests)
     assert "1.78=1.78" in extended["GPT-3.5", "C, W"].tolist()
-    table08 = printed.correlations(run.table08)
+    table08 = figures.correlation_table(run.table08)
     assert table08.loc["Competence", ("DAVINCI", "Passive facilitation")] == "0.81***"
     assert table08.shape == (6, 4 * (4 + len(MODELS)))
-    table09 = printed.extremes(run.table09)
+    table09 = figures.extremes_table(run.table09)
     assert table09.loc[("Wealthy", "highest", 1), "BARD"] == "Upper-class 5.00 (0.00)"
 
 

@@ -19,10 +19,11 @@ from ingroup.tables import InputError, read_table, wrong
 
 RELEASED = "stereotype-content-dictionary"
 WORD = "original word"  # columns of the released layout, one row for each word
-LEMMA = "preprocessed word 3 (lemmatized)"
 MEMBER = " dictionary"
 DIRECTION = " direction"
 NO_DIRECTION = ("", "na", "n/a", "nan", "none", "null")
+
+FOLDER = STIMULI / "stereomap"
 
 STEPS = ["exact", "joined or split", "lemma", "last word", "by hand"]
 PRINTED_STAGES = {  # of Table 15
@@ -47,8 +48,8 @@ class Lexicon(NamedTuple):
     directions : DataFrame, (W, D)
         -1, 0 or 1; NaN where the file gives none.
     odd : DataFrame, (W, D)
-        Pairs that the scores leave out: members without a direction, directions without
-        membership, and forms of one lemma with opposite directions.
+        Pairs that the scores leave out: members without a direction, and directions without
+        membership.
     """
 
     members: pd.DataFrame
@@ -82,19 +83,15 @@ def load_lexicon(source: str = "sample") -> Lexicon:
     InputError
         A cell is wrong, with its file, line and column.
     """
-    if source == "sample":
-        file = SAMPLE / "stereotype_dictionary.csv"
-    elif source == RELEASED:
-        file = RAW / RELEASED / "Full Dictionaries.csv"
-        if not file.exists():
-            raise InputError(f"{file} is not there: make data fetches it")
-    else:
-        file = Path(source)
-
+    known = {
+        "sample": SAMPLE / "stereotype_dictionary.csv",
+        RELEASED: RAW / RELEASED / "Full Dictionaries.csv",
+    }
+    file = known.get(source, Path(source))
+    if source == RELEASED and not file.exists():
+        raise InputError(f"{file} is not there: make data fetches it")
     table = read_table(file)
-    if WORD in table:
-        return _from_wide(file, table)
-    return _from_long(file)
+    return _from_wide(file, table) if WORD in table else _from_long(file)
 
 
 def _from_long(file: Path) -> Lexicon:
@@ -102,84 +99,59 @@ def _from_long(file: Path) -> Lexicon:
     table = read_table(file, ["word", "dimension", "direction"])
     table["word"] = _folded(file, table.word)
     table["dimension"] = table.dimension.str.strip()
-    table["direction"] = _numbers(file, table.direction, (-1, 0, 1))
-    twice = table.duplicated(["word", "dimension"])
-    if twice.any():
-        row = twice.idxmax()
+    table["direction"] = _numbers(file, table.direction)
+    is_twice = table.duplicated(["word", "dimension"])
+    for row in table.index[is_twice]:
         raise wrong(file, row, "word", table.word[row], "each word once in a dimension")
 
-    words = table.word.unique()
-    dimensions = table.dimension.unique()
-    directions = table.pivot(index="word", columns="dimension", values="direction")
-    members = pd.crosstab(table.word, table.dimension).astype(bool)
-    return _lexicon(
-        members.reindex(index=words, columns=dimensions),
-        directions.reindex(index=words, columns=dimensions),
-    )
+    pairs = table.assign(member=True).set_index(["word", "dimension"])
+    members = pairs.member.unstack(sort=False).notna()
+    directions = pairs.direction.unstack(sort=False)
+    return _lexicon(members, directions)
 
 
 def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
     """Read a dictionary with one row for each word, as released."""
-    words = _folded(file, table[WORD])
-    nothing = pd.Series("", table.index)
+    table.index = _folded(file, table[WORD]).rename("word")
     members = {}
     directions = {}
-    for column in table:
-        if not column.endswith(MEMBER):
-            continue
+    for column in table.filter(regex=f"{MEMBER}$"):
         dimension = column.removesuffix(MEMBER)
         # The released file has a few -1, which count as no membership.
-        membership = _numbers(file, table[column], (-1, 0, 1))
-        members[dimension] = membership == 1
-        direction = table.get(dimension + DIRECTION, nothing)
-        directions[dimension] = _numbers(file, direction, (-1, 0, 1))
-
-    lemmas = table.get(LEMMA, table[WORD])
-    return _lexicon(
-        pd.DataFrame(members).set_axis(words),
-        pd.DataFrame(directions).set_axis(words),
-        lemmas.map(fold),
-    )
+        members[dimension] = _numbers(file, table[column]) == 1
+        direction = dimension + DIRECTION
+        has_directions = direction in table
+        directions[dimension] = _numbers(file, table[direction]) if has_directions else np.nan
+    return _lexicon(pd.DataFrame(members), pd.DataFrame(directions, table.index))
 
 
 def _folded(file: Path, words: pd.Series) -> pd.Series:
     """Fold the words of a dictionary. Refuse empty ones and wildcards."""
     folded = words.map(fold)
-    for row, word in folded.items():
-        if not word or word.endswith("*"):
-            raise wrong(file, row, words.name, words[row], "a whole word")
+    is_wrong = folded.eq("") | folded.str.endswith("*")
+    for row in words.index[is_wrong]:
+        raise wrong(file, row, words.name, words[row], "a whole word")
     return folded
 
 
-def _numbers(file: Path, cells: pd.Series, allowed: tuple[int, ...]) -> pd.Series:
-    """Read cells as numbers, NaN where they are empty."""
+def _numbers(file: Path, cells: pd.Series) -> pd.Series:
+    """Read cells as -1, 0 or 1, NaN where they are empty."""
     texts = cells.str.strip().str.lower()
     is_empty = texts.isin(NO_DIRECTION)
     numbers = pd.to_numeric(texts.mask(is_empty), errors="coerce")
-    is_wrong = ~numbers.isin(allowed) & ~is_empty
-    if is_wrong.any():
-        row = is_wrong.idxmax()
-        raise wrong(file, row, cells.name, cells[row], "-1, 0, 1 or nothing")
+    is_wrong = ~numbers.isin([-1, 0, 1]) & ~is_empty
+    for row in np.flatnonzero(is_wrong):
+        raise wrong(file, row, cells.name, cells.iloc[row], "-1, 0, 1 or nothing")
     return numbers
 
 
-def _lexicon(
-    members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series | None = None
-) -> Lexicon:
+def _lexicon(members: pd.DataFrame, directions: pd.DataFrame) -> Lexicon:
     """Build a lexicon, with its odd pairs."""
     has_direction = directions.notna()
-    lacks_direction = members & ~has_direction & has_direction.any()
-    odd = lacks_direction | (has_direction & ~members)
-
-    if lemmas is not None:
-        # A lemma conflicts if some of its words are high and others low on a dimension.
-        keys = lemmas.to_numpy()
-        high = members & (directions == 1)
-        low = members & (directions == -1)
-        lemma_has_high = high.groupby(keys).transform("any")
-        lemma_has_low = low.groupby(keys).transform("any")
-        odd |= (high | low) & lemma_has_high & lemma_has_low
-    return Lexicon(members, directions, odd)
+    is_directed = has_direction.any()
+    lacks_direction = members & ~has_direction & is_directed
+    lacks_membership = has_direction & ~members
+    return Lexicon(members, directions, lacks_direction | lacks_membership)
 
 
 def lemmas(word: str) -> list[str]:
@@ -192,10 +164,10 @@ def lemmas(word: str) -> list[str]:
 
     by_kind = getAllLemmas(word)
     if not by_kind and word.endswith(("s", "ed", "ing")):
-        by_kind = {"NOUN": getLemma(word, "NOUN"), "VERB": getLemma(word, "VERB")}
+        by_kind = {kind: getLemma(word, kind) for kind in ("NOUN", "VERB")}
     found: list[str] = []
     for kind in ("NOUN", "VERB", "ADJ"):
-        found.extend(by_kind.get(kind, ()))
+        found += by_kind.get(kind, ())
     return found
 
 
@@ -209,18 +181,8 @@ def spacy_lemmas() -> Lemmas:
     return lambda word: [model(word)[-1].lemma_]
 
 
-def load_mappings(file: Path = STIMULI / "stereomap" / "keyword_mappings.csv") -> dict[str, str]:
-    """Read keywords that no rule finds, and the word that a person chose for each."""
-    table = read_table(file, ["keyword", "word"])
-    return dict(zip(table.keyword.map(fold), table.word.map(fold), strict=True))
-
-
 def find(
-    keywords: Iterable[str],
-    lexicon: Lexicon,
-    lemmas: Lemmas = lemmas,
-    mappings: dict[str, str] | None = None,
-    way: str = "sound",
+    keywords: Iterable[str], lexicon: Lexicon, lemmas: Lemmas = lemmas, way: str = "sound"
 ) -> pd.DataFrame:
     """Look up keywords in a dictionary, by five rules in turn.
 
@@ -232,8 +194,6 @@ def find(
         The dictionary.
     lemmas : callable
         `lemmas`, or what `spacy_lemmas` returns.
-    mappings : dict, optional
-        From `load_mappings`, which is the default.
     way : {"sound", "paper"}
         The five rules, or the three stages of Table 15: letter by letter, the lemma of a keyword
         of one word, by hand.
@@ -250,44 +210,47 @@ def find(
     3. lemma: it is a word with a lemma for its last part ("risk takers").
     4. last word: of two words the second is one ("very friendly"), unless one of them may turn the
        sense ("not friendly", "well off").
-    5. by hand: a person chose a word for it.
+    5. by hand: a person chose a word for it (keyword_mappings.csv).
     """
-    if mappings is None:
-        mappings = load_mappings()
-    forms = _Forms(lexicon, lemmas, mappings)
+    forms = _Forms(lexicon, lemmas)
     rule = _paper_stages if way == "paper" else _five_rules
-    series = pd.Series(keywords, dtype=object)
-    words = {}
-    steps = {}
+    table = pd.Series(keywords, dtype=object, name="keyword").to_frame()
     # Keywords repeat, so each different one is looked up once.
-    for keyword in series.unique():
-        words[keyword], steps[keyword] = rule(fold(keyword), forms)
+    different = table.keyword.unique()
+    found = {keyword: rule(fold(keyword), forms) for keyword in different}
 
-    table = series.to_frame("keyword")
-    table["word"] = series.map(words).astype("str")
-    table["step"] = pd.Categorical(series.map(steps), STEPS)
+    pairs = table.keyword.map(found)
+    table["word"] = pairs.str[0].astype("str")
+    table["step"] = pd.Categorical(pairs.str[1], STEPS)
     return table
 
 
 class _Forms:
-    """The forms of a dictionary's words, and of the keywords that a person looked up."""
+    """The forms of a dictionary's words, and the keywords for which a person chose one."""
 
-    def __init__(self, lexicon: Lexicon, lemmas: Lemmas, mappings: dict[str, str]):
+    def __init__(self, lexicon: Lexicon, lemmas: Lemmas):
         words = lexicon.members.index
-        turning = (STIMULI / "stereomap" / "turning_words.txt").read_text("utf8")
+        turning = (FOLDER / "turning_words.txt").read_text("utf8")
+        chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
         self.words = set(words)
         self.turning = set(turning.split())
         self.lemmas = lemmas
         # Of two words that are equal without spaces and hyphens, the earlier one counts.
         self.joined = {_join(word): word for word in reversed(words)}
         self.by_hand = {}
-        for keyword, word in mappings.items():
-            self.by_hand[_join(keyword)] = _join(word)
+        for row in chosen.itertuples():
+            self.by_hand[_join(row.keyword)] = _join(row.word)
 
-    def chosen(self, keyword: str) -> str | None:
-        """Find the word that a person chose."""
+    def chosen(self, keyword: str) -> tuple[str | None, str | None]:
+        """Return the word that a person chose, and the last step."""
         chosen = self.by_hand.get(_join(keyword))
-        return self.joined.get(chosen)
+        word = self.joined.get(chosen)
+        return (word, "by hand") if word else (None, None)
+
+    def lemmas_of(self, word: str) -> list[str]:
+        """List the folded lemmas of a word, none of an empty one."""
+        found = self.lemmas(word) if word else []
+        return list(map(fold, found))
 
 
 def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
@@ -303,18 +266,17 @@ def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
         return forms.joined[joined], "joined or split"
 
     last_part = SEPARATORS.split(bare)[-1]
-    for lemma in _lemmas_of(last_part, forms):
+    for lemma in forms.lemmas_of(last_part):
         with_lemma = joined.removesuffix(last_part) + _join(lemma)
         if with_lemma in forms.joined:
             return forms.joined[with_lemma], "lemma"
 
     parts = bare.split(" ")
+    last_word = parts[-1]
     may_turn = not forms.turning.isdisjoint(parts)
-    if len(parts) == 2 and parts[1] in forms.words and not may_turn:
-        return parts[1], "last word"
-
-    chosen = forms.chosen(bare)
-    return (chosen, "by hand") if chosen else (None, None)
+    if len(parts) == 2 and not may_turn and last_word in forms.words:
+        return last_word, "last word"
+    return forms.chosen(bare)
 
 
 def _paper_stages(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
@@ -324,42 +286,35 @@ def _paper_stages(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
 
     if " " not in keyword:
         last_part = SEPARATORS.split(keyword)[-1]
-        for lemma in _lemmas_of(last_part, forms):
+        for lemma in forms.lemmas_of(last_part):
             with_lemma = keyword.removesuffix(last_part) + lemma
             if with_lemma in forms.words:
                 return with_lemma, "lemma"
 
-    chosen = forms.chosen(keyword)
-    return (chosen, "by hand") if chosen else (None, None)
-
-
-def _lemmas_of(word: str, forms: _Forms) -> list[str]:
-    """List the folded lemmas of a word, none of an empty one."""
-    return [fold(lemma) for lemma in forms.lemmas(word)] if word else []
+    return forms.chosen(keyword)
 
 
 def _join(text: str) -> str:
-    """Remove the spaces and hyphens of a text."""
-    return SEPARATORS.sub("", text)
+    """Fold a text, and remove its spaces and hyphens."""
+    return SEPARATORS.sub("", fold(text))
 
 
-def coverage(lookups: pd.DataFrame, by: str = "model") -> pd.DataFrame:
+def coverage(lookups: pd.DataFrame) -> pd.DataFrame:
     """Compute the percentage of keywords that have a word after each step, as in Table 15.
 
     Parameters
     ----------
     lookups : DataFrame
-        From `find`, with a column `by`.
-    by : str
-        What is counted apart.
+        From `find`, with a column ``model``.
 
     Returns
     -------
     DataFrame
-        A row for each value of `by`, a column for each of `STEPS`.
+        A row for each model, a column for each of `STEPS`.
     """
-    found = pd.get_dummies(lookups.step.cat.set_categories(STEPS)).cumsum(axis=1)
-    return 100 * found.groupby(lookups[by], sort=False).mean()
+    is_found = pd.get_dummies(lookups.step).cumsum(axis=1)
+    by_model = is_found.groupby(lookups.model, sort=False)
+    return 100 * by_model.mean()
 
 
 def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFrame:
@@ -392,15 +347,15 @@ def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFra
     signed = lexicon.directions.where(is_counted, 0)
     signed = signed.where(lexicon.directed, axis=1)
 
-    tables = {}
-    for name, cells in {"share": is_counted.astype(float), "score": signed}.items():
+    means = []
+    for cells in (is_counted.astype(float), signed):
         of_keywords = cells.loc[rows.word]
         of_groups = of_keywords.groupby(keys, sort=False).mean()
-        tables[name] = of_groups.groupby(level=0, sort=False).mean()
-    return _long(tables, by[0])
+        means.append(of_groups.groupby(level=0, sort=False).mean())
+    return _long(*means, by[0])
 
 
-def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
+def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     """Score as the released code does: each distinct keyword of a cluster counts once.
 
     A keyword counts if it has no space and equals a word. In a dimension without directions each
@@ -413,24 +368,29 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon, by: str = "cluster"
         The columns of `scores`: shares and scores of all pairs of a cluster.
     """
     words = lookups.keyword.str.strip().str.lower()
-    is_counted = words.isin(lexicon.members.index) & ~words.str.contains(" ")
-    rows = lookups[[by]].assign(word=words)
-    rows = rows[is_counted].drop_duplicates()
-    clusters = rows[by].to_numpy()
+    is_known = words.isin(lexicon.members.index)
+    has_space = words.str.contains(" ")
+    rows = lookups[["cluster"]].assign(word=words)
+    rows = rows[is_known & ~has_space].drop_duplicates()
+    clusters = rows.cluster.to_numpy()
 
     members = lexicon.members.astype(float)
     signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
     signed = signed.where(lexicon.members, 0)
-    pairs = members.loc[rows.word].groupby(clusters, sort=False).sum()
-    total = signed.loc[rows.word].groupby(clusters, sort=False).sum(skipna=False)
-    n_pairs = pairs.sum(axis=1).replace(0, np.nan)
+    by_cluster = members.loc[rows.word].groupby(clusters, sort=False)
+    signs_by_cluster = signed.loc[rows.word].groupby(clusters, sort=False)
+    pairs = by_cluster.sum()
+    total = signs_by_cluster.sum(skipna=False)
 
+    n_pairs = pairs.sum(axis=1).replace(0, np.nan)
     shares = pairs.div(n_pairs, axis=0)
     scores = total.div(n_pairs, axis=0)
-    return _long({"share": shares, "score": scores}, by)
+    return _long(shares, scores, "cluster")
 
 
-def _long(tables: dict[str, pd.DataFrame], by: str) -> pd.DataFrame:
+def _long(shares: pd.DataFrame, scores: pd.DataFrame, by: str) -> pd.DataFrame:
     """Put tables of groups by dimensions into one long table."""
-    columns = {name: table.stack(future_stack=True) for name, table in tables.items()}
-    return pd.DataFrame(columns).rename_axis([by, "dimension"]).reset_index()
+    share = shares.stack(future_stack=True)
+    score = scores.stack(future_stack=True)
+    table = pd.DataFrame({"share": share, "score": score})
+    return table.rename_axis([by, "dimension"]).reset_index()

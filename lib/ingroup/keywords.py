@@ -41,8 +41,9 @@ def instrument(model: str) -> Path:
     InputError
         The package is missing, or a file has another hash.
     """
-    entry = yaml.safe_load((DATA / "models" / "instruments.yaml").read_text("utf8"))[model]
-    name = entry["package"].partition("==")[0]
+    listed = (DATA / "models" / "instruments.yaml").read_text("utf8")
+    entry = yaml.safe_load(listed)[model]
+    name, _, _ = entry["package"].partition("==")
     spec = find_spec(name.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"{name} is not installed: make .venv/.ready installs it")
@@ -71,8 +72,9 @@ def load_model() -> "SentenceTransformer":
 @cache
 def stop_words() -> frozenset[str]:
     """Read the paper's own stop words. English stop words stay in a text, as released."""
-    lines = (STIMULI / "stereomap" / "stopwords.txt").read_text("utf8").splitlines()
-    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
+    text = (STIMULI / "stereomap" / "stopwords.txt").read_text("utf8")
+    words = re.sub("^#.*", "", text, flags=re.MULTILINE).split("\n")
+    return frozenset(word.strip() for word in words if word.strip())
 
 
 @cache
@@ -80,13 +82,15 @@ def _any_of(names: frozenset[str]) -> re.Pattern[str]:
     """Compile a pattern of whole names, with spaces, a hyphen or nothing between their parts."""
     alternatives = []
     # A pattern takes its first alternative that fits, so the longest names come first.
-    for name in sorted(names, key=lambda name: (-len(name), name)):
+    for name in sorted(names, key=len, reverse=True):
         parts = re.split(r"[\s-]+", name.strip().lower())
-        alternatives.append(r"[\s-]*".join(map(re.escape, parts)))
-    return re.compile(rf"(?<!\w)(?:{'|'.join(alternatives)})(?!\w)")
+        escaped = map(re.escape, parts)
+        alternatives.append(r"[\s-]*".join(escaped))
+    either = "|".join(alternatives)
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)")
 
 
-def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
+def prepare(text: str, groups: Iterable[str]) -> str:
     """Write a text in lower case, with "they" for names of groups, without `stop_words`.
 
     Parameters
@@ -95,48 +99,35 @@ def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
         The reasons that a model gave.
     groups : iterable of str
         Names of groups.
-    way : {"sound", "released"}
-        "released" compares the tokens between spaces, without their punctuation. So names and stop
-        words of two words stay in the text, and stop words with a capital match nothing.
 
-    References
-    ----------
-    Jeoung et al. (2023), section 3.2 and ``reasoning_analysis.py``.
+    Notes
+    -----
+    As Jeoung et al. (2023), section 3.2. Their ``reasoning_analysis.py`` compares single words, so
+    names and stop words of two words stay in its texts.
     """
-    if way == "sound":
-        # Names come first, because some stop words are names ("Muslims", "CEOs").
-        without_names = _any_of(frozenset(filter(None, groups))).sub("they", text.lower())
-        return " ".join(_any_of(stop_words()).sub(" ", without_names).split())
-
-    names = {name.lower() for name in groups}
-    words = []
-    for token in text.split(" "):
-        bare = re.sub(r"[^\w\s]", "", token.lower())
-        word = "they" if bare in names else bare.strip()
-        if word not in stop_words():
-            words.append(word)
-    return " ".join(words)
+    # Names come first, because some stop words are names ("Muslims", "CEOs").
+    names = frozenset(filter(None, groups))
+    without_names = _any_of(names).sub("they", text.lower())
+    without_stop_words = _any_of(stop_words()).sub(" ", without_names)
+    return " ".join(without_stop_words.split())
 
 
-def documents(
-    reasons: pd.DataFrame, by: str, groups: Iterable[str], way: str = "sound"
-) -> dict[Hashable, str]:
+def documents(reasons: pd.DataFrame, by: str, groups: Iterable[str]) -> dict[Hashable, str]:
     """Join the reasons of each cluster to one document, prepared by `prepare`.
 
     Parameters
     ----------
     reasons : DataFrame
-        ``text``, and the column `by`. A repeated text counts once in a document, and in the
-        released way once in the whole table.
+        ``text``, and the column `by`. A repeated text counts once in a document.
     by : str
         The column of the cluster.
-    groups, way
-        As in `prepare`.
+    groups : iterable of str
+        Names of groups.
     """
-    different = reasons.drop_duplicates("text" if way == "released" else ["text", by])
     joined = {}
-    for name, part in different.groupby(by, observed=True):
-        joined[name] = prepare(" ".join(part.text), groups, way)
+    for name, part in reasons.groupby(by, observed=True):
+        texts = part.text.drop_duplicates()
+        joined[name] = prepare(" ".join(texts), groups)
     return joined
 
 
@@ -146,7 +137,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     Parameters
     ----------
     documents : mapping
-        At least two texts with a phrase, by name.
+        At least two texts, by name: KeyBERT returns another form for a single one.
     model : SentenceTransformer
         From `load_model`. It reads the first 256 word pieces of a text.
 

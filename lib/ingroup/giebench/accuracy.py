@@ -8,15 +8,14 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
+from ingroup.giebench import stimuli
 from ingroup.stats.intervals import holm
 
 OVERALL = "Overall"
 CELL = ["model", "prompt", "category"]
 
 
-def accuracy(
-    answers: pd.DataFrame, denominator: str = "paper", rounding: str = "none"
-) -> pd.DataFrame:
+def accuracy(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
     """Compute the accuracy of each model, prompt and category: Tables 1, 2 and 6.
 
     Parameters
@@ -24,10 +23,8 @@ def accuracy(
     answers : DataFrame
         From `answers.load`, each question once for each prompt.
     denominator : {"paper", "released"}
-        "paper" divides by n. "released" divides by n + 1 in a category and by n overall, as the
-        script of June 2024 does.
-    rounding : {"none", "released"}
-        "released" rounds shares to three decimals before they become percentages.
+        "paper" divides by n. "released" does as the script of June 2024: it divides by n + 1 in a
+        category and by n overall, and rounds shares to three decimals.
 
     Returns
     -------
@@ -38,12 +35,10 @@ def accuracy(
     counted = _with_overall(answers)
     counted["without"] = counted.letter == ""
     groups = counted.groupby(CELL, sort=False)
-    table = groups.agg(
-        n=("right", "size"),
-        right=("right", "sum"),
-        without=("without", "sum"),
-    )
-    table["accuracy"] = _percent(table.right, table.n, denominator, rounding)
+    table = groups[["right", "without"]].sum()
+    table.insert(0, "n", groups.size())
+
+    table["accuracy"] = _percent(table.right, table.n, denominator)
     low, high = proportion_confint(table.right, table.n, method="wilson")
     table["low"] = 100 * low
     table["high"] = 100 * high
@@ -53,29 +48,26 @@ def accuracy(
 def _with_overall(answers):
     """Repeat all answers that were given as a further category."""
     given = answers.dropna(subset="right")
-    return pd.concat([given, given.assign(category=OVERALL)], ignore_index=True)
+    overall = given.assign(category=OVERALL)
+    return pd.concat([given, overall], ignore_index=True)
 
 
-def _percent(right, n, denominator, rounding):
+def _percent(right, n, denominator):
     """Divide right answers by questions, as `accuracy` describes."""
-    if denominator == "released":
-        is_category = n.index.get_level_values("category") != OVERALL
-        n = n + is_category
-    share = right / n
-    if rounding == "released":
-        # Python's round, as released: that of NumPy multiplies first.
-        share = share.map(lambda value: round(value, 3))
-    return 100 * share
+    if denominator == "paper":
+        return 100 * right / n
+    is_category = n.index.get_level_values("category") != OVERALL
+    share = right / (n + is_category)
+    # Python's round, as released: that of NumPy multiplies first.
+    return 100 * share.map(lambda value: round(value, 3))
 
 
-def changes(
-    answers: pd.DataFrame, denominator: str = "paper", rounding: str = "none"
-) -> pd.DataFrame:
+def changes(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
     """Count the questions that COT and ID gain and lose against Raw: Tables 4 and 5.
 
     Parameters
     ----------
-    answers, denominator, rounding
+    answers, denominator
         As in `accuracy`.
 
     Returns
@@ -88,13 +80,13 @@ def changes(
     """
     counted = _with_overall(answers)
     is_raw = counted.prompt == "Raw"
-    keys = ["model", "category", "key"]
-    before = counted[is_raw].set_index(keys).right
-    table = _compare(before, counted[~is_raw], CELL, denominator, rounding)
+    raw = counted[is_raw].set_index(["model", "category", "key"])
+    table = _compare(raw.right, counted[~is_raw], CELL, denominator)
 
-    rows = table.reset_index()
-    family = rows.prompt.where(rows.category != OVERALL, OVERALL)
-    corrected = rows.groupby(["model", family]).p.transform(holm)
+    p = table.p.reset_index()
+    is_overall = p.category == OVERALL
+    family = p.prompt.mask(is_overall, OVERALL)
+    corrected = p.groupby(["model", family]).p.transform(holm)
     table["p_holm"] = corrected.to_numpy()
     return table
 
@@ -115,25 +107,31 @@ def sign_test(gained: int, lost: int) -> float:
     n_changed = int(gained + lost)
     if n_changed == 0:
         return 1.0
-    return float(stats.binomtest(int(gained), n_changed).pvalue)
+    return stats.binomtest(int(gained), n_changed).pvalue
 
 
-def _compare(before, answers, levels, denominator="paper", rounding="none"):
+def _compare(before, answers, levels, denominator="paper"):
     """Compare answers of each group with earlier ones to the same questions."""
-    both = answers.join(before.rename("before"), on=before.index.names, how="inner")
+    keys = before.index.names
+    both = answers.join(before.rename("before"), on=keys, how="inner")
     both["gained"] = both.right > both.before
     both["lost"] = both.right < both.before
     groups = both.groupby(levels, sort=False)
     sums = groups[["before", "right", "gained", "lost"]].sum()
 
-    table = pd.DataFrame({"n": groups.size()})
-    table["before"] = _percent(sums.before, table.n, denominator, rounding)
-    table["after"] = _percent(sums.right, table.n, denominator, rounding)
-    table["change"] = table.after - table.before
-    table[["gained", "lost"]] = sums[["gained", "lost"]]
-    counts = zip(table.gained, table.lost, strict=True)
-    table["p"] = [sign_test(gained, lost) for gained, lost in counts]
-    return table
+    n = groups.size()
+    before = _percent(sums.before, n, denominator)
+    after = _percent(sums.right, n, denominator)
+    columns = {
+        "n": n,
+        "before": before,
+        "after": after,
+        "change": after - before,
+        "gained": sums.gained,
+        "lost": sums.lost,
+        "p": list(map(sign_test, sums.gained, sums.lost)),
+    }
+    return pd.DataFrame(columns)
 
 
 def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -156,17 +154,20 @@ def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """
     given = answers.dropna(subset="right")
     is_own = given.told == given.identity
-    before = given[is_own].set_index(["model", "prompt", "key"]).right
+    own = given[is_own].set_index(["model", "prompt", "key"])
 
     # The questions of either identity are told the other one.
     one_way = pairs.assign(identity=pairs.identity_i, told=pairs.identity_j)
     other_way = pairs.assign(identity=pairs.identity_j, told=pairs.identity_i)
-    names = pd.concat([one_way, other_way]).drop(columns="category")
-    other = given[~is_own].merge(names, on=["identity", "told"])
+    both_ways = pd.concat([one_way, other_way])
+    mismatched = given[~is_own]
+    other = mismatched.merge(both_ways, on=["identity", "told"])
 
-    levels = ["model", "prompt"]
-    table = _compare(before, other, [*levels, "identity_tuple", "identity_i", "identity_j"])
-    table["p_holm"] = table.groupby(level=levels).p.transform(holm)
+    prompt = ["model", "prompt"]
+    pair = ["identity_tuple", *stimuli.SIDES]
+    table = _compare(own.right, other, prompt + pair)
+    by_prompt = table.groupby(level=prompt)
+    table["p_holm"] = by_prompt.p.transform(holm)
     return table
 
 
@@ -192,24 +193,37 @@ def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
     The four orders of a question are a cluster, so their mean is one observation.
     """
     # Without one of its orders, a question would favour the positions of the others.
-    orders = answers.groupby(["model", "prompt", "identity", "key"], sort=False)[value]
-    questions = 100 * orders.mean(skipna=False).unstack("prompt").dropna()
+    question = ["model", "prompt", "identity", "key"]
+    orders = answers.groupby(question, sort=False)[value]
+    shares = orders.mean(skipna=False).unstack("prompt")
+    questions = 100 * shares.dropna()
     rows = {}
-    for model, table in questions.groupby(level="model", sort=False):
-        identities = table.index.get_level_values("identity")
+    for model, of_model in questions.groupby(level="model", sort=False):
         for prompt in ("COT", "ID"):
-            difference = table[prompt] - table.Raw
-            row = {"before": table.Raw.mean(), "after": table[prompt].mean()}
-            row |= mean_test(difference, range(len(table)))
-            for name, number in mean_test(difference, identities).items():
-                row[f"{name}_like"] = number
-            rows[model, prompt] = row
+            rows[model, prompt] = _gain(of_model, prompt)
 
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "prompt"])
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table = table.rename_axis(["model", "prompt"])
     by_model = table.groupby(level="model")
     table["p_holm"] = by_model.p.transform(holm)
     table["p_holm_like"] = by_model.p_like.transform(holm)
-    return table.drop(columns="change_like")
+    return table
+
+
+def _gain(questions, prompt):
+    """Test what a prompt adds to Raw, for questions and for identities like these."""
+    before = questions.Raw
+    after = questions[prompt]
+    difference = after - before
+    row = {"before": before.mean(), "after": after.mean()}
+    row |= mean_test(difference, range(len(questions)))
+
+    identities = questions.index.get_level_values("identity")
+    like = mean_test(difference, identities)
+    del like["change"]
+    for name, number in like.items():
+        row[f"{name}_like"] = number
+    return row
 
 
 def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
@@ -226,9 +240,8 @@ def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
     -------
     dict
         ``change`` (the mean), ``low`` and ``high`` (95 %), ``p`` and ``n`` (clusters). Where all
-        differences are 0, the interval has no width and p is 1. Where all are another number
-        or in one cluster, nothing tells how far that is
-        from 0 (NaN).
+        differences are 0, the interval has no width and p is 1. Where all are another number, or in
+        one cluster, interval and p are NaN.
 
     Notes
     -----
@@ -243,7 +256,8 @@ def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
         low = high = 0.0
         p = 1.0
     elif differences.nunique() > 1 and len(names) > 1:
-        model = OLS(differences.to_numpy(), np.ones(len(differences)))
+        values = differences.to_numpy()
+        model = OLS(values, np.ones_like(values))
         fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
         low, high = fit.conf_int()[0]
         p = fit.pvalues[0]

@@ -27,10 +27,8 @@ class Parameters(shared.Parameters):
     QUESTIONS: str = "sample"
     ORDER: Literal["given", "rotate"] = "rotate"
     WORDING: Literal["uncued", "straight", "paper", "released"] = "uncued"
-    TEMPLATE: Literal["chat", "none"] = "chat"
     MISMATCH: bool = True
     DENOMINATOR: Literal["paper", "released"] = "paper"
-    ROUNDING: Literal["none", "released"] = "none"
     MAX_TOKENS: shared.Count = 512
 
 
@@ -55,14 +53,15 @@ def trials(items: pd.DataFrame, order: str = "rotate") -> pd.DataFrame:
     """
     rows = items.reset_index()
     if order == "mismatch":
-        tables = [_with_other(rows, pair) for pair in pairs_of(items)[stimuli.SIDES].to_numpy()]
+        pairs = pairs_of(items)[stimuli.SIDES]
+        tables = [_with_other(rows, pair) for pair in pairs.to_numpy()]
     else:
         shifts = range(4 if order == "rotate" else 1)
         tables = [rows.assign(shift=shift, told=rows.identity) for shift in shifts]
 
     table = pd.concat(tables, ignore_index=True)
-    letters = table[["correct", "shift"]].to_numpy()
-    table["correct"] = [stimuli.right_letter(*letter_and_shift) for letter_and_shift in letters]
+    correct = zip(table.correct, table["shift"], strict=True)
+    table["correct"] = [stimuli.right_letter(letter, shift) for letter, shift in correct]
     return table[TRIAL]
 
 
@@ -138,11 +137,13 @@ def jobs(parameters: Parameters) -> list[Job]:
     if parameters.MISMATCH and len(pairs_of(items)):
         planned += [("COT", "mismatch"), ("ID", "mismatch")]
 
-    scored = replace(_free_sampling(parameters), choices=VERDICTS)
+    written = _free_sampling(parameters)
+    scored = replace(written, choices=VERDICTS)
     listed = []
     for model in parameters.models:
-        sampling = _free_sampling(parameters) if model.reading == "free" else scored
-        listed += [_job(parameters, model, items, *plan, sampling) for plan in planned]
+        sampling = written if model.reading == "free" else scored
+        for prompt, order in planned:
+            listed.append(_job(parameters, model, items, prompt, order, sampling))
     return listed
 
 
@@ -160,13 +161,13 @@ def written(parameters: Parameters) -> list[Job]:
         One for each model and prompt.
     """
     items = tenth(stimuli.load_questions(parameters.QUESTIONS))
+    order = parameters.ORDER
     sampling = _free_sampling(parameters)
     listed = []
     for model in parameters.models:
-        if model.reading == "free":
-            continue
-        for prompt in stimuli.PROMPTS:
-            listed.append(_job(parameters, model, items, prompt, parameters.ORDER, sampling))
+        if model.reading != "free":
+            for prompt in stimuli.PROMPTS:
+                listed.append(_job(parameters, model, items, prompt, order, sampling))
     return listed
 
 
@@ -190,15 +191,13 @@ def _job(parameters, model, items, prompt, order, sampling):
     if stimuli.template(prompt, wording) != stimuli.template(prompt, "straight"):
         part = f"{part}+{wording}"
 
-    is_plain = parameters.TEMPLATE == "none"
     return Job(
         study="giebench",
-        part=f"{part}+plain" if is_plain else part,
+        part=part,
         model=model,
         design=design(items, prompt, order, wording),
         sampling=sampling,
         labels={"prompt": prompt, "order": order},
-        options={"system": "plain"} if is_plain else {},
     )
 
 
@@ -229,9 +228,10 @@ def load(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
         is_scored = bool(job.sampling.choices)
         read = _scored(job, asked.correct) if is_scored else _free(job, parsing)
 
-        table = pd.concat([asked, read], axis=1)
-        is_right = (table.letter == table.correct).astype(float)
-        table["right"] = is_right.mask(table.status.isin([FAILED, MISSING]))
+        table = asked.join(read)
+        is_given = ~table.status.isin([FAILED, MISSING])
+        is_right = table.letter == table.correct
+        table["right"] = is_right.astype(float).where(is_given)
         table["reading"] = "greedy" if is_scored else "free"
         table["prompt"] = job.labels["prompt"]
         table["model"] = job.model.name
@@ -243,11 +243,11 @@ def _scored(job, correct):
     """Read scored answers: the greedy letter, and the probability of the right one."""
     replies = answers(job, ["text", "probabilities", "option_mass"])
     letters = scoring.greedy_choices(replies, job.sampling)[0]
+    has_none = replies.finish_reason.isin([FAILED, MISSING])
+
     by_letter = scoring.matrix(replies.probabilities, len(VERDICTS))
     position = correct.map(stimuli.LETTERS.index)
-    of_right = by_letter[np.arange(len(replies)), position]
-
-    has_none = replies.finish_reason.isin([FAILED, MISSING])
+    of_right = by_letter[replies.index, position]
     columns = {
         "letter": letters.str.strip("[]").fillna(""),
         "status": replies.finish_reason.where(has_none, "ok"),
@@ -289,7 +289,7 @@ def complete(verdicts: pd.DataFrame) -> pd.DataFrame:
     InputError
         No model did.
     """
-    answered = verdicts[verdicts.right.notna()]
+    answered = verdicts.dropna(subset="right")
     n_prompts = answered.groupby("model").prompt.nunique()
     models = n_prompts.index[n_prompts == len(stimuli.PROMPTS)]
     if models.empty:

@@ -1,18 +1,129 @@
-"""Figures of GIEBench, each drawn from a written table, with the printed models in it."""
+"""Tables and figures of GIEBench with the printed models in them, theirs first."""
+
+import math
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ingroup import published
 from ingroup.giebench import stimuli
-from ingroup.giebench.accuracy import OVERALL
+from ingroup.giebench.accuracy import CELL, OVERALL, accuracy, changes
+from ingroup.inference import models
 from ingroup.style import TWO_COLUMNS
 
+ACCURACY = {"COT": 1, "ID": 2, "Raw": 6}  # the printed table of each prompt
+CHANGES = {"COT": 4, "ID": 5}
+NAMES = {"accuracy_pct": "accuracy", "delta_pct": "change"}
 GREY = "#999999"
 CHANCE = 25  # percent
+
+
+def label(model: str) -> str:
+    """Return the label of a model in tables and figures."""
+    return models.model(model, {}).label
+
+
+def printed(tables: dict[str, int]) -> pd.DataFrame:
+    """Read the printed tables of several prompts into one, with this study's names."""
+    read = []
+    for prompt, number in tables.items():
+        table = published.load("giebench", number)
+        read.append(table.assign(prompt=prompt))
+    return pd.concat(read).rename(columns=NAMES)
+
+
+def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
+    """Put the printed rows of several tables before those of a run.
+
+    Parameters
+    ----------
+    here : DataFrame
+        From `accuracy.accuracy` or `accuracy.changes`.
+    tables : dict
+        The printed table of each prompt, `ACCURACY` or `CHANGES`.
+
+    Returns
+    -------
+    DataFrame
+        ``source`` ("printed" or "here"), ``model`` (its label), ``series`` and the columns of
+        `here`, one row per cell of the tables.
+    """
+    theirs = printed(tables).assign(source="printed")
+    ours = here.reset_index().assign(source="here")
+    both = pd.concat([theirs, ours], ignore_index=True)
+
+    # A model that is not in the registry is a series of its own.
+    known = both.model.map(models.find)
+    series = known.map(lambda row: row.series, na_action="ignore")
+    both["series"] = series.fillna(both.model)
+    both["model"] = both.model.map(label)
+    return both.drop(columns="model_label")
+
+
+def layout(both: pd.DataFrame, prompt: str, column: str) -> pd.DataFrame:
+    """Lay one prompt of `with_printed` out as the paper does: models by categories."""
+    of_prompt = both[both.prompt == prompt]
+    cells = of_prompt.set_index(["source", "model", "category"])[column]
+    table = cells.unstack("category", sort=False)
+    return table[[*stimuli.categories(), OVERALL]]
+
+
+def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
+    """Put the printed mismatches of GPT-4 (Tables 7 and 3) before those of a run.
+
+    Parameters
+    ----------
+    here : DataFrame
+        From `accuracy.mismatch`.
+
+    Returns
+    -------
+    DataFrame
+        ``source``, ``model``, ``identity_tuple``, ``condition`` (as printed) and ``accuracy``.
+    """
+    theirs = printed({"COT": 7, "ID": 3}).assign(source="printed", model="GPT-4")
+    cot = here.xs("COT", level="prompt")
+    identity = here.xs("ID", level="prompt")
+    conditions = {
+        "cot_prompt_mismatch": cot.after,
+        "id_prompt_mismatch": identity.after,
+        "no_mismatch": cot.before,
+    }
+    wide = pd.DataFrame(conditions).rename_axis(columns="condition")
+    ours = wide.stack().rename("accuracy").reset_index()
+
+    both = pd.concat([theirs, ours.assign(source="here")])
+    both["model"] = both.model.map(label)
+    # Table 3 prints a pair of Table 7 in the other order, and others again.
+    known = stimuli.pairs().identity_tuple
+    both = both[both.identity_tuple.isin(known)]
+    columns = ["source", "model", "identity_tuple", "condition"]
+    return both.drop_duplicates(columns)[[*columns, "accuracy"]]
+
+
+def beside(answers: pd.DataFrame) -> pd.DataFrame:
+    """Compare a run's numbers with the printed ones of the same models, cell by cell.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers in the order given, read by the released rule.
+
+    Returns
+    -------
+    DataFrame
+        As `published.beside`, of Tables 1, 2, 4, 5 and 6; the numbers here are computed as by the
+        released script.
+    """
+    level = accuracy(answers, "released")
+    change = changes(answers, "released")
+    columns = ["change", "gained", "lost"]
+    levels = published.beside(printed(ACCURACY), level, CELL, ["accuracy"])
+    differences = published.beside(printed(CHANGES), change, CELL, columns)
+    return pd.concat([levels, differences])
 
 
 def by_category(both: pd.DataFrame) -> Figure:
@@ -21,7 +132,7 @@ def by_category(both: pd.DataFrame) -> Figure:
     Parameters
     ----------
     both : DataFrame
-        From `printed.with_printed`.
+        From `with_printed`.
 
     Returns
     -------
@@ -29,89 +140,53 @@ def by_category(both: pd.DataFrame) -> Figure:
         A panel for each prompt; the dotted line is guessing.
     """
     lines = [*stimuli.categories(), OVERALL]
-    fig, axes = plt.subplots(
-        ncols=len(stimuli.PROMPTS),
-        figsize=(TWO_COLUMNS, 4.8),
-        sharex=True,
-        sharey=True,
-        layout="constrained",
-    )
-    for ax, prompt in zip(axes, stimuli.PROMPTS, strict=True):
-        of_prompt = both[both.prompt == prompt]
-        is_printed = of_prompt.source == "printed"
-        printed = of_prompt[is_printed]
-        here = of_prompt[~is_printed]
-        intervals(ax, printed, here, "accuracy", "category", lines)
-        ax.axvline(CHANCE, color="black", linewidth=0.6, linestyle=":")
-        ax.axhline(len(lines) - 1.5, color=GREY, linewidth=0.5)
-        ax.set(title=prompt, xlabel="accuracy (%)", xlim=(-3, 103))
+    end = len(lines) - 0.5
+    grid = sns.FacetGrid(both, col="prompt", col_order=stimuli.PROMPTS, height=4.6, aspect=0.45)
+    grid.map_dataframe(intervals, "accuracy", "category", lines)
+    grid.refline(x=CHANCE, color="black", linewidth=0.6, linestyle=":")
+    grid.refline(y=end - 1, color=GREY, linewidth=0.5, linestyle="-")
+    grid.set(xlim=(-3, 103), ylim=(end, -0.5))
+    grid.set_titles("{col_name}").set_axis_labels("accuracy (%)", "")
 
-    handles, names = axes[0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncols=4)
-    return fig
+    handles, names = grid.axes.flat[0].get_legend_handles_labels()
+    grid.figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4)
+    return grid.figure
 
 
 def intervals(
-    ax: Axes, printed: pd.DataFrame, here: pd.DataFrame, x: str, line: str, lines: list[str]
+    x: str, line: str, lines: list[str], data: pd.DataFrame, color: object = None
 ) -> None:
     """Draw printed models as marks, and below them a dot with its interval for each model here.
 
     Parameters
     ----------
-    ax : Axes
-        Where to draw.
-    printed, here : DataFrame
-        Columns `x` and `line`; `here` also ``model``, ``low`` and ``high``.
     x, line : str
         The column of the estimate, and that of the line on which it stands.
     lines : list of str
         The lines, from top to bottom.
+    data : DataFrame
+        ``source``, ``model``, ``low``, ``high`` and these columns. It is drawn on the current axes.
+    color : object
+        Not used; `seaborn.FacetGrid` gives one.
     """
-    models = here.model.unique()
-    offsets = np.linspace(-0.33, 0.33, 1 + len(models))
-    y = printed[line].map(lines.index) + offsets[0]
-    ax.plot(printed[x], y, "|", color=GREY, markersize=4, label="printed models")
+    ax = plt.gca()
+    heights = data[line].map(lines.index)
+    is_printed = data.source == "printed"
+    here = data[~is_printed]
+    models_here = here.model.unique()
+    n_rows = 1 + len(models_here)
+    above, *offsets = np.linspace(-0.33, 0.33, n_rows)
 
-    for model, offset in zip(models, offsets[1:], strict=True):
-        table = here[here.model == model]
-        y = table[line].map(lines.index) + offset
-        (dots,) = ax.plot(table[x], y, "o", markersize=2.8, label=model)
-        ax.hlines(y, table.low, table.high, color=dots.get_color(), linewidth=0.9)
+    y = heights[is_printed] + above
+    printed_values = data[x][is_printed]
+    ax.plot(printed_values, y, "|", color=GREY, markersize=4, label="printed models")
+    for model, offset in zip(models_here, offsets, strict=True):
+        of_model = here[here.model == model]
+        y = heights[of_model.index] + offset
+        (dots,) = ax.plot(of_model[x], y, "o", markersize=2.8, label=model)
+        color = dots.get_color()
+        ax.hlines(y, of_model.low, of_model.high, color=color, linewidth=0.9)
     ax.set_yticks(range(len(lines)), lines)
-    ax.set_ylim(len(lines) - 0.5, -0.5)
-
-
-def mismatch(changes: pd.DataFrame) -> Figure:
-    """Draw how the other identity of a pair changes the accuracy under COT: Table 7.
-
-    Parameters
-    ----------
-    changes : DataFrame
-        ``model`` (the printed one first), ``identity_tuple`` and ``change`` in points.
-
-    Returns
-    -------
-    Figure
-        One line per pair; the printed model is grey.
-    """
-    models = changes.model.unique()
-    palette = [GREY, *sns.color_palette(n_colors=len(models) - 1)]
-    fig, ax = plt.subplots(figsize=(5, 6.4))
-    sns.stripplot(
-        changes,
-        x="change",
-        y="identity_tuple",
-        hue="model",
-        palette=palette,
-        dodge=True,
-        jitter=False,
-        size=3.5,
-        ax=ax,
-    )
-    ax.grid(axis="y", linewidth=0.3)
-    ax.set(xlabel="accuracy with the other identity minus the own (points)", ylabel="")
-    sns.move_legend(ax, "lower center", bbox_to_anchor=(0.3, 1), ncols=4, title=None)
-    return fig
 
 
 def radars(both: pd.DataFrame) -> Figure:
@@ -120,26 +195,19 @@ def radars(both: pd.DataFrame) -> Figure:
     Parameters
     ----------
     both : DataFrame
-        From `printed.with_printed`.
+        From `with_printed`.
 
     Returns
     -------
     Figure
         Printed models are broken lines, models here are black; the dotted circle is guessing.
     """
-    rows = both[(both.prompt == "COT") & (both.category != OVERALL)]
-    groups = rows.groupby("series", sort=False)
-    n_lines = -(-len(groups) // 3)
-    fig, axes = plt.subplots(
-        nrows=n_lines,
-        ncols=3,
-        figsize=(TWO_COLUMNS, 2.5 * n_lines),
-        subplot_kw={"projection": "polar"},
-        layout="constrained",
-    )
-    for ax in axes.flat[len(groups) :]:
-        ax.remove()
-    for ax, (series, table) in zip(axes.flat, groups, strict=False):
+    is_drawn = (both.prompt == "COT") & (both.category != OVERALL)
+    groups = both[is_drawn].groupby("series", sort=False)
+    n_lines = math.ceil(len(groups) / 3)
+    fig = plt.figure(figsize=(TWO_COLUMNS, 2.5 * n_lines), layout="constrained")
+    for number, (series, table) in enumerate(groups, start=1):
+        ax = fig.add_subplot(n_lines, 3, number, projection="polar")
         _radar(ax, table)
         ax.set_title(series, fontsize=7)
     return fig
@@ -149,18 +217,19 @@ def _radar(ax, table):
     """Draw the models of one series as closed lines."""
     spokes = stimuli.categories()
     closed = [*spokes, spokes[0]]
-    angles = np.linspace(0, 2 * np.pi, len(closed))
+    full_turn = 2 * np.pi
+    angles = np.linspace(0, full_turn, len(closed))
     for (source, model), cells in table.groupby(["source", "model"], sort=False):
         look = {"linestyle": "--", "linewidth": 0.8}
         if source == "here":
             look = {"color": "black", "linewidth": 1.4}
-        values = cells.set_index("category").accuracy.reindex(closed)
-        ax.plot(angles, values, label=model, **look)
+        by_category = cells.set_index("category").accuracy
+        ax.plot(angles, by_category.reindex(closed), label=model, **look)
 
     guessing = np.full(len(angles), CHANCE)
     ax.plot(angles, guessing, ":", color=GREY, linewidth=0.8)
     # The first spoke is at the top, the next ones follow clockwise.
-    ax.set(theta_offset=np.pi / 2, theta_direction=-1, ylim=(0, 100))
+    ax.set(theta_offset=full_turn / 4, theta_direction=-1, ylim=(0, 100))
     ax.set_yticks([50, 100], ["50", "100"], fontsize=5)
     ax.set_xticks(angles[:-1], spokes, fontsize=5)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=5, ncols=2)

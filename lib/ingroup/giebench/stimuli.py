@@ -1,6 +1,5 @@
 """Questions of GIEBench, the prompts made of them, and the paper's pairs of identities."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -50,11 +49,12 @@ def load_questions(source: str = "sample") -> pd.DataFrame:
     InputError
         A file cannot be read, or a cell cannot be used.
     """
-    known = {"sample": SAMPLE / "giebench.csv", "giebench": RAW / "giebench" / "data"}
+    known = {
+        "sample": SAMPLE / "giebench.csv",
+        "giebench": RAW / "giebench/data",
+    }
     path = Path(known.get(source, source))
-    if path.is_dir():
-        return _released(path)
-    return _written(path)
+    return _released(path) if path.is_dir() else _written(path)
 
 
 def categories() -> list[str]:
@@ -79,20 +79,20 @@ def pairs() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``identity_tuple`` as printed, ``identity_i`` and ``identity_j`` as in identities.csv, and
-        their ``category``; one row per pair.
+        ``identity_tuple`` as printed, ``identity_i`` and ``identity_j`` as in identities.csv; one
+        row per pair.
     """
-    printed = pd.concat([published.load("giebench", 7), published.load("giebench", 3)])
+    table07 = published.load("giebench", 7)
+    table03 = published.load("giebench", 3)
+    printed = pd.concat([table07, table03])
     table = printed[["identity_tuple", *SIDES]].copy()
     for side in SIDES:
         table[side] = table[side].map(identity_name)
 
     # Table 3 prints a pair of Table 7 in the other order.
     as_sets = table[SIDES].agg(frozenset, axis=1)
-    table = table[~as_sets.duplicated()].reset_index(drop=True)
-    category = _identities().set_index("identity").category
-    table["category"] = table.identity_i.map(category)
-    return table
+    table = table[~as_sets.duplicated()]
+    return table.reset_index(drop=True)
 
 
 @cache
@@ -106,16 +106,19 @@ def template(prompt: str, wording: str) -> str:
     wording : str
         A key of ``wordings`` in prompts.yaml.
     """
-    texts = yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
+    file = FOLDER / "prompts.yaml"
+    texts = yaml.safe_load(file.read_text("utf8"))
     for part, change in texts["wordings"][wording].items():
-        texts[part] = texts[part] | change if isinstance(change, dict) else change
+        is_table = isinstance(change, dict)
+        texts[part] = texts[part] | change if is_table else change
 
     names = texts["prompts"][prompt]
     opening = " ".join(texts["sentences"][name] for name in names)
     parts = [opening, texts["instructions"], texts["question"]]
     for letter in LETTERS:
         answer = texts["answer"].replace("{letter}", letter)
-        parts.append(answer.replace("{answer}", f"{{{letter}}}"))
+        place = f"{{{letter}}}"
+        parts.append(answer.replace("{answer}", place))
     return texts["join"].join(parts).rstrip("\n")
 
 
@@ -149,60 +152,73 @@ def chat(
     if prompt in item:
         text = _changed(item[prompt], identity, shift)
     else:
-        answers = np.roll([item[letter] for letter in LETTERS], shift)
-        values = dict(zip(LETTERS, answers, strict=True))
-        values["question"] = item["question"]
-        values["identity"] = identity_text(identity or item["identity"])
-        text = template(prompt, wording).format(**values)
+        told = identity or item["identity"]
+        answers = [item[letter] for letter in LETTERS]
+        moved = np.roll(answers, shift)
+        text = template(prompt, wording).format(
+            identity=identity_text(told),
+            question=item["question"],
+            **dict(zip(LETTERS, moved, strict=True)),
+        )
     return [{"role": "user", "content": text}]
 
 
 def right_letter(correct: str, shift: int) -> str:
     """Return the letter of the right answer after all answers moved down by some places."""
-    return LETTERS[(LETTERS.index(correct) + shift) % len(LETTERS)]
+    place = LETTERS.index(correct) + shift
+    return LETTERS[place % len(LETTERS)]
 
 
 def _changed(text, identity, shift):
     """Replace the identity of a released prompt, if one is given, and move its answers."""
     if identity:
-        text = GROUP.sub(rf"\g<1>{identity_text(identity)}\g<3>", text)
+        told = identity_text(identity)
+        text = GROUP.sub(rf"\g<1>{told}\g<3>", text)
     if not shift:
         return text
 
     answers = [found[2] for found in ANSWER.finditer(text)]
-    if len(answers) != len(LETTERS):
-        start = text[:60]
-        raise InputError(f"ORDER=rotate: found {len(answers)} answers in {start!r}, expected 4")
+    n = len(answers)
+    if n != len(LETTERS):
+        raise InputError(f"ORDER=rotate: found {n} answers in {text[:60]!r}, expected 4")
     moved = iter(np.roll(answers, shift))
-    return ANSWER.sub(lambda found: f"{found[1]}{next(moved)}{found[3]}", text)
+
+    def move(found):
+        before, _, after = found.groups()
+        return f"{before}{next(moved)}{after}"
+
+    return ANSWER.sub(move, text)
 
 
 @cache
 def _identities():
     """Read the identities of Tables 7 and 8, by their plain names."""
     table = pd.read_csv(FOLDER / "identities.csv")
-    return table.set_index(table.identity.map(_plain))
+    names = table.identity.map(_plain)
+    return table.set_index(names)
 
 
 def _plain(name):
     """Make the spellings of the paper's tables one: no capitals, apostrophes or underscores."""
-    return re.sub("['’]", "", name.casefold()).replace("_", " ").strip()
+    without = re.sub("['’]", "", name.casefold())
+    return without.replace("_", " ").strip()
 
 
 def _written(file):
     """Read questions from a CSV file; the key of a question is the number of its row."""
     table = read_table(file, COLUMNS)[COLUMNS]
+    known = categories()
     for column in COLUMNS:
         is_text = table[column].str.strip() != ""
         _check(file, table[column], is_text, "a text")
-
-    known = categories()
-    _check(file, table["category"], table["category"].isin(known), f"one of {', '.join(known)}")
-    _check(file, table["correct"], table["correct"].isin(LETTERS), "A, B, C or D")
+    is_known = table.category.isin(known)
+    is_letter = table.correct.isin(LETTERS)
     n_different = table[LETTERS].nunique(axis=1)
-    _check(file, table["D"], n_different == len(LETTERS), "four different answers")
+    _check(file, table.category, is_known, f"one of {', '.join(known)}")
+    _check(file, table.correct, is_letter, "A, B, C or D")
+    _check(file, table.D, n_different == 4, "four different answers")
 
-    table["identity"] = table["identity"].map(identity_name)
+    table["identity"] = table.identity.map(identity_name)
     keys = table.index.astype(str)
     return table.set_index(keys.rename("key"))
 
@@ -215,30 +231,23 @@ def _check(file, column, is_right, expected):
 
 def _released(folder):
     """Read the three released files, each key -> {category, prompt, correct}."""
-    tables = {prompt: _read_released(folder / f"{prompt}-Prompt.json") for prompt in PROMPTS}
-    items = tables["Raw"].drop(columns="prompt")
-    for prompt, table in tables.items():
-        if not table.drop(columns="prompt").sort_index().equals(items.sort_index()):
-            raise InputError(f"{folder}: {prompt}-Prompt.json and Raw-Prompt.json differ")
+    tables = {}
+    for prompt in PROMPTS:
+        file = folder / f"{prompt}-Prompt.json"
+        try:
+            tables[prompt] = pd.read_json(file, orient="index", convert_axes=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file} cannot be read: {error}") from error
+
+    items = tables["Raw"][["category", "correct"]].rename_axis("key")
     for prompt, table in tables.items():
         items[prompt] = table.prompt
 
     # The authors' files write "orentation".
-    spelling = {name.casefold(): name for name in categories()} | {"orentation": "Orientation"}
-    items["category"] = items.category.str.casefold().map(spelling)
-    is_usable = items.category.notna() & items.correct.isin(LETTERS)
-    for key in items.index[~is_usable]:
-        raise InputError(f"{folder}, key {key}: found no category of the paper with A, B, C or D")
-
-    groups = items.ID.str.extract(GROUP)[1]
-    items["identity"] = groups.fillna("").map(identity_name)
-    return items.rename_axis("key")
-
-
-def _read_released(file):
-    """Read one of the released files as a table."""
-    try:
-        records = json.loads(file.read_text("utf8"))
-        return pd.DataFrame.from_dict(records, orient="index")[["category", "correct", "prompt"]]
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
+    spelling = {name.casefold(): name for name in categories()}
+    spelling["orentation"] = "Orientation"
+    category = items.category.str.casefold()
+    items["category"] = category.map(spelling)
+    named = items.ID.str.extract(GROUP)[1]
+    items["identity"] = named.fillna("").map(identity_name)
+    return items

@@ -24,6 +24,7 @@ MAP = ["model", "reading", "version"]  # what tells one map of the groups from a
 ROUND = [*MAP, "ablation", "round"]
 TRIAL = [*ROUND, "construct", "prompt", "part", "group"]
 WITHOUT_TEXT = {"failed": FAILED, "missing": MISSING, "filtered": REFUSED}  # by how a reply ended
+Asked = tuple[str, list[str], int, Sampling]  # the end of a part's name, prompts, round, sampling
 
 
 class Parameters(shared.Parameters):
@@ -38,7 +39,6 @@ class Parameters(shared.Parameters):
     CALLS: Literal["together", "separate"] = "together"
     TEMPERATURE: Annotated[float, Field(ge=0, le=2)] | Literal[""] = 1.0
     MAX_TOKENS: Count = 400
-    INCOMPLETE: Literal["drop", "mean"] = "drop"
     CLUSTERS: Annotated[int, Field(ge=2)] = 5
     SHEETS: Texts = Field(default_factory=list)
 
@@ -52,47 +52,66 @@ def _sections(p: Parameters) -> list[tuple[str, str, int]]:
     return sections
 
 
-def _part(p: Parameters, version: str, ablation: str) -> str:
-    """Name a part of the study: words and hyphens alone."""
-    names = [version, ablation.replace("w/o", "wo"), p.FORM, p.CALLS]
-    if p.WORDING != "paper":
-        names.append("as-sent")
-    return "-".join(re.findall(r"[\w+]+", " ".join(names)))
-
-
 def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
-    """Plan the jobs of a model. A round of free text has a seed of its own, as has a section."""
+    """Plan the jobs of a model: scored answers, or rounds of free text, for each section."""
     planned = []
     for number, (version, ablation, rounds) in enumerate(_sections(p)):
-        groups = stimuli.names(p.ORIGINAL_GROUPS if version == "ORIGINAL" else version, p.GROUPS)
+        which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
+        groups = stimuli.names(which, p.GROUPS)
         if not groups or not rounds:
             continue
-        names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
-        part = _part(p, version, ablation)
-        labels = {"version": version, "ablation": ablation}
+
+        known = stimuli.prompts(version)
+        names = list(known) if ablation == PAPER else [FIRST]
         manner = {"form": p.FORM, "wording": p.WORDING}
-
         if is_scored:
-            words_of = {name: stimuli.prompts(version)[name].words for name in names}
-            for words, same in groupby(names, words_of.get):
-                together = list(same)
-                end = together[0].lower().replace(" ", "-")
-                asked = stimuli.design(version, groups, together, ablation, **manner)
-                sampling = scored_sampling(words)
-                of_round = labels | {"round": 1}
-                planned.append(Job("stereomap", f"{part}-{end}", model, asked, sampling, of_round))
-            continue
-
-        asked = stimuli.design(version, groups, names, ablation, calls=p.CALLS, **manner)
-        for turn in range(1, rounds + 1):
-            seed = p.SEED + number + 1000 * turn
-            temperature = None if p.TEMPERATURE == "" else p.TEMPERATURE
-            sampling = Sampling(temperature, p.TOP_P, p.MAX_TOKENS, seed, reasoning=p.REASONING)
-            of_round = labels | {"round": turn}
-            planned.append(
-                Job("stereomap", f"{part}-round{turn}", model, asked, sampling, of_round)
+            asked = _lists(known, names)
+        else:
+            asked = _rounds(p, names, rounds, number)
+            manner["calls"] = p.CALLS
+        for end, together, turn, sampling in asked:
+            job = Job(
+                study="stereomap",
+                part=_part(p, version, ablation, end),
+                model=model,
+                design=stimuli.design(version, groups, together, ablation, **manner),
+                sampling=sampling,
+                labels={"version": version, "ablation": ablation, "round": turn},
             )
+            planned.append(job)
     return planned
+
+
+def _lists(known: dict[str, Prompt], names: list[str]) -> list[Asked]:
+    """Ask for scored answers: neighbouring prompts with the same words share a job."""
+    asked = []
+    for words, together in groupby(names, lambda name: known[name].words):
+        same = list(together)
+        asked.append((same[0].lower(), same, 1, scored_sampling(words)))
+    return asked
+
+
+def _rounds(p: Parameters, names: list[str], rounds: int, number: int) -> list[Asked]:
+    """Ask for free text: a round has a seed of its own, as has a section."""
+    asked = []
+    for turn in range(1, rounds + 1):
+        sampling = Sampling(
+            temperature=None if p.TEMPERATURE == "" else p.TEMPERATURE,
+            top_p=p.TOP_P,
+            max_tokens=p.MAX_TOKENS,
+            seed=p.SEED + number + 1000 * turn,
+            reasoning=p.REASONING,
+        )
+        asked.append((f"round{turn}", names, turn, sampling))
+    return asked
+
+
+def _part(p: Parameters, version: str, ablation: str, end: str) -> str:
+    """Name a part of the study: words and hyphens alone."""
+    without_slash = ablation.replace("w/o", "wo")
+    wording = "" if p.WORDING == "paper" else "as sent"
+    text = f"{version} {without_slash} {p.FORM} {p.CALLS} {wording} {end}"
+    return "-".join(re.findall(r"[\w+]+", text))
 
 
 def scored_sampling(words: tuple[str, ...]) -> Sampling:
@@ -100,14 +119,12 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
 
     The keywords and reasons that a prompt asks for first are left out.
     """
-    prefixes: list[str] = []
-    for word in words:
-        line = f"{word}:" if word == OVERALL else f"- {word}:"
-        # From the second word on, a prefix also ends the line before it.
-        prefixes.append(f"\n{line}" if prefixes else line)
+    lines = [f"- {word}:" if word != OVERALL else f"{word}:" for word in words]
+    # From the second word on, a prefix also ends the line before it.
+    prefixes = [lines[0], *(f"\n{line}" for line in lines[1:])]
     # A number begins with the blank after the colon.
-    choices = tuple(f" {number}" for number in range(LOW, HIGH + 1))
-    return Sampling(choices=choices, prefixes=tuple(prefixes))
+    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
+    return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 
 def jobs(parameters: Parameters) -> list[Job]:
@@ -130,10 +147,12 @@ def written(parameters: Parameters) -> list[Job]:
     """
     planned: list[Job] = []
     for model in parameters.models:
-        if model.reading != "free":
-            own = _jobs(parameters, model, is_scored=False)
-            if model.engine != "recorded" or any(len(job.recorded()) for job in own):
-                planned += own
+        if model.reading == "free":
+            continue
+        of_model = _jobs(parameters, model, is_scored=False)
+        is_live = model.engine != "recorded"
+        if is_live or any(len(job.recorded()) for job in of_model):
+            planned += of_model
     return planned
 
 
@@ -141,8 +160,8 @@ def _trials(job: Job, reading: str) -> pd.DataFrame:
     """List the trials of a job with all their labels, in the order of the design."""
     rows = []
     for block in job.design.blocks:
-        for group in block.factors["group"]:
-            rows.append({**block.labels, **job.labels, "group": group})
+        labels = {**block.labels, **job.labels}
+        rows += [labels | {"group": group} for group in block.factors["group"]]
     trials = pd.DataFrame(rows).assign(model=job.model.name, reading=reading)
     return trials[TRIAL]
 
@@ -167,15 +186,18 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
     """
     stored = answers(job, ["text"])
     table = _trials(job, "free")
-    texts = stored.text.astype(object).where(stored.text.notna(), None)
+    texts = stored.text.astype("str").astype(object)
     # The last word of a cut reply may be half a number or half a keyword.
-    without_last = stored.text.astype("str").str.replace(r"\S+\Z", "", regex=True)
-    table["text"] = texts.mask(stored.finish_reason == LENGTH, without_last)
+    without_last = texts.str.replace(r"\S+\Z", "", regex=True)
+    is_cut = stored.finish_reason == LENGTH
+    table["text"] = texts.mask(is_cut, without_last)
     table["finish_reason"] = stored.finish_reason
+
     rows = []
-    for trial, ending in zip(table.itertuples(), stored.finish_reason, strict=True):
+    for trial in table.itertuples():
         asked = stimuli.expected(trial.version, trial.prompt, trial.part, trial.ablation)
-        rows.append((asked.n_keywords, *_read(trial.text or "", ending, asked, rule)))
+        ratings, status = _read(trial.text or "", trial.finish_reason, asked, rule)
+        rows.append([asked.n_keywords, ratings, status])
     read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
     return table.join(read)
 
@@ -197,9 +219,9 @@ def _read(text: str, ending: str, asked: Prompt, rule: str) -> tuple[dict[str, f
 
 def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the `replies` to several jobs; no row without a job in free text."""
-    tables = [pd.DataFrame(columns=[*TRIAL, "text", "status"])]
-    tables += [replies(job, rule) for job in planned if not job.sampling.choices]
-    return pd.concat(tables, ignore_index=True)
+    nothing = pd.DataFrame(columns=[*TRIAL, "text", "status"])
+    tables = [replies(job, rule) for job in planned if not job.sampling.choices]
+    return pd.concat([nothing, *tables], ignore_index=True)
 
 
 def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
@@ -228,7 +250,8 @@ def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
     else:
         read = replies(job, rule)
         words = read.ratings.map(dict.items).map(list).explode().dropna()
-        table = read.loc[words.index, [*TRIAL, "status"]].reset_index(drop=True)
+        trials = read.loc[words.index, [*TRIAL, "status"]]
+        table = trials.reset_index(drop=True)
         table[["item", "rating"]] = pd.DataFrame(words.tolist())
         table["option_mass"] = np.nan
 
@@ -246,9 +269,10 @@ def _scored(job: Job, reading: str) -> pd.DataFrame:
     trials = _trials(job, reading)
     trials["status"] = stored.finish_reason.map(WITHOUT_TEXT).fillna(OK)
 
-    ratings = scoring.ratings(stored, job.sampling, reading).set_axis(words, axis=1)
+    ratings = scoring.ratings(stored, job.sampling, reading)
+    wide = trials.join(ratings.set_axis(words, axis=1))
+    table = wide.melt(list(trials), var_name="item", value_name="rating")
     mass = scoring.matrix(stored.option_mass, len(words))
-    table = trials.join(ratings).melt(list(trials), var_name="item", value_name="rating")
     # `melt` puts the columns below each other.
     return table.assign(option_mass=mass.ravel("F"))
 

@@ -1,7 +1,7 @@
-"""Figures 2, 3, 5 and 6 of Jeoung et al., drawn from written tables.
+"""The paper's tables in its own layout, its models first, and Figures 2, 3, 5 and 6.
 
-Names in a map stand on a coarse grid, at places that depend on whole numbers alone, so a
-difference in the last digit of a position moves no letter.
+Figures are drawn from written tables. Names in a map stand on a coarse grid, at places that depend
+on whole numbers alone, so a difference in the last digit of a position moves no letter.
 """
 
 import math
@@ -15,13 +15,158 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ingroup import published
+from ingroup.stereomap.answers import MAP
 from ingroup.stereomap.maps import AXES
+from ingroup.stereomap.stimuli import ABLATIONS, PAPER
 from ingroup.style import TWO_COLUMNS
+
+TABLE = {"ORIGINAL": 2, "EXTENDED": 5}  # the printed clusters of a version
+WORDS = {  # Table 8 has other words than Table 4
+    "Admire": "Admiration",
+    "ActiveFacilitation": "Active facilitation",
+    "Active Harm": "Active harm",
+    "PassiveFacilitation": "Passive facilitation",
+    "Passive Harm": "Passive harm",
+}
+LEVELS = [-1, 0.001, 0.01, 0.05, 1]  # of p, and Table 8's marks between them
+STARS = ["***", "**", "*", ""]
 
 LEAST_SPAN = 0.4  # points; a panel that is filled by a tenth of a point looks like a finding
 TYPE = 5.0  # points, of the names in a map
-WIDTH = 0.56  # of a letter, in heights of the type
+WIDTH = 0.61  # of a letter, in heights of the type
 LINE = 1.25  # of a line, in heights of the type
+
+
+# ---- tables
+
+
+def printed_groups(version: str) -> pd.DataFrame:
+    """Read the printed groups of Table 2 or 5, and the centroids of their clusters.
+
+    Returns
+    -------
+    DataFrame
+        ``source``, ``cluster`` (in the order of print), ``group``, `AXES` and ``sign``. Bard gave
+        no position to some groups: NaN.
+    """
+    table = published.load("stereomap", TABLE[version])
+    names = {"competence": "Competence", "warmth": "Warmth", "cluster_order": "cluster"}
+    return table.rename(columns=names)
+
+
+def centroids(version: str) -> pd.DataFrame:
+    """List the printed clusters: ``source``, ``name`` (a group, and how many others), `AXES`.
+
+    Where both axes are printed alike (1.78 = 1.78), the released code gave competence the warmth.
+    """
+    groups = printed_groups(version).dropna()
+    by_cluster = groups.groupby(["source", "cluster"], sort=False)
+    table = by_cluster.first()
+    n_others = by_cluster.size() - 1
+    table["name"] = table.group + " +" + n_others.astype(str)
+    return table.reset_index()
+
+
+def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 2 or 5: the groups of each source by cluster.
+
+    Parameters
+    ----------
+    version : {"ORIGINAL", "EXTENDED"}
+        The version of the prompts.
+    clustered, tests : DataFrame
+        From `maps.cluster_maps` and `maps.cluster_tests`, one reading for each model.
+
+    Returns
+    -------
+    DataFrame
+        For each source the group and, in the first row of a cluster, the centroid, such as
+        "3.86>3.08". Of our models, only groups that the paper's table has are shown.
+    """
+    theirs = printed_groups(version)
+    printed_names = theirs.group.str.casefold()
+    members = clustered[[*MAP, "cluster", "group"]]
+    ours = members.merge(tests[tests.version == version])
+    is_printed = ours.group.str.casefold().isin(printed_names)
+    ours = ours[is_printed].sort_values("cluster", kind="stable")
+    # A single group has no test.
+    ours["sign"] = ours.sign.replace("", "?")
+    both = pd.concat([theirs, ours.rename(columns={"model": "source"})])
+
+    competence = both.Competence.map("{:.2f}".format)
+    warmth = both.Warmth.map("{:.2f}".format)
+    has_position = both.Warmth.notna()
+    is_first = ~both.duplicated(["source", "cluster"])
+    centroid = competence + both.sign.fillna("") + warmth
+    both["C, W"] = centroid.where(has_position, "-").where(is_first, "")
+
+    columns = {}
+    for source, rows in both.groupby("source", sort=False):
+        columns[source] = rows[["group", "C, W"]].reset_index(drop=True)
+    return pd.concat(columns, axis=1).fillna("")
+
+
+def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 8: predictors by source and behaviour, with stars of uncorrected p.
+
+    Parameters
+    ----------
+    here : DataFrame
+        ``model`` and the columns of `maps.correlations`.
+    """
+    theirs = published.load("stereomap", 8)
+    theirs["stars"] = theirs.significance.fillna("")
+    ours = here.replace({"predictor": WORDS, "outcome": WORDS})
+    marks = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
+    ours["stars"] = marks.astype("str").fillna("")
+    names = {"model": "source", "outcome": "behavior", "rho": "spearman_rho"}
+    both = pd.concat([theirs, ours.rename(columns=names)])
+    rho = both.spearman_rho.map("{:.2f}".format)
+    both["text"] = rho + both.stars
+    return _wide(both, ["predictor"], ["source", "behavior"])
+
+
+def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 9: the ends of each word by model, the variance over rounds in parentheses.
+
+    Parameters
+    ----------
+    here : DataFrame
+        ``model`` and the columns of `maps.extremes`.
+    """
+    theirs = published.load("stereomap", 9).rename(columns={"dimension": "item"})
+    both = pd.concat([theirs, here])
+    mean = both["mean"].map(" {:.2f}".format)
+    variance = both.variance.map(" ({:.2f})".format)
+    variance = variance.where(both.variance.notna(), "")
+    both["text"] = both.group + mean + variance
+    return _wide(both, ["item", "end", "rank"], ["model"])
+
+
+def sensitivity_table() -> pd.DataFrame:
+    """Read Tables 13 and 14 as one: index ``model`` and ``ablation``, a column for each measure."""
+    table13 = published.load("stereomap", 13)
+    table13 = table13.pivot(index="model", columns="dimension", values=["cv_mean", "cv_max"])
+    table13.columns = [f"{axis.lower()}_{measure}" for measure, axis in table13]
+    table13["ablation"] = PAPER
+
+    table14 = published.load("stereomap", 14)
+    table14 = table14.pivot(index="prompt_type", columns="metric", values="value")
+    table14 = table14.loc[ABLATIONS].rename_axis("ablation").reset_index()
+    # Table 14 is about GPT-3.5, and repeats its row of Table 13.
+    others = table13.loc[["DAVINCI", "BARD"]].reset_index()
+    both = pd.concat([others, table14.assign(model="GPT-3.5")])
+    return both.set_index(["model", "ablation"])
+
+
+def _wide(table: pd.DataFrame, index: list[str], columns: list[str]) -> pd.DataFrame:
+    """Spread the texts of a table over columns, all in the order of the table."""
+    cells = table.set_index(index + columns).text
+    return cells.unstack(columns, fill_value="", sort=False)
+
+
+# ---- figures
 
 
 def maps(
@@ -50,25 +195,27 @@ def maps(
     n_rows = max(1, math.ceil(n_maps / columns))
     heights = [TWO_COLUMNS / n_printed, n_rows * TWO_COLUMNS / columns]
     fig = plt.figure(figsize=(TWO_COLUMNS, sum(heights)))
-    above, below = fig.subfigures(2, height_ratios=heights)
-    for part, height in zip((above, below), heights, strict=True):
+    parts = fig.subfigures(2, height_ratios=heights)
+    for part, height in zip(parts, heights, strict=True):
         # Names are placed in panels of a fixed size.
-        part.subplots_adjust(0.06, 0.42 / height, 0.99, 1 - 0.42 / height, 0.25, 0.3)
+        edge = 0.42 / height
+        part.subplots_adjust(0.06, edge, 0.99, 1 - edge, 0.25, 0.3)
 
-    axes = above.subplots(1, n_printed)
-    for ax, (source, clusters) in zip(axes, printed.groupby("source", sort=False), strict=True):
+    above, below = parts
+    for number, (source, clusters) in enumerate(printed.groupby("source", sort=False), start=1):
+        ax = above.add_subplot(1, n_printed, number)
         title = f"{source}\nprinted centroids"
-        _map(ax, clusters.rename(columns={"name": "group"}), title, 3.6)
+        _map(ax, clusters.set_index("name"), title, 3.6)
 
-    axes = below.subplots(n_rows, columns, squeeze=False)
-    for ax in axes.flat[n_maps:]:
-        ax.remove()
-    for ax, (model, points) in zip(axes.flat, here.groupby("model", sort=False), strict=False):
-        extent = points[AXES].max() - points[AXES].min()
-        title = f"{model}\nspread over {extent.max():.2f} of 4 points"
-        outermost = points.group[[*points[AXES].idxmin(), *points[AXES].idxmax()]]
+    for number, (model, points) in enumerate(here.groupby("model", sort=False), start=1):
+        ax = below.add_subplot(n_rows, columns, number)
+        places = points.set_index("group")
+        spread = np.ptp(places[AXES], axis=0).max()
+        outermost = [*places[AXES].idxmin(), *places[AXES].idxmax()]
         names = [*named, *outermost] if named else []
-        _map(ax, points, title, max(LEAST_SPAN, 1.1 * extent.max()), names)
+        title = f"{model}\nspread over {spread:.2f} of 4 points"
+        span = max(LEAST_SPAN, 1.1 * spread)
+        _map(ax, places, title, span, names)
     return fig
 
 
@@ -78,28 +225,28 @@ def _map(
     """Draw one map, `span` points wide and high, and write some names, all if none is given."""
     rounded = points[AXES].round(4)
     looks: dict = {"marker": "X", "s": 16, "c": "black"}
-    if "cluster" in points:
+    if "model" in points:
         colours = np.array(sns.color_palette("colorblind", 10))
-        looks = {"s": 7, "c": colours[points.cluster.astype(int) % 10]}
+        number = points.cluster.astype(int) % 10
+        looks = {"s": 7, "c": colours[number]}
     ax.scatter(rounded.Competence, rounded.Warmth, linewidth=0, **looks)
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
 
-    low = ((rounded.min() + rounded.max() - span) / 2).round(4)
-    ax.set_xlim(low.Competence, low.Competence + span)
-    ax.set_ylim(low.Warmth, low.Warmth + span)
+    middle = (rounded.min() + rounded.max()) / 2
+    left, bottom = (middle - span / 2).round(4)
+    ax.set_xlim(left, left + span)
+    ax.set_ylim(bottom, bottom + span)
     ax.set_title(title, fontsize=6.5)
     ax.set_xlabel("Competence", fontsize=6, labelpad=1)
     ax.set_ylabel("Warmth", fontsize=6, labelpad=1)
     ax.tick_params(labelsize=5.5, length=2, pad=1)
 
-    is_named = points.group.isin(names) if len(names) else points.group.notna()
-    places = (rounded - low) / span
-    write_names(ax, places[is_named], points.group[is_named], places)
+    places = (rounded - [left, bottom]) / span
+    is_named = places.index.isin(names or places.index)
+    write_names(ax, places[is_named], places)
 
 
-def write_names(
-    ax: Axes, named: pd.DataFrame, names: Sequence[str], occupied: pd.DataFrame
-) -> None:
+def write_names(ax: Axes, named: pd.DataFrame, occupied: pd.DataFrame) -> None:
     """Write names beside points, none over another name or a point.
 
     Parameters
@@ -107,9 +254,7 @@ def write_names(
     ax : Axes
         A panel of fixed size.
     named, occupied : DataFrame
-        The points that are named, and all points: shares of the panel's width and height.
-    names : sequence of str
-        Their names.
+        The points that are named, by name, and all points: shares of the panel's width and height.
 
     Notes
     -----
@@ -121,12 +266,15 @@ def write_names(
     n_columns = int(panel.width / points_of_type / WIDTH)
     n_lines = int(panel.height / points_of_type / LINE)
     taken = np.zeros((n_lines, n_columns), dtype=bool)
-    for x, y in occupied.to_numpy():
-        taken[int(y * n_lines), int(x * n_columns)] = True
+    for _, x, y in occupied.itertuples():
+        column = int(x * n_columns)
+        # A point is wider than a letter.
+        taken[int(y * n_lines), max(0, column - 1) : column + 2] = True
 
     lines, starts = np.indices(taken.shape)
-    for name, (x, y) in sorted(zip(names, named.to_numpy().tolist(), strict=True)):
-        line, column = int(y * n_lines), int(x * n_columns)
+    for name, x, y in named.sort_index().itertuples():
+        column = int(x * n_columns)
+        line = int(y * n_lines)
         length = len(name) + 2  # a blank at both ends
         # A name may start where none of its cells is taken, and none is outside the panel.
         starting = sliding_window_view(taken, length, axis=1).any(axis=2)
@@ -135,16 +283,20 @@ def write_names(
 
         right_of_name = np.maximum(column - starts - length + 1, 0)
         left_of_name = np.maximum(starts - column, 0)
-        distance = (left_of_name + right_of_name) ** 2 + (3 * (lines - line)) ** 2
+        across = left_of_name + right_of_name
+        upwards = 3 * (lines - line)
+        distance = across**2 + upwards**2
         distance[is_taken] = distance.max() + 1
         at_line, start = np.unravel_index(distance.argmin(), distance.shape)
         taken[at_line, start : start + length] = True
 
-        place = ((start + 1) / n_columns, (at_line + 0.5) / n_lines)
-        end = np.clip(x, place[0], place[0] + len(name) / n_columns)
+        left = (start + 1) / n_columns
+        height = (at_line + 0.5) / n_lines
+        right = left + len(name) / n_columns
+        nearest = np.clip(x, left, right)
         inside = ax.transAxes
-        ax.text(*place, name, fontsize=TYPE, va="center_baseline", transform=inside)
-        ax.plot([x, end], [y, place[1]], color="grey", linewidth=0.25, transform=inside)
+        ax.text(left, height, name, fontsize=TYPE, va="center_baseline", transform=inside)
+        ax.plot([x, nearest], [y, height], color="grey", linewidth=0.25, transform=inside)
 
 
 def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
@@ -175,29 +327,8 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
         fliersize=0.8,
     )
     grid.set(ylim=(0.8, 5.2)).set_titles("")
-    for ax, score in zip(grid.axes[0], grid.col_names, strict=True):
+    for score, ax in zip(grid.col_names, grid.axes[0], strict=True):
         ax.set_title(score, fontsize=6.5)
-    for ax, model in zip(grid.axes[:, 0], grid.row_names, strict=True):
+    for model, ax in zip(grid.row_names, grid.axes[:, 0], strict=True):
         ax.set_ylabel(f"{model}\nmean rating", fontsize=5.5)
     return grid.figure
-
-
-def refusals(rates: pd.DataFrame, n: int = 10) -> Figure:
-    """Draw the `n` groups with the highest refusal rates of each model (Figure 5)."""
-    grid = sns.FacetGrid(
-        rates.groupby("model", sort=False).head(n),
-        col="model",
-        sharey=False,
-        height=2.2,
-        aspect=1.3,
-    )
-    grid.map_dataframe(_intervals)
-    grid.set_titles("{col_name}").set_axis_labels("share refused (mean of the constructs)", "")
-    return grid.figure
-
-
-def _intervals(data: pd.DataFrame, color: str, label: object = None) -> None:
-    """Draw rates with their intervals, the highest on top."""
-    ax = sns.scatterplot(data, x="rate", y="group", color=color, zorder=3)
-    ax.hlines(data.group, data.low, data.high, color=color, linewidth=1)
-    ax.set_xlim(0, 1)

@@ -6,7 +6,7 @@ Jeoung et al. (2023), sections 3.1 and 5.1, appendices E, F, G and H. Ratings ar
 """
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial import procrustes
 from sklearn.cluster import KMeans
-from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import CompareMeans
 
 from ingroup import published
+from ingroup.stats.intervals import mean_over_items
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import MAP, ROUND
 
 AXES = ["Competence", "Warmth"]
 ALPHA = 0.001  # the level of the paper's signs
+Z = 1.959964  # of a 95 % interval
 VIEWS = {  # what is compared with people, from (competence, warmth)
     "Competence": (1, 0),
     "Warmth": (0, 1),
@@ -32,7 +33,7 @@ VIEWS = {  # what is compared with people, from (competence, warmth)
 CLEAR = 0.1  # points between the two axes, below which people's clusters count as equal
 
 
-def scores(ratings: pd.DataFrame, version: str, incomplete: str = "drop") -> pd.DataFrame:
+def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     """Score each group in each round: a dimension is the mean of its words, an axis of dimensions.
 
     Parameters
@@ -41,51 +42,45 @@ def scores(ratings: pd.DataFrame, version: str, incomplete: str = "drop") -> pd.
         From `answers.load`, of any models and versions.
     version : {"EXTENDED", "ORIGINAL"}
         The version whose words are scored: those of Table 4, or the attributes of Table 6.
-    incomplete : {"drop", "mean"}
-        With "drop", as released, a round that lacks one word of the axes has no score on both
-        axes, and a round that lacks a word of the emotions (or behaviours) has none on these.
-        With "mean" a score is the mean of the words that are rated.
 
     Returns
     -------
     DataFrame
         Index `answers.ROUND` and ``group``; both `AXES` and a column for each dimension, in points.
+
+    Notes
+    -----
+    As released, a round that lacks one word of the axes has no score on both axes, and a round that
+    lacks a word of the emotions (or behaviours) has none on these.
     """
     words = stimuli.words(version)
-    is_scored = (ratings.version == version) & ratings.item.isin(words.word)
-    of_version = ratings[is_scored]
-    keys = [*ROUND, "group"]
-    wide = of_version.pivot(index=keys, columns="item", values="rating")
-    # `pivot` sorts, and the groups go back into the order of the prompts.
-    in_order = of_version[keys].drop_duplicates()
-    wide = wide.loc[pd.MultiIndex.from_frame(in_order)]
+    of_version = ratings[ratings.version == version]
+    scored = of_version[of_version.item.isin(words.word)]
+    by_word = scored.set_index([*ROUND, "group", "item"]).rating
+    wide = by_word.unstack("item", sort=False)
 
     # The words of both axes are asked together; emotions and behaviours have their own prompts.
     asked_together = words.family.mask(words.family.isin(AXES), "axes")
-    dimensions = {}
+    table = pd.DataFrame(np.nan, wide.index, AXES)
     for _, of_prompt in words.groupby(asked_together, sort=False):
         rated = wide.reindex(columns=of_prompt.word)
-        if incomplete == "drop":
-            rated = rated.dropna().reindex(wide.index)
+        complete = rated.dropna().reindex(wide.index)
         for dimension, names in of_prompt.groupby("dimension", sort=False).word:
-            dimensions[dimension] = rated[list(names)].mean(axis=1)
+            table[dimension] = complete[list(names)].mean(axis=1)
 
-    table = pd.DataFrame(dimensions)
-    for position, axis in enumerate(AXES):
-        names = words.dimension[words.family == axis].unique()
-        table.insert(position, axis, table[names].mean(axis=1))
+    for axis in AXES:
+        dimensions = words.dimension[words.family == axis].unique()
+        table[axis] = table[dimensions].mean(axis=1)
     return table
 
 
-def positions(ratings: pd.DataFrame, incomplete: str = "drop") -> pd.DataFrame:
+def positions(ratings: pd.DataFrame) -> pd.DataFrame:
     """Place each group on each map: the mean of its scores over rounds.
 
     Parameters
     ----------
     ratings : DataFrame
         From `answers.load`. Reduced prompts are left out.
-    incomplete : {"drop", "mean"}
-        As in `scores`.
 
     Returns
     -------
@@ -96,7 +91,7 @@ def positions(ratings: pd.DataFrame, incomplete: str = "drop") -> pd.DataFrame:
     tables = []
     of_paper = ratings[ratings.ablation == stimuli.PAPER]
     for version in of_paper.version.unique():
-        by_round = scores(of_paper, version, incomplete)
+        by_round = scores(of_paper, version)
         by_group = by_round.groupby([*MAP, "group"], sort=False)
         table = by_group.Warmth.agg(rounds="size", used="count")
         tables.append(table.join(by_group.mean()))
@@ -106,7 +101,8 @@ def positions(ratings: pd.DataFrame, incomplete: str = "drop") -> pd.DataFrame:
 def mean_map(positions: pd.DataFrame) -> pd.DataFrame:
     """Average the ORIGINAL maps of several models: "ALL" in Figure 2."""
     original = positions[positions.version == "ORIGINAL"]
-    means = original.groupby("group", sort=False)[AXES].mean().reset_index()
+    by_group = original.groupby("group", sort=False)[AXES]
+    means = by_group.mean().reset_index()
     means = means.assign(model="ALL", reading="of each model", version="ORIGINAL")
     return means.reindex(columns=positions.columns)
 
@@ -140,27 +136,29 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     if len(complete.drop_duplicates()) < n_clusters:
         return pd.Series(np.nan, points.index)
     kmeans = KMeans(n_clusters, n_init=500, tol=0, random_state=0)
-    found = pd.Series(kmeans.fit_predict(complete.to_numpy()), complete.index)
+    labels = kmeans.fit_predict(complete.to_numpy())
+    found = pd.Series(labels, complete.index)
 
     number_of: dict[int, int] = {}
-    for number, anchor in enumerate(stimuli.ANCHORS.get(version, [])):
-        if anchor in found and number < n_clusters:
+    anchors = stimuli.ANCHORS.get(version, [])[:n_clusters]
+    for number, anchor in enumerate(anchors):
+        if anchor in found:
             number_of.setdefault(found[anchor], number)
 
-    free = [number for number in range(n_clusters) if number not in number_of.values()]
-    heights = complete.sum(axis=1).groupby(found).mean().round(9)
-    for label in heights.sort_values(kind="stable").index:
-        if label not in number_of:
-            number_of[label] = free.pop(0)
+    free = set(range(n_clusters)).difference(number_of.values())
+    heights = complete.sum(axis=1).groupby(found).mean()
+    lowest_first = heights.drop(list(number_of)).round(9).sort_values(kind="stable")
+    number_of |= dict(zip(lowest_first.index, sorted(free), strict=True))
     return found.map(number_of).reindex(points.index)
 
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
     """Cluster the groups of every map. The result is `positions` with a column ``cluster``."""
     tables = []
-    for key, of_map in positions.groupby(MAP, sort=False):
-        labels = cluster(of_map.set_index("group"), n_clusters, key[2])
-        tables.append(of_map.assign(cluster=labels.to_numpy()))
+    for (*_, version), of_map in positions.groupby(MAP, sort=False):
+        points = of_map.set_index("group")
+        found = cluster(points, n_clusters, version)
+        tables.append(of_map.assign(cluster=found.to_numpy()))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -175,10 +173,9 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `answers.MAP` and ``cluster``; ``name``, the group next to the centroid; ``n`` groups; both
-        `AXES` of the centroid; the mean ``difference`` (competence minus warmth) with ``low`` and
-        ``high``; ``t``, ``p`` and the paper's ``sign``: > or < where p is below `ALPHA`, else =. A
-        single group is not tested.
+        `answers.MAP` and ``cluster``; ``n`` groups; both `AXES` of the centroid; the mean
+        ``difference`` (competence minus warmth) with ``low`` and ``high``; ``t``, ``p`` and the
+        paper's ``sign``: > or < where p is below `ALPHA`, else =. A single group is not tested.
 
     Notes
     -----
@@ -187,44 +184,41 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     keys = [*MAP, "cluster"]
-    for key, members in clustered.dropna(subset="cluster").groupby(keys, sort=False):
+    for key, members in clustered.dropna(subset="cluster").groupby(keys):
         points = members.set_index("group")[AXES]
-        difference = points.Competence - points.Warmth
-        distance = ((points - points.mean()) ** 2).sum(axis=1)
-        row = dict(zip(keys, key, strict=True))
-        row |= {"name": distance.round(9).sort_index().idxmin(), "n": len(points)}
-        row |= {**points.mean(), "difference": difference.mean()}
+        d = points.Competence - points.Warmth
+        mean, low, high, t, p, _, n = mean_over_items(d)
+        rows.append([*key, n, *points.mean(), mean, low, high, t, p])
 
-        if len(points) > 1:
-            test = stats.ttest_rel(points.Competence, points.Warmth)
-            low, high = test.confidence_interval()
-            row |= {"low": low, "high": high, "t": test.statistic, "p": test.pvalue}
-        rows.append(row)
-
-    columns = [*keys, "name", "n", *AXES, "difference", "low", "high", "t", "p"]
-    table = pd.DataFrame(rows, columns=columns).sort_values(keys, ignore_index=True)
-    table["cluster"] = table.cluster.astype(int)
-    conditions = [table.p.isna(), table.p >= ALPHA, table.difference > 0]
-    table["sign"] = np.select(conditions, ["", "=", ">"], "<")
+    columns = [*keys, "n", *AXES, "difference", "low", "high", "t", "p"]
+    table = pd.DataFrame(rows, columns=columns).astype({"cluster": int})
+    table["sign"] = np.where(table.difference > 0, ">", "<")
+    table.loc[table.p >= ALPHA, "sign"] = "="
+    table.loc[table.p.isna(), "sign"] = ""
     return table
 
 
 def people() -> pd.DataFrame:
     """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
-    table = published.load("stereomap", 2)
-    by_group = table[table.source.str.startswith("Fiske")].set_index("group")
-    return by_group.rename(columns=str.capitalize)[AXES]
+    table = published.load("stereomap", 2).set_index("group")
+    of_people = table[table.source == "Fiske et al. (2002)"]
+    return of_people.rename(columns=str.capitalize)[AXES]
 
 
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
     """Select the groups that Table 2 has, under its names. The nearest to "Gay men" is "Gay"."""
-    renamed = points.rename(index=stimuli.groups().table2.to_dict())
-    return renamed[renamed.index.isin(people().index)].dropna(subset=AXES)
+    names = stimuli.groups().table2.to_dict()
+    renamed = points.rename(index=names)
+    is_printed = renamed.index.isin(people().index)
+    return renamed[is_printed].dropna(subset=AXES)
 
 
 def is_flat(values: ArrayLike) -> bool:
     """Tell whether columns do not vary, but for rounding errors. A single row does not."""
-    return len(values) < 2 or bool(np.ptp(values, axis=0).max() < 1e-9)
+    if len(values) < 2:
+        return True
+    widest = np.ptp(values, axis=0).max()
+    return bool(widest < 1e-9)
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
@@ -232,7 +226,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     if len(x) < 4 or is_flat(x) or is_flat(y):
         return np.nan, np.nan
     rho, p = stats.spearmanr(x, y)
-    return float(rho), float(p)
+    return rho, p
 
 
 def agreement(points: pd.DataFrame) -> pd.DataFrame:
@@ -260,21 +254,21 @@ def agreement(points: pd.DataFrame) -> pd.DataFrame:
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
     # The first order is that of people's map itself.
-    maps = [places[list(order)][member_of] for order in permutations(range(len(places)))]
+    maps = [np.array(order)[member_of] for order in permutations(places)]
 
-    measures = {}
+    null = {}
     for view, weights in VIEWS.items():
         here = ours @ weights
-        measures[view] = [spearman(here, places @ weights)[0] for places in maps]
+        null[view] = [spearman(here, theirs @ weights)[0] for theirs in maps]
     if not is_flat(ours):
-        measures["shape"] = [1 - procrustes(places, ours)[2] for places in maps]
+        null["shape"] = [1 - procrustes(theirs, ours)[2] for theirs in maps]
 
-    rows = []
-    for view, null in measures.items():
-        size = np.abs(null)
-        p = np.mean(size >= size[0] - 1e-9) if np.isfinite(size[0]) else np.nan
-        rows.append((view, len(ours), null[0], p))
-    return pd.DataFrame(rows, columns=["view", "groups", "value", "p"])
+    values = pd.DataFrame(null)
+    observed = values.iloc[0]
+    is_as_large = values.abs() >= observed.abs() - 1e-9
+    p = is_as_large.mean().where(observed.notna())
+    table = pd.DataFrame({"groups": len(ours), "value": observed, "p": p})
+    return table.rename_axis("view").reset_index()
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -318,15 +312,18 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     not depend on which axis is rated higher on the whole. People's own is 2.0 points.
     """
     competent, warm = lean_by_side(points)
-    row = {"value": competent.mean() - warm.mean(), "n": len(competent) + len(warm)}
-    if min(len(competent), len(warm)) < 2:
-        return row | {"low": np.nan, "high": np.nan, "p": np.nan}
-    if is_flat(pd.concat([competent, warm])):
-        return row | {"low": 0.0, "high": 0.0, "p": 1.0}
-
-    welch = CompareMeans.from_data(competent, warm)
-    low, high = welch.tconfint_diff(usevar="unequal")
-    return row | {"low": low, "high": high, "p": welch.ttest_ind(usevar="unequal")[1]}
+    value = competent.mean() - warm.mean()
+    both = pd.concat([competent, warm])
+    low = high = p = np.nan
+    is_testable = min(len(competent), len(warm)) > 1
+    if is_testable and is_flat(both):
+        low = high = 0.0
+        p = 1.0
+    elif is_testable:
+        welch = CompareMeans.from_data(competent, warm)
+        low, high = welch.tconfint_diff(usevar="unequal")
+        _, p, _ = welch.ttest_ind(usevar="unequal")
+    return {"value": value, "n": len(both), "low": low, "high": high, "p": p}
 
 
 def correlations(
@@ -352,15 +349,17 @@ def correlations(
     (2000).
     """
     rows = []
-    for predictor in predictors:
-        for outcome in outcomes:
-            both = points[[predictor, outcome]].dropna()
-            rho, p = spearman(both[predictor], both[outcome])
-            low = high = np.nan
-            if abs(rho) < 1:
-                half = 1.959964 * np.sqrt((1 + rho**2 / 2) / (len(both) - 3))
-                low, high = np.tanh(np.arctanh(rho) + half * np.array([-1, 1]))
-            rows.append((predictor, outcome, len(both), rho, low, high, p))
+    for predictor, outcome in product(predictors, outcomes):
+        both = points[[predictor, outcome]].dropna()
+        n = len(both)
+        rho, p = spearman(both[predictor], both[outcome])
+        low = high = np.nan
+        if abs(rho) < 1:
+            variance = (1 + rho**2 / 2) / (n - 3)
+            half = Z * np.sqrt(variance)
+            low = np.tanh(np.arctanh(rho) - half)
+            high = np.tanh(np.arctanh(rho) + half)
+        rows.append((predictor, outcome, n, rho, low, high, p))
     columns = ["predictor", "outcome", "n", "rho", "low", "high", "p"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -372,47 +371,17 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
     -------
     DataFrame
         ``item``, ``end`` ("highest" or "lowest"), ``rank``, ``group``, ``mean`` and ``variance``
-        (n - 1) over rounds, and how many groups are ``tied`` at this mean. Ties keep the order of
-        the prompts.
+        (n - 1) over rounds. Ties keep the order of the prompts.
     """
-    by_group = ratings[ratings.item == item].groupby("group", sort=False).rating
+    of_item = ratings[ratings.item == item]
+    by_group = of_item.groupby("group", sort=False).rating
     groups = by_group.agg(mean="mean", variance="var").dropna(subset="mean")
     # Means that differ by rounding errors are ties.
-    groups["mean"] = groups["mean"].round(9)
-    groups["tied"] = groups.groupby("mean")["mean"].transform("size").astype(int)
-    ends = {"highest": groups.nlargest(n, "mean"), "lowest": groups.nsmallest(n, "mean")}
+    groups = groups.round({"mean": 9})
+    ends = {
+        "highest": groups.nlargest(n, "mean"),
+        "lowest": groups.nsmallest(n, "mean"),
+    }
     table = pd.concat(ends, names=["end"]).reset_index()
     rank = table.groupby("end").cumcount() + 1
     return table.assign(item=item, rank=rank)
-
-
-def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
-    """Compute the share of refusals by group (Figure 5).
-
-    Parameters
-    ----------
-    replies : DataFrame
-        From `answers.replies`, of one model.
-
-    Returns
-    -------
-    DataFrame
-        ``group``; ``n`` replies and ``refused`` ones; ``rate``, 0 to 1, the mean of the shares of
-        the constructs, as released; ``low`` and ``high``. Highest first.
-
-    Notes
-    -----
-    A reply that was cut, failed or is missing is in no share, as it may have been a refusal. The
-    rounds of a prompt are alike, so Wilson's interval counts prompts and not replies.
-    """
-    answered = replies[~replies.status.isin(["cut", "failed", "missing"])]
-    refused = answered.assign(refused=answered.status.eq("refused").astype(int))
-    by_group = refused.groupby("group", sort=False)
-    table = by_group.agg(
-        n=("refused", "size"), refused=("refused", "sum"), prompts=("prompt", "nunique")
-    )
-    shares = refused.groupby(["group", "construct"]).refused.mean()
-    table["rate"] = shares.groupby("group").mean()
-    interval = proportion_confint(table.rate * table.prompts, table.prompts, method="wilson")
-    table["low"], table["high"] = interval
-    return table.sort_values("rate", ascending=False, kind="stable").reset_index()

@@ -62,16 +62,13 @@ def groups() -> pd.DataFrame:
     Raises
     ------
     InputError
-        A group stands twice, or has no words for a prompt.
+        A group stands twice.
     """
     file = FOLDER / "groups.csv"
     columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
     table = read_table(file, columns)
-    for row in table.itertuples():
-        if table.group[: row.Index].eq(row.group).any():
-            raise wrong(file, row.Index, "group", row.group, "each group once")
-        if not row.people or not (row.extended or row.original):
-            raise wrong(file, row.Index, "people", row.people, "words for the prompts")
+    for row in table.index[table.group.duplicated()]:
+        raise wrong(file, row, "group", table.group[row], "each group once")
     return table.set_index("group")
 
 
@@ -92,10 +89,10 @@ def names(which: str, chosen: Sequence[str] = ()) -> list[str]:
         A chosen group is unknown.
     """
     table = groups()
-    for group in chosen:
-        if group not in table.index:
-            raise InputError(f"GROUPS: found {group!r}, expected names in {FOLDER / 'groups.csv'}")
-    in_set = table.index[table.sets.str.split().map(lambda sets: which in sets)]
+    for group in set(chosen).difference(table.index):
+        raise InputError(f"GROUPS: found {group!r}, expected names in {FOLDER / 'groups.csv'}")
+    is_in_set = table.sets.str.contains(which, regex=False)
+    in_set = table.index[is_in_set]
     return [group for group in in_set if not chosen or group in chosen]
 
 
@@ -108,8 +105,12 @@ def prompts(version: str) -> dict[str, Prompt]:
             parts = {}
             for part, text in entry["parts"].items():
                 parts[part] = text.replace("{attribute}", name)
-            words = tuple(entry["words"])
-            by_name[name] = Prompt(entry["construct"], parts, words, entry["n_keywords"])
+            by_name[name] = Prompt(
+                construct=entry["construct"],
+                parts=parts,
+                words=tuple(entry["words"]),
+                n_keywords=entry["n_keywords"],
+            )
     return by_name
 
 
@@ -142,19 +143,22 @@ def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -
     instructions = TEXTS["instructions"]
     # The released texts of reduced prompts are not known.
     if not left_out and wording == "released":
-        return TEXTS["released"][calls].get(f"{version}/{name}", parts)
+        sent = TEXTS["released"][calls]
+        return sent.get(f"{version}/{name}", parts)
 
     if "cot" in left_out and "keywords" in parts:
         # Instructions that stood in the keywords move to the front of the ratings.
         keywords = parts.pop("keywords")
         moved = [sentence for sentence in instructions if sentence in keywords]
-        parts["ratings"] = " ".join([*moved, _replaced(parts["ratings"], TEXTS["opening"])])
+        ratings = _replaced(parts["ratings"], TEXTS["opening"])
+        parts["ratings"] = " ".join([*moved, ratings])
 
     if "instructions" in left_out:
         nothing = {f" {sentence}": "" for sentence in instructions}
         for part, text in parts.items():
             # With a blank in front, a sentence at the very start is found as well.
-            parts[part] = _replaced(f" {text}", nothing).strip()
+            without = _replaced(f" {text}", nothing)
+            parts[part] = without.strip()
     return parts
 
 
@@ -222,7 +226,8 @@ def expected(version: str, name: str, part: str = "", ablation: str = PAPER) -> 
     keywords_part = "keywords" if "keywords" in whole.parts else "ratings"
     rated = []
     for word in whole.words:
-        if (overall_part if word == OVERALL else "ratings") in answered:
+        place = overall_part if word == OVERALL else "ratings"
+        if place in answered:
             rated.append(word)
     n_keywords = whole.n_keywords if keywords_part in answered else 0
     return whole._replace(words=tuple(rated), n_keywords=n_keywords)

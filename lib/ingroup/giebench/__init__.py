@@ -1,1 +1,0 @@
-"""GIEBench (Wang et al. 2024): whose side does a judge take when it knows who asks?"""

@@ -1,0 +1,284 @@
+"""What is counted over replies: refusals, variation over rounds and prompts, people's judgements.
+
+Figure 5, Tables 12, 13 and 14, appendices K and L.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.helpers import extract_all_word_ngrams
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from ingroup.stereomap import stimuli
+from ingroup.stereomap.answers import FIRST
+from ingroup.stereomap.maps import AXES
+from ingroup.tables import read_table, wrong
+
+ORDER = 4  # words of the longest n-grams of BLEU
+TOKENIZE = BLEU().tokenizer
+NO_REPLY = ["cut", "failed", "missing"]  # such a trial may have been a refusal, and is in no share
+CRITERIA = ["relevance", "soundness", "coherence"]
+
+
+def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
+    """Compute the share of refusals by group (Figure 5).
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model.
+
+    Returns
+    -------
+    DataFrame
+        ``group``; ``n`` replies and ``refused`` ones; ``rate``, 0 to 1, the mean of the shares of
+        the constructs, as released; ``low`` and ``high``. Highest first.
+
+    Notes
+    -----
+    The rounds of a prompt are alike, so Wilson's interval counts prompts and not replies.
+    """
+    answered = replies[~replies.status.isin(NO_REPLY)]
+    counted = answered.assign(refused=answered.status == "refused")
+    by_group = counted.groupby("group", sort=False)
+    table = by_group.refused.agg(n="size", refused="sum")
+    table["prompts"] = by_group.prompt.nunique()
+
+    by_construct = counted.groupby(["group", "construct"])
+    shares = by_construct.refused.mean()
+    table["rate"] = shares.groupby("group").mean()
+    expected = table.rate * table.prompts
+    low, high = proportion_confint(expected, table.prompts, method="wilson")
+    table["low"] = low
+    table["high"] = high
+    highest_first = table.sort_values("rate", ascending=False, kind="stable")
+    return highest_first.reset_index()
+
+
+def variation(scores: pd.DataFrame, by: Sequence[str] = ("model", "ablation")) -> pd.DataFrame:
+    """Compute the coefficient of variation of each group's scores over rounds (Table 13).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        From `maps.scores`, EXTENDED. For appendix L, the means of two prompts.
+    by : sequence of str
+        Levels of its index, one row for each; ``["model"]`` for appendix L.
+
+    Returns
+    -------
+    DataFrame
+        Index `by`; the mean and the largest cv of both axes over groups, NaN where no group has
+        two scores, and the number of ``groups`` that have. cv = sd / mean, with n - 1.
+    """
+    by_group = scores[AXES].groupby([*by, "group"], sort=False)
+    cv = by_group.std() / by_group.mean()
+    rows = cv.groupby(list(by), sort=False)
+    columns = {
+        "competence_cv_mean": rows.Competence.mean(),
+        "competence_cv_max": rows.Competence.max(),
+        "warmth_cv_mean": rows.Warmth.mean(),
+        "warmth_cv_max": rows.Warmth.max(),
+        "groups": rows.Warmth.count(),
+    }
+    return pd.DataFrame(columns)
+
+
+def self_bleu(texts: Sequence[str]) -> float:
+    """Compute the mean BLEU of each text against all the others (Zhu et al. 2018).
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Each has a word. More texts give a higher value, so compare equal numbers.
+
+    Returns
+    -------
+    float
+        0 (diverse) to 1 (always the same); NaN for a single text.
+
+    Notes
+    -----
+    BLEU = min(1, exp(1 - r / c)) exp(mean of log p_n), for a text of c words, the closest length r
+    of another text, and the share p_n of its n-grams that another text has. No match counts as 0.1
+    matches, as in Zhu et al.'s program. sacrebleu gives the same, but counts all texts anew for
+    each text.
+    """
+    if len(texts) < 2:
+        return np.nan
+    counted = [_ngrams(text, 1, ORDER) for text in texts]
+    counts = defaultdict(list)
+    for ngrams, _ in counted:
+        for ngram, count in ngrams.items():
+            counts[ngram].append(count)
+    highest = {}
+    for ngram, found in counts.items():
+        highest[ngram] = sorted([0, *found])[-2:]
+
+    bleus = []
+    lengths = Counter(length for _, length in counted)
+    for ngrams, length in counted:
+        matches = [0] * ORDER
+        totals = [0] * ORDER
+        for ngram, count in ngrams.items():
+            second, first = highest[ngram]
+            # The text that has an n-gram most often finds the second number in the others.
+            elsewhere = second if count == first else first
+            order = len(ngram) - 1
+            matches[order] += min(count, elsewhere)
+            totals[order] += count
+
+        others = lengths - Counter([length])
+        # Of two lengths that are equally close, the smaller one counts.
+        closest = min(sorted(others), key=lambda other, own=length: abs(other - own))
+        bleu = BLEU.compute_bleu(
+            matches,
+            totals,
+            sys_len=length,
+            ref_len=closest,
+            smooth_method="floor",
+            smooth_value=0.1,
+            effective_order=True,
+        )
+        bleus.append(bleu.score / 100)
+    return float(np.mean(bleus))
+
+
+def entropy(texts: Sequence[str], n: int) -> float:
+    """Compute the entropy of the n-grams of all texts, in bits (Zhang et al. 2018)."""
+    counts: Counter = Counter()
+    for text in texts:
+        ngrams, _ = _ngrams(text, n, n)
+        counts += ngrams
+    numbers = list(counts.values())
+    return float(stats.entropy(numbers, base=2))
+
+
+def _ngrams(text: str, shortest: int, longest: int) -> tuple[Counter, int]:
+    """Count the n-grams of a text, and its words."""
+    words = TOKENIZE(text.lower())
+    return extract_all_word_ngrams(words, shortest, longest)
+
+
+def diversity(replies: pd.DataFrame) -> pd.Series:
+    """Measure how diverse the reasons are, and how often a model refuses (Table 14).
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model and one form of the prompt `FIRST`.
+
+    Returns
+    -------
+    Series
+        ``self_bleu``, the mean over groups with two texts, and ``self_bleu_all``, that of all texts
+        together, for the paper does not say which; ``entropy_2`` and ``entropy_3`` of pairs and
+        triples of words, in bits; and ``refuse_to_answer``, in percent of the replies that were not
+        cut, failed or missing.
+    """
+    counted = replies[~replies.status.isin(NO_REPLY)]
+    is_refused = counted.status == "refused"
+    answered = counted[~is_refused]
+
+    # Lines such as "- Friendly: 4" are no reasons.
+    asked = stimuli.prompts("EXTENDED")[FIRST].words
+    words = "|".join(map(re.escape, asked))
+    rating = rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$"
+    reasons = answered.text.str.replace(rating, "", regex=True)
+    has_word = reasons.str.contains(r"\w")
+    reasons = reasons[has_word]
+    texts = reasons.tolist()
+    by_group = reasons.groupby(answered.group)
+    within = by_group.agg(lambda of_group: self_bleu(list(of_group)))
+    numbers = {
+        "self_bleu": within.mean(),
+        "self_bleu_all": self_bleu(texts),
+        "entropy_2": entropy(texts, 2),
+        "entropy_3": entropy(texts, 3),
+        "refuse_to_answer": 100 * is_refused.mean(),
+    }
+    return pd.Series(numbers)
+
+
+# ---- appendix K: do the ratings go with the reasons (relevance), the keywords with the reasons
+# (soundness), and the replies about a group together (coherence)? Each from 0 (no) to 1 (yes).
+
+
+def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:
+    """Draw replies about each group for people to judge.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `answers.replies`, of one model.
+    rng : numpy.random.Generator
+        Draws the replies, and the order of the groups.
+    per_group : int
+        How many replies, or as many as there are.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``group``, ``prompt``, ``round``, ``reply`` and the blank `CRITERIA`; "-" where a
+        coherence is not asked: it is asked once, in a group's last row. Refused, cut, failed and
+        missing replies are left out.
+    """
+    usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
+    shuffled = usable.iloc[rng.permutation(len(usable))]
+    drawn = shuffled.groupby("group", sort=False).head(per_group)
+    number, _ = pd.factorize(drawn.group)
+    together = np.argsort(number, kind="stable")
+    drawn = drawn.iloc[together].reset_index(drop=True)
+
+    is_last = ~drawn.group.duplicated(keep="last")
+    columns = {
+        "id": "r" + drawn.index.astype(str),
+        "group": drawn.group,
+        "prompt": drawn.prompt,
+        "round": drawn["round"],
+        # A spreadsheet would take these signs for a formula.
+        "reply": drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True),
+        "relevance": "",
+        "soundness": "",
+        "coherence": np.where(is_last, "", "-"),
+    }
+    return pd.DataFrame(columns)
+
+
+def read_marks(file: Path) -> pd.DataFrame:
+    """Read one person's filled sheet: index ``id``, a column of marks (0 to 1) per criterion.
+
+    Raises
+    ------
+    InputError
+        A cell is neither blank nor a number from 0 to 1.
+    """
+    table = read_table(file, ["id", *CRITERIA]).set_index("id")
+    for criterion in CRITERIA:
+        texts = table[criterion].replace(["", "-"], None)
+        marks = pd.to_numeric(texts, errors="coerce")
+        is_wrong = texts.notna() & ~marks.between(0, 1)
+        for row in np.flatnonzero(is_wrong):
+            raise wrong(file, row, criterion, texts.iloc[row], "a number from 0 to 1")
+        table[criterion] = marks
+    return table[CRITERIA]
+
+
+def summary(files: list[Path]) -> pd.DataFrame:
+    """Summarise filled copies of one sheet, one for each person (Table 12).
+
+    Returns
+    -------
+    DataFrame
+        Index ``criterion``; ``mean`` and ``std`` (n - 1) of ``n`` judgements.
+    """
+    sheets = [read_marks(Path(file)) for file in files]
+    marks = pd.concat(sheets).melt(var_name="criterion", value_name="mark")
+    by_criterion = marks.groupby("criterion", sort=False).mark
+    return by_criterion.agg(mean="mean", std="std", n="count")
