@@ -1,11 +1,9 @@
 """Read the verdict of a reply to GIEBench, A to D, or name the reason why there is none."""
 
-import html
 import re
-import unicodedata
 from typing import Literal, NamedTuple
 
-from ingroup.parsing import is_refusal
+from ingroup.parsing import is_refusal, one_spelling
 
 
 class Verdict(NamedTuple):
@@ -71,7 +69,7 @@ def _released(text: str) -> Verdict:
 # --- one spelling of all letters
 
 _OTHER_MARKS = str.maketrans(
-    {"⟦": "[[", "⟧": "]]"} | dict(zip("〔〕【】’*_`", "[][]'   ", strict=True))
+    {"⟦": "[[", "⟧": "]]"} | dict(zip("〔〕【】*_`", "[][]   ", strict=True))
 )
 _LOOKALIKES = str.maketrans("АВСΑΒ", "ABCAB")  # Cyrillic and Greek capitals
 # What a tag may hold beside its letter. Not "[[A/C]]", "[[A>B]]" or "[[A?]]".
@@ -89,8 +87,8 @@ _BARE_LETTER = re.compile(
 
 def _plain(text: str) -> str:
     """Write tags as [[A]], letters without a tag as <<A>>, and the rest without markup."""
-    plain = unicodedata.normalize("NFKC", html.unescape(text)).translate(_OTHER_MARKS)
-    plain = re.sub(r"\\[a-z]+|\\|[\u200b-\u200f\ufeff]", "", plain)
+    plain = one_spelling(text).translate(_OTHER_MARKS)
+    plain = re.sub(r"\\[a-z]+|\\", "", plain)
     lines = [" ".join(line.split()) for line in plain.splitlines()]
     # A label and its verdict in the next line belong together.
     plain = re.sub(r":\n+", ": ", "\n".join(lines))
