@@ -228,7 +228,7 @@ def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool
     before = claim.string[: claim.start("number")][-30:]
     is_of_ten = high == 100 and value <= 10 and _rule("of ten").search(before)
     is_below_top = 0 < value <= other_top
-    is_fraction = 0 < value <= 1 and "." in number
+    is_fraction = 0 < value <= 1 < high and "." in number
     return bool(is_of_ten or is_below_top or is_fraction)
 
 

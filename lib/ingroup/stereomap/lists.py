@@ -128,6 +128,8 @@ _MEANING = r" ?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^\d\n|]{1,40}?)"
 PLAIN = {
     "JSON: an object is one line": (r"(?<=[{,\d\"])\s*\n\s*(?=[\"}])", " "),
     "JSON: two objects are two lines": (r"\}\s*,\s*\{", "\n"),
+    # "**Friendly: 2** Many say so".
+    "bold ends a part": (r"(?<=: \d)[*_]{2}(?= (?-i:[A-Z]))", ";"),
     # "Friendly: < 3", "at least 3". Not "> 4", a quotation.
     "a bound": (
         r"(?:(?<=[:=|] )[<>≤≥]=?|\b(?:at least|at most|(?:more|less|fewer) than|up to)) ?(?=\d)",
@@ -287,7 +289,7 @@ _ALONE = (
     rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$"
     r"|\b(?:i|we|society)(?:'d|'ll| would| will| can)?(?: \w+)? (?:rated?|give|say|assign|choose"
     rf"|pick|go with)\b[^.:\d\n\[]{{0,40}}{_VALUE}"
-    rf"|\b(?:it's|(?:it|that) (?:is|would be)|rated(?: as| at)?)(?: an?)? {_VALUE}"
+    rf"|\b(?:it's|(?:it|that) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: an?)? {_VALUE}"
 )
 
 
