@@ -130,13 +130,14 @@ def _unquoted(quote: re.Match) -> str:
 
 def _number(name: str) -> float:
     """Convert a number in digits or in words: "85", "eighty-five", "八十五"."""
-    if re.search(r"\d", name):
+    if name[-1].isdigit():
         return float(name)
+
     total = 0
-    for word in re.findall(r"[a-z]+|\W|[^\x00-\x7f]", name.lower()):
-        if word in _RULES["multipliers"]:
-            total = max(total, 1) * _RULES["multipliers"][word]
-        total += _RULES["number words"].get(word, 0)
+    words = re.findall(r"[a-z]+|[^\x00-\x7f]", name.lower())
+    for word in words:
+        factor = _RULES["multipliers"].get(word, 1)
+        total = max(total, factor > 1) * factor + _RULES["number words"].get(word, 0)
     return total
 
 

@@ -59,10 +59,8 @@ def parse_ratings(
         values = {word: float(read.get(word, "nan")) for word in words}
         without_any = "refused"
     else:
-        # Whoever declines may still speak of numbers, but does not fill in a list.
-        declines = is_refusal(text)
-        values = _claimed_ratings(text, words, 2 if declines else len(CLAIMS) + 1)
-        without_any = "refused" if declines else "unparsable"
+        values = _claimed_ratings(text, words)
+        without_any = "refused" if is_refusal(text) else "unparsable"
 
     n_rated = sum(not math.isnan(value) for value in values.values())
     if n_rated == 0:
@@ -181,12 +179,14 @@ def _marked(text: str, words: tuple[str, ...]) -> str:
     for pattern, replacement in PLAIN.values():
         plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
 
-    marked_lines = []
-    for line in _with_marked_columns(plain.splitlines()):
-        marked_lines.append(_with_marked_words(line, words))
-    # Not the number of an item within a line: "... they help. 2. Sociable"
-    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", "\n".join(marked_lines))
+    lines = _with_marked_columns(plain.splitlines())
+    marked = _word_pattern(words).sub(_label_of_word, "\n".join(lines))
     return _NUMBER.sub(_mark_of_number, marked)
+
+
+def _label_of_word(word: re.Match[str]) -> str:
+    """Write the k-th word as <k>, from 1, and negated words as <0>."""
+    return f"<{word.lastindex - 1}>"
 
 
 def _mark_of_number(number: re.Match[str]) -> str:
@@ -236,21 +236,6 @@ def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?i)(?<!\w)(?<!\w-)(?:({negated})|{any_word})(?![\w-])")
 
 
-def _with_marked_words(line: str, words: tuple[str, ...]) -> str:
-    """Write the k-th word as <k>, from 1, and negated words as <0>.
-
-    "Rating" counts only where no other word is named.
-    """
-    marked = _word_pattern(words).sub(lambda match: f"<{match.lastindex - 1}>", line)
-    if "Rating" not in words:
-        return marked
-
-    rating = f"<{words.index('Rating') + 1}>"
-    labels = re.findall(r"<\d+>", marked)
-    is_alone = set(labels) <= {rating}
-    return marked if is_alone else marked.replace(rating, "rating")
-
-
 # --- what a reply claims
 
 _LABEL = r"<\d+>"
@@ -293,9 +278,9 @@ _ALONE = (
 )
 
 
-def _claimed_ratings(text: str, words: Sequence[str], n_ranks: int) -> dict[str, float]:
+def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, float]:
     """Read the rating of each word from its strongest claims, NaN if these do not agree."""
-    readings = defaultdict(set)
+    by_label = defaultdict(dict)  # the values of each claim, by rank
     for rank, claim in _claims(_marked(text, tuple(words)), len(words)):
         labels = re.findall(r"<(\d+)>", claim) or ["1"]
         values = re.findall(r"\[([\d.?]+)", claim)
@@ -303,13 +288,14 @@ def _claimed_ratings(text: str, words: Sequence[str], n_ranks: int) -> dict[str,
             labels = labels[:1] * len(values)
         if len(labels) == len(values):
             for label, value in zip(labels, values, strict=True):
-                readings[label, rank].add(value)
+                by_label[label].setdefault(rank, set()).add(value)
 
-    ratings = {}
+    ratings = dict.fromkeys(words, math.nan)
     for number, word in enumerate(words, start=1):
-        by_rank = [readings[f"{number}", rank] for rank in range(n_ranks)]
-        claimed = {float(value.replace("?", "nan")) for value in next(filter(None, by_rank), [])}
-        ratings[word] = claimed.pop() if len(claimed) == 1 else math.nan
+        by_rank = by_label[f"{number}"]
+        strongest = by_rank.get(min(by_rank, default=0), set())
+        if len(strongest) == 1 and strongest != {"?"}:
+            ratings[word] = float(*strongest)
     return ratings
 
 
@@ -489,10 +475,8 @@ def _read_line(line: str) -> _Line:
 def _inline(text: str) -> dict[str, str]:
     """Read keywords with one separator between them, up to the end of the sentence."""
     introduction = _INTRODUCTION.match(text)
-    listed = _INTRODUCTION.sub("", text, count=1) if introduction else text
+    listed = text[introduction.end() :] if introduction else text
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
-    # "kind, brave, because of history"
-    listed = re.split(r",\s*(?:because|due to|since)\b", listed, maxsplit=1)[0]
 
     separator = next(filter(listed.count, ";|·•/"), ",")
     # The last two may have only "and" between them. Not a comma in brackets.
