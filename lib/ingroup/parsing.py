@@ -105,9 +105,6 @@ def plain(text: str) -> str:
         in JSON, and a number in quotes only lose the quotes.
     """
     text = _collapsed(one_spelling(text))
-    if re.fullmatch('"[^"]*"', text):
-        text = text[1:-1]
-
     for old, new in _RULES["markup"]:
         text = re.sub(old, new, text, flags=re.IGNORECASE | re.MULTILINE)
     return _collapsed(QUOTED.sub(_unquoted, text))
@@ -115,8 +112,7 @@ def plain(text: str) -> str:
 
 def _collapsed(text: str) -> str:
     """Collapse white space: at most one space or one new line."""
-    lines = "\n".join(text.splitlines())
-    text = re.sub(r"[^\S\n]+", " ", lines)
+    text = re.sub(r"[^\S\n]+", " ", text)
     return re.sub(r" ?\n[ \n]*", "\n", text).strip()
 
 
@@ -195,10 +191,11 @@ def _claimed_values(text: str, high: float) -> set[float]:
 
 
 def _end_of_other_scale(text: str, high: float) -> float:
-    """Find the largest end of another scale that a text speaks of. Of a probability, it is 1."""
-    tops = {1} if _rule("probability").search(text) else set()
-    for end in _rule("other scale").finditer(text):
-        tops.add(_number(end[end.lastindex]))
+    """Find the largest end of another scale that a text speaks of."""
+    ends = _rule("other scale").finditer(text)
+    tops = {_number(end[end.lastindex]) for end in ends}
+    if _rule("probability").search(text):
+        tops.add(1)
     return max(tops - {high}, default=0)
 
 
@@ -208,12 +205,11 @@ def _is_withdrawn(claim: re.Match) -> bool:
     if groups.get("before"):
         return False
 
-    text = claim.string
-    before = text[: claim.start()][-60:]
+    before = claim.string[: claim.start("number")][-100:]
     clause = _rule("clause end").split(before)[-1]
-    within = text[claim.start() : claim.start("number")]
-    is_denied = _rule("withdrawn").search(clause + within)
-    is_elsewhere = _rule("elsewhere").search(groups.get("filler") or "")
+    filler = groups.get("filler") or ""
+    is_denied = _rule("withdrawn").search(clause)
+    is_elsewhere = _rule("elsewhere").search(filler)
     return bool(is_denied or is_elsewhere)
 
 
@@ -226,11 +222,9 @@ def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool
 
     number = claim["number"]
     value = _number(number)
-    before = claim.string[: claim.start("number")][-30:]
-    is_of_ten = high == 100 and value <= 10 and _rule("of ten").search(before)
     is_below_top = 0 < value <= other_top
     is_fraction = 0 < value <= 1 < high and "." in number
-    return bool(is_of_ten or is_below_top or is_fraction)
+    return is_below_top or is_fraction
 
 
 def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -> Parsed:
@@ -339,7 +333,7 @@ def read_answers(
         ``value`` (None without one) and ``status``, with the index of the answers. An answer that
         was cut before its value is "cut", one that a filter declined "refused".
     """
-    texts = answers["text"].astype(object).where(answers["text"].notna(), "")
+    texts = answers["text"].astype(object).fillna("")
     endings = answers["finish_reason"].astype(object)
     if "reasoning" in answers:
         # All tokens went into the reasoning.

@@ -126,19 +126,15 @@ SET_ASIDE = {
     rf"{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}){{1,3}}"
     rf"|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
     # "not [[A]] or [[B]]", "better than [[A]]". Not the letter before, not "if not: [[A]]".
-    "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over|unlike"
-    r"|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))\b|n't\b"
-    rf"|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
+    "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
+    r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
+    rf"\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
     "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
     # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
     "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
     r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh"
     r"|biased|negative|offensive))(?: (?:best|place|choice|option|one|answer|response|assistant))?)"
     rf"|, then)\b(?: is| was| comes| goes to|[:,=])* ?{_LETTER}{_JOINED}",
-    # "[[A]] was close", "[[A]] is a strong contender".
-    "said to be of another rank": rf"{_LETTER}(?: is| was| came| comes| ranks| would be)?"
-    r"(?: a| the| also| very| quite){0,2}"
-    r" (?:close|second|third|fourth|last|tempting|worse|worst|strong contender|runner[- ]up)\b",
     # "[[B]] > [[A]]". Not a quotation mark before a line, "> [[A]]".
     "after >": rf"(?<=\]\]) ?> ?{_TAG}",
 }
@@ -202,7 +198,7 @@ _EQUAL = (
 CLAIMS = {
     # Not "Verdict: [[A]]", which a final verdict outweighs.
     "called final": rf"\bfinal (?:verdict|answer|choice|decision|judge?ment)\b{_FILLER}{_LETTERS}",
-    # "Verdict on all four: [[A]]", "I choose B". Not "the rudest answer is [[A]]", "Answer A is rude".
+    # "Verdict on all four: [[A]]", "I choose B". Not "the rudest is [[A]]", "Answer A is rude".
     "called the verdict": rf"{_LABEL}(?:{_FILLER}{_LETTERS}|[^.:;!?\n\[<]{{0,40}}: ?{_TAG})"
     r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll| would| will| must| have to)?"
     rf" (?:(?:choose|pick|select|go with|vote for|opt for|prefer)\b{_FILLER}{_LETTERS}"

@@ -118,7 +118,9 @@ def _split_at_headings(text: str, ended: bool) -> tuple[str, str]:
     if ended:
         borders.insert(0, max(text.rstrip().rfind("\n\n"), 0))
     border = borders[-1] if borders else len(text)
-    return text[border:].strip(), text[:border].strip()
+    answer = text[border:].strip()
+    reasoning = text[:border].strip()
+    return answer, reasoning
 
 
 def text_before_answer(prompt: str) -> str:

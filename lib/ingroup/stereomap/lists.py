@@ -1,6 +1,5 @@
 """Read the lists that StereoMap asks for: a rating for each word, and keywords with reasons."""
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -56,16 +55,16 @@ def parse_ratings(
     text = text if isinstance(text, str) else ""
     if rule == "released":
         read = _released(text, words)
-        values = {word: float(read.get(word, "nan")) for word in words}
         without_any = "refused"
     else:
-        values = _claimed_ratings(text, words)
+        read = _claimed_ratings(text, words)
         without_any = "refused" if is_refusal(text) else "unparsable"
 
-    n_rated = sum(not math.isnan(value) for value in values.values())
+    values = {word: float(read.get(word, "nan")) for word in words}
+    n_rated = len(read.keys() & words)
     if n_rated == 0:
         return Ratings(values, without_any)
-    return Ratings(values, "ok" if n_rated == len(values) else "incomplete")
+    return Ratings(values, "ok" if n_rated == len(words) else "incomplete")
 
 
 # --- the rule of the authors' code
@@ -181,6 +180,8 @@ def _marked(text: str, words: tuple[str, ...]) -> str:
 
     lines = _with_marked_columns(plain.splitlines())
     marked = _word_pattern(words).sub(_label_of_word, "\n".join(lines))
+    # Not the number of an item within a line: "... they help. 2. Sociable"
+    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
 
 
@@ -225,15 +226,14 @@ _NEGATION = r"(?:(?:not|less|least|non|never|hardly|low|lack of)[ -](?:at all |v
 @lru_cache(maxsize=64)
 def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Compile a pattern with a group for negated words, and a group for each word."""
-    groups = []
+    patterns = []
     for word in words:
-        forms = [*_FORMS.get(word, []), word]
-        group = f"({'|'.join(forms)})"
-        groups.append(re.sub("[ -]", "[ -]?", group))
+        forms = "|".join([*_FORMS.get(word, []), word])
+        patterns.append(re.sub("[ -]", "[ -]?", forms))
 
-    any_word = "|".join(groups)
-    negated = _NEGATION + f"(?:{any_word})".replace("(", "(?:").replace("(?:?:", "(?:")
-    return re.compile(rf"(?i)(?<!\w)(?<!\w-)(?:({negated})|{any_word})(?![\w-])")
+    negated = f"{_NEGATION}(?:{'|'.join(patterns)})"
+    groups = ")|(".join([negated, *patterns])
+    return re.compile(rf"(?<!\w)(?<!\w-)(?:({groups}))(?![\w-])", re.IGNORECASE)
 
 
 # --- what a reply claims
@@ -278,8 +278,8 @@ _ALONE = (
 )
 
 
-def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, float]:
-    """Read the rating of each word from its strongest claims, NaN if these do not agree."""
+def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, str]:
+    """Read the rating of each word from its strongest claims, if these agree."""
     by_label = defaultdict(dict)  # the values of each claim, by rank
     for rank, claim in _claims(_marked(text, tuple(words)), len(words)):
         labels = re.findall(r"<(\d+)>", claim) or ["1"]
@@ -290,12 +290,12 @@ def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, float]:
             for label, value in zip(labels, values, strict=True):
                 by_label[label].setdefault(rank, set()).add(value)
 
-    ratings = dict.fromkeys(words, math.nan)
+    ratings = {}
     for number, word in enumerate(words, start=1):
         by_rank = by_label[f"{number}"]
         strongest = by_rank.get(min(by_rank, default=0), set())
-        if len(strongest) == 1 and strongest != {"?"}:
-            ratings[word] = float(*strongest)
+        if len(strongest) == 1 and "?" not in strongest:
+            ratings[word] = strongest.pop()
     return ratings
 
 
@@ -443,7 +443,7 @@ def _item_lines(text: str) -> list[str]:
     lines = []
     for line in plain.splitlines():
         # "1. Caring 2. Kind"
-        if re.search(r"\b[1a][.)]\s", line) and re.search(r"\b[2b][.)]\s", line):
+        if re.match(r"(?=.*\b[1a][.)]\s).*\b[2b][.)]\s", line):
             line = re.sub(r"(?<=\S)[\s,;]+(?=\(?(?:\d{1,2}|[a-h])[.)]\s)", "\n", line)
         lines += line.split("\n")
     return lines
