@@ -6,11 +6,11 @@ make a number a claim, the strongest first, and those by which a claim does not 
 """
 
 import html
-import math
 import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ class Parsed(NamedTuple):
 
 
 _RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
+FLAGS = re.IGNORECASE | re.MULTILINE
 _PARTS = _RULES["parts"] | _RULES["refusal parts"]
 for _name, _languages in _RULES["words"].items():
     _PARTS[_name] = ", ".join(_languages.values()).split(", ")
@@ -49,7 +50,8 @@ def _alternatives(rule: str | list) -> str:
 @lru_cache
 def _rule(name: str, high: float = 100) -> re.Pattern:
     """Compile a rule of parsing_rules.yaml. {TOP_DIGITS} is the end of the scale."""
-    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": _RULES["tops"].get(high, "-")}
+    top_word = _RULES["tops"].get(high, "-")
+    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": top_word}
     rules = _RULES | _RULES["claims"]
     rule = _alternatives(rules[name])
 
@@ -57,7 +59,7 @@ def _rule(name: str, high: float = 100) -> re.Pattern:
     part = r"\{([A-Z_]+)\}"
     while re.search(part, rule):
         rule = re.sub(part, lambda found: _alternatives(parts[found[1]]), rule)
-    return re.compile(rule, re.IGNORECASE | re.MULTILINE)
+    return re.compile(rule, FLAGS)
 
 
 # --- plain text ---
@@ -83,8 +85,7 @@ def one_spelling(text: str) -> str:
         HTML and characters of no width.
     """
     text = html.unescape(text)
-    for old, new in _RULES["spelling"]:
-        text = re.sub(old, new, text)
+    text = _rewritten(text, "spelling")
     text = unicodedata.normalize("NFKC", text)
     # The digits of all scripts.
     return re.sub(r"\d", lambda digit: f"{int(digit[0])}", text)
@@ -105,9 +106,16 @@ def plain(text: str) -> str:
         in JSON, and a number in quotes only lose the quotes.
     """
     text = _collapsed(one_spelling(text))
-    for old, new in _RULES["markup"]:
-        text = re.sub(old, new, text, flags=re.IGNORECASE | re.MULTILINE)
-    return _collapsed(QUOTED.sub(_unquoted, text))
+    text = _rewritten(text, "markup")
+    text = QUOTED.sub(_unquoted, text)
+    return _collapsed(text)
+
+
+def _rewritten(text: str, section: str) -> str:
+    """Put something else in place of each pattern of a section, in order."""
+    for old, new in _RULES[section]:
+        text = re.sub(old, new, text, flags=FLAGS)
+    return text
 
 
 def _collapsed(text: str) -> str:
@@ -119,7 +127,7 @@ def _collapsed(text: str) -> str:
 def _unquoted(quote: re.Match) -> str:
     """Keep a key or a number in quotes. What somebody else said goes."""
     content = quote["double"] or quote["single"] or ""
-    is_key = quote["colon"] is not None
+    is_key = quote.lastgroup == "colon"
     is_speech = re.search(r"[^\d\s.,/%-]", content)
     return content if is_key or not is_speech else " , "
 
@@ -158,7 +166,7 @@ def parse_rating(text: str | None, low: float, high: float) -> Parsed:
     """
     text = (text or "").strip()
     if len(text) > 40 and not without_loop(text, times=10):
-        return Parsed(math.nan, CUT)
+        return Parsed(nan, CUT)
 
     values = _claimed_values(plain(text), high)
     status = UNPARSABLE
@@ -168,7 +176,7 @@ def parse_rating(text: str | None, low: float, high: float) -> Parsed:
         status = REFUSED
     elif values and low <= min(values) <= high:
         return Parsed(values.pop(), OK)
-    return Parsed(math.nan, status)
+    return Parsed(nan, status)
 
 
 def _claimed_values(text: str, high: float) -> set[float]:
@@ -205,10 +213,10 @@ def _is_withdrawn(claim: re.Match) -> bool:
     if groups.get("before"):
         return False
 
-    before = claim.string[: claim.start("number")][-100:]
+    before = claim.string[: claim.start()][-60:]
     clause = _rule("clause end").split(before)[-1]
     filler = groups.get("filler") or ""
-    is_denied = _rule("withdrawn").search(clause)
+    is_denied = _rule("withdrawn").search(clause + claim[0])
     is_elsewhere = _rule("elsewhere").search(filler)
     return bool(is_denied or is_elsewhere)
 
@@ -250,7 +258,7 @@ def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -
     for number in map(float, numbers):
         if number <= 100 and not declines:
             return Parsed(number, OK)
-    return Parsed(math.nan, REFUSED)
+    return Parsed(nan, REFUSED)
 
 
 def is_refusal(text: str) -> bool:
@@ -306,7 +314,7 @@ def without_loop(text: str, times: int = 3) -> str:
             length = borders[length]
         length += character == backwards[length]
         borders.append(length)
-        if n >= 20 and n >= times * (n - length):
+        if n >= max(20, times * (n - length)):
             loop = n
     return backwards[loop:][::-1] if loop else text
 
@@ -338,8 +346,9 @@ def read_answers(
     if "reasoning" in answers:
         # All tokens went into the reasoning.
         has_reasoning = answers["reasoning"].fillna("") != ""
-        is_unanswered = has_reasoning & (texts.str.strip() == "")
-        endings = endings.mask(is_unanswered & (endings == "stop"), "length")
+        has_text = texts.str.strip() != ""
+        is_unanswered = has_reasoning & ~has_text & (endings == "stop")
+        endings = endings.mask(is_unanswered, "length")
 
     @cache
     def read(text: str, ending: str) -> tuple:
@@ -350,7 +359,9 @@ def read_answers(
         if is_cut and status not in (OK, REFUSED):
             status = CUT
         status = WITHOUT_TEXT.get(ending, status)
-        return value if status == OK else None, status
+        if status != OK:
+            value = None
+        return value, status
 
     rows = list(map(read, texts, endings))
     return pd.DataFrame(rows, index=answers.index, columns=["value", "status"])
@@ -386,9 +397,10 @@ def read_ratings(
         """Read the rating with which a reply begins, if nothing behind it differs."""
         whole = UNFINISHED.sub("", without_loop(text))
         opening = OPENING.match(whole)
-        if opening is None or parse(opening[0]) != parse(whole):
-            return Parsed(math.nan, CUT)
-        return parse(whole)
+        rating = parse(whole)
+        if opening and parse(opening[0]) == rating:
+            return rating
+        return Parsed(nan, CUT)
 
     table = read_answers(answers, parse, parse_cut if rule is parse_rating else None)
     table["value"] = table["value"].astype(float)

@@ -68,9 +68,6 @@ def _released(text: str) -> Verdict:
 
 # --- one spelling of all letters
 
-_OTHER_MARKS = str.maketrans(
-    {"⟦": "[[", "⟧": "]]"} | dict(zip("〔〕【】*_`", "[][]   ", strict=True))
-)
 _LOOKALIKES = str.maketrans("АВСΑΒ", "ABCAB")  # Cyrillic and Greek capitals
 # What a tag may hold beside its letter. Not "[[A/C]]", "[[A>B]]" or "[[A?]]".
 _BESIDE_LETTER = re.compile(
@@ -87,7 +84,7 @@ _BARE_LETTER = re.compile(
 
 def _plain(text: str) -> str:
     """Write tags as [[A]], letters without a tag as <<A>>, and the rest without markup."""
-    plain = one_spelling(text).translate(_OTHER_MARKS)
+    plain = re.sub("[*_`]", " ", one_spelling(text))
     plain = re.sub(r"\\[a-z]+(?: ?\{)?|\\|\}", "", plain)
     lines = [" ".join(line.split()) for line in plain.splitlines()]
     # A label and its verdict in the next line belong together.

@@ -73,10 +73,10 @@ def split_reasoning(text: str, opened: bool = False, ended: bool = True) -> tupl
     finals = list(_HARMONY_FINAL.finditer(text))
     if finals:
         final = finals[-1]
+        reasoning = text[: final.start()].strip()
         behind = text[final.end() :]
         answer = _HARMONY_END.split(behind)[0]
-        reasoning = text[: final.start()]
-        return answer.strip(), reasoning.strip()
+        return answer.strip(), reasoning
     if _HARMONY_OTHER.search(text) or _BARE_ANALYSIS.match(text):
         return "", text.strip()
 
@@ -93,8 +93,8 @@ def _split_at_marks(text: str, marks: list[re.Match], opened: bool) -> tuple[str
     closings = [mark.end() for mark in marks if _closes(mark)]
     border = max(closings, default=len(text))
     # A mark that is opened again behind the border is not closed: the reply ends inside of it.
-    reopened = [mark.start() for mark in marks if mark.start() >= border]
-    end = min(reopened, default=len(text))
+    reopened = _MARK.search(text, border)
+    end = reopened.start() if reopened else len(text)
 
     begins_inside = opened or _closes(marks[0])
     start = 0 if begins_inside else marks[0].start()
@@ -116,7 +116,8 @@ def _split_at_headings(text: str, ended: bool) -> tuple[str, str]:
     """Split a reasoning in words at the last heading of an answer, or before its last paragraph."""
     borders = [heading.start() for heading in _ANSWER_HEADING.finditer(text)]
     if ended:
-        borders.insert(0, max(text.rstrip().rfind("\n\n"), 0))
+        last_paragraph = text.rstrip().rfind("\n\n")
+        borders.insert(0, max(last_paragraph, 0))
     border = borders[-1] if borders else len(text)
     answer = text[border:].strip()
     reasoning = text[:border].strip()
@@ -129,7 +130,7 @@ def text_before_answer(prompt: str) -> str:
     if prompt.endswith("<|start|>assistant"):
         return "<|channel|>final<|message|>"
 
-    last = re.search(rf"(?:{_MARK.pattern})\Z", prompt, _MARK.flags)
+    last = re.search(rf"(?:{_MARK.pattern})\Z", prompt, re.IGNORECASE)
     if last is None or _closes(last):
         return ""
 

@@ -11,8 +11,6 @@ import yaml
 from ingroup import paths
 from ingroup.parsing import is_refusal, one_spelling
 
-LOW, HIGH = 1, 5
-
 
 class Ratings(NamedTuple):
     """``values`` by word, NaN where there is none, with the status of the reply."""
@@ -95,7 +93,7 @@ def _released(text: str, words: Sequence[str]) -> dict[str, str]:
     for name, word in _CODE["names"].items():
         if name in ratings:
             ratings[word] = ratings[name]
-    overall = re.search(rf"Overall.*:.*{_DECIMAL}", "".join(lines[end : end + 1]))
+    overall = re.search(rf"Overall.*:.*{_DECIMAL}", [*lines, ""][end])
     if overall and begin < len(lines):
         ratings["Rating"] = overall[1]
     return ratings
@@ -136,7 +134,6 @@ PLAIN = {
     "markup": (r"</?\w[^<>\n]{0,60}>|\\[a-z]+|\\|\$(?!\d)|\$(?=[1-5]\$)|\[[xX ]\] ", " "),
     "emphasis, brackets": (r"[*`#\"{}\[\]<>]+", ""),
     "dashes": ("[—–]", "-"),
-    "bars": ("│", "|"),
     "white space": (r"(?:[^\S\n]|_)+", " "),
     # "Friendly: four", "Four out of five". Not "three reasons".
     "a number in words": (
@@ -178,8 +175,9 @@ def _marked(text: str, words: tuple[str, ...]) -> str:
     for pattern, replacement in PLAIN.values():
         plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
 
-    lines = _with_marked_columns(plain.splitlines())
-    marked = _word_pattern(words).sub(_label_of_word, "\n".join(lines))
+    if _COLUMNS.search(plain):
+        plain = _CROSSED.sub(_rating_of_crossed, plain)
+    marked = _word_pattern(words).sub(_label_of_word, plain)
     # Not the number of an item within a line: "... they help. 2. Sociable"
     marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
@@ -193,7 +191,7 @@ def _label_of_word(word: re.Match[str]) -> str:
 def _mark_of_number(number: re.Match[str]) -> str:
     """Write a number as [4], [4/] or [?]."""
     value = number["value"]
-    is_on_scale = LOW <= float(value) <= HIGH
+    is_on_scale = 1 <= float(value) <= 5
     has_other_scale = number["scale"] and number["top"] != "5"
     if number["minus"] or number["range"] or has_other_scale or not is_on_scale:
         return "[?]"
@@ -201,20 +199,15 @@ def _mark_of_number(number: re.Match[str]) -> str:
     return f"[{value}{end}"
 
 
-def _with_marked_columns(lines: Sequence[str]) -> list[str]:
+# "| Friendly | | | | X | |", under the heads 1 to 5. Not a row with two crosses.
+_COLUMNS = re.compile(r"\b1 ?\| ?2 ?\| ?3 ?\| ?4 ?\| ?5\b")
+_CROSSED = re.compile(r"^\|? ?([^|\n]{1,60})((?: ?\|)+) ?[xX✓✔✅●•][ |]*$", re.MULTILINE)
+
+
+def _rating_of_crossed(row: re.Match[str]) -> str:
     """Write "Friendly: 4" for a row of a table that has its cross in the column 4."""
-    read = []
-    header: list[str] = []
-    for line in lines:
-        cells = re.split(r" ?\| ?", line.strip().removeprefix("|"))
-        if set(cells) >= set("12345"):
-            header = cells
-        crossed = []
-        for number, cell in zip(header, cells, strict=False):
-            if re.fullmatch("[xX✓✔✅●•]", cell):
-                crossed.append(number)
-        read.append(f"{cells[0]}: {crossed[0]}" if len(crossed) == 1 else line)
-    return read
+    rating = row[2].count("|")
+    return f"{row[1]}: {rating}"
 
 
 _FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
@@ -378,8 +371,7 @@ ITEMS_PLAIN = {
     "hash tags": (r"(?<![^\s,])#(?=\w)", ", "),
     # "| 1 | Caring | they help |". Not the rule below the header.
     "rows of a table": (
-        r"^ *[|│] *(?:(?:\d+|#|No)\.? *[|│])? *([^|│\n-][^|│\n]*?) *[|│]"
-        r"([^|│\n]*(?:[|│][^|│\n]*)?)[|│]? *$",
+        r"^ *\| *(?:(?:\d+|#|No)\.? *\|)? *([^|\n-][^|\n]*?) *\|([^|\n]*(?:\|[^|\n]*)?)\|? *$",
         r"| \1: \2",
     ),
 }
@@ -392,14 +384,13 @@ _MARK = re.compile(
     r"(?P<inner>\*\*|__)?",
     re.IGNORECASE,
 )
-_RATED = r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])"
 # "The three keywords are:", "Friendly: 4". Not "kind".
 _HEADING = (
     r"(?:(?:the|my|these|some|other|three|five|for|here|and|in|overall)\b ?)*"
     r"(?:keywords?|reasons?|reasoning|ratings?|scores?|explanations?|notes?|answers?|descriptions?"
     r"|verbs?|words?|you|summary|conclusion|overall|here|disclaimer|justifications?|no"
     r"|number)?(?: \d+)?(?: (?:for|of|to|is|are|about)\b.{0,60})?\s*(?:\Z|[:(=.!?|]|\s-)"
-    rf"|[^\W\d][^\d:=\n]{{0,60}}[:=]{_RATED}"
+    r"|[^\W\d][^\d:=\n]{0,60}[:=]\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out of \d+)?\W*(?:\Z|[^\w\s%])"
 )
 _SENTENCE = (
     r"(?:because|due to|since|as|they|this|these|there|it|i|we"
@@ -498,8 +489,8 @@ def _inline(text: str) -> dict[str, str]:
 def _lists(lines: Sequence[_Line]) -> list[dict[str, str]]:
     """Collect lists of keywords with their reasons, in the order in which they begin."""
     lists = []
-    by_mark: dict[tuple[str, int], dict[str, str]] = {}  # the open list of each kind and depth
-    above: dict[str, str] = {}  # the list whose last item may have its reason below
+    by_mark = {}  # the open list of each kind and depth
+    above = {}  # the list whose last item may have its reason below
     for line in lines:
         mark = (line.kind, line.depth)
         label = _REASON_LABEL.match(line.text)
