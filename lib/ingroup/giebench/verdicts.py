@@ -175,7 +175,7 @@ _CORRECTION = re.compile(
     r"|chang(?:e|ed|ing) my (?:mind|verdict|answer))\b",
     re.IGNORECASE,
 )
-_LETTERS = rf"{_LETTER}(?:[ ,/]*(?:and|or|&)?[ ,/]*{_TAG}|[ ,/]*(?:and|or|&) {_LETTER})*"
+_LETTERS = rf"{_LETTER}(?:[ ,/]*(?:and|or|&)?[ ,/]*{_TAG}|[ ,/]*(?:and|or|&) {_LETTER}){{0,3}}"
 _LABEL = (
     r"(?:\b(?:verdict|decision|judge?ment|winner|conclusion|correction|veredicto|urteil|вердикт)\b"
     r"|判决|裁决|答案|选择|结论"
