@@ -43,6 +43,7 @@ def test_replies_are_read_as_a_careful_reader_does(text, low, high, expected):
         "I'd say it was 10 years ago.",
         "The answer has 3 parts.",
         "等了30分钟",
+        "4 ⭐",
         "The odds are 3 to 1.",
         "Sadness: high\nAge: 40",
         "80 or higher",
@@ -59,7 +60,7 @@ def test_numbers_that_the_reply_does_not_claim_are_no_ratings(text):
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ("| Step | Rating |\n|---|---|\n| 1 | 85 |", 85),
+        ("| Emotion | Intensity |\n|---|---|\n| Grief | 85 |", 85),
         ('{"step": 1, "rating": 85, "confidence": 0.9}', 85),
         ("<|im_start|>assistant\n85<|im_end|>", 85),
         ("4/5 = 80%", 80),

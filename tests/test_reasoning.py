@@ -22,6 +22,7 @@ from ingroup.inference.reasoning import split_reasoning, text_before_answer
         "<|constrain|>number<|message|>85<|return|>",
         "<|message|>Maybe 60.<|end|><|start|>assistant<|channel|>final<|message|>85",
         "Maybe 60.assistantfinal85",
+        "<think>\nIt could be 60 or 80.\nMaybe 60.\n</think>\n\n85",
         "Thinking Process:\n1. The scale is 0 to 100.\n2. Maybe 60.\n\n85",
     ],
 )

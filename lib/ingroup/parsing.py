@@ -6,11 +6,11 @@ make a number a claim, the strongest first, and those by which a claim does not 
 """
 
 import html
-import math
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,26 +34,32 @@ class Parsed(NamedTuple):
 
 
 _RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
+FLAGS = re.IGNORECASE | re.MULTILINE
 _PARTS = _RULES["parts"] | _RULES["refusal parts"]
 for _name, _languages in _RULES["words"].items():
     _PARTS[_name] = ", ".join(_languages.values()).split(", ")
 
 
-def _written_out(rule: str | list[str], high: float) -> str:
-    """Put its parts into a rule. A list becomes alternatives, {TOP_DIGITS} the end of the scale."""
-    if isinstance(rule, list):
-        return "(?:" + "|".join(_written_out(str(one), high) for one in rule) + ")"
-
-    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": _RULES["tops"].get(high, "-")}
-    return re.sub(r"\{([A-Z_]+)\}", lambda name: _written_out(parts[name[1]], high), rule)
+def _alternatives(rule: str | list) -> str:
+    """Write a rule as one pattern. A list holds alternatives."""
+    if isinstance(rule, str):
+        return rule
+    return "(?:" + "|".join(map(str, rule)) + ")"
 
 
 @lru_cache
 def _rule(name: str, high: float = 100) -> re.Pattern:
-    """Compile a rule of parsing_rules.yaml. "claims/label" is one of several in a section."""
-    section, _, key = name.partition("/")
-    rule = _written_out(_RULES[section][key] if key else _RULES[section], high)
-    return re.compile(rule, re.IGNORECASE | re.MULTILINE)
+    """Compile a rule of parsing_rules.yaml. {TOP_DIGITS} is the end of the scale."""
+    top_word = _RULES["tops"].get(high, "-")
+    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": top_word}
+    rules = _RULES | _RULES["claims"]
+    rule = _alternatives(rules[name])
+
+    # A part may have parts of its own.
+    part = r"\{([A-Z_]+)\}"
+    while re.search(part, rule):
+        rule = re.sub(part, lambda found: _alternatives(parts[found[1]]), rule)
+    return re.compile(rule, FLAGS)
 
 
 # --- plain text ---
@@ -62,8 +68,27 @@ QUOTED = re.compile(
     r"(?:\"(?P<double>[^\"\n]{0,400})\"|(?<!\w)'(?P<single>(?:[^'\n]|'(?=\w)){0,400})'(?!\w))"
     r"(?P<colon>(?= ?:))?"
 )
-SIGNS = str.maketrans(dict.fromkeys("“”„«»「」『』", '"') | dict.fromkeys("‘’ʼ", "'"))
-SIGNS |= str.maketrans("−‐‑⁄。、٪٫°", "---/.,%.x")
+
+
+def one_spelling(text: str) -> str:
+    """Write a text with one sign for all that look alike.
+
+    Parameters
+    ----------
+    text : str
+        Any reply.
+
+    Returns
+    -------
+    str
+        The text in form NFKC, with ASCII digits, quotation marks and dashes, without escapes of
+        HTML and characters of no width.
+    """
+    text = html.unescape(text)
+    text = _rewritten(text, "spelling")
+    text = unicodedata.normalize("NFKC", text)
+    # The digits of all scripts.
+    return re.sub(r"\d", lambda digit: f"{int(digit[0])}", text)
 
 
 def plain(text: str) -> str:
@@ -80,71 +105,43 @@ def plain(text: str) -> str:
         The text, with at most one space or new line in a row. A word in quotes before a colon, as
         in JSON, and a number in quotes only lose the quotes.
     """
-    text = html.unescape(text).translate(SIGNS)
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", "".join(map(_plain_character, text)))
-    text = _collapsed(text)
-    if text[:1] == text[-1:] == '"' and text.count('"') == 2:
-        text = text[1:-1]
+    text = _collapsed(one_spelling(text))
+    text = _rewritten(text, "markup")
+    text = QUOTED.sub(_unquoted, text)
+    return _collapsed(text)
 
-    # Special tokens of a template have bars, as tables have.
-    text = re.sub(r"<\|[^<>|\n]{1,40}\|>", "\n", text)
-    if "|" in text:
-        text = _rows_with_heads(text)
-    for old, new in _RULES["markup"]:
-        text = re.sub(old, new, text, flags=re.IGNORECASE | re.MULTILINE)
-    return _collapsed(QUOTED.sub(_unquoted, text))
+
+def _rewritten(text: str, section: str) -> str:
+    """Put something else in place of each pattern of a section, in order."""
+    for old, new in _RULES[section]:
+        text = re.sub(old, new, text, flags=FLAGS)
+    return text
 
 
 def _collapsed(text: str) -> str:
     """Collapse white space: at most one space or one new line."""
-    text = re.sub(r"[^\S\n]+", " ", "\n".join(text.splitlines()))
+    text = re.sub(r"[^\S\n]+", " ", text)
     return re.sub(r" ?\n[ \n]*", "\n", text).strip()
-
-
-@lru_cache(maxsize=4096)
-def _plain_character(character: str) -> str:
-    """Write a digit of any script as ASCII. Fractions and circled digits become "x"."""
-    kind = unicodedata.category(character)
-    if kind == "Nd":
-        return str(unicodedata.decimal(character))
-    # The parts of a keycap, and characters without width.
-    if kind == "Cf" or character in "\ufe0f\u20e3":
-        return ""
-    return {"No": "x", "So": " "}.get(kind, character)
 
 
 def _unquoted(quote: re.Match) -> str:
     """Keep a key or a number in quotes. What somebody else said goes."""
     content = quote["double"] or quote["single"] or ""
-    is_kept = quote["colon"] is not None or not re.search(r"[^\d\s.,/%-]", content)
-    return content if is_kept else " , "
-
-
-def _rows_with_heads(text: str) -> str:
-    """Write each cell of a table on a line, behind the head of its column and of its row."""
-    lines = []
-    heads: list[str] = []
-    for line in text.split("\n"):
-        cells = [cell.strip() for cell in line.strip(" |").split("|")]
-        is_row = line.strip().startswith("|") and len(cells) > 1
-        heads = (heads or cells) if is_row else []
-        if not is_row:
-            lines += cells
-        for head, cell in zip(heads[1:], cells[1:], strict=False):
-            lines += [f"{head}: {cell}", f"{cells[0]}: {cell}"]
-    return "\n".join(lines)
+    is_key = quote.lastgroup == "colon"
+    is_speech = re.search(r"[^\d\s.,/%-]", content)
+    return content if is_key or not is_speech else " , "
 
 
 def _number(name: str) -> float:
     """Convert a number in digits or in words: "85", "eighty-five", "八十五"."""
-    if re.search(r"\d", name):
+    if name[-1].isdigit():
         return float(name)
+
     total = 0
-    for word in re.findall(r"[a-z]+|\W|[^\x00-\x7f]", name.lower()):
-        if word in _RULES["multipliers"]:
-            total = max(total, 1) * _RULES["multipliers"][word]
-        total += _RULES["number words"].get(word, 0)
+    words = re.findall(r"[a-z]+|[^\x00-\x7f]", name.lower())
+    for word in words:
+        factor = _RULES["multipliers"].get(word, 1)
+        total = max(total, factor > 1) * factor + _RULES["number words"].get(word, 0)
     return total
 
 
@@ -167,45 +164,47 @@ def parse_rating(text: str | None, low: float, high: float) -> Parsed:
         The rating in [low, high] and "ok", or NaN and one of "refused", "unparsable", "several"
         and "cut" (a text that is nothing but one part, ten times or more).
     """
-    if not text or not text.strip():
-        return Parsed(math.nan, UNPARSABLE)
+    text = (text or "").strip()
     if len(text) > 40 and not without_loop(text, times=10):
-        return Parsed(math.nan, CUT)
+        return Parsed(nan, CUT)
 
     values = _claimed_values(plain(text), high)
+    status = UNPARSABLE
     if len(values) > 1:
-        return Parsed(math.nan, SEVERAL)
-    for value in values:
-        if low <= value <= high:
-            return Parsed(value, OK)
-    return Parsed(math.nan, REFUSED if not values and is_refusal(text) else UNPARSABLE)
+        status = SEVERAL
+    elif not values and is_refusal(text):
+        status = REFUSED
+    elif values and low <= min(values) <= high:
+        return Parsed(values.pop(), OK)
+    return Parsed(nan, status)
 
 
 def _claimed_values(text: str, high: float) -> set[float]:
     """List the different values that a plain text claims."""
     text = _collapsed(_rule("scale", high).sub(" ", text))
     text = re.sub(r" ?\( *\)| (?=[.,;:!?)])", "", text)
-    text = _rule("summing up").sub("", _rule("correction").sub("", text))
+    for name in ("correction", "summing up"):
+        text = _rule(name).sub("", text)
 
-    # The ends of other scales that the text speaks of. Of a probability, 1 may be all of it.
-    tops = {_number("".join(names)) for names in _rule("other scale").findall(text)}
-    if _rule("probability").search(text):
-        tops.add(1)
-    other_top = max(tops - {high}, default=-math.inf)
-
+    other_top = _end_of_other_scale(text, high)
     values = set()
     for name in _RULES["claims"]:
-        rule = _rule(f"claims/{name}", high)
-        claim = rule.search(text)
-        while claim:
-            counts = not _is_withdrawn(claim) and not _is_on_another_scale(claim, high, other_top)
-            if counts:
+        for claim in _rule(name, high).finditer(text):
+            is_other = _is_on_another_scale(claim, high, other_top)
+            if not is_other and not _is_withdrawn(claim):
                 values.add(_number(claim["number"]))
-            # Another claim may begin within one that does not count.
-            claim = rule.search(text, claim.end() if counts else claim.start() + 1)
         if name == "final answer" and values:
             break
     return values
+
+
+def _end_of_other_scale(text: str, high: float) -> float:
+    """Find the largest end of another scale that a text speaks of."""
+    ends = _rule("other scale").finditer(text)
+    tops = {_number(end[end.lastindex]) for end in ends}
+    if _rule("probability").search(text):
+        tops.add(1)
+    return max(tops - {high}, default=0)
 
 
 def _is_withdrawn(claim: re.Match) -> bool:
@@ -213,28 +212,27 @@ def _is_withdrawn(claim: re.Match) -> bool:
     groups = claim.groupdict()
     if groups.get("before"):
         return False
-    before = claim.string[max(0, claim.start() - 60) : claim.start()]
-    within = claim.string[claim.start() : claim.start("number")]
-    is_denied = _rule("withdrawn").search(_rule("clause end").split(before)[-1] + within)
-    return bool(is_denied or _rule("elsewhere").search(groups.get("filler") or ""))
+
+    before = claim.string[: claim.start()][-60:]
+    clause = _rule("clause end").split(before)[-1]
+    filler = groups.get("filler") or ""
+    is_denied = _rule("withdrawn").search(clause + claim[0])
+    is_elsewhere = _rule("elsewhere").search(filler)
+    return bool(is_denied or is_elsewhere)
 
 
 def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool:
     """Tell whether a claimed number is, or may be, on another scale than that up to `high`."""
-    number = claim["number"].lower()
-    value = _number(number)
-    is_percent = re.search("%|cent", claim["unit"], re.IGNORECASE)
-    if claim.groupdict().get("own") or (is_percent and high == 100):
+    if claim.groupdict().get("own"):
         return False
+    if re.search("%|cent", claim["unit"], re.IGNORECASE):
+        return high != 100
 
-    start = claim.start("number")
-    has_article = _rule("of ten").search(claim.string[max(0, start - 30) : start])
-    is_of_ten = high == 100 and value <= 10 and has_article
-    # "eighty" alone, in small letters, may be any number of the eighties.
-    is_vague = claim[0] == number and number.endswith("ty")
-    is_fraction = 0 < value <= 1 and "." in number
+    number = claim["number"]
+    value = _number(number)
     is_below_top = 0 < value <= other_top
-    return bool(is_percent or is_below_top or is_of_ten or is_vague or is_fraction)
+    is_fraction = 0 < value <= 1 < high and "." in number
+    return is_below_top or is_fraction
 
 
 def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -> Parsed:
@@ -255,12 +253,12 @@ def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -
         100. If that one is above 100 too, or there is no number, the reply is refused.
     """
     text = str(text)
-    if text.startswith(("I cannot", "I can't", "I'm not rating")):
-        return Parsed(math.nan, REFUSED)
-    for number in re.findall(r"\b\d+\b", text)[:2]:
-        if float(number) <= 100:
-            return Parsed(float(number), OK)
-    return Parsed(math.nan, REFUSED)
+    declines = text.startswith(("I cannot", "I can't", "I'm not rating"))
+    numbers = re.findall(r"\b\d+\b", text)[:2]
+    for number in map(float, numbers):
+        if number <= 100 and not declines:
+            return Parsed(number, OK)
+    return Parsed(nan, REFUSED)
 
 
 def is_refusal(text: str) -> bool:
@@ -276,11 +274,13 @@ def is_refusal(text: str) -> bool:
     bool
         False for what others say or cannot do, and for sympathy ("I cannot imagine her pain").
     """
-    return bool(_rule("refusal").search(plain(text)))
+    refusal = _rule("refusal").search(plain(text))
+    return refusal is not None
 
 
 # --- answers, and how they ended ---
 
+WITHOUT_TEXT = {"filtered": REFUSED, "failed": FAILED, "missing": MISSING}
 # A number at the end of a cut text may be the first half of another, of a range or of "8 of 10".
 UNFINISHED = re.compile(r"[\d.,]*\d[.,]?(?: ?(?:[-–—/]|to|and|or|out|out of) ?[\d.,]*)?\Z")
 # The first line of a text, or its first sentence. "1." is no sentence.
@@ -314,7 +314,7 @@ def without_loop(text: str, times: int = 3) -> str:
             length = borders[length]
         length += character == backwards[length]
         borders.append(length)
-        if n >= 20 and n >= times * (n - length):
+        if n >= max(20, times * (n - length)):
             loop = n
     return backwards[loop:][::-1] if loop else text
 
@@ -341,23 +341,29 @@ def read_answers(
         ``value`` (None without one) and ``status``, with the index of the answers. An answer that
         was cut before its value is "cut", one that a filter declined "refused".
     """
-    texts = answers["text"].astype(object).where(answers["text"].notna(), "")
+    texts = answers["text"].astype(object).fillna("")
     endings = answers["finish_reason"].astype(object)
     if "reasoning" in answers:
         # All tokens went into the reasoning.
-        is_unanswered = (texts.str.strip() == "") & answers["reasoning"].fillna("").ne("")
-        endings = endings.mask(is_unanswered & (endings == "stop"), "length")
+        has_reasoning = answers["reasoning"].fillna("") != ""
+        has_text = texts.str.strip() != ""
+        is_unanswered = has_reasoning & ~has_text & (endings == "stop")
+        endings = endings.mask(is_unanswered, "length")
 
-    parsed = {}
-    for text, ending in set(zip(texts, endings, strict=True)):
+    @cache
+    def read(text: str, ending: str) -> tuple:
+        """Parse a text, each different one once."""
         is_cut = ending == "length"
-        value, status = parse_cut(text) if is_cut and parse_cut else parse(text)
+        parse_this = parse_cut if is_cut and parse_cut else parse
+        value, status = parse_this(text)
         if is_cut and status not in (OK, REFUSED):
             status = CUT
-        status = {"filtered": REFUSED, "failed": FAILED, "missing": MISSING}.get(ending, status)
-        parsed[text, ending] = (value if status == OK else None, status)
+        status = WITHOUT_TEXT.get(ending, status)
+        if status != OK:
+            value = None
+        return value, status
 
-    rows = [parsed[answer] for answer in zip(texts, endings, strict=True)]
+    rows = list(map(read, texts, endings))
     return pd.DataFrame(rows, index=answers.index, columns=["value", "status"])
 
 
@@ -391,9 +397,10 @@ def read_ratings(
         """Read the rating with which a reply begins, if nothing behind it differs."""
         whole = UNFINISHED.sub("", without_loop(text))
         opening = OPENING.match(whole)
-        if opening is None or parse(opening[0]) != parse(whole):
-            return Parsed(math.nan, CUT)
-        return parse(whole)
+        rating = parse(whole)
+        if opening and parse(opening[0]) == rating:
+            return rating
+        return Parsed(nan, CUT)
 
     table = read_answers(answers, parse, parse_cut if rule is parse_rating else None)
     table["value"] = table["value"].astype(float)

@@ -1,11 +1,9 @@
 """Read the verdict of a reply to GIEBench, A to D, or name the reason why there is none."""
 
-import html
 import re
-import unicodedata
 from typing import Literal, NamedTuple
 
-from ingroup.parsing import is_refusal
+from ingroup.parsing import is_refusal, one_spelling
 
 
 class Verdict(NamedTuple):
@@ -70,9 +68,6 @@ def _released(text: str) -> Verdict:
 
 # --- one spelling of all letters
 
-_OTHER_MARKS = str.maketrans(
-    {"⟦": "[[", "⟧": "]]"} | dict(zip("〔〕【】’*_`", "[][]'   ", strict=True))
-)
 _LOOKALIKES = str.maketrans("АВСΑΒ", "ABCAB")  # Cyrillic and Greek capitals
 # What a tag may hold beside its letter. Not "[[A/C]]", "[[A>B]]" or "[[A?]]".
 _BESIDE_LETTER = re.compile(
@@ -89,8 +84,8 @@ _BARE_LETTER = re.compile(
 
 def _plain(text: str) -> str:
     """Write tags as [[A]], letters without a tag as <<A>>, and the rest without markup."""
-    plain = unicodedata.normalize("NFKC", html.unescape(text)).translate(_OTHER_MARKS)
-    plain = re.sub(r"\\[a-z]+|\\|[\u200b-\u200f\ufeff]", "", plain)
+    plain = re.sub("[*_`]", " ", one_spelling(text))
+    plain = re.sub(r"\\[a-z]+(?: ?\{)?|\\|\}", "", plain)
     lines = [" ".join(line.split()) for line in plain.splitlines()]
     # A label and its verdict in the next line belong together.
     plain = re.sub(r":\n+", ": ", "\n".join(lines))
@@ -128,19 +123,15 @@ SET_ASIDE = {
     rf"{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}){{1,3}}"
     rf"|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
     # "not [[A]] or [[B]]", "better than [[A]]". Not the letter before, not "if not: [[A]]".
-    "denied or compared with": r"(?:\b(?:(?<!if )not|never|cannot|neither|nor|why|than|over|unlike"
-    r"|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))\b|n't\b"
-    rf"|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
+    "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
+    r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
+    rf"\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
     "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
     # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
     "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
     r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh"
     r"|biased|negative|offensive))(?: (?:best|place|choice|option|one|answer|response|assistant))?)"
     rf"|, then)\b(?: is| was| comes| goes to|[:,=])* ?{_LETTER}{_JOINED}",
-    # "[[A]] was close", "[[A]] is a strong contender".
-    "said to be of another rank": rf"{_LETTER}(?: is| was| came| comes| ranks| would be)?"
-    r"(?: a| the| also| very| quite){0,2}"
-    r" (?:close|second|third|fourth|last|tempting|worse|worst|strong contender|runner[- ]up)\b",
     # "[[B]] > [[A]]". Not a quotation mark before a line, "> [[A]]".
     "after >": rf"(?<=\]\]) ?> ?{_TAG}",
 }
@@ -184,10 +175,11 @@ _CORRECTION = re.compile(
     r"|chang(?:e|ed|ing) my (?:mind|verdict|answer))\b",
     re.IGNORECASE,
 )
+_LETTERS = rf"{_LETTER}(?:[ ,/]*(?:and|or|&)?[ ,/]*{_TAG}|[ ,/]*(?:and|or|&) {_LETTER}){{0,3}}"
 _LABEL = (
     r"(?:\b(?:verdict|decision|judge?ment|winner|conclusion|correction|veredicto|urteil|вердикт)\b"
     r"|判决|裁决|答案|选择|结论"
-    r"|(?:^|\b(?:the|my|final|correct|right|best)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
+    r"|(?:^|\b(?:the|my|final|correct|right|best|better)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
     r"(?=\W*?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es|ist|est)\b)))"
 )
 _GOOD = (
@@ -201,12 +193,14 @@ _EQUAL = (
     r"|both (?:are )?(?:best|good|fine|fit|suit|work))"
 )
 CLAIMS = {
-    # "Final verdict: [[A]]", "I choose B". Not "the rudest answer is [[A]]", "Answer A is rude".
-    "called the verdict": rf"{_LABEL}{_FILLER}{_LETTER}(?:[ ,/]*(?:and|or)?[ ,/]*{_TAG})*"
+    # Not "Verdict: [[A]]", which a final verdict outweighs.
+    "called final": rf"\bfinal (?:verdict|answer|choice|decision|judge?ment)\b{_FILLER}{_LETTERS}",
+    # "Verdict on all four: [[A]]", "I choose B". Not "the rudest is [[A]]", "Answer A is rude".
+    "called the verdict": rf"{_LABEL}(?:{_FILLER}{_LETTERS}|[^.:;!?\n\[<]{{0,40}}: ?{_TAG})"
     r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll| would| will| must| have to)?"
-    rf" (?:(?:choose|pick|select|go with|vote for|opt for|prefer)\b{_FILLER}{_LETTER}"
-    rf"|say\b{_FILLER}{_LETTER}(?! \w))"
-    rf"|{_LETTER}(?: is| as| would be| it)(?: my| the| clearly| final| correct| right){{0,3}}"
+    rf" (?:(?:choose|pick|select|go with|vote for|opt for|prefer)\b{_FILLER}{_LETTERS}"
+    rf"|say\b{_FILLER}{_LETTERS}(?! \w))"
+    rf"|{_LETTERS}(?: is| as| would be| it)(?: my| the| clearly| final| correct| right){{0,3}}"
     r" (?:is|verdict|answer|choice|pick|winner|decision)\b",
     # "So it is [[A]]." Not a letter beside other words.
     "a tag alone in its clause": r"^\W*(?:if\b[^:,\[]*[:,] ?)?"
@@ -220,12 +214,12 @@ CLAIMS = {
     "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|^\W*both {_TAG} and {_TAG}(?= {_GOOD})"
     rf"|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
     # "[[A]] is the best", "The user would prefer [[A]]". Not "says that the best is ...".
-    "preferred": rf"{_LETTER}(?: is| are| would| be| seems?| looks| provides| gives| offers| shows"
+    "preferred": rf"{_LETTERS}(?: is| are| would| be| seems?| looks| provides| gives| offers| shows"
     rf"| has| the| by far| much| far| clearly| both){{0,4}} {_GOOD}"
     r"|\b(?:best|strongest|ideal|most suitable)(?: \w+){0,2}(?: is| would be| goes to|:)"
-    rf"{_FILLER}{_LETTER}"
+    rf"{_FILLER}{_LETTERS}"
     r"|\b(?:would|will|might|may|could)(?: most| likely| probably){0,2} (?:agree with|prefer|like"
-    rf"|choose|favou?r|side with|appreciate|pick|support) (?:assistant )?{_LETTER}",
+    rf"|choose|favou?r|side with|appreciate|pick|support) (?:assistant )?{_LETTERS}",
 }
 
 

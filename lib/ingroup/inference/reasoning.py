@@ -72,8 +72,11 @@ def split_reasoning(text: str, opened: bool = False, ended: bool = True) -> tupl
 
     finals = list(_HARMONY_FINAL.finditer(text))
     if finals:
-        answer = _HARMONY_END.split(text[finals[-1].end() :])[0]
-        return answer.strip(), text[: finals[-1].start()].strip()
+        final = finals[-1]
+        reasoning = text[: final.start()].strip()
+        behind = text[final.end() :]
+        answer = _HARMONY_END.split(behind)[0]
+        return answer.strip(), reasoning
     if _HARMONY_OTHER.search(text) or _BARE_ANALYSIS.match(text):
         return "", text.strip()
 
@@ -87,29 +90,38 @@ def split_reasoning(text: str, opened: bool = False, ended: bool = True) -> tupl
 
 def _split_at_marks(text: str, marks: list[re.Match], opened: bool) -> tuple[str, str]:
     """Take as answer what stands before the first opening and behind the last closing mark."""
-    closings = [mark for mark in marks if _closes(mark)]
-    border = closings[-1].end() if closings else len(text)
+    closings = [mark.end() for mark in marks if _closes(mark)]
+    border = max(closings, default=len(text))
     # A mark that is opened again behind the border is not closed: the reply ends inside of it.
-    reopened = [mark.start() for mark in marks if mark.start() >= border]
-    end = min(reopened, default=len(text))
+    reopened = _MARK.search(text, border)
+    end = reopened.start() if reopened else len(text)
 
-    start = 0 if opened or _closes(marks[0]) else marks[0].start()
-    answer = f"{text[:start].strip()}\n{text[border:end].strip()}"
-    return answer.strip(), f"{text[start:border]}{text[end:]}".strip()
+    begins_inside = opened or _closes(marks[0])
+    start = 0 if begins_inside else marks[0].start()
+    before = text[:start].strip()
+    behind = text[border:end].strip()
+    answer = f"{before}\n{behind}".strip()
+    reasoning = text[start:border] + text[end:]
+    return answer, reasoning.strip()
 
 
 def _closes(mark: re.Match) -> bool:
     """Tell whether a mark ends the reasoning."""
-    return bool(mark["closing"]) or (not mark["opening"] and "/" in mark[0][:4])
+    if mark["opening"] or mark["closing"]:
+        return mark["opening"] is None
+    return "/" in mark[0][:4]
 
 
 def _split_at_headings(text: str, ended: bool) -> tuple[str, str]:
     """Split a reasoning in words at the last heading of an answer, or before its last paragraph."""
-    headings = list(_ANSWER_HEADING.finditer(text))
-    border = headings[-1].start() if headings else len(text)
-    if not headings and ended:
-        border = max(text.rstrip().rfind("\n\n"), 0)
-    return text[border:].strip(), text[:border].strip()
+    borders = [heading.start() for heading in _ANSWER_HEADING.finditer(text)]
+    if ended:
+        last_paragraph = text.rstrip().rfind("\n\n")
+        borders.insert(0, max(last_paragraph, 0))
+    border = borders[-1] if borders else len(text)
+    answer = text[border:].strip()
+    reasoning = text[:border].strip()
+    return answer, reasoning
 
 
 def text_before_answer(prompt: str) -> str:
@@ -118,11 +130,11 @@ def text_before_answer(prompt: str) -> str:
     if prompt.endswith("<|start|>assistant"):
         return "<|channel|>final<|message|>"
 
-    marks = list(_MARK.finditer(prompt))
-    if not marks or marks[-1].end() < len(prompt) or _closes(marks[-1]):
+    last = re.search(rf"(?:{_MARK.pattern})\Z", prompt, re.IGNORECASE)
+    if last is None or _closes(last):
         return ""
 
-    mark = marks[-1][0]
+    mark = last[0]
     without_attributes = re.sub(r"\s[^<>]*>", ">", mark)
     closing = re.sub(r"\A(<\|?|\[|◁)", r"\1/", without_attributes)
     return f"\n{_PAIRS.get(mark, closing)}\n\n"

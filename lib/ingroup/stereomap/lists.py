@@ -1,9 +1,6 @@
 """Read the lists that StereoMap asks for: a rating for each word, and keywords with reasons."""
 
-import html
-import math
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -12,9 +9,7 @@ from typing import Literal, NamedTuple
 import yaml
 
 from ingroup import paths
-from ingroup.parsing import is_refusal
-
-LOW, HIGH = 1, 5
+from ingroup.parsing import is_refusal, one_spelling
 
 
 class Ratings(NamedTuple):
@@ -57,26 +52,17 @@ def parse_ratings(
     """
     text = text if isinstance(text, str) else ""
     if rule == "released":
-        return _released(text, words)
+        read = _released(text, words)
+        without_any = "refused"
+    else:
+        read = _claimed_ratings(text, words)
+        without_any = "refused" if is_refusal(text) else "unparsable"
 
-    readings = _readings(text, tuple(words))
-    # Whoever declines may still speak of numbers, but does not fill in a list.
-    n_ranks = 2 if is_refusal(text) else len(CLAIMS) + 1
-    values = dict.fromkeys(words, math.nan)
-    for word in words:
-        by_rank = [readings[word, rank] for rank in range(n_ranks)]
-        claimed = next(filter(None, by_rank), set())
-        if len(claimed) == 1:
-            values[word] = claimed.pop()
-    return _with_status(values, "refused" if is_refusal(text) else "unparsable")
-
-
-def _with_status(values: dict[str, float], without_any: str) -> Ratings:
-    """Tell whether all words have a rating, some, or none."""
-    n_rated = sum(not math.isnan(value) for value in values.values())
+    values = {word: float(read.get(word, "nan")) for word in words}
+    n_rated = len(read.keys() & words)
     if n_rated == 0:
         return Ratings(values, without_any)
-    return Ratings(values, "ok" if n_rated == len(values) else "incomplete")
+    return Ratings(values, "ok" if n_rated == len(words) else "incomplete")
 
 
 # --- the rule of the authors' code
@@ -86,59 +72,46 @@ _DECIMAL = yaml.safe_load(_PATTERNS)["number"]
 _CODE = yaml.safe_load(_PATTERNS.replace("<n>", _DECIMAL))
 
 
-def _released(text: str, words: Sequence[str]) -> Ratings:
+def _released(text: str, words: Sequence[str]) -> dict[str, str]:
     """Read ratings as the authors' code does."""
     lines = [line for line in text.split("\n") if line]
-    read = _released_alone if len(words) == 1 else _released_list
-    ratings = read(lines, words)
+    if len(words) == 1:
+        alone = next(_first_matches("alone", lines), None)
+        # Two numbers in one pattern are a choice, which the code does not make.
+        return {words[0]: alone[1]} if alone and alone.lastindex == 1 else {}
 
-    values = {word: float(ratings.get(word, math.nan)) for word in words}
-    return _with_status(values, "refused")
-
-
-def _released_alone(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
-    """Read the rating of the only word from the first line that fits a pattern."""
-    for line in lines:
-        match = _first_match(_CODE["alone"], line)
-        if match:
-            # Two numbers in one pattern are a choice, which the code does not make.
-            return {words[0]: match[1]} if match.lastindex == 1 else {}
-    return {}
-
-
-def _released_list(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
-    """Read ratings by word, from the lines between the first word and an overall rating."""
     first_word = _CODE["begins"].get(words[0], words[0])
-    begins = [place for place, line in enumerate(lines) if re.search(first_word, line)]
-    overall = [place for place, line in enumerate(lines) if re.search("Overall [rR]ating", line)]
-    if not begins:
-        return {}
-
-    end = overall[0] if overall else len(lines)
+    begin = _first_line(first_word, lines)
+    end = _first_line("Overall [rR]ating", lines)
     ratings = {}
-    for line in lines[begins[0] : end]:
-        match = _first_match(_CODE["rated"], line)
-        if match:
-            # The prompt has the group behind each of these words, as in "Help nurses: 4".
-            is_behavior = words[0] == "Help"
-            name = match[1].strip()
-            ratings[name.split(" ")[0] if is_behavior else name] = match[2]
+    for match in _first_matches("rated", lines[begin:end]):
+        name = match[1].strip()
+        # The prompt has the group behind each behaviour, as in "Help nurses: 4".
+        ratings[name.split(" ")[0] if words[0] == "Help" else name] = match[2]
 
     # A reply may say "Pride", which the code takes for "Proud".
     for name, word in _CODE["names"].items():
         if name in ratings:
             ratings[word] = ratings[name]
-    if overall:
-        match = re.search(rf"Overall.*:.*{_DECIMAL}", lines[end])
-        if match:
-            ratings["Rating"] = match[1]
+    overall = re.search(rf"Overall.*:.*{_DECIMAL}", [*lines, ""][end])
+    if overall and begin < len(lines):
+        ratings["Rating"] = overall[1]
     return ratings
 
 
-def _first_match(patterns: Sequence[str], line: str) -> re.Match[str] | None:
-    """Return the match of the first pattern that fits somewhere in a line."""
-    matches = (re.search(pattern, line) for pattern in patterns)
-    return next(filter(None, matches), None)
+def _first_line(pattern: str, lines: Sequence[str]) -> int:
+    """Find the first line that a pattern fits, else the end."""
+    for place, line in enumerate(lines):
+        if re.search(pattern, line):
+            return place
+    return len(lines)
+
+
+def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
+    """Yield the match of the first pattern that fits, for each line that one fits."""
+    for line in lines:
+        matches = [re.search(pattern, line) for pattern in _CODE[name]]
+        yield from list(filter(None, matches))[:1]
 
 
 # --- marks for words and numbers
@@ -150,6 +123,8 @@ _MEANING = r" ?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^\d\n|]{1,40}?)"
 PLAIN = {
     "JSON: an object is one line": (r"(?<=[{,\d\"])\s*\n\s*(?=[\"}])", " "),
     "JSON: two objects are two lines": (r"\}\s*,\s*\{", "\n"),
+    # "**Friendly: 2** Many say so".
+    "bold ends a part": (r"(?<=: \d)[*_]{2}(?= (?-i:[A-Z]))", ";"),
     # "Friendly: < 3", "at least 3". Not "> 4", a quotation.
     "a bound": (
         r"(?:(?<=[:=|] )[<>≤≥]=?|\b(?:at least|at most|(?:more|less|fewer) than|up to)) ?(?=\d)",
@@ -157,9 +132,8 @@ PLAIN = {
     ),
     # Not "[4]"; a dollar before an amount stays.
     "markup": (r"</?\w[^<>\n]{0,60}>|\\[a-z]+|\\|\$(?!\d)|\$(?=[1-5]\$)|\[[xX ]\] ", " "),
-    "emphasis, brackets, variants of digits": (r"[*`#\"“”„«»{}\[\]<>\u20e3\ufe0f]+", ""),
+    "emphasis, brackets": (r"[*`#\"{}\[\]<>]+", ""),
     "dashes": ("[—–]", "-"),
-    "bars": ("│", "|"),
     "white space": (r"(?:[^\S\n]|_)+", " "),
     # "Friendly: four", "Four out of five". Not "three reasons".
     "a number in words": (
@@ -197,41 +171,43 @@ _NUMBER = re.compile(
 
 def _marked(text: str, words: tuple[str, ...]) -> str:
     """Write the k-th word as <k>, a rating as [4], with its scale as [4/], other numbers as [?]."""
-    plain = unicodedata.normalize("NFKC", html.unescape(text))
+    plain = one_spelling(text)
     for pattern, replacement in PLAIN.values():
         plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
 
-    marked_lines = []
-    for line in _with_marked_columns(plain.splitlines()):
-        marked_lines.append(_with_marked_words(line, words))
+    if _COLUMNS.search(plain):
+        plain = _CROSSED.sub(_rating_of_crossed, plain)
+    marked = _word_pattern(words).sub(_label_of_word, plain)
     # Not the number of an item within a line: "... they help. 2. Sociable"
-    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", "\n".join(marked_lines))
+    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
+
+
+def _label_of_word(word: re.Match[str]) -> str:
+    """Write the k-th word as <k>, from 1, and negated words as <0>."""
+    return f"<{word.lastindex - 1}>"
 
 
 def _mark_of_number(number: re.Match[str]) -> str:
     """Write a number as [4], [4/] or [?]."""
     value = number["value"]
-    is_off_scale = not LOW <= float(value) <= HIGH
-    has_other_scale = number["scale"] and number["top"] != f"{HIGH}"
-    if number["minus"] or number["range"] or is_off_scale or has_other_scale:
+    is_on_scale = 1 <= float(value) <= 5
+    has_other_scale = number["scale"] and number["top"] != "5"
+    if number["minus"] or number["range"] or has_other_scale or not is_on_scale:
         return "[?]"
-    return f"[{value}/]" if number["scale"] else f"[{value}]"
+    end = "/]" if number["scale"] else "]"
+    return f"[{value}{end}"
 
 
-def _with_marked_columns(lines: Sequence[str]) -> list[str]:
+# "| Friendly | | | | X | |", under the heads 1 to 5. Not a row with two crosses.
+_COLUMNS = re.compile(r"\b1 ?\| ?2 ?\| ?3 ?\| ?4 ?\| ?5\b")
+_CROSSED = re.compile(r"^\|? ?([^|\n]{1,60})((?: ?\|)+) ?[xX✓✔✅●•][ |]*$", re.MULTILINE)
+
+
+def _rating_of_crossed(row: re.Match[str]) -> str:
     """Write "Friendly: 4" for a row of a table that has its cross in the column 4."""
-    read = []
-    header: list[str] = []
-    for line in lines:
-        cells = re.split(r" ?\| ?", line.strip().removeprefix("|"))
-        crosses = re.findall("[xX✓✔✅●•]", " ".join(cells[1:]))
-        if set(cells) >= set("12345"):
-            header = cells
-        elif len(crosses) == 1 and crosses[0] in cells[: len(header)]:
-            line = f"{cells[0]}: {header[cells.index(crosses[0])]}"
-        read.append(line)
-    return read
+    rating = row[2].count("|")
+    return f"{row[1]}: {rating}"
 
 
 _FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
@@ -243,26 +219,14 @@ _NEGATION = r"(?:(?:not|less|least|non|never|hardly|low|lack of)[ -](?:at all |v
 @lru_cache(maxsize=64)
 def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Compile a pattern with a group for negated words, and a group for each word."""
-    groups = []
+    patterns = []
     for word in words:
         forms = "|".join([*_FORMS.get(word, []), word])
-        groups.append(re.sub(r"[ -]", "[ -]?", f"({forms})"))
-    any_word = "|".join(groups)
-    negated = any_word.replace("(", "(?:")
-    return re.compile(rf"(?i)(?<!\w)(?<!\w-)(?:({_NEGATION}(?:{negated}))|{any_word})(?![\w-])")
+        patterns.append(re.sub("[ -]", "[ -]?", forms))
 
-
-def _with_marked_words(line: str, words: tuple[str, ...]) -> str:
-    """Write the k-th word as <k>, from 1, and negated words as <0>.
-
-    "Rating" counts only where no other word is named.
-    """
-    marked = _word_pattern(words).sub(lambda match: f"<{match.lastindex - 1}>", line)
-    if "Rating" not in words:
-        return marked
-    rating = f"<{words.index('Rating') + 1}>"
-    other_words = set(re.findall(r"<\d+>", marked)) - {rating}
-    return marked.replace(rating, "rating") if other_words else marked
+    negated = f"{_NEGATION}(?:{'|'.join(patterns)})"
+    groups = ")|(".join([negated, *patterns])
+    return re.compile(rf"(?<!\w)(?<!\w-)(?:({groups}))(?![\w-])", re.IGNORECASE)
 
 
 # --- what a reply claims
@@ -303,37 +267,45 @@ _ALONE = (
     rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$"
     r"|\b(?:i|we|society)(?:'d|'ll| would| will| can)?(?: \w+)? (?:rated?|give|say|assign|choose"
     rf"|pick|go with)\b[^.:\d\n\[]{{0,40}}{_VALUE}"
-    rf"|\b(?:it's|(?:it|that) (?:is|would be)|rated(?: as| at)?)(?: an?)? {_VALUE}"
+    rf"|\b(?:it's|(?:it|that) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: an?)? {_VALUE}"
 )
 
 
-def _readings(text: str, words: tuple[str, ...]) -> dict[tuple[str, int], set[float]]:
-    """Collect the ratings of each word by the rank of their claims, 0 for the strongest."""
-    names = ["", *words]  # negated words are no word
-    readings = defaultdict(set)
-    for rank, claim in _claims(_marked(text, words), len(words)):
-        labels = [int(label) for label in re.findall(r"<(\d+)>", claim)] or [1]
+def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, str]:
+    """Read the rating of each word from its strongest claims, if these agree."""
+    by_label = defaultdict(dict)  # the values of each claim, by rank
+    for rank, claim in _claims(_marked(text, tuple(words)), len(words)):
+        labels = re.findall(r"<(\d+)>", claim) or ["1"]
         values = re.findall(r"\[([\d.?]+)", claim)
         if len(set(labels)) == 1:
             labels = labels[:1] * len(values)
         if len(labels) == len(values):
             for label, value in zip(labels, values, strict=True):
-                readings[names[label], rank].add(math.nan if value == "?" else float(value))
-    return readings
+                by_label[label].setdefault(rank, set()).add(value)
+
+    ratings = {}
+    for number, word in enumerate(words, start=1):
+        by_rank = by_label[f"{number}"]
+        strongest = by_rank.get(min(by_rank, default=0), set())
+        if len(strongest) == 1 and "?" not in strongest:
+            ratings[word] = strongest.pop()
+    return ratings
 
 
 def _claims(marked: str, n_words: int) -> Iterator[tuple[int, str]]:
     """Yield the parts of a text that rate words, with their rank."""
-    for rank, pattern in enumerate(CLAIMS.values()):
+    patterns = list(CLAIMS.values())
+    if n_words == 1:
+        patterns.append(_ALONE)
+
+    for rank, pattern in enumerate(patterns):
         claims = [match[0] for match in re.finditer(pattern, marked, _FLAGS)]
         # "1 - Friendly, 2 - Sociable" numbers a list.
         numbers = re.findall(r"^[^<\[]*\[(\d)\]", "\n".join(claims), re.MULTILINE)
-        if len(claims) < 2 or numbers != [f"{n}" for n in range(1, len(claims) + 1)]:
-            yield from ((rank, claim) for claim in claims)
-
-    if n_words == 1:
-        for match in re.finditer(_ALONE, marked, _FLAGS):
-            yield len(CLAIMS), match[0]
+        is_numbered = "".join(numbers) == "123456789"[: len(claims)]
+        if len(claims) < 2 or not is_numbered:
+            for claim in claims:
+                yield rank, claim
 
 
 # --- keywords
@@ -367,8 +339,7 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     A list is what stands behind marks of one kind and indent (numbers, bullets, bold, headings,
     rows of a table), words on lines of their own, or words in one line with one separator. A
     keyword has one to three words, up to a colon, dash, bracket or the end. Its reason follows in
-    the line or below, else in another line that begins with the keyword, or in the numbered
-    sentences of the reply.
+    the line or below.
     """
     text = text if isinstance(text, str) else ""
     lines = [_read_line(line) for line in _item_lines(text)]
@@ -377,13 +348,6 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
         return Keywords((), (), "refused" if is_refusal(text) else "unparsable")
 
     reasons = next((items for items in lists if len(items) == n), lists[0])
-    for word, reason in reasons.items():
-        reasons[word] = reason or _reason_elsewhere(word, lines)
-    if not any(reasons.values()):
-        sentences = [line.text for line in lines if line.kind == "number" and not line.items]
-        if len(sentences) == len(reasons):
-            reasons = dict(zip(reasons, sentences, strict=True))
-
     status = "ok"
     if len(reasons) != n:
         status = "too few" if len(reasons) < n else "too many"
@@ -392,10 +356,6 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
 
 # Each pattern with what takes its place, in this order.
 ITEMS_PLAIN = {
-    "digits that number items": (
-        "[①-⑨]|\\d\ufe0f?\u20e3",
-        lambda digit: f"{unicodedata.digit(digit[0][0])}. ",
-    ),
     "JSON: objects with a keyword": (
         r"\{\s*\"(?:keyword|verb|word|trait|term|name)\"\s*:\s*\"([^\"{}]*)\""
         r"(?:\s*,\s*\"\w+\"\s*:\s*\"([^\"{}]*)\")?[^{}]*\}",
@@ -405,17 +365,13 @@ ITEMS_PLAIN = {
     "JSON: an array is one line": (r"\"\s*,\s*\"(?=[^\"\n]{0,60}\"\s*[,\]])", ", "),
     "check boxes, bullets of HTML": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] |<li>|\\item\b", r"\1- "),
     "markup, brackets, quotation marks": (
-        r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"“”„«»`]",
+        r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"`]",
         "",
     ),
-    "apostrophes": ("’", "'"),
-    "commas": ("[，、]", ","),
-    "dashes": ("[‐‑]", "-"),
     "hash tags": (r"(?<![^\s,])#(?=\w)", ", "),
     # "| 1 | Caring | they help |". Not the rule below the header.
     "rows of a table": (
-        r"^ *[|│] *(?:(?:\d+|#|No)\.? *[|│])? *([^|│\n-][^|│\n]*?) *[|│]"
-        r"([^|│\n]*(?:[|│][^|│\n]*)?)[|│]? *$",
+        r"^ *\| *(?:(?:\d+|#|No)\.? *\|)? *([^|\n-][^|\n]*?) *\|([^|\n]*(?:\|[^|\n]*)?)\|? *$",
         r"| \1: \2",
     ),
 }
@@ -428,14 +384,13 @@ _MARK = re.compile(
     r"(?P<inner>\*\*|__)?",
     re.IGNORECASE,
 )
-_RATED = r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])"
 # "The three keywords are:", "Friendly: 4". Not "kind".
 _HEADING = (
     r"(?:(?:the|my|these|some|other|three|five|for|here|and|in|overall)\b ?)*"
     r"(?:keywords?|reasons?|reasoning|ratings?|scores?|explanations?|notes?|answers?|descriptions?"
     r"|verbs?|words?|you|summary|conclusion|overall|here|disclaimer|justifications?|no"
     r"|number)?(?: \d+)?(?: (?:for|of|to|is|are|about)\b.{0,60})?\s*(?:\Z|[:(=.!?|]|\s-)"
-    rf"|[^\W\d][^\d:=\n]{{0,60}}[:=]{_RATED}"
+    r"|[^\W\d][^\d:=\n]{0,60}[:=]\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out of \d+)?\W*(?:\Z|[^\w\s%])"
 )
 _SENTENCE = (
     r"(?:because|due to|since|as|they|this|these|there|it|i|we"
@@ -469,17 +424,17 @@ class _Line(NamedTuple):
 
 def _item_lines(text: str) -> list[str]:
     """Split a text into lines with one spelling of marks and one item each."""
-    plain = html.unescape(text)
+    # The number of an item may be a keycap or stand in a circle.
+    plain = one_spelling(re.sub(r"([①-⑨]|\d\ufe0f?\u20e3)", r"\1. ", text))
     for pattern, replacement in ITEMS_PLAIN.values():
         plain = re.sub(pattern, replacement, plain, flags=re.MULTILINE)
-    plain = unicodedata.normalize("NFKC", plain)
     if re.search(r"^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain, _FLAGS):
         plain = re.sub(r"^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain, flags=re.MULTILINE)
 
     lines = []
     for line in plain.splitlines():
         # "1. Caring 2. Kind"
-        if re.search(r"\b[1a][.)]\s", line) and re.search(r"\b[2b][.)]\s", line):
+        if re.match(r"(?=.*\b[1a][.)]\s).*\b[2b][.)]\s", line):
             line = re.sub(r"(?<=\S)[\s,;]+(?=\(?(?:\d{1,2}|[a-h])[.)]\s)", "\n", line)
         lines += line.split("\n")
     return lines
@@ -487,21 +442,25 @@ def _item_lines(text: str) -> list[str]:
 
 def _read_line(line: str) -> _Line:
     """Take the mark off a line, and read the rest as one keyword or several."""
-    mark = _MARK.match(line.expandtabs(4))
-    text = re.sub(r"\*+|__", "", line.expandtabs(4)[mark.end() :]).strip()
-    kinds = ["number", "bullet", "heading", "bold", "inner"]
-    kind = next((kind for kind in kinds if mark[kind]), "").replace("inner", "bold")
+    line = line.expandtabs(4)
+    mark = _MARK.match(line)
+    rest = line[mark.end() :]
+    text = re.sub(r"\*+|__", "", rest).strip()
+    kind = next(filter(mark.group, ["number", "bullet", "heading", "bold", "inner"]), "")
     # Numbers are often indented by a space or two.
     depth = len(mark["indent"]) // (3 if kind == "number" else 2)
 
     items = _inline(text)
     if items:
         return _Line("inline", 0, True, items, text)
+
     item = _ITEM.fullmatch(text)
     # Without a mark, "Kind. They help" is a sentence and "Kind:" a heading.
-    if item and (kind or (item["end"] not in tuple(".!?|") and not text.endswith(":"))):
-        items = {item["word"].lower(): item["reason"].strip(" )|-")}
-    return _Line(kind, depth, mark["count"] == "1", items, text)
+    is_sentence = item and (item["end"] in tuple(".!?|") or text.endswith(":"))
+    if item and (kind or not is_sentence):
+        word = item["word"].lower()
+        items = {word: item["reason"].strip(" )|-")}
+    return _Line(kind.replace("inner", "bold"), depth, mark["count"] == "1", items, text)
 
 
 def _inline(text: str) -> dict[str, str]:
@@ -509,7 +468,8 @@ def _inline(text: str) -> dict[str, str]:
     introduction = _INTRODUCTION.match(text)
     listed = text[introduction.end() :] if introduction else text
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
-    separator = next((sign for sign in ";|·•/" if sign in listed), ",")
+
+    separator = next(filter(listed.count, ";|·•/"), ",")
     # The last two may have only "and" between them. Not a comma in brackets.
     listed = re.sub(r"\s(?:and|or|&)\s(?=\S+\s*\Z)", separator, listed)
     parts = re.split(rf"{re.escape(separator)}(?![^()]{{0,200}}\))", listed)
@@ -517,22 +477,20 @@ def _inline(text: str) -> dict[str, str]:
     items = {}
     for part in filter(str.strip, parts):
         item = _ITEM.fullmatch(part.strip(" '-"))
-        if item:
-            items[item["word"].lower()] = item["reason"].strip(" )")
-        # "kind, brave, because of history"
-        elif items and re.match(r"\s*(?:because|due to|since)\b", part):
-            break
-        else:
+        if item is None:
             return {}
+        word = item["word"].lower()
+        items[word] = item["reason"].strip(" )")
     # Two parts without an introduction may be any sentence with a comma.
-    return items if len(items) >= (2 if introduction else 3) else {}
+    n_least = 2 if introduction else 3
+    return items if len(items) >= n_least else {}
 
 
 def _lists(lines: Sequence[_Line]) -> list[dict[str, str]]:
     """Collect lists of keywords with their reasons, in the order in which they begin."""
     lists = []
-    by_mark: dict[tuple[str, int], dict[str, str]] = {}  # the open list of each kind and depth
-    above: dict[str, str] = {}  # the list whose last item may have its reason below
+    by_mark = {}  # the open list of each kind and depth
+    above = {}  # the list whose last item may have its reason below
     for line in lines:
         mark = (line.kind, line.depth)
         label = _REASON_LABEL.match(line.text)
@@ -565,13 +523,3 @@ def _explain(items: dict[str, str], reason: str) -> None:
     """Give the last keyword of a list its reason, if it has none."""
     word = next(reversed(items))
     items[word] = items[word] or reason
-
-
-def _reason_elsewhere(word: str, lines: Sequence[_Line]) -> str:
-    """Find the first line that begins with a keyword and goes on for four words or more."""
-    for line in lines:
-        if line.text.lower().startswith(f"{word} ") and line.text.count(" ") > 3:
-            return line.text
-        if line.items.get(word):
-            return line.items[word]
-    return ""
