@@ -10,7 +10,8 @@ FLOAT_ERROR = 1e-9  # of decimals in binary floats: 0.3 - 0.25 is a little more 
 def load(study: str, table: int) -> pd.DataFrame:
     """Read a printed table, transcribed from the paper."""
     folder = PUBLISHED / study
-    (file,) = folder.glob(f"table{table:02}_*.csv")
+    pattern = f"table{table:02}_*.csv"
+    (file,) = folder.glob(pattern)
     return pd.read_csv(file)
 
 
@@ -64,8 +65,9 @@ def tolerance(numbers: pd.Series) -> float:
     float
         0.005 for 5.7 and 4.31, 0.5 for whole numbers.
     """
-    exact = numbers.dropna().astype(float)
-    texts = exact.map(repr)
+    floats = numbers.dropna().astype(float)
+    texts = floats.map(repr)
     decimals = texts.str.extract(r"\.(\d*?)0*$", expand=False)
     n_digits = decimals.str.len()
-    return 0.5 / 10.0 ** n_digits.max()
+    most = n_digits.max()
+    return 0.5 / 10.0**most

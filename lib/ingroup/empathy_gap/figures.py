@@ -33,7 +33,7 @@ def heatmaps(cells: pd.DataFrame, row: str, col: str) -> Figure:
     """
     rows = cells[row].unique()
     columns = cells[col].unique()
-    size = (TWO_COLUMNS - 0.6) / len(columns)
+    size = (TWO_COLUMNS - 0.6) / max(len(columns), 2)
     has_names = size > NAMED
     height = size * len(rows) + (1.2 if has_names else 0.6)
     fig, axes = plt.subplots(

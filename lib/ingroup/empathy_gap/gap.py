@@ -106,9 +106,8 @@ def matrix(cells: pd.DataFrame, column: str = "z") -> np.ndarray:
 
 def is_flat(means: np.ndarray) -> bool:
     """Tell whether no cell differs from any other beyond rounding, so that M does not exist."""
-    difference = means.max() - means.min()
-    rounding = 1e-12 * np.abs(means).max()
-    return difference <= rounding
+    largest = np.abs(means).max()
+    return np.ptp(means) <= 1e-12 * largest
 
 
 def standardise(means: np.ndarray) -> np.ndarray:
@@ -125,9 +124,9 @@ def standardise(means: np.ndarray) -> np.ndarray:
         (M0 - mean(M0)) / std(M0), with the population's standard deviation as in the released code.
         NaN if the matrix is flat.
     """
-    if is_flat(means):
-        return np.full(means.shape, np.nan)
     numbers = np.asarray(means)
+    if is_flat(numbers):
+        return np.full(numbers.shape, np.nan)
     return stats.zscore(numbers, axis=None)
 
 
@@ -264,7 +263,8 @@ def gaps(ratings: pd.DataFrame, n_resamples: int = 10_000, seed: int = 0) -> pd.
     families = table.groupby(BLOCK[:-1], sort=False)
     table["p_holm"] = families.p.transform(holm)
 
-    kept = exclude(named(ratings))
+    of_named = named(ratings)
+    kept = exclude(of_named)
     released = blocks(kept).apply(as_released)
     return table.join(released.add_suffix("_released"))
 
@@ -386,7 +386,8 @@ def mean_gap(ratings: pd.DataFrame) -> pd.DataFrame:
     table = blocks(kept).apply(by_event)
     keys = ["model", "reading"]
     by_model = table.groupby([*keys, "event"], observed=True, sort=False)
-    return means_by(by_model.delta.mean(), keys)
+    of_events = by_model.delta.mean()
+    return means_by(of_events, keys)
 
 
 def kinds(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -422,8 +423,8 @@ def kinds(ratings: pd.DataFrame) -> pd.DataFrame:
     kept = exclude(ratings)
     effects = blocks(kept).apply(by_event)
     effects = effects.rename_axis(columns="pairs")
-    effects = effects.stack().dropna()
-    return means_by(effects, [*BLOCK, "pairs"])
+    by_pairs = effects.stack()
+    return means_by(by_pairs.dropna(), [*BLOCK, "pairs"])
 
 
 def effects_by_event(values: np.ndarray, same: np.ndarray) -> np.ndarray:
