@@ -16,6 +16,7 @@ from ingroup.biased_samaritan import answers, bias, stimuli
 from ingroup.inference.answers import Sampling
 from ingroup.inference.jobs import Job
 from ingroup.inference.models import Model
+from ingroup.stats.intervals import means_by
 from ingroup.tables import InputError
 
 MODELS = ["smollm2-135m-instruct", "gemma-3-270m", "qwen2.5-coder-1.5b-instruct"]
@@ -62,8 +63,8 @@ def test_phrasings_are_those_of_table_4():
         asked = stimuli.phrasings(category)
         in_paper = printed[printed.category == category].phrasing
         assert list(asked.phrasing[asked.group != stimuli.CONTROL]) == list(in_paper)
-    added = stimuli.phrasings("Race", latino=True).group
-    assert set(added) - set(stimuli.phrasings("Race").group) == {"latino"}
+    lines = pd.read_csv(stimuli.FOLDER / "phrasings.csv")
+    assert set(lines.group[~lines.default]) == {"latino"}
 
 
 def test_a_person_who_opens_a_sentence_has_a_capital():
@@ -90,7 +91,7 @@ HEADER = "scenario,title,wording,text\n"
         ("1,A,1,nobody\n", "line 2, column text: found 'nobody', expected {person} once"),
         (
             "1,A,1,{person} a\n2,B,2,{person} b\n",
-            "line 2, column wording: found '[1] in scenario 1'",
+            "line 2, column wording: found '1', expected the wordings 1, 2 in each scenario",
         ),
         ("1,A,1,{person} a\n", "found 1 scenarios, expected 2 to 1"),
     ],
@@ -148,11 +149,6 @@ def test_scored_models_are_asked_once_and_write_about_a_tenth():
     assert {job.sampling.choices for job in scored} == {answers.NUMBERS}
     assert {len(job.design) for job in written} == {11 * 4 * 11, 11 * 4 * 8}
     assert answers.written(parameters(READING="free")) == []
-
-
-def test_pairs_of_prompts_need_the_full_crossing():
-    with pytest.raises(InputError, match="UNIT=scenario"):
-        parameters(CROSSING="totals", UNIT="prompt")
 
 
 @pytest.fixture
@@ -221,16 +217,17 @@ def test_a_known_effect_is_recovered_from_values_to_the_table():
     rng = np.random.default_rng(1)
     true = {"white": 0.0, "asian": 6.0, "african_american": -4.0}
     ratings = simulate(rng, true, n_scenarios=103)
-    table = bias.means(bias.minus_control(bias.of_scenarios(ratings))).set_index("group")
+    cells = means_by(bias.minus_control(bias.of_scenarios(ratings)), bias.CELL)
+    table = cells.droplevel(bias.FAMILY)
     for group, effect in true.items():
         assert table.low[group] <= effect <= table.high[group]
         assert (table.p[group] < 0.01) == (effect != 0)
     # A scenario's deviation over four normal numbers has the mean 0.921 SD.
-    brittleness = bias.means(bias.spreads(ratings)).estimate
+    brittleness = means_by(bias.spreads(ratings), bias.CELL).estimate
     assert brittleness.mean() == pytest.approx(0.921 * 5, rel=0.05)
 
-    shown = bias.beside("table03_race_difference", table.reset_index()).iloc[-1]
-    assert (shown.source, shown.model) == ("here", "simulated")
+    shown = bias.beside("table03_race_difference", cells).iloc[-1]
+    assert shown.name == ("here", "simulated", 1)
     assert shown.Asian == table.estimate["asian"]
 
 
@@ -241,7 +238,8 @@ def test_without_an_effect_few_p_values_are_small():
     like_these = []
     for _ in range(200):
         ratings = simulate(rng, none)
-        pvalues += list(bias.means(bias.minus_control(bias.of_scenarios(ratings))).p)
+        differences = bias.minus_control(bias.of_scenarios(ratings))
+        pvalues += list(means_by(differences, bias.CELL).p)
         like_these += list(bias.like_these(ratings).p)
     assert np.mean(np.array(pvalues) < 0.05) <= 0.07
     assert np.mean(np.array(like_these) < 0.05) <= 0.07
@@ -273,14 +271,15 @@ def incomplete():
 
 
 def test_helpfulness_and_bias_follow_the_slow_definition(incomplete):
-    helpfulness = bias.means(bias.of_scenarios(incomplete)).set_index("group")
+    helpfulness = means_by(bias.of_scenarios(incomplete), ["group"])
     for group in ("control", "asian"):
         slow = slow_helpfulness(incomplete[incomplete.group == group])
         assert helpfulness.estimate[group] == pytest.approx(slow)
     assert helpfulness.n["asian"] == 11
 
     # The bias compares scenarios that both have.
-    (row,) = bias.means(bias.minus_control(bias.of_scenarios(incomplete))).itertuples()
+    differences = bias.minus_control(bias.of_scenarios(incomplete))
+    (row,) = means_by(differences, bias.CELL).itertuples()
     shared = incomplete[incomplete.scenario != 5]
     of_group, of_control = (shared[shared.group == group] for group in ("asian", "control"))
     assert row.estimate == pytest.approx(slow_helpfulness(of_group) - slow_helpfulness(of_control))
@@ -289,8 +288,7 @@ def test_helpfulness_and_bias_follow_the_slow_definition(incomplete):
     assert (row.statistic, row.p, row.n) == pytest.approx((test.statistic, test.pvalue, 11))
 
 
-@pytest.mark.parametrize("ddof", [0, 1])
-def test_brittleness_by_hand(ddof):
+def test_brittleness_by_hand():
     # Phrasing a varies over wordings (0, 4), b does not; c has one rating, so no deviation.
     ratings = pd.DataFrame(
         {
@@ -301,11 +299,7 @@ def test_brittleness_by_hand(ddof):
     )
     cell = dict(zip(bias.CELL, ["m", "free", 1, "Race", "white"], strict=True))
     ratings = ratings.assign(scenario=1, **cell)
-    deviation = np.std([50, 54], ddof=ddof)
-    assert bias.spreads(ratings, ddof).iloc[0] == pytest.approx(deviation / 2)
-    # Averaged first: (50 + 60 + 70) / 3 and (54 + 60) / 2.
-    averaged = bias.spreads(ratings, ddof, "averaged").iloc[0]
-    assert averaged == pytest.approx(np.std([60, 57], ddof=ddof))
+    assert bias.spreads(ratings).iloc[0] == pytest.approx(np.std([50, 54], ddof=1) / 2)
 
 
 def test_two_runs_are_paired_by_scenario():
@@ -322,7 +316,7 @@ def test_phrasings_like_these_keep_the_bias_and_widen_its_interval():
     rng = np.random.default_rng(6)
     groups = {"white": 0.0, "asian": 3.0, "american_indian": 0.0}
     ratings = simulate(rng, groups, phrasing_sd=4.0)
-    these = bias.means(bias.minus_control(bias.of_scenarios(ratings)))
+    these = means_by(bias.minus_control(bias.of_scenarios(ratings)), bias.CELL)
     like_these = bias.like_these(ratings)
     assert like_these.estimate.to_numpy() == pytest.approx(these.estimate.to_numpy())
     assert (like_these.high - like_these.low > these.high - these.low).all()
@@ -331,10 +325,9 @@ def test_phrasings_like_these_keep_the_bias_and_widen_its_interval():
 def test_printed_models_stand_above_those_here():
     none = pd.DataFrame(columns=[*bias.CELL, "estimate"])
     table = bias.beside("table09_gender_brittleness", none)
-    assert list(table.columns[3:]) == ["Control", "Male", "Female", "Non-Binary"]
-    second = table[(table.model == "deepseek-v3") & (table.run == 2)].iloc[0]
-    assert second["Non-Binary"] == 3.63  # as printed
-    assert set(table.source) == {"printed"}
+    assert list(table.columns) == ["Control", "Male", "Female", "Non-Binary"]
+    assert table.loc[("printed", "deepseek-v3", 2), "Non-Binary"] == 3.63  # as printed
+    assert set(table.index.get_level_values("source")) == {"printed"}
 
 
 # The notebook
@@ -353,15 +346,15 @@ def test_golden_numbers_come_out(run, tables):
 
 def test_greedy_numbers_are_those_of_the_recorded_text(run):
     """Where tied steps were rounded, the text decides (three rows that the golden file lacks)."""
-    readings = run.by_reading[run.by_reading.reading == "greedy"]
-    found = readings.set_index(["model", "group"]).estimate["qwen2.5-coder-1.5b-instruct"]
+    greedy = run.by_reading.estimate.xs("greedy", level="reading")
+    found = greedy.droplevel(["round", "category"])["qwen2.5-coder-1.5b-instruct"]
     assert found["american_indian"] == pytest.approx(8.28276699)
     assert found["female"] == pytest.approx(0.8677184466)
     assert found["senior"] == pytest.approx(0.8656957929)
 
 
 def test_the_example_by_hand_equals_the_table(run):
-    row = run.biases.set_index(["model", "group"]).loc[MODELS[0], "senior"]
+    row = run.biases.loc[MODELS[0], "expected", 1, "Age", "senior"]
     assert run.t == pytest.approx(row.statistic)
     assert run.p_value == pytest.approx(row.p)
     assert run.difference.mean() == pytest.approx(row.estimate)
@@ -387,7 +380,7 @@ def test_the_headline_says_what_the_readings_say(run, tables):
 
 
 def test_no_reply_is_lost(run):
-    counted = run.statuses.sum(axis=1)
+    counted = run.statuses.replies.groupby(["model", "reading"]).sum()
     for model in MODELS:
         assert counted[model, "expected"] == 4532 + 2 * 3296
         assert counted[model, "free"] == 4 * 11 * (11 + 8 + 8)

@@ -9,7 +9,9 @@ FLOAT_ERROR = 1e-9  # of decimals in binary floats: 0.3 - 0.25 is a little more 
 
 def load(study: str, table: int) -> pd.DataFrame:
     """Read a printed table, transcribed from the paper."""
-    (file,) = (PUBLISHED / study).glob(f"table{table:02}_*.csv")
+    folder = PUBLISHED / study
+    pattern = f"table{table:02}_*.csv"
+    (file,) = folder.glob(pattern)
     return pd.read_csv(file)
 
 
@@ -36,15 +38,18 @@ def beside(
         printed), ``tolerance`` and ``agrees`` (within the tolerance). No rows where none of the
         printed models ran.
     """
-    long = printed.melt(keys, columns, "number", "printed")
-    tolerances = {column: tolerance(printed[column]) for column in columns}
-    long["tolerance"] = long.number.map(tolerances)
+    theirs = printed.melt(keys, columns, "number", "printed")
+    tolerances = printed[columns].apply(tolerance)
+    theirs["tolerance"] = theirs.number.map(tolerances)
+    ours = here.reset_index()
+    ours = ours.melt(keys, columns, "number", "here")
 
-    ours = here.reset_index().melt(keys, columns, "number", "here")
-    both = long.merge(ours, on=[*keys, "number"])
-    both["difference"] = both.here - both.printed
-    both["agrees"] = both.difference.abs() <= both.tolerance + FLOAT_ERROR
-    return both[[*keys, "number", "printed", "here", "difference", "tolerance", "agrees"]]
+    both = theirs.merge(ours)
+    difference = both.here - both.printed
+    allowed = both.tolerance + FLOAT_ERROR
+    both["difference"] = difference
+    both["agrees"] = difference.abs() <= allowed
+    return both
 
 
 def tolerance(numbers: pd.Series) -> float:
@@ -60,6 +65,9 @@ def tolerance(numbers: pd.Series) -> float:
     float
         0.005 for 5.7 and 4.31, 0.5 for whole numbers.
     """
-    texts = numbers.dropna().astype(float).map(repr)
-    decimals = texts.str.partition(".")[2].str.rstrip("0").str.len()
-    return 0.5 * 10.0 ** -decimals.max()
+    floats = numbers.dropna().astype(float)
+    texts = floats.map(repr)
+    decimals = texts.str.extract(r"\.(\d*?)0*$", expand=False)
+    n_digits = decimals.str.len()
+    most = n_digits.max()
+    return 0.5 / 10.0**most

@@ -18,6 +18,29 @@ def wrong(file: Path, row: int, column: str, found: object, expected: str) -> In
     )
 
 
+def check(file: Path, cells: pd.Series, is_right: pd.Series, expected: str) -> None:
+    """Refuse the first cell of a column that is not right.
+
+    Parameters
+    ----------
+    file : Path
+        The file that the table was read from.
+    cells : Series
+        The column, as `read_table` has it.
+    is_right : Series of bool
+        Which cells can work.
+    expected : str
+        What they must be, in words.
+
+    Raises
+    ------
+    InputError
+        A cell is not right.
+    """
+    for row in cells.index[~is_right]:
+        raise wrong(file, row, cells.name, cells[row], expected)
+
+
 def read_table(
     file: Path, columns: Iterable[str] = (), separator: str | None = None
 ) -> pd.DataFrame:
@@ -49,6 +72,7 @@ def read_table(
         )
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
+
     for column in columns:
         if column not in table:
             near = get_close_matches(column, table.columns, 1) or list(table.columns)

@@ -1,11 +1,11 @@
 """What is asked, and how an answer becomes a rating: one long table, one row for each prompt."""
 
 from dataclasses import replace
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ingroup import parsing, published
 from ingroup.biased_samaritan import stimuli
@@ -22,45 +22,10 @@ class Parameters(parameters.Parameters):
     SCENARIOS: str = "sample"
     N_SCENARIOS: Annotated[int, Field(ge=0)] = 0
     CROSSING: Literal["full", "totals"] = "full"
-    LATINO: bool = False
     REQUEST: Annotated[str, Field(min_length=1)] = "sample"
-    ROUNDS: Annotated[int, Field(ge=1)] = 2
+    ROUNDS: parameters.Count = 2
     TEMPERATURE: Annotated[float, Field(ge=0, le=2)] | Literal["", "printed"] = "printed"
     TOP_P: Annotated[float, Field(gt=0, le=1)] | Literal["printed"] = "printed"
-    UNIT: Literal["scenario", "prompt"] = "scenario"
-    ALPHA: Annotated[float, Field(gt=0, lt=1)] = 0.01
-    BRITTLENESS: Literal["sample", "population"] = "sample"
-    POOLING: Literal["within", "averaged"] = "within"
-
-    @model_validator(mode="after")
-    def _check_study(self) -> Self:
-        """Refuse scenarios that cannot be read, and a unit that has no pairs."""
-        stimuli.load_scenarios(self.SCENARIOS, self.N_SCENARIOS)
-        if (self.CROSSING, self.UNIT) == ("totals", "prompt"):
-            raise ValueError("CROSSING=totals leaves no prompt to pair, expected UNIT=scenario")
-        return self
-
-
-def sampling(parameters: Parameters, model: models.Model) -> Sampling:
-    """Choose how a model writes free text; "printed" numbers are those of Table 5, or else 1."""
-    table05 = published.load("biased_samaritan", 5).set_index("model")
-    known = models.find(model.name)
-    name = model.name if known is None else known["name"]
-    printed = table05.reindex([name]).iloc[0].fillna(1.0)
-
-    temperature = parameters.TEMPERATURE
-    if temperature == "printed":
-        temperature = float(printed.temperature)
-    top_p = parameters.TOP_P
-    if top_p == "printed":
-        top_p = float(printed.top_p)
-    return Sampling(
-        temperature=None if temperature == "" else temperature,
-        top_p=top_p,
-        max_tokens=parameters.MAX_TOKENS,
-        seed=parameters.SEED,
-        reasoning=parameters.REASONING,
-    )
 
 
 def jobs(parameters: Parameters) -> list[Job]:
@@ -70,15 +35,15 @@ def jobs(parameters: Parameters) -> list[Job]:
     """
     scenarios = stimuli.load_scenarios(parameters.SCENARIOS, parameters.N_SCENARIOS)
     scored = Sampling(choices=NUMBERS)
-    found = []
+    listed = []
     for model in parameters.models:
-        if model.reading != "free":
-            found += _round(parameters, model, scenarios, scored, 1)
-            continue
-        free = sampling(parameters, model)
-        for number in range(1, parameters.ROUNDS + 1):
-            found += _round(parameters, model, scenarios, free, number)
-    return found
+        if model.reading == "free":
+            free = _printed(parameters.sampling, model)
+            for number in range(1, parameters.ROUNDS + 1):
+                listed += _round(parameters, model, scenarios, free, number)
+        else:
+            listed += _round(parameters, model, scenarios, scored)
+    return listed
 
 
 def written(parameters: Parameters) -> list[Job]:
@@ -86,11 +51,24 @@ def written(parameters: Parameters) -> list[Job]:
     scenarios = stimuli.load_scenarios(parameters.SCENARIOS, parameters.N_SCENARIOS)
     tenth = stimuli.random_tenth(scenarios)
     greedy = Sampling(max_tokens=parameters.MAX_TOKENS)
-    found = []
+    listed = []
     for model in parameters.models:
         if model.reading != "free":
-            found += _round(parameters, model, tenth, greedy, 1)
-    return found
+            listed += _round(parameters, model, tenth, greedy)
+    return listed
+
+
+def _printed(sampling: Sampling, model: models.Model) -> Sampling:
+    """Replace the numbers that are "printed" by those of Table 5, or by 1 for other models."""
+    known = models.find(model.name)
+    name = model.name if known is None else known["name"]
+    table05 = published.load("biased_samaritan", 5).set_index("model")
+    printed = table05[["temperature", "top_p"]].reindex([name]).fillna(1.0)
+
+    for number, value in printed.iloc[0].items():
+        if getattr(sampling, number) == "printed":
+            sampling = replace(sampling, **{number: float(value)})
+    return sampling
 
 
 def _round(
@@ -98,31 +76,25 @@ def _round(
     model: models.Model,
     scenarios: pd.DataFrame,
     sampling: Sampling,
-    number: int,
+    number: int = 1,
 ) -> list[Job]:
     """List the jobs of one round, one for each category, each with its own seed."""
-    found = []
+    listed = []
     for position, category in enumerate(stimuli.CATEGORIES):
-        design = stimuli.design(
-            scenarios,
-            category,
-            parameters.CROSSING,
-            parameters.LATINO,
-            parameters.REQUEST,
-        )
+        crossing = parameters.CROSSING
         seed = sampling.seed + 1000 * (3 * number + position)
 
         job = Job(
             study="biased_samaritan",
-            part=f"{category}-{parameters.CROSSING}-run{number}",
+            part=f"{category}-{crossing}-run{number}",
             model=model,
-            design=design,
+            design=stimuli.design(scenarios, category, crossing, parameters.REQUEST),
             sampling=replace(sampling, seed=seed),
             labels={"round": number, "category": category},
             options={"bos": parameters.BOS},
         )
-        found.append(job)
-    return found
+        listed.append(job)
+    return listed
 
 
 def load(
@@ -148,8 +120,8 @@ def load(
         rating) and ``option_mass`` (the probability of all admissible first tokens, unconstrained).
     """
     (block,) = job.design.blocks
-    table = pd.DataFrame(block.factors["prompt"])
-    table = table.assign(model=job.model.name, **job.labels)
+    prompts = pd.DataFrame(block.factors["prompt"])
+    table = prompts.assign(model=job.model.name, **job.labels)
     if not job.sampling.choices:
         given = answers(job, ["text", "reasoning"])
         read = parsing.read_ratings(given, stimuli.LOW, stimuli.HIGH)
@@ -186,6 +158,6 @@ def _draw(given: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
     totals = cumulative[:, -1]
     thresholds = rng.random(len(weights)) * totals
 
-    n_below = (cumulative < thresholds[:, None]).sum(axis=1)
-    drawn = pd.Series(stimuli.LOW + n_below, given.index, dtype=float)
-    return drawn.where(~np.isnan(totals))
+    is_below = cumulative < thresholds[:, None]
+    drawn = stimuli.LOW + is_below.sum(axis=1)
+    return pd.Series(drawn, given.index).where(~np.isnan(totals))

@@ -17,7 +17,7 @@ import yaml
 
 from ingroup.inference.design import Block, Design
 from ingroup.paths import STIMULI
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import InputError, check, read_table
 
 FOLDER = STIMULI / "biased_samaritan"
 CATEGORIES = ["Race", "Gender", "Age"]  # the order of Table 4
@@ -61,21 +61,19 @@ def load_scenarios(source: str = "sample", n_scenarios: int = 0) -> pd.DataFrame
     """
     file = FOLDER / "scenarios.csv" if source == "sample" else Path(source)
     table = read_table(file, ["scenario", "title", "wording", "text"])
-    for row, cells in table.iterrows():
-        for column in ("scenario", "wording"):
-            if not cells[column].strip().isdecimal():
-                raise wrong(file, row, column, cells[column], "a whole number")
-        if cells.text.count(SLOT) != 1:
-            raise wrong(file, row, "text", cells.text, f"{SLOT} once")
+    for column in ("scenario", "wording"):
+        cells = table[column]
+        check(file, cells, cells.str.strip().str.isdecimal(), "a whole number")
+    n_slots = table.text.str.count(re.escape(SLOT))
+    check(file, table.text, n_slots == 1, f"{SLOT} once")
+
+    wordings = sorted(table.wording.unique())
+    of_scenario = table.groupby("scenario").wording
+    has_each = of_scenario.transform(lambda found: sorted(found) == wordings)
+    expected = f"the wordings {', '.join(wordings)} in each scenario, each once"
+    check(file, table.wording, has_each, expected)
+
     table = table.astype({"scenario": int, "wording": int})
-
-    expected = sorted(table.wording.unique())
-    for scenario, rows in table.groupby("scenario"):
-        wordings = sorted(rows.wording)
-        if wordings != expected:
-            found = f"{wordings} in scenario {scenario}"
-            raise wrong(file, rows.index[0], "wording", found, f"{expected}, each once")
-
     numbers = table.scenario.unique()
     n = n_scenarios or len(numbers)
     if not 2 <= n <= len(numbers):
@@ -94,30 +92,32 @@ def random_tenth(scenarios: pd.DataFrame) -> pd.DataFrame:
     return scenarios[is_chosen]
 
 
-def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
+def phrasings(category: str) -> pd.DataFrame:
     """Read how the groups of a category are named, the control first (Table 4).
 
     Parameters
     ----------
     category : str
         One of `CATEGORIES`.
-    latino : bool
-        Whether to add the group that section 4.1 names and no table has.
 
     Returns
     -------
     DataFrame
-        ``group``, ``phrasing`` as printed, and ``text``, the phrasing with its article.
+        ``group``, ``phrasing`` as printed, and ``text``, the phrasing with its article. Lines of
+        the file that are not ``default`` are left out, as the group that section 4.1 names and no
+        table has.
     """
     table = pd.read_csv(FOLDER / "phrasings.csv")
-    is_asked = (table.category == category) & (table.default | latino)
-    return table.loc[is_asked, ["group", "phrasing", "text"]].reset_index(drop=True)
+    is_asked = (table.category == category) & table.default
+    columns = ["group", "phrasing", "text"]
+    return table.loc[is_asked, columns].reset_index(drop=True)
 
 
 @cache
 def _wordings() -> dict[str, Any]:
     """Read the project's request, and what joins it to a scenario."""
-    return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
+    text = (FOLDER / "prompts.yaml").read_text("utf8")
+    return yaml.safe_load(text)
 
 
 def chat(text: str, person: str, request: str = "sample") -> list[dict[str, str]]:
@@ -155,7 +155,6 @@ def design(
     scenarios: pd.DataFrame,
     category: str,
     crossing: str = "full",
-    latino: bool = False,
     request: str = "sample",
 ) -> Design:
     """Cross scenarios, wordings and phrasings; phrasings vary fastest.
@@ -170,8 +169,6 @@ def design(
         "full" asks each phrasing in each wording. "totals" asks each in one wording of a scenario,
         by turns, which gives the totals of section 4.2. These contradict Tables 9 to 11: a group
         with one phrasing would have no brittleness.
-    latino : bool
-        As in `phrasings`.
     request : str
         As in `chat`.
 
@@ -180,7 +177,7 @@ def design(
     Design
         One block, whose factor ``prompt`` has a `Prompt` for each trial.
     """
-    people = phrasings(category, latino)
+    people = phrasings(category)
     wordings = sorted(scenarios.wording.unique())
     # Scenarios of a user's file may have gaps in their numbers; turns must not.
     positions, _ = pd.factorize(scenarios.scenario)

@@ -12,7 +12,7 @@ from ingroup.empathy_gap import stimuli
 from ingroup.inference import jobs as shared
 from ingroup.inference import parameters as base
 from ingroup.inference import scoring
-from ingroup.inference.answers import FAILED, FILTERED, MISSING, Sampling
+from ingroup.inference.answers import Sampling
 from ingroup.inference.jobs import Job
 from ingroup.inference.models import model
 from ingroup.parsing import parse_rating, parse_rating_released, read_ratings
@@ -55,17 +55,16 @@ def jobs(parameters: Parameters) -> list[Job]:
     InputError
         A setting, a category or the corpus cannot work.
     """
-    events = _events(parameters)
-    found = []
-    for job in _text_jobs(parameters, events, _settings(parameters, events)):
+    listed = []
+    for job in _text_jobs(parameters, _events(parameters)):
         if job.model.reading == "free":
-            found += _rounds(job, parameters.ROUNDS)
+            listed += [_in_round(job, number) for number in range(1, parameters.ROUNDS + 1)]
         else:
             wording = stimuli.setting(job.labels["setting"])
             numbers = range(wording.low, wording.high + 1)
             scored = Sampling(choices=tuple(map(str, numbers)))
-            found.append(replace(job, sampling=scored))
-    return found
+            listed.append(replace(job, sampling=scored))
+    return listed
 
 
 def written(parameters: Parameters) -> list[Job]:
@@ -81,10 +80,10 @@ def written(parameters: Parameters) -> list[Job]:
     list of Job
         They ask about `stimuli.tenth` of the events.
     """
-    events = _events(parameters)
-    first = _settings(parameters, events)[:1]
-    found = _text_jobs(parameters, stimuli.tenth(events), first)
-    return [job for job in found if job.model.reading != "free"]
+    listed = _text_jobs(parameters, stimuli.tenth(_events(parameters)))
+    first = listed[0].labels["setting"]
+    in_first = [job for job in listed if job.labels["setting"] == first]
+    return [job for job in in_first if job.model.reading != "free"]
 
 
 def rewriting(parameters: Parameters) -> list[Job]:
@@ -109,66 +108,55 @@ def _events(parameters: Parameters) -> pd.DataFrame:
     """Read the events, with the texts of the rewriter where the corpus has none."""
     events = stimuli.load_events(parameters.CORPUS, parameters.N_EVENTS)
     for job in rewriting(parameters):
-        replies = shared.answers(job, ["text"]).text
-        texts = replies.fillna("").map(stimuli.rewritten)
+        replies = shared.answers(job, ["text"])
+        texts = replies.text.fillna("").map(stimuli.rewritten)
         for event in events.event[texts == ""]:
             raise InputError(f"REWRITER {job.model.name!r} gave no text of the event {event!r}")
         events["third_person_text"] = texts
     return events
 
 
-def _settings(parameters: Parameters, events: pd.DataFrame) -> list[stimuli.Setting]:
-    """List the settings whose form of the narrative all events have."""
-    names = parameters.SETTINGS or stimuli.wordings()["settings"]
-    settings = [stimuli.setting(name) for name in names]
-    shown = [wording for wording in settings if (events[wording.form] != "").all()]
-    if not shown:
-        raise InputError(f"CORPUS {parameters.CORPUS!r} lacks the narratives that SETTINGS show")
-    return shown
-
-
-def _text_jobs(
-    parameters: Parameters, events: pd.DataFrame, settings: Iterable[stimuli.Setting]
-) -> list[Job]:
+def _text_jobs(parameters: Parameters, events: pd.DataFrame) -> list[Job]:
     """Ask each model for free text, in each setting and category."""
-    temperature = parameters.TEMPERATURE
-    sampling = Sampling(
-        temperature=None if temperature == "" else temperature,
-        top_p=parameters.TOP_P,
-        max_tokens=parameters.MAX_TOKENS,
-        seed=parameters.SEED,
-        reasoning=parameters.REASONING,
-    )
-    options = {"system": parameters.SYSTEM, "bos": parameters.BOS}
+    categories = parameters.CATEGORIES or stimuli.identities().category.unique()
     # All models share one design, whose prompts are hashed once.
     designs = []
-    for wording in settings:
-        for category in parameters.CATEGORIES or stimuli.categories():
-            designs.append(stimuli.design(events, wording, category))
+    for name in parameters.SETTINGS or stimuli.wordings()["settings"]:
+        wording = stimuli.setting(name)
+        if (events[wording.form] != "").all():
+            designs += [stimuli.design(events, wording, category) for category in categories]
+    if not designs:
+        raise InputError(f"CORPUS {parameters.CORPUS!r} lacks the narratives that SETTINGS show")
 
-    found = []
+    listed = []
     for asked in parameters.models:
         for design in designs:
             labels = design.blocks[0].labels
-            category = "-".join(labels["category"].lower().split())
-            part = f"{labels['setting']}-{category}"
-            found.append(Job("empathy_gap", part, asked, design, sampling, labels, options))
-    return found
+            words = labels["category"].lower().split()
+            job = Job(
+                study="empathy_gap",
+                part="-".join([labels["setting"], *words]),
+                model=asked,
+                design=design,
+                sampling=parameters.sampling,
+                labels=labels,
+                options={"system": parameters.SYSTEM, "bos": parameters.BOS},
+            )
+            listed.append(job)
+    return listed
 
 
-def _rounds(first: Job, n_rounds: int) -> list[Job]:
-    """Repeat a job in several rounds, each with a seed of its own."""
-    rounds = [first]
-    for number in range(2, n_rounds + 1):
-        seed = first.sampling.seed + 1000 * (number - 1)
-        again = replace(
-            first,
-            part=f"{first.part}-round{number}",
-            sampling=replace(first.sampling, seed=seed),
-            labels={**first.labels, "round": number},
-        )
-        rounds.append(again)
-    return rounds
+def _in_round(job: Job, number: int) -> Job:
+    """Ask again in a later round, with a seed of its own."""
+    if number == 1:
+        return job
+    seed = job.sampling.seed + 1000 * (number - 1)
+    return replace(
+        job,
+        part=f"{job.part}-round{number}",
+        sampling=replace(job.sampling, seed=seed),
+        labels={**job.labels, "round": number},
+    )
 
 
 def load(job: Job, parsing: str = "sound") -> pd.DataFrame:
@@ -193,31 +181,33 @@ def load(job: Job, parsing: str = "sound") -> pd.DataFrame:
     if not job.sampling.choices:
         replies = shared.answers(job, ["text", "reasoning"])
         wording = stimuli.setting(job.labels["setting"])
-        parsed = read_ratings(replies, wording.low, wording.high, RULES[parsing])
-        parsed = parsed.rename(columns={"value": "rating"})
-        trials["option_mass"] = np.nan  # of scored answers alone
-        return trials.assign(reading="free", text=replies.text, **parsed)
+        read = read_ratings(replies, wording.low, wording.high, RULES[parsing])
+        return trials.assign(
+            reading="free",
+            text=replies.text,
+            rating=read.value,
+            status=read.status,
+            option_mass=np.nan,
+        )
 
     replies = shared.answers(job, ["text", "probabilities", "option_mass"])
-    has_none = replies.finish_reason.isin([FAILED, FILTERED, MISSING])
-    trials["status"] = replies.finish_reason.where(has_none, "ok")
     trials["option_mass"] = scoring.matrix(replies.option_mass, 1)
     tables = []
     for reading in ("expected", "greedy"):
-        ratings = scoring.ratings(replies, job.sampling, reading)
-        tables.append(trials.assign(reading=reading, rating=ratings[0]))
+        rating = scoring.ratings(replies, job.sampling, reading)[0]
+        # Without a rating, the finish reason tells why: failed, or missing.
+        status = replies.finish_reason.where(rating.isna(), "ok")
+        tables.append(trials.assign(reading=reading, rating=rating, status=status))
     return pd.concat(tables, ignore_index=True)
 
 
 def _trials(job: Job) -> pd.DataFrame:
-    """Name the model, the labels and the levels of each trial, in the order of the design."""
+    """Name the model, the setting and the levels of each trial, in the order of the design."""
     (block,) = job.design.blocks
     levels = dict(block.factors)
     levels["event"] = [event.name for event in levels["event"]]
-    # Categories keep the order of the design, and take a byte or two for each trial.
-    factors = [pd.CategoricalIndex(names, categories=names) for names in levels.values()]
-    table = pd.MultiIndex.from_product(factors, names=FACTORS).to_frame(index=False)
-    return table.assign(model=job.model.name, **block.labels)
+    trials = pd.MultiIndex.from_product(levels.values(), names=FACTORS)
+    return trials.to_frame(index=False).assign(model=job.model.name, **block.labels)
 
 
 def load_all(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
@@ -236,7 +226,9 @@ def load_all(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
         As `load`, by model and reading. A trial of several rounds has the mean of its ratings; its
         status is "ok" if any round has a rating, else that of the first round.
     """
-    table = pd.concat([load(job, parsing) for job in jobs], ignore_index=True)
+    tables = [load(job, parsing) for job in jobs]
+    table = pd.concat(tables, ignore_index=True)
+    # Categories take a byte or two for each trial, and keep the order of the design.
     for column in TRIAL:
         table[column] = pd.Categorical(table[column], table[column].unique())
     table = table.sort_values(["model", "reading"], kind="stable", ignore_index=True)

@@ -6,25 +6,29 @@ from scipy import stats
 
 from ingroup.empathy_gap.stimuli import UNSPECIFIED, same_group
 from ingroup.inference.answers import MISSING
-from ingroup.stats.intervals import holm, interval_over_events, mean_over_items
-from ingroup.stats.paired import cell_pvalues, sign_test
-from ingroup.stats.permutation import mean_difference, own_generator, permutation_test
+from ingroup.stats.intervals import holm, interval_over_events, means_by
+from ingroup.stats.paired import cell_pvalues, sign_test, t_test
+from ingroup.stats.permutation import own_generator, permutation_test
 from ingroup.tables import InputError
 
 BLOCK = ["model", "reading", "setting", "category"]  # one matrix
 EVENT = [*BLOCK, "event"]
 PAIR = ["perceiver", "experiencer"]
+TESTED = ["delta", "null_low", "null_high"]
+GAP = [*TESTED, "p", "points", "low", "high", "events"]
 ALPHA = 0.05
 
 
-def blocks(table: pd.DataFrame):
+def blocks(table):
     """Group a table by `BLOCK`, in its own order."""
     return table.groupby(BLOCK, observed=True, sort=False)
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """Leave out "a person", who is in no group (footnote 7)."""
-    return table[(table.perceiver != UNSPECIFIED) & (table.experiencer != UNSPECIFIED)]
+    is_named = table[PAIR] != UNSPECIFIED
+    has_two = is_named.all(axis=1)
+    return table[has_two]
 
 
 def exclude(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -40,10 +44,10 @@ def exclude(ratings: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         All cells of a block rest on the same events (footnote 5 and appendix C.1).
     """
-    event = [ratings[name] for name in EVENT]
-    is_missing = ratings.rating.isna()
-    is_lost = is_missing.groupby(event, observed=True).transform("any")
-    return ratings[~is_lost]
+    events = ratings.groupby(EVENT, observed=True)
+    n_rated = events.rating.transform("count")
+    n_cells = events.rating.transform("size")
+    return ratings[n_rated == n_cells]
 
 
 def losses(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -62,10 +66,16 @@ def losses(ratings: pd.DataFrame) -> pd.DataFrame:
     """
     asked = blocks(ratings).filter(lambda block: (block.status != MISSING).all())
     asked = asked.assign(is_lost=asked.rating.isna())
-    by_event = asked.groupby(EVENT, observed=True, sort=False).is_lost.any()
-    table = blocks(by_event.reset_index()).is_lost.agg(events="size", events_lost="sum")
-    table["percent_of_events"] = 100 * table.events_lost / table.events
-    table["percent_of_answers"] = 100 * blocks(asked).is_lost.mean()
+    by_event = asked.groupby(EVENT, observed=True, sort=False)
+    is_lost = by_event.is_lost.any()
+    events = is_lost.reset_index()
+    by_block = blocks(events).is_lost
+    table = by_block.agg(events="size", events_lost="sum")
+
+    of_events = by_block.mean()
+    of_answers = blocks(asked).is_lost.mean()
+    table["percent_of_events"] = 100 * of_events
+    table["percent_of_answers"] = 100 * of_answers
     return table
 
 
@@ -83,18 +93,21 @@ def cube(block: pd.DataFrame) -> np.ndarray:
         Points of the scale.
     """
     n = block.perceiver.nunique()
-    return block.rating.to_numpy().reshape(n, n, -1)
+    ratings = block.rating.to_numpy()
+    return ratings.reshape(n, n, -1)
 
 
 def matrix(cells: pd.DataFrame, column: str = "z") -> np.ndarray:
     """Turn a column of the cells of one block into a matrix, whose rows are perceivers."""
     n = cells.perceiver.nunique()
-    return cells[column].to_numpy().reshape(n, n)
+    numbers = cells[column].to_numpy()
+    return numbers.reshape(n, n)
 
 
 def is_flat(means: np.ndarray) -> bool:
     """Tell whether no cell differs from any other beyond rounding, so that M does not exist."""
-    return np.ptp(means) <= 1e-12 * np.abs(means).max()
+    largest = np.abs(means).max()
+    return np.ptp(means) <= 1e-12 * largest
 
 
 def standardise(means: np.ndarray) -> np.ndarray:
@@ -111,15 +124,16 @@ def standardise(means: np.ndarray) -> np.ndarray:
         (M0 - mean(M0)) / std(M0), with the population's standard deviation as in the released code.
         NaN if the matrix is flat.
     """
-    if is_flat(means):
-        return np.full(means.shape, np.nan)
-    return stats.zscore(means, axis=None)
+    numbers = np.asarray(means)
+    if is_flat(numbers):
+        return np.full(numbers.shape, np.nan)
+    return stats.zscore(numbers, axis=None)
 
 
-def rounded(means: np.ndarray) -> np.ndarray:
-    """Round to 2 decimals by Python's round, as released; NumPy's differs at 2.675."""
-    numbers = [round(mean, 2) for mean in means.ravel().tolist()]
-    return np.reshape(numbers, means.shape)
+@np.vectorize
+def rounded(mean: float) -> float:
+    """Round each number to 2 decimals by Python's round, as released; NumPy's differs at 2.675."""
+    return round(float(mean), 2)
 
 
 def cells(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -154,30 +168,24 @@ def cells(ratings: pd.DataFrame) -> pd.DataFrame:
     return blocks(kept).apply(_cells).reset_index()
 
 
-def _cells(block: pd.DataFrame) -> pd.DataFrame:
+def _cells(block):
     """Compute the columns of `cells` of one block."""
-    values = cube(block)
-    means = values.mean(axis=2)
-    rounded_means = rounded(means)
-    p = cell_pvalues(values)
-    p_sign = cell_pvalues(values, sign_test)
-    for pvalues in (p, p_sign):
-        # "A person" has no in-group.
-        pvalues[0, :] = np.nan
-        pvalues[:, 0] = np.nan
+    pairs = block.groupby(PAIR, observed=True, sort=False)
+    table = pairs.rating.mean().to_frame("mean")
+    table["z"] = standardise(table["mean"])
+    table["mean_released"] = rounded(table["mean"])
+    table["z_released"] = standardise(table.mean_released)
 
-    columns = {
-        "mean": means,
-        "z": standardise(means),
-        "mean_released": rounded_means,
-        "z_released": standardise(rounded_means),
-        "p": p,
-        "p_sign": p_sign,
-        "is_shown": ~(p * p.size >= ALPHA),
-    }
-    names = list(block.perceiver.unique())
-    pairs = pd.MultiIndex.from_product([names, names], names=PAIR)
-    return pd.DataFrame({name: numbers.ravel() for name, numbers in columns.items()}, pairs)
+    of_named = cube(block)[1:, 1:]
+    tests = {"p": t_test, "p_sign": sign_test}
+    for name, test in tests.items():
+        pvalues = cell_pvalues(of_named, test)
+        # "A person" has no in-group.
+        padded = np.pad(pvalues, (1, 0), constant_values=np.nan)
+        table[name] = padded.ravel()
+    corrected = table.p * len(table)
+    table["is_shown"] = ~(corrected >= ALPHA)
+    return table
 
 
 def spread(cells: pd.DataFrame) -> pd.DataFrame:
@@ -194,15 +202,22 @@ def spread(cells: pd.DataFrame) -> pd.DataFrame:
         Index `BLOCK`; ``mean`` and ``std`` of M0, ``z_min`` and ``z_max`` of M, and the same of
         rounded means (``mean_released`` ...), which the paper prints.
     """
-    summary = {}
-    for suffix in ("", "_released"):
-        means = blocks(cells)[f"mean{suffix}"]
-        z = blocks(cells)[f"z{suffix}"]
-        summary[f"mean{suffix}"] = means.mean()
-        summary[f"std{suffix}"] = means.std(ddof=0)
-        summary[f"z_min{suffix}"] = z.min()
-        summary[f"z_max{suffix}"] = z.max()
-    return pd.DataFrame(summary)
+    by_block = blocks(cells)
+    table = _spread(by_block["mean"], by_block["z"])
+    released = _spread(by_block["mean_released"], by_block["z_released"])
+    return table.join(released.add_suffix("_released"))
+
+
+def _spread(means, z):
+    """Summarise both columns of each block."""
+    return pd.DataFrame(
+        {
+            "mean": means.mean(),
+            "std": means.std(ddof=0),
+            "z_min": z.min(),
+            "z_max": z.max(),
+        }
+    )
 
 
 def gaps(ratings: pd.DataFrame, n_resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
@@ -220,9 +235,9 @@ def gaps(ratings: pd.DataFrame, n_resamples: int = 10_000, seed: int = 0) -> pd.
     Returns
     -------
     DataFrame
-        Index `BLOCK`; ``events`` kept; the columns of `gap`; ``p_holm``, corrected over the
-        categories of one model, reading and setting; ``delta_released``, ``null_low_released``,
-        ``null_high_released``. Blocks without a complete event have no rows.
+        Index `BLOCK`; the columns of `gap`; ``p_holm``, corrected over the categories of one model,
+        reading and setting; ``delta_released``, ``null_low_released`` and ``null_high_released``.
+        Blocks without a complete event have no rows.
 
     Notes
     -----
@@ -231,18 +246,27 @@ def gaps(ratings: pd.DataFrame, n_resamples: int = 10_000, seed: int = 0) -> pd.
     """
 
     def as_written(block):
+        same = same_group(block.name[-1])
         rng = own_generator(seed, *block.name)
-        return gap(cube(block), same_group(block.name[-1]), n_resamples, rng)
+        return gap(cube(block), same, n_resamples, rng)
 
     def as_released(block):
+        same = same_group(block.name[-1])
         rng = own_generator(seed, *block.name)
-        z = standardise(rounded(cube(block).mean(axis=2)))
-        return _tested(z, same_group(block.name[-1]), n_resamples, rng)
+        means = cube(block).mean(axis=2)
+        z = standardise(rounded(means))
+        tested = _tested(z, same, n_resamples, rng)
+        return pd.Series(tested, TESTED)
 
-    table = blocks(exclude(ratings)).apply(as_written).astype({"events": int})
-    table["p_holm"] = table.groupby(BLOCK[:-1], sort=False).p.transform(holm)
-    released = blocks(exclude(named(ratings))).apply(as_released)
-    return table.join(released.drop(columns="p").add_suffix("_released"))
+    kept = exclude(ratings)
+    table = blocks(kept).apply(as_written)
+    families = table.groupby(BLOCK[:-1], sort=False)
+    table["p_holm"] = families.p.transform(holm)
+
+    of_named = named(ratings)
+    kept = exclude(of_named)
+    released = blocks(kept).apply(as_released)
+    return table.join(released.add_suffix("_released"))
 
 
 def gap(
@@ -265,46 +289,49 @@ def gap(
     -------
     Series
         ``delta`` of M without "a person", in standard deviations of M0, with ``null_low``,
-        ``null_high`` and ``p`` of `permutation_test`; ``p_groups`` of whole groups in random order;
-        ``points``, the gap in points of the scale; ``low`` and ``high``, the 95 % interval of delta
-        over events. All but ``events`` and ``points`` are NaN if the named cells are flat.
+        ``null_high`` and ``p`` of `permutation_test`; ``points``, the gap in points of the scale;
+        ``low`` and ``high``, the 95 % interval of delta over ``events``. All but ``events`` and
+        ``points`` are NaN if the named cells are flat.
     """
+    n_events = values.shape[2]
     means = values.mean(axis=2)
-    z = standardise(means)[1:, 1:]
+    points = gap_by_event(values, same)
+    row = {
+        "points": points.mean(),
+        "events": n_events,
+    }
     if is_flat(means[1:, 1:]):
-        z = np.full(z.shape, np.nan)
-    row = _tested(z, same, n_resamples, rng)
-    row["p_groups"] = row.p
-    row["points"] = mean_difference(means[1:, 1:], same)
-    row["low"] = np.nan
-    row["high"] = np.nan
-    row["events"] = values.shape[2]
+        return pd.Series(row, GAP)
+
+    z = standardise(means)
+    z = z[1:, 1:]
+    row |= _tested(z, same, n_resamples, rng)
+    if n_events > 1:
+        low, high = interval_over_events(values, same, rng=rng)
+        row |= {"low": low, "high": high}
+    return pd.Series(row, GAP)
+
+
+def _tested(z, same, n_resamples, rng):
+    """Test the gap of a matrix; a flat one has no numbers."""
     if np.isnan(z).any():
-        return row
-
-    if values.shape[2] > 1:
-        row["low"], row["high"] = interval_over_events(values, same, rng=rng)
-    of_groups = group_means(z, same)
-    # Where each group has one name, both tests are the same.
-    if len(of_groups) < len(z):
-        row["p_groups"] = _tested(of_groups, np.eye(len(of_groups)), n_resamples, rng).p
-    return row
-
-
-def _tested(z, same, n_resamples, rng) -> pd.Series:
-    """Test the gap of a matrix; all is NaN if the matrix is flat."""
-    if np.isnan(z).any():
-        return pd.Series(np.nan, ["delta", "null_low", "null_high", "p"])
+        return {}
     test = permutation_test(z, same, n_resamples, rng)
-    null_low, null_high = test.null_interval
-    return pd.Series(
-        {
-            "delta": test.statistic,
-            "null_low": null_low,
-            "null_high": null_high,
-            "p": test.pvalue,
-        }
-    )
+    low, high = test.null_interval
+    return {
+        "delta": test.statistic,
+        "null_low": low,
+        "null_high": high,
+        "p": test.pvalue,
+    }
+
+
+def gap_by_event(values: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Compute the gap in each event, in points: (events,). Their mean is that of M0."""
+    of_named = values[1:, 1:]
+    within = of_named[same].mean(axis=0)
+    between = of_named[~same].mean(axis=0)
+    return within - between
 
 
 def group_means(values: np.ndarray, same: np.ndarray) -> np.ndarray:
@@ -346,19 +373,21 @@ def mean_gap(ratings: pd.DataFrame) -> pd.DataFrame:
     def by_event(block):
         values = cube(block)
         same = same_group(block.name[-1])
+        points = gap_by_event(values, same)
         means = values.mean(axis=2)
-        sd = np.nan if is_flat(means[1:, 1:]) else means.std()
-        within = values[1:, 1:][same].mean(axis=0)
-        between = values[1:, 1:][~same].mean(axis=0)
-        events = pd.Index(block.event.unique(), name="event")
-        return pd.DataFrame({"delta": (within - between) / sd}, events)
+        sd = means.std()
+        if is_flat(means[1:, 1:]):
+            sd = np.nan
 
-    deltas = blocks(exclude(ratings)).apply(by_event).delta
-    of_events = deltas.groupby(["model", "reading", "event"], observed=True, sort=False).mean()
-    rows = {}
-    for key, of_model in of_events.groupby(["model", "reading"], observed=True, sort=False):
-        rows[key] = mean_over_items(of_model)._asdict()
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "reading"])
+        events = pd.Index(block.event.unique(), name="event")
+        return pd.DataFrame({"delta": points / sd}, events)
+
+    kept = exclude(ratings)
+    table = blocks(kept).apply(by_event)
+    keys = ["model", "reading"]
+    by_model = table.groupby([*keys, "event"], observed=True, sort=False)
+    of_events = by_model.delta.mean()
+    return means_by(of_events, keys)
 
 
 def kinds(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -381,17 +410,21 @@ def kinds(ratings: pd.DataFrame) -> pd.DataFrame:
     each perceiver and of each experiencer. So a group that is rated high by all has no gap.
     """
 
-    def of_block(block):
-        values = cube(block)[1:, 1:]
+    def by_event(block):
+        of_named = cube(block)[1:, 1:]
         same = same_group(block.name[-1])
-        one_name, two_names = effects_by_event(values, same)
-        rows = {"one name": mean_over_items(one_name)}
+        one_name, two_names = effects_by_event(of_named, same)
+        effects = {"one name": one_name}
         if same.sum() > len(same):
-            rows["two names"] = mean_over_items(two_names)
-            rows["one name beyond two"] = mean_over_items(one_name - two_names)
-        return pd.DataFrame(rows.values(), pd.Index(rows, name="pairs"))
+            effects["two names"] = two_names
+            effects["one name beyond two"] = one_name - two_names
+        return pd.DataFrame(effects)
 
-    return blocks(exclude(ratings)).apply(of_block)
+    kept = exclude(ratings)
+    effects = blocks(kept).apply(by_event)
+    effects = effects.rename_axis(columns="pairs")
+    by_pairs = effects.stack()
+    return means_by(by_pairs.dropna(), [*BLOCK, "pairs"])
 
 
 def effects_by_event(values: np.ndarray, same: np.ndarray) -> np.ndarray:
@@ -399,8 +432,16 @@ def effects_by_event(values: np.ndarray, same: np.ndarray) -> np.ndarray:
     n = len(values)
     one_name = np.eye(n)
     two_names = same - one_name
-    perceivers = np.repeat(np.eye(n), n, axis=0)
-    experiencers = np.tile(np.eye(n), (n, 1))
-    predictors = [one_name.ravel(), two_names.ravel(), perceivers, experiencers]
-    weights, *_ = np.linalg.lstsq(np.column_stack(predictors), values.reshape(n * n, -1))
+    perceivers = np.repeat(one_name, n, axis=0)
+    experiencers = np.tile(one_name, (n, 1))
+    columns = [
+        one_name.ravel(),
+        two_names.ravel(),
+        perceivers,
+        experiencers,
+    ]
+    predictors = np.column_stack(columns)
+
+    of_pairs = values.reshape(n * n, -1)
+    weights, *_ = np.linalg.lstsq(predictors, of_pairs)
     return weights[:2]

@@ -12,7 +12,7 @@ import yaml
 from ingroup.inference.answers import Message
 from ingroup.inference.design import Block, Design
 from ingroup.paths import RAW, SAMPLE, STIMULI
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import InputError, check, read_table
 
 FOLDER = STIMULI / "empathy_gap"
 UNSPECIFIED = "a person"  # comes first in every category and is in no group
@@ -53,9 +53,9 @@ class Setting(NamedTuple):
 def _read(file: Path, columns: list[str]) -> pd.DataFrame:
     """Read a table of texts. An empty cell is an InputError."""
     table = read_table(file, columns)
-    for column in table:
-        for row in table.index[table[column].str.strip() == ""]:
-            raise wrong(file, row, column, table[column][row], "a text")
+    for column in columns:
+        cells = table[column]
+        check(file, cells, cells.str.strip() != "", "a text")
     return table
 
 
@@ -79,22 +79,17 @@ def identities(category: str = "") -> pd.DataFrame:
     """
     file = FOLDER / "identities.csv"
     table = _read(file, ["category", "group", "identity"])
-    firsts = table[~table.category.duplicated()]
+    firsts = table.drop_duplicates("category").identity
     # Matrices rely on "a person", who is their first row and column.
-    for row in firsts.index[firsts.identity != UNSPECIFIED]:
-        raise wrong(file, row, "identity", table.identity[row], f"{UNSPECIFIED!r} first")
-
+    check(file, firsts, firsts == UNSPECIFIED, f"{UNSPECIFIED!r} first")
     if not category:
         return table
-    if category not in set(table.category):
+
+    of_category = table[table.category == category]
+    if of_category.empty:
         known = ", ".join(table.category.unique())
         raise InputError(f"CATEGORIES: found {category!r}, expected one of {known}")
-    return table[table.category == category].reset_index(drop=True)
-
-
-def categories() -> list[str]:
-    """List the categories of social groups, in the order of Table 1."""
-    return list(identities().category.unique())
+    return of_category.reset_index(drop=True)
 
 
 def same_group(category: str) -> np.ndarray:
@@ -143,47 +138,50 @@ def load_events(corpus: str = "sample", n_events: int = 0) -> pd.DataFrame:
     InputError
         The corpus cannot be read, has an empty cell or an event twice, or has fewer events.
     """
-    tables = [_read_corpus(file) for file in _corpus_files(corpus)]
-    events = pd.concat(tables).sort_values("emotion", kind="stable", ignore_index=True)
+    places = {
+        "sample": SAMPLE / "narratives.tsv",
+        "crowd-envent": RAW / "crowd-envent",
+    }
+    path = places.get(corpus, Path(corpus))
+    files = [path] if path.is_file() else sorted(path.glob("*.tsv"))
+    if not files:
+        raise InputError(f"CORPUS: found no file at {path}; `make data` fetches crowd-envent")
+
+    tables = [_read_corpus(file) for file in files]
+    events = pd.concat(tables)
+    events = events.sort_values("emotion", kind="stable", ignore_index=True)
     if n_events > len(events):
         raise InputError(f"N_EVENTS is {n_events}, but {corpus!r} has {len(events)} events")
 
     turn = events.groupby("emotion").cumcount()
-    taken = turn.sort_values(kind="stable").index[: n_events or None]
-    return events.loc[taken.sort_values()].reset_index(drop=True)
-
-
-def _corpus_files(corpus: str) -> list[Path]:
-    """List the files of a corpus, in the order of their names."""
-    if corpus == "sample":
-        return [SAMPLE / "narratives.tsv"]
-    path = RAW / corpus if corpus == "crowd-envent" else Path(corpus)
-    files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
-    if not files or not files[0].is_file():
-        raise InputError(f"CORPUS: found no file at {path}; `make data` fetches crowd-envent")
-    return files
+    by_turn = turn.sort_values(kind="stable").index
+    taken = by_turn[: n_events or None]
+    in_order = events.loc[taken.sort_values()]
+    return in_order.reset_index(drop=True)
 
 
 def _read_corpus(file: Path) -> pd.DataFrame:
     """Read one file of events, and give each a name."""
-    table = _read(file, ["emotion", "text_id", FORMS[0]])
+    table = _read(file, ["emotion", "text_id", "generated_text"])
     table["event"] = table.emotion + " " + table.text_id
-    for row in table.index[table.event.duplicated()]:
-        raise wrong(file, row, "text_id", table.text_id[row], "each event once")
+    check(file, table.text_id, ~table.event.duplicated(), "each event once")
     return table.reindex(columns=["event", "emotion", *FORMS], fill_value="")
 
 
 def tenth(events: pd.DataFrame) -> pd.DataFrame:
     """Choose a fixed random tenth of the events, at least two, whatever the seed of a run."""
-    number = max(2, -(-len(events) // 10))
-    chosen = np.random.default_rng(0).choice(len(events), number, replace=False)
+    n = len(events)
+    number = max(2, -(-n // 10))
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(n, number, replace=False)
     return events.iloc[sorted(chosen)]
 
 
 @cache
 def wordings() -> dict[str, Any]:
     """Read the parts of the prompts, word for word, and the names of the seven settings."""
-    return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
+    text = (FOLDER / "prompts.yaml").read_text("utf8")
+    return yaml.safe_load(text)
 
 
 def setting(name: str) -> Setting:
@@ -200,15 +198,14 @@ def setting(name: str) -> Setting:
         A part is unknown.
     """
     texts = wordings()
+    parts = [texts[kind] for kind in ("persona", "scale", "task")]
     try:
-        persona_name, scale_name, task_name = name.split(",")
-        persona = texts["persona"][persona_name]
-        scale = texts["scale"][scale_name]
-        task = texts["task"][task_name]
+        chosen = [part[key] for part, key in zip(parts, name.split(","), strict=True)]
     except (KeyError, ValueError):
-        known = "; ".join(", ".join(texts[part]) for part in ("persona", "scale", "task"))
+        known = "; ".join(map(", ".join, parts))
         raise InputError(f"SETTINGS: found {name!r}, expected one of each of {known}") from None
 
+    persona, scale, task = chosen
     return Setting(
         name=name,
         system=texts["join"].join([persona, scale["text"]]),
@@ -237,11 +234,11 @@ def design(events: pd.DataFrame, wording: Setting, category: str) -> Design:
         The slowest factor comes first in the prompt, so that neighbours share a long prefix.
     """
     people = tuple(identities(category).identity)
-    shown = events[["event", "emotion", wording.form]]
+    columns = events[["event", "emotion", wording.form]].to_numpy()
     factors = {
         "perceiver": people,
         "experiencer": people,
-        "event": tuple(map(Event._make, shown.itertuples(index=False))),
+        "event": tuple(map(Event._make, columns)),
     }
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
@@ -251,7 +248,10 @@ def design(events: pd.DataFrame, wording: Setting, category: str) -> Design:
         user = user.replace("{Emotion}", event.emotion)
         # The narrative comes last, as a participant may have written a placeholder.
         user = user.replace("{Narrative}", event.narrative)
-        return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        return [
+            {"role": "system", "content": system},
+            {"role": "user", "content": user},
+        ]
 
     labels = {"setting": wording.name, "category": category}
     return Design([Block(labels, factors, render)])
@@ -271,10 +271,12 @@ def rewriting(events: pd.DataFrame) -> Design:
         One factor, ``narrative``.
     """
     first_person = events.first_person_text
-    narratives = first_person.where(first_person != "", events.generated_text)
+    is_written = first_person != ""
+    narratives = first_person.where(is_written, events.generated_text)
+    request = wordings()["rewrite"]
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
-        prompt = wordings()["rewrite"].replace("{narrative}", condition["narrative"])
+        prompt = request.replace("{narrative}", condition["narrative"])
         return [{"role": "user", "content": prompt}]
 
     return Design([Block({}, {"narrative": tuple(narratives)}, render)])
@@ -282,5 +284,6 @@ def rewriting(events: pd.DataFrame) -> Design:
 
 def rewritten(reply: str) -> str:
     """Take the text out of a reply to `rewriting`, up to the brace that the prompt left open."""
-    text = reply.strip().removeprefix("{").partition("}")[0]
-    return text.strip().partition("\n")[0].strip()
+    text, _, _ = reply.strip().removeprefix("{").partition("}")
+    first_line, _, _ = text.strip().partition("\n")
+    return first_line.strip()

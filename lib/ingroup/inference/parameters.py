@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
+from ingroup.inference.answers import Sampling
 from ingroup.inference.models import Model, model
 from ingroup.inference.replay_engine import logged
 from ingroup.paths import NOTEBOOKS
@@ -86,6 +87,17 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     def models(self) -> list[Model]:
         """List the models of the run."""
         return [model(entry, self.model_dump()) for entry in self.MODELS]
+
+    @property
+    def sampling(self) -> Sampling:
+        """Return how free text is asked for. With TEMPERATURE "" a server uses its own."""
+        return Sampling(
+            temperature=None if self.TEMPERATURE == "" else self.TEMPERATURE,
+            top_p=self.TOP_P,
+            max_tokens=self.MAX_TOKENS,
+            seed=self.SEED,
+            reasoning=self.REASONING,
+        )
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:

@@ -1,8 +1,10 @@
 """Intervals over items, and corrections for several tests."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
@@ -45,8 +47,8 @@ def mean_over_items(values: ArrayLike) -> Mean:
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
     n = len(values)
-    mean = float(values.mean()) if n else np.nan
-    sd = float(values.std(ddof=1)) if n > 1 else 0.0
+    mean = values.mean() if n else np.nan
+    sd = values.std(ddof=1) if n > 1 else 0.0
     if sd < TINY:
         return Mean(mean, n=n)
 
@@ -54,13 +56,35 @@ def mean_over_items(values: ArrayLike) -> Mean:
     low, high = test.confidence_interval(0.95)
     return Mean(
         estimate=mean,
-        low=float(low),
-        high=float(high),
-        statistic=float(test.statistic),
-        p=float(test.pvalue),
+        low=low,
+        high=high,
+        statistic=test.statistic,
+        p=test.pvalue,
         effect_size=mean / sd,
         n=n,
     )
+
+
+def means_by(values: pd.Series, keys: Sequence[str]) -> pd.DataFrame:
+    """Average the items of each cell, and test the mean against 0 (`mean_over_items`).
+
+    Parameters
+    ----------
+    values : Series
+        One number for each item, whose index levels name its cell.
+    keys : sequence of str
+        The levels that make a cell.
+
+    Returns
+    -------
+    DataFrame
+        The fields of `Mean` by the keys, in the order of the values.
+    """
+    rows = {}
+    for cell, of_cell in values.groupby(list(keys), observed=True, sort=False):
+        rows[cell] = mean_over_items(of_cell)
+    index = pd.MultiIndex.from_tuples(rows, names=keys)
+    return pd.DataFrame(rows.values(), index, columns=Mean._fields)
 
 
 def interval_over_events(
@@ -97,21 +121,24 @@ def interval_over_events(
     ratings = np.asarray(ratings, dtype=float)
     n_events = ratings.shape[-1]
     cells = ratings.reshape(-1, n_events)
-    counts = rng.multinomial(n_events, np.full(n_events, 1 / n_events), size=n_resamples)
+    shares = np.full(n_events, 1 / n_events)
+    counts = rng.multinomial(n_events, shares, size=n_resamples)
     means = cells @ counts.T / n_events
 
     # The gap is a weighted sum of cells; cells of the unspecified identity weigh nothing.
     same = np.asarray(same, dtype=bool)
-    weights = np.pad(same / same.sum() - ~same / (~same).sum(), (1, 0)).ravel()
+    weights = same / same.sum() - ~same / (~same).sum()
+    padded = np.pad(weights, (1, 0))
+    gaps = padded.ravel() @ means
     spreads = means.std(axis=0)
-    gaps = weights @ means
     # A draw in which no cell differs has no gap.
     deltas = np.divide(gaps, spreads, out=np.zeros_like(gaps), where=spreads > 0)
     deltas *= spreads.mean() / cells.mean(axis=1).std()
 
-    t = stats.t.ppf(0.975, n_events - 1) * np.sqrt(n_events / (n_events - 1))
+    df = n_events - 1
+    t = stats.t.ppf(0.975, df) * np.sqrt(n_events / df)
     low, high = np.quantile(deltas, stats.norm.cdf([-t, t]))
-    return float(low), float(high)
+    return low, high
 
 
 def holm(pvalues: ArrayLike) -> Numbers:

@@ -25,7 +25,9 @@ def sign_test(differences: ArrayLike) -> Numbers:
     differences = np.asarray(differences, dtype=float)
     above = (differences > 0).sum(axis=-1)
     below = (differences < 0).sum(axis=-1)
-    tail = stats.binom.cdf(np.minimum(above, below), above + below, 0.5)
+    n = above + below
+    fewer = np.minimum(above, below)
+    tail = stats.binom.cdf(fewer, n, 0.5)
     return np.minimum(2 * tail, 1)
 
 
@@ -45,8 +47,8 @@ def t_test(differences: ArrayLike) -> Numbers:
     # SciPy gives NaN where all differences are 0, and warns where they are the same.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        pvalues = stats.ttest_1samp(differences, 0, axis=-1).pvalue
-    return np.nan_to_num(pvalues, nan=1)
+        result = stats.ttest_1samp(differences, 0, axis=-1)
+    return np.nan_to_num(result.pvalue, nan=1)
 
 
 def cell_pvalues(ratings: ArrayLike, test=t_test) -> Numbers:
@@ -65,7 +67,8 @@ def cell_pvalues(ratings: ArrayLike, test=t_test) -> Numbers:
         The larger p of the two tests: cell (p, x) against (p, p) and (x, x). NaN on the diagonal.
     """
     ratings = np.asarray(ratings, dtype=float)
-    own = ratings[np.diag_indices(len(ratings))]
+    diagonal = np.diag_indices(len(ratings))
+    own = ratings[diagonal]
     of_perceiver = test(ratings - own[:, None])
     of_experiencer = test(ratings - own[None, :])
 

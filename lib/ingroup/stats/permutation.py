@@ -48,27 +48,7 @@ class PermutationTest(NamedTuple):
     def null_interval(self) -> tuple[float, float]:
         """Return the middle 95 % of the null, which says nothing about the precision of delta."""
         low, high = np.percentile(self.null_distribution, [2.5, 97.5])
-        return float(low), float(high)
-
-
-def mean_difference(matrix: ArrayLike, same: ArrayLike) -> float:
-    """Subtract the mean of the other cells from the mean of the marked cells.
-
-    Parameters
-    ----------
-    matrix : array_like, (n, n)
-        Numbers in any unit.
-    same : array_like of bool, (n, n)
-        The marked cells.
-
-    Returns
-    -------
-    float
-        mean(matrix[same]) - mean(matrix[~same]); the empathy gap of Hou et al. 2025, section 3.4.
-    """
-    matrix = np.asarray(matrix, dtype=float)
-    same = np.asarray(same, dtype=bool)
-    return float(matrix[same].mean() - matrix[~same].mean())
+        return low, high
 
 
 def permutation_test(
@@ -77,7 +57,7 @@ def permutation_test(
     n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> PermutationTest:
-    """Test `mean_difference` against rows and columns in random order.
+    """Test the mean of the marked cells minus that of the others, in matrices of random order.
 
     Parameters
     ----------
@@ -104,9 +84,9 @@ def permutation_test(
 
     Notes
     -----
-    Hou et al. (2025), section 3.4, permute rows and columns, each independently of the other. Where
-    every row and column has one marked cell, the columns alone give the same null, in n!
-    arrangements.
+    The statistic is mean(matrix[same]) - mean(matrix[~same]), the empathy gap of Hou et al. (2025).
+    Section 3.4 permutes rows and columns, each independently of the other. Where every row and
+    column has one marked cell, the columns alone give the same null, in n! arrangements.
     """
     matrix = np.asarray(matrix, dtype=float)
     same = np.asarray(same, dtype=bool)
@@ -118,6 +98,7 @@ def permutation_test(
     in_row, in_column = np.nonzero(same)
     n_in = same.sum()
     n_out = same.size - n_in
+    total = matrix.sum()
 
     def differences(*orders, axis):
         """Compute the difference in arrangements (..., n); one order leaves the rows alone."""
@@ -125,13 +106,14 @@ def permutation_test(
         columns = orders[-1][..., in_column]
         in_group = matrix[rows, columns].mean(axis=axis)
         # All arrangements have the same sum of cells, which gives the mean of the other cells.
-        out_group = (matrix.sum() - n_in * in_group) / n_out
+        out_group = (total - n_in * in_group) / n_out
         return in_group - out_group
 
     order = np.arange(len(matrix))
-    has_one_a_line = (same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all()
+    is_alone = (same.sum(axis=0) == 1) & (same.sum(axis=1) == 1)
+    orders = (order,) if is_alone.all() else (order, order)
     test = stats.permutation_test(
-        (order,) if has_one_a_line else (order, order),
+        orders,
         differences,
         permutation_type="pairings",
         vectorized=True,
@@ -141,8 +123,11 @@ def permutation_test(
     )
 
     # SciPy doubles the smaller tail, which is not the p of |delta| where the null is skewed.
+    null = test.null_distribution
     rounding = 1e-12 * np.abs(matrix).max()
-    is_as_far = np.abs(test.null_distribution) >= abs(test.statistic) - rounding
-    is_exact = is_as_far.size < n_resamples
-    pvalue = is_as_far.mean() if is_exact else (is_as_far.sum() + 1) / (n_resamples + 1)
-    return PermutationTest(float(test.statistic), float(pvalue), test.null_distribution)
+    is_as_far = np.abs(null) >= abs(test.statistic) - rounding
+    pvalue = is_as_far.mean()
+    is_drawn = len(null) == n_resamples
+    if is_drawn:
+        pvalue = (is_as_far.sum() + 1) / (n_resamples + 1)
+    return PermutationTest(test.statistic, pvalue, null)
