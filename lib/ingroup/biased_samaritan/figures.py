@@ -46,6 +46,7 @@ def intervals(table: pd.DataFrame, hue: str) -> sns.FacetGrid:
     named = table.assign(group=table.group.map(labels))
     has_several = table[hue].nunique() > 1
     height = 0.8 + 0.2 * len(labels)
+    width = max(2, 6 / table.model.nunique())  # inches of a panel
     numbers = ["low", "estimate", "high"]
     long = named.melt(["model", "group", hue], numbers, value_name="bias")
     grid = sns.catplot(
@@ -64,7 +65,7 @@ def intervals(table: pd.DataFrame, hue: str) -> sns.FacetGrid:
         linewidth=1,
         dodge=0.4 if has_several else False,
         height=height,
-        aspect=2 / height,
+        aspect=width / height,
     )
 
     if "brittleness" in table:

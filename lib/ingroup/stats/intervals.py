@@ -80,11 +80,10 @@ def means_by(values: pd.Series, keys: Sequence[str]) -> pd.DataFrame:
     DataFrame
         The fields of `Mean` by the keys, in the order of the values.
     """
-    rows = {}
-    for cell, of_cell in values.groupby(list(keys), observed=True, sort=False):
-        rows[cell] = mean_over_items(of_cell)
-    index = pd.MultiIndex.from_tuples(rows, names=keys)
-    return pd.DataFrame(rows.values(), index, columns=Mean._fields)
+    cells = values.groupby(list(keys), observed=True, sort=False)
+    rows = [mean_over_items(of_cell) for _, of_cell in cells]
+    index = cells.size().index
+    return pd.DataFrame(rows, index, columns=Mean._fields)
 
 
 def interval_over_events(
