@@ -77,10 +77,12 @@ class Budget:
                 tokens = table.to_pandas().sum()
                 self._tokens[file] = len(table), tokens.prompt_tokens, tokens.output_tokens
 
-        if not self._tokens:
-            return 0, 0.0
-        n_answers, *tokens = map(sum, zip(*self._tokens.values(), strict=True))
-        return n_answers, self.price(*tokens)
+        n_answers = 0
+        price = 0.0
+        for of_piece, *tokens in self._tokens.values():
+            n_answers += of_piece
+            price += self.price(*tokens)
+        return n_answers, price
 
     def check(self, n_more: int) -> None:
         """Check that the budget suffices for some more answers, of the price of those before.
@@ -98,8 +100,8 @@ class Budget:
         if not self.limit:
             return
         n_answers, spent = self.spent()
-        expected = n_more * spent / max(1, n_answers)
-        if spent + expected > self.limit:
+        of_one = spent / max(1, n_answers)
+        if spent + n_more * of_one > self.limit:
             raise EngineError(
                 f"COST_LIMIT={self.limit:g} stops this run, as {spent:.4g} is spent: all answers "
                 "are stored, and the same command with a higher limit goes on"
@@ -264,10 +266,11 @@ def warnings(store: Store) -> list[str]:
     if errors:
         reasons = [f"{count:,} x {error}" for error, count in errors.most_common(3)]
         listed = "; ".join(reasons)
-        sentences.append(f"{errors.total():,} of {store.trials:,} calls failed ({listed})")
+        n_failed = f"{errors.total():,} of {store.trials:,} calls failed"
+        sentences.append(f"{n_failed} ({listed})")
     asked = str(store.manifest.get("model", ""))
-    others = [name for name in names if name and name not in asked]
+    others = sorted(name for name in names if name and name not in asked)
     if others:
-        listed = ", ".join(sorted(others)[:3])
+        listed = ", ".join(others[:3])
         sentences.append(f"answers name another model than {asked}: {listed}")
     return sentences
