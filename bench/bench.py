@@ -162,10 +162,12 @@ def vllm(n_prompts: int = 64, n_pairs: int = 10) -> None:
     sampling = Sampling(max_tokens=4)
 
     def alone() -> None:
+        engine.llm.reset_prefix_cache()
         tokens = [{"prompt_token_ids": one} for one in ids]
         engine.llm.generate(tokens, SamplingParams(temperature=0, max_tokens=4), use_tqdm=False)
 
     def whole() -> None:
+        engine.llm.reset_prefix_cache()
         folder = FOLDER / "vllm"
         shutil.rmtree(folder, ignore_errors=True)
         fill(design, engine, open_store(folder, design, engine, sampling), sampling)

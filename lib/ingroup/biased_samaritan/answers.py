@@ -143,8 +143,7 @@ def load(
         reading=reading,
         reply=given.text,
         rating=rating,
-        # Without a rating, the finish reason tells why: failed, or missing.
-        status=given.finish_reason.where(rating.isna(), "ok"),
+        status=scoring.statuses(given),
         option_mass=scoring.matrix(given.option_mass, 1)[:, 0],
     )
 

@@ -195,8 +195,7 @@ def load(job: Job, parsing: str = "sound") -> pd.DataFrame:
     tables = []
     for reading in ("expected", "greedy"):
         rating = scoring.ratings(replies, job.sampling, reading)[0]
-        # Without a rating, the finish reason tells why: failed, or missing.
-        status = replies.finish_reason.where(rating.isna(), "ok")
+        status = scoring.statuses(replies)
         tables.append(trials.assign(reading=reading, rating=rating, status=status))
     return pd.concat(tables, ignore_index=True)
 

@@ -11,10 +11,9 @@ from ingroup.giebench import stimuli
 from ingroup.giebench.verdicts import parse_verdict
 from ingroup.inference import parameters as shared
 from ingroup.inference import scoring
-from ingroup.inference.answers import FAILED, MISSING, Sampling
 from ingroup.inference.design import Block, Design
 from ingroup.inference.jobs import Job, answers
-from ingroup.parsing import read_answers, without_loop
+from ingroup.parsing import FAILED, MISSING, read_answers, without_loop
 from ingroup.tables import InputError
 
 VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
@@ -137,7 +136,7 @@ def jobs(parameters: Parameters) -> list[Job]:
     if parameters.MISMATCH and len(pairs_of(items)):
         planned += [("COT", "mismatch"), ("ID", "mismatch")]
 
-    written = _free_sampling(parameters)
+    written = parameters.sampling
     scored = replace(written, choices=VERDICTS)
     listed = []
     for model in parameters.models:
@@ -162,25 +161,13 @@ def written(parameters: Parameters) -> list[Job]:
     """
     items = tenth(stimuli.load_questions(parameters.QUESTIONS))
     order = parameters.ORDER
-    sampling = _free_sampling(parameters)
+    sampling = parameters.sampling
     listed = []
     for model in parameters.models:
         if model.reading != "free":
             for prompt in stimuli.PROMPTS:
                 listed.append(_job(parameters, model, items, prompt, order, sampling))
     return listed
-
-
-def _free_sampling(parameters):
-    """Return how free text is asked for; with TEMPERATURE "" a server uses its own."""
-    temperature = parameters.TEMPERATURE
-    return Sampling(
-        temperature=None if temperature == "" else temperature,
-        top_p=parameters.TOP_P,
-        max_tokens=parameters.MAX_TOKENS,
-        seed=parameters.SEED,
-        reasoning=parameters.REASONING,
-    )
 
 
 def _job(parameters, model, items, prompt, order, sampling):
@@ -243,14 +230,13 @@ def _scored(job, correct):
     """Read scored answers: the greedy letter, and the probability of the right one."""
     replies = answers(job, ["text", "probabilities", "option_mass"])
     letters = scoring.greedy_choices(replies, job.sampling)[0]
-    has_none = replies.finish_reason.isin([FAILED, MISSING])
 
     by_letter = scoring.matrix(replies.probabilities, len(VERDICTS))
     position = correct.map(stimuli.LETTERS.index)
     of_right = by_letter[replies.index, position]
     columns = {
         "letter": letters.str.strip("[]").fillna(""),
-        "status": replies.finish_reason.where(has_none, "ok"),
+        "status": scoring.statuses(replies),
         "text": replies.text.astype(object),
         # Stored probabilities have three digits, so they are renormalised.
         "p_right": of_right / by_letter.sum(axis=1),

@@ -12,7 +12,7 @@ import numpy as np
 
 from ingroup.inference.answers import Engine, EngineError, Sampling
 from ingroup.inference.design import Design
-from ingroup.inference.generate import Answers, Ask
+from ingroup.inference.generate import Answers, Ask, Trials
 
 
 class Worker:
@@ -37,7 +37,7 @@ class Worker:
         make_engine: Callable[[], Engine],
         design: Design,
         sampling: Sampling,
-        pieces: Sequence[Sequence[int]],
+        pieces: Sequence[Trials],
         expected: dict[str, Any],
     ):
         self.engine = make_engine()
@@ -90,7 +90,7 @@ def ask_on_ray(
     import ray
     import ray.data
 
-    def ask(design: Design, parts: Iterable[Sequence[int]], sampling: Sampling) -> Answers:
+    def ask(design: Design, parts: Iterable[Trials], sampling: Sampling) -> Answers:
         if not ray.is_initialized():
             ray.init(address or "local", log_to_driver=False, logging_level="ERROR")
         ray.data.DataContext.get_current().enable_progress_bars = False

@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -16,9 +15,9 @@ from ingroup.inference.design import Design
 from ingroup.inference.store import Store
 from ingroup.paths import RESPONSES
 
-# Numbers of trials, and the replies to them, as they come.
-Answers = Iterator[tuple[Sequence[int], list[Reply]]]
-Ask = Callable[[Design, Iterable[Sequence[int]], Sampling], Answers]
+Trials = Sequence[int]  # numbers of trials
+Answers = Iterator[tuple[Trials, list[Reply]]]  # the replies to some trials, as they come
+Ask = Callable[[Design, Iterable[Trials], Sampling], Answers]
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Budget:
     price_in: float = 0.0
     price_out: float = 0.0
     models: tuple[str, ...] = ()
-    _prices: dict[Path, tuple[int, float]] = field(default_factory=dict)
+    _tokens: dict = field(default_factory=dict)  # answers and tokens of each piece
 
     def price(self, prompt_tokens: float, output_tokens: float) -> float:
         """Compute the price of some tokens.
@@ -72,12 +71,18 @@ class Budget:
         for name in self.models:
             for file in RESPONSES.glob(f"*/{name}/*/*.parquet"):
                 # A piece never changes, so it is read once.
-                if file not in self._prices:
-                    table = pq.read_table(file, columns=["prompt_tokens", "output_tokens"])
-                    tokens = [pc.sum(column).as_py() for column in table.columns]
-                    self._prices[file] = len(table), self.price(*tokens)
-        n_answers = sum(number for number, _ in self._prices.values())
-        return n_answers, sum(price for _, price in self._prices.values())
+                if file in self._tokens:
+                    continue
+                table = pq.read_table(file, columns=["prompt_tokens", "output_tokens"])
+                tokens = table.to_pandas().sum()
+                self._tokens[file] = len(table), tokens.prompt_tokens, tokens.output_tokens
+
+        n_answers = 0
+        price = 0.0
+        for of_piece, *tokens in self._tokens.values():
+            n_answers += of_piece
+            price += self.price(*tokens)
+        return n_answers, price
 
     def check(self, n_more: int) -> None:
         """Check that the budget suffices for some more answers, of the price of those before.
@@ -95,7 +100,8 @@ class Budget:
         if not self.limit:
             return
         n_answers, spent = self.spent()
-        if spent + n_more * spent / max(1, n_answers) > self.limit:
+        of_one = spent / max(1, n_answers)
+        if spent + n_more * of_one > self.limit:
             raise EngineError(
                 f"COST_LIMIT={self.limit:g} stops this run, as {spent:.4g} is spent: all answers "
                 "are stored, and the same command with a higher limit goes on"
@@ -116,9 +122,10 @@ def ask_here(engine: Engine) -> Ask:
         The function, as `fill` takes it.
     """
 
-    def ask(design: Design, parts: Iterable[Sequence[int]], sampling: Sampling) -> Answers:
+    def ask(design: Design, parts: Iterable[Trials], sampling: Sampling) -> Answers:
         for trials in parts:
-            yield trials, engine.answer(design.chats(trials), sampling)
+            chats = design.chats(trials)
+            yield trials, engine.answer(chats, sampling)
 
     return ask
 
@@ -147,8 +154,9 @@ def open_store(folder: Path, design: Design, engine: Engine, sampling: Sampling)
     StoreError
         The folder holds answers to something else.
     """
-    manifest = engine.identity() | sampling.identity()
-    return Store(folder, manifest | {"prompts": design.digest, "trials": len(design)})
+    prompts = {"prompts": design.digest, "trials": len(design)}
+    manifest = engine.identity() | sampling.identity() | prompts
+    return Store(folder, manifest)
 
 
 def fill(
@@ -192,9 +200,11 @@ def fill(
     ask = ask or ask_here(engine)
     budget = budget or Budget()
     with store.writing():
-        todo = list(store.unanswered(engine.asks_again))
-        if known:
-            todo = [[trial for trial in trials if trial not in known] for trials in todo]
+        todo = []
+        for trials in store.unanswered(engine.asks_again):
+            if known:
+                trials = [trial for trial in trials if trial not in known]
+            todo.append(trials)
         n_left = sum(map(len, todo))
         pieces = _pieces(todo, engine.piece_size, budget)
         done = store.trials - n_left
@@ -208,7 +218,7 @@ def fill(
         print(f"{title}: {sentence}", file=sys.stderr)
 
 
-def _pieces(todo: Iterable[Sequence[int]], size: int, budget: Budget) -> Iterator[Sequence[int]]:
+def _pieces(todo: Iterable[Trials], size: int, budget: Budget) -> Iterator[Trials]:
     """Cut the trials of each shard into pieces of at most this size, while the budget lasts."""
     for trials in todo:
         for start in range(0, len(trials), size):
@@ -223,9 +233,12 @@ def _check_answered(replies: Sequence[Reply], engine: Engine, store: Store) -> N
 
     A few trials that fail in every run must not keep a run from its other answers.
     """
-    counts = len(replies) == engine.piece_size or not store.pieces()
-    if counts and all(reply.finish_reason == FAILED for reply in replies):
-        raise EngineError(f"{engine.identity()['model']} does not answer: {replies[0].error}")
+    answered = [reply for reply in replies if reply.finish_reason != FAILED]
+    is_whole = len(replies) == engine.piece_size
+    is_first = not store.pieces()
+    if not answered and (is_whole or is_first):
+        model = engine.identity()["model"]
+        raise EngineError(f"{model} does not answer: {replies[0].error}")
 
 
 def warnings(store: Store) -> list[str]:
@@ -241,18 +254,23 @@ def warnings(store: Store) -> list[str]:
     list of str
         One sentence for each.
     """
-    table = store.table(["error", "model"])
-    is_failed = pc.equal(table["finish_reason"], FAILED)
-    errors = Counter(table["error"].filter(is_failed).to_pylist())
-    names = pc.unique(table["model"]).to_pylist()
+    errors: Counter[str] = Counter()
+    names: set[str] = set()
+    for table in store.shards(["error", "model"]):
+        is_failed = pc.equal(table["finish_reason"], FAILED)
+        failed = table.filter(is_failed)
+        errors.update(failed["error"].to_pylist())
+        names.update(pc.unique(table["model"]).to_pylist())
 
     sentences = []
     if errors:
-        reasons = "; ".join(f"{count:,} x {error}" for error, count in errors.most_common(3))
-        sentences.append(f"{errors.total():,} of {store.trials:,} calls failed ({reasons})")
+        reasons = [f"{count:,} x {error}" for error, count in errors.most_common(3)]
+        listed = "; ".join(reasons)
+        n_failed = f"{errors.total():,} of {store.trials:,} calls failed"
+        sentences.append(f"{n_failed} ({listed})")
     asked = str(store.manifest.get("model", ""))
-    others = [name for name in names if name and name not in asked]
+    others = sorted(name for name in names if name and name not in asked)
     if others:
-        listed = ", ".join(islice(others, 3))
+        listed = ", ".join(others[:3])
         sentences.append(f"answers name another model than {asked}: {listed}")
     return sentences

@@ -28,6 +28,7 @@ from ingroup.inference.parameters import Parameters
 from ingroup.inference.store import SCHEMA, Store, read_manifest
 from ingroup.paths import RECORDINGS, RESPONSES
 
+Columns = Sequence[str]
 # Options that change a prompt, and their defaults.
 RENDERING = {"system": "keep", "bos": "template"}
 SAMPLE_SIZE = 200  # trials of a job that a plan measures
@@ -79,10 +80,11 @@ class Job:
     def folder(self) -> Path:
         """Return the folder of the answers that this machine asks for."""
         # Answers that were cut are asked again with more tokens, in the same store.
-        sampling = {**self.sampling.identity(), "max_tokens": 0}
+        sampling = self.sampling.identity() | {"max_tokens": 0}
         asked = json.dumps([sampling, self.design.digest, dict(self.options)])
-        digest = hashlib.sha256(asked.encode()).hexdigest()[:8]
-        return RESPONSES / self.study / self.model.folder_name / f"{self.name}-{digest}"
+        digest = hashlib.sha256(asked.encode()).hexdigest()
+        name = f"{self.name}-{digest[:8]}"
+        return RESPONSES / self.study / self.model.folder_name / name
 
     def recordings(self, model: str) -> list[Path]:
         """List the recordings that were asked as this job is, that of the same part first.
@@ -110,7 +112,7 @@ class Job:
                 same.append(folder)
         return sorted(same, key=lambda folder: folder.name != self.name)
 
-    def recorded(self, columns: Sequence[str] = (), model: str = "") -> pd.DataFrame:
+    def recorded(self, columns: Columns = (), model: str = "") -> pd.DataFrame:
         """Find the recorded answers to the job, if its engine is "recorded".
 
         Parameters
@@ -130,7 +132,8 @@ class Job:
             folders = self.recordings(model or self.model.name)
         # The keys of 37 million prompts are not computed for nothing.
         prompts = self.design.keys if folders else ()
-        left = pd.DataFrame({"prompt": prompts, "trial": np.arange(len(prompts))})
+        trials = range(len(prompts))
+        left = pd.DataFrame({"prompt": prompts, "trial": trials})
         found = []
         for folder in folders:
             if left.empty:
@@ -151,7 +154,8 @@ class Job:
     @property
     def title(self) -> str:
         """Name model and labels, for a progress bar."""
-        return " ".join([self.model.label, *map(str, self.labels.values())])
+        labels = map(str, self.labels.values())
+        return " ".join([self.model.label, *labels])
 
 
 @cache
@@ -164,7 +168,8 @@ def _manifests(model: str, study: str) -> dict[Path, dict[str, Any]]:
 @cache
 def _read_recording(folder: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Read a recording once in a process, each prompt once."""
-    answers = Store(folder, read_manifest(folder)).read(["prompt", *columns])
+    store = Store(folder, read_manifest(folder))
+    answers = store.read(["prompt", *columns])
     return answers.drop(columns="trial").drop_duplicates("prompt")
 
 
@@ -188,8 +193,12 @@ def make_engine(job: Job, options: Mapping[str, Any]) -> Engine:
     EngineError
         The engine cannot start.
     """
+    given = {}
     known = {**options, **job.options}
-    given = {name: known[name] for name in OPTIONS[job.model.engine] if name in known}
+    for name in OPTIONS[job.model.engine]:
+        if name in known:
+            given[name] = known[name]
+
     if job.model.engine == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
 
@@ -207,7 +216,7 @@ def make_engine(job: Job, options: Mapping[str, Any]) -> Engine:
     return from_files(given["recordings"], job.model.name, job.labels)
 
 
-def answers(job: Job, columns: Sequence[str] = ()) -> pd.DataFrame:
+def answers(job: Job, columns: Columns = ()) -> pd.DataFrame:
     """Read the answers to a job: recorded ones, and those that this machine asked for.
 
     Parameters
@@ -223,18 +232,20 @@ def answers(job: Job, columns: Sequence[str] = ()) -> pd.DataFrame:
         One row for each trial, in the order of the design: ``trial``, ``finish_reason`` and the
         columns. A trial that was never asked has the finish reason "missing".
     """
-    columns = [name for name in columns or SCHEMA.names if name not in ("trial", "prompt")]
-    columns = list(dict.fromkeys(["trial", "finish_reason", *columns]))
-    recorded = job.recorded(columns[2:])
+    every_table = ["trial", "finish_reason"]
+    others = [name for name in columns or SCHEMA.names if name not in (*every_table, "prompt")]
+    columns = every_table + list(dict.fromkeys(others))
+    answered = job.recorded(others)
+    n_trials = len(job.design)
     manifest = read_manifest(job.folder)
-    stored = Store(job.folder, manifest).read(columns[2:]) if manifest else None
-    if stored is not None and recorded.empty:
-        return stored[columns].astype({"finish_reason": object})
+    if manifest and len(answered) < n_trials:
+        stored = Store(job.folder, manifest).read(others)
+        if answered.empty:
+            return stored[columns].astype({"finish_reason": object})
+        is_asked = stored.finish_reason != MISSING
+        answered = pd.concat([answered, stored[is_asked]])
 
-    answered = recorded
-    if stored is not None and len(recorded) < len(job.design):
-        answered = pd.concat([recorded, stored[stored.finish_reason != MISSING]])
-    table = answered.drop_duplicates("trial").set_index("trial").reindex(range(len(job.design)))
+    table = answered.drop_duplicates("trial").set_index("trial").reindex(range(n_trials))
     table["finish_reason"] = table.finish_reason.astype(object).fillna(MISSING)
     return table.reset_index(names="trial")[columns]
 
@@ -317,7 +328,10 @@ def n_left(job: Job, known: set[int]) -> int:
         return n_unknown
     store = Store(job.folder, manifest | job.sampling.identity())
     left = store.unanswered(asks_again=job.model.engine == "inspect")
-    return sum(len(trials) - len(known.intersection(trials)) for trials in left)
+    total = 0
+    for trials in left:
+        total += len(trials) - len(known.intersection(trials))
+    return total
 
 
 def _kind_of_engine(job: Job) -> str:
@@ -395,7 +409,8 @@ def plan(jobs: Iterable[Job], parameters: Parameters, factor: float = 1.0) -> pd
         drawn = rng.choice(n_trials, min(SAMPLE_SIZE, n_trials), replace=False)
         lengths = []
         for chat in job.design.chats(drawn.tolist()):
-            lengths.append(sum(len(turn["content"]) for turn in chat))
+            turns = [len(turn["content"]) for turn in chat]
+            lengths.append(sum(turns))
 
         left = n_left(job, set(job.recorded().trial)) * factor
         if left and job.is_left_out:

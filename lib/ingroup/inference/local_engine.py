@@ -4,7 +4,7 @@ import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,11 @@ Prompts = Sequence[list[int]]  # chats as token ids
 FILES = ["*.json", "*.jinja", "*.safetensors", "*.model", "*.txt"]
 
 
+@cache
 def revision(folder: Path) -> str:
     """Return the commit of a folder of the hub's cache, or else a hash of all of its files.
+
+    Gigabytes are read once in a process, and not for each job.
 
     Parameters
     ----------

@@ -14,16 +14,20 @@ from ingroup.inference.replay_engine import logged
 from ingroup.paths import NOTEBOOKS
 from ingroup.tables import InputError
 
+ENGINE = NOTEBOOKS / "profiles" / "engine.yaml"
+
 
 def _parts(value: Any) -> Any:
     """Split a text at its semicolons."""
     if isinstance(value, str):
-        return [part.strip() for part in value.split(";") if part.strip()]
+        parts = [part.strip() for part in value.split(";")]
+        return [part for part in parts if part]
     return value
 
 
 Texts = Annotated[list[str], BeforeValidator(_parts)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
+AtLeast0 = Annotated[int, Field(ge=0)]
 Price = Annotated[float, Field(ge=0)]
 
 
@@ -48,11 +52,11 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     BOS: Literal["template", "released"] = "template"
     BATCH_SIZE: Count = 64
     DTYPE: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    GPUS: Annotated[int, Field(ge=0)] = 0
+    GPUS: AtLeast0 = 0
     ENGINE_WORKERS: Count = 1
     RAY_ADDRESS: str = ""
     BASE_URL: str = ""
-    IN_FLIGHT: Annotated[int, Field(ge=0)] = 0
+    IN_FLIGHT: AtLeast0 = 0
     TIMEOUT: Count = 600
     BATCH: bool = False
     PRICE_IN: Price = 0.0
@@ -69,24 +73,28 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         InputError
             The first value that cannot work, in one sentence.
         """
-        known = set(cls.model_fields)
-        values = yaml.safe_load((NOTEBOOKS / "profiles" / "engine.yaml").read_text("utf8"))
-        values |= {name: value for name, value in names.items() if name in known}
+        values = yaml.safe_load(ENGINE.read_text("utf8"))
+        for name in cls.model_fields:
+            if name in names:
+                values[name] = names[name]
         if Path(values["RECORDINGS"] or "-").is_dir():
             values |= logged(values["RECORDINGS"], values["MODELS"])
+
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(map(str, first["loc"]))
-            message = first["msg"].removeprefix("Value error, ")
-            text = f"{name} {first['input']!r}: {message}" if name else message
+            text = first["msg"].removeprefix("Value error, ")
+            if name:
+                text = f"{name} {first['input']!r}: {text}"
             raise InputError(text) from error
 
     @property
     def models(self) -> list[Model]:
         """List the models of the run."""
-        return [model(entry, self.model_dump()) for entry in self.MODELS]
+        values = self.model_dump()
+        return [model(entry, values) for entry in self.MODELS]
 
     @property
     def sampling(self) -> Sampling:
@@ -112,8 +120,10 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"MODELS: found {one.name!r}, expected a name in data/models/models.csv, a "
                     "model's folder, or organisation/name of the model hub"
                 )
-            if one.engine == "replay" and "{" not in self.RECORDINGS and not glob(self.RECORDINGS):
+            has_labels = "{" in self.RECORDINGS
+            if one.engine == "replay" and not has_labels and not glob(self.RECORDINGS):
                 raise InputError(f"RECORDINGS: found nothing at {self.RECORDINGS!r}")
+
         if self.COST_LIMIT and not (self.PRICE_IN and self.PRICE_OUT):
             raise InputError("COST_LIMIT needs PRICE_IN and PRICE_OUT, of a million tokens")
         return self

@@ -5,7 +5,6 @@ the end of an answer, share the probability.
 """
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from ingroup.inference.answers import Reply, Sampling, failed
+from ingroup.inference.answers import FAILED, FILTERED, MISSING, Reply, Sampling, failed
 
 Floats = NDArray[np.float64]
 LEAST_LOG = -100.0  # stands for a probability of 0
+WITHOUT_SCORES = {FAILED: "failed", MISSING: "missing", FILTERED: "refused"}
 
 
 def common_length(first: Sequence, second: Sequence) -> int:
@@ -33,15 +33,22 @@ def common_length(first: Sequence, second: Sequence) -> int:
     int
         The number of equal elements.
     """
-    pairs = zip(first, second, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    length = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        length += 1
+    return length
+
+
+Tokens = tuple[int, ...]
 
 
 class Place(NamedTuple):
     """First tokens of answers, the next admissible tokens, and whether an answer may end here."""
 
-    path: tuple[int, ...]
-    tokens: tuple[int, ...]
+    path: Tokens
+    tokens: Tokens
     may_end: bool
 
     @property
@@ -67,10 +74,11 @@ class AnswerTree:
     def __init__(self, spelling: Sequence[Sequence[int]]):
         answers = [tuple(answer) for answer in spelling]
         self.spelling = [list(answer) for answer in answers]
-        if () in answers or len(set(answers)) < len(answers):
+        n_different = len(set(answers))
+        if () in answers or n_different < len(answers):
             raise ValueError("every admissible answer needs tokens of its own")
 
-        following: dict[tuple[int, ...], dict[int, None]] = {}
+        following: dict[Tokens, dict[int, None]] = {}
         for answer in answers:
             for length, token in enumerate(answer):
                 following.setdefault(answer[:length], {})[token] = None
@@ -81,9 +89,10 @@ class AnswerTree:
             # Where there is one way on, it is certain.
             if not path or place.may_end or len(tokens) > 1:
                 self.places.append(place)
-        self._routes = np.array([self._route(answer) for answer in answers]).T
+        routes = [self._route(answer) for answer in answers]
+        self._routes = np.array(routes).T
 
-    def _route(self, answer: tuple[int, ...]) -> list[float]:
+    def _route(self, answer: Tokens) -> list[float]:
         """Mark the ways that an answer takes, among all ways of all places."""
         marks: list[float] = []
         for place in self.places:
@@ -98,8 +107,10 @@ class AnswerTree:
 
     def _ways(self, logs: Floats) -> list[Floats]:
         """Renormalise the log-probabilities at each place."""
-        borders = np.cumsum([place.n_ways for place in self.places])[:-1]
-        return [log_softmax(part, axis=1) for part in np.split(logs, borders, axis=1)]
+        sizes = [place.n_ways for place in self.places]
+        borders = np.cumsum(sizes)[:-1]
+        parts = np.split(logs, borders, axis=1)
+        return [log_softmax(part, axis=1) for part in parts]
 
     def probabilities(self, logs: Floats) -> Floats:
         """Compute the probability of each answer.
@@ -114,7 +125,8 @@ class AnswerTree:
         array of shape (replies, answers)
             Each row sums to 1.
         """
-        return np.exp(np.hstack(self._ways(logs)) @ self._routes)
+        logs_of_ways = np.hstack(self._ways(logs))
+        return np.exp(logs_of_ways @ self._routes)
 
     def greedy(self, logs: Floats) -> NDArray[np.intp]:
         """Find the answer that greedy decoding writes if it is held to the admissible ones.
@@ -131,10 +143,13 @@ class AnswerTree:
         """
         best = []
         for ways in self._ways(logs):
-            best.append(np.eye(ways.shape[1])[ways.argmax(axis=1)])
+            marks = np.eye(ways.shape[1])
+            best.append(marks[ways.argmax(axis=1)])
         # The greedy answer takes the best way at each place that it passes.
         n_taken = np.hstack(best) @ self._routes
-        return (n_taken == self._routes.sum(axis=0)).argmax(axis=1)
+        n_places = self._routes.sum(axis=0)
+        is_greedy = n_taken == n_places
+        return is_greedy.argmax(axis=1)
 
 
 def scored_replies(
@@ -160,7 +175,8 @@ def scored_replies(
     """
     probabilities = tree.probabilities(logs).tolist()
     greedy = tree.greedy(logs)
-    masses = np.exp(logs[:, : len(tree.places[0].tokens)]).sum(axis=1)
+    n_first = len(tree.places[0].tokens)
+    masses = np.exp(logs[:, :n_first]).sum(axis=1)
     finite = np.isfinite(logs).all(axis=1)
 
     replies = []
@@ -217,12 +233,15 @@ def matrix(column: pd.Series, width: int) -> Floats:
     array of shape (rows, width)
         The numbers.
     """
-    lists = pa.array(column, pa.list_(pa.float16()), from_pandas=True)
+    kind = pa.list_(pa.float16())
+    lists = pa.array(column, kind, from_pandas=True)
     if isinstance(lists, pa.ChunkedArray):
         lists = lists.combine_chunks()
-    has_values = lists.value_lengths().fill_null(0).to_numpy() > 0
+    lengths = lists.value_lengths().fill_null(0)
+    has_values = lengths.to_numpy() > 0
+    values = lists.flatten().to_numpy()
     table = np.full((len(column), width), np.nan)
-    table[has_values] = lists.flatten().to_numpy().reshape(-1, width)
+    table[has_values] = values.reshape(-1, width)
     return table
 
 
@@ -245,13 +264,11 @@ def greedy_choices(answers: pd.DataFrame, sampling: Sampling) -> pd.DataFrame:
     columns = {}
     for number, prefix in enumerate(sampling.prefixes):
         rest = rest.str.removeprefix(prefix)
-        following = sampling.prefixes[number + 1 :]
-        if following:
-            parts = rest.str.split(following[0], n=1, regex=False)
+        columns[number] = rest
+        for following in sampling.prefixes[number + 1 : number + 2]:
+            parts = rest.str.split(following, n=1, regex=False)
             columns[number] = parts.str[0]
-            rest = following[0] + parts.str[1]
-        else:
-            columns[number] = rest
+            rest = following + parts.str[1]
     return pd.DataFrame(columns, answers.index)
 
 
@@ -276,8 +293,25 @@ def ratings(answers: pd.DataFrame, sampling: Sampling, reading: str = "expected"
         return greedy_choices(answers, sampling).astype(float)
 
     points = np.array(sampling.choices, dtype=float)
-    weights = matrix(answers.probabilities, len(sampling.prefixes) * len(points))
-    weights = weights.reshape(len(answers), -1, len(points))
+    shape = len(answers), len(sampling.prefixes), len(points)
+    weights = matrix(answers.probabilities, shape[1] * shape[2])
+    weights = weights.reshape(shape)
     # Stored numbers have three digits, so they are renormalised.
     means = weights @ points / weights.sum(axis=2)
     return pd.DataFrame(means, answers.index)
+
+
+def statuses(replies: pd.DataFrame) -> pd.Series:
+    """Tell whether answers were scored.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        From `jobs.answers`.
+
+    Returns
+    -------
+    Series of str
+        "ok", or the reason why there are no scores: "failed", "missing" or "refused".
+    """
+    return replies.finish_reason.astype(object).map(WITHOUT_SCORES).fillna("ok")

@@ -65,7 +65,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         The manifest.
     """
     file = folder / "manifest.json"
-    return json.loads(file.read_text("utf8")) if file.exists() else {}
+    if not file.exists():
+        return {}
+    return json.loads(file.read_text("utf8"))
 
 
 class Store:
@@ -101,10 +103,12 @@ class Store:
     def _check_same(self, stored: Mapping[str, Any]) -> None:
         """Raise a StoreError that names the first entry in which two manifests differ."""
         # An entry that both have says more than one that only goes with it.
-        in_both = sorted({*stored} & {*self.manifest} - {"shard_size"})
-        in_one = sorted({*stored} ^ {*self.manifest})
+        names = {*stored}
+        in_both = sorted(names & {*self.manifest} - {"shard_size"})
+        in_one = sorted(names ^ {*self.manifest})
         for name in [*in_both, *in_one]:
-            found, wanted = stored.get(name), self.manifest.get(name)
+            found = stored.get(name)
+            wanted = self.manifest.get(name)
             grows = name == "max_tokens" and found and wanted and found < wanted
             if found != wanted and not grows:
                 raise StoreError(
@@ -144,7 +148,8 @@ class Store:
         """
         pieces = defaultdict(list)
         for file in sorted(self.folder.glob("*.parquet")):
-            pieces[int(file.name.split("-")[0])].append(file)
+            shard, _, _ = file.name.partition("-")
+            pieces[int(shard)].append(file)
         return pieces
 
     @contextmanager
@@ -160,7 +165,8 @@ class Store:
         try:
             with FileLock(self.folder / ".lock", blocking=False):
                 pieces = self.pieces()
-                self._n_pieces = {shard: len(files) for shard, files in pieces.items()}
+                for shard, files in pieces.items():
+                    self._n_pieces[shard] = len(files)
                 if not pieces:
                     content = json.dumps(self.manifest, indent=1, sort_keys=True)
                     _write_whole(self.folder / "manifest.json", content.encode())
@@ -186,7 +192,8 @@ class Store:
             One reply to each.
         """
         shard = trials[0] // self.shard_size
-        columns = dict(zip(Reply._fields, zip(*replies, strict=True), strict=True))
+        fields = zip(*replies, strict=True)
+        columns = dict(zip(Reply._fields, fields, strict=True))
         columns |= {
             "trial": trials,
             "prompt": prompts,
@@ -198,7 +205,8 @@ class Store:
 
         content = stream.getvalue().to_pybytes()
         number = 1 + self._n_pieces.get(shard, 0)
-        name = f"{shard:06d}-{number:04d}-{self._digest(content)}.parquet"
+        digest = self._digest(content)
+        name = f"{shard:06d}-{number:04d}-{digest}.parquet"
         _write_whole(self.folder / name, content)
         self._n_pieces[shard] = number
 
@@ -241,7 +249,8 @@ class Store:
         is_answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
         # The last answered row of a trial stands last.
         order = np.lexsort((is_answered, trials))
-        is_last = np.append(np.diff(trials[order]) > 0, True)
+        changes = np.diff(trials[order]) > 0
+        is_last = np.append(changes, True)
         return table.take(order[is_last])
 
     def unanswered(self, asks_again: bool) -> Iterator[Sequence[int]]:
@@ -261,14 +270,17 @@ class Store:
                 yield trials
                 continue
             table = self.shard(pieces[shard], ["max_tokens"])
-            again = pc.and_(
-                pc.equal(table["finish_reason"], LENGTH),
-                pc.less(table["max_tokens"], self.max_tokens),
-            )
+            reasons = table["finish_reason"]
+            is_cut = pc.equal(reasons, LENGTH)
+            had_less = pc.less(table["max_tokens"], self.max_tokens)
+            again = pc.and_(is_cut, had_less)
             if asks_again:
-                again = pc.or_(again, pc.equal(table["finish_reason"], FAILED))
-            done = table["trial"].filter(pc.invert(again)).to_numpy()
-            yield np.setdiff1d(np.arange(trials.start, trials.stop), done).tolist()
+                is_failed = pc.equal(reasons, FAILED)
+                again = pc.or_(again, is_failed)
+
+            done = table["trial"].filter(pc.invert(again))
+            left = np.setdiff1d(trials, done.to_numpy())
+            yield left.tolist()
 
     def table(self, columns: Sequence[str] = ()) -> pa.Table:
         """Read all stored answers, with each distinct text once.
@@ -320,7 +332,8 @@ class Store:
         """
         frame = self.table(columns).to_pandas(types_mapper=_type_of_lists)
         if len(frame) < self.trials:
-            frame = frame.set_index("trial").reindex(range(self.trials)).reset_index(names="trial")
+            frame = frame.set_index("trial").reindex(range(self.trials))
+            frame = frame.reset_index(names="trial")
             reasons = frame.finish_reason.astype(object).fillna(MISSING)
             frame["finish_reason"] = reasons.astype("category")
         return frame
@@ -338,7 +351,8 @@ def _type_of_lists(kind: pa.DataType) -> pd.ArrowDtype | None:
 
 def _write_whole(target: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that a crash of the machine does not undo it."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    name = f".{target.name}.{os.getpid()}.tmp"
+    temporary = target.with_name(name)
     try:
         with temporary.open("wb") as stream:
             stream.write(content)

@@ -40,7 +40,7 @@ class TransformersEngine(LocalEngine):
     def __init__(self, model: str, batch_size: int = 64, dtype: str = "auto", **rendering: Any):
         super().__init__(model, **rendering)
         self.batch_size = batch_size
-        self.piece_size = 4 * batch_size * torch.get_num_threads()
+        self.piece_size = batch_size * torch.get_num_threads()
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.dtype = dtype
         if dtype == "auto":
@@ -66,6 +66,8 @@ class TransformersEngine(LocalEngine):
     @cached_property
     def _model(self) -> transformers.PreTrainedModel:
         """Load the model. Refuse files that lack a tensor, which would be random."""
+        # Its bar would stand in the middle of that of the answers.
+        transformers.utils.logging.disable_progress_bar()
         model, info = AutoModelForCausalLM.from_pretrained(
             self.folder, dtype=getattr(torch, self.dtype), output_loading_info=True
         )
@@ -82,16 +84,19 @@ class TransformersEngine(LocalEngine):
 
     def _in_batches(self, prompts: Prompts, size: int, compute: Callable[..., Sequence]) -> list:
         """Compute prompts in batches of neighbours, and return the results in their order."""
+        if not prompts:
+            return []
         order = sorted(range(len(prompts)), key=prompts.__getitem__)
-        batches = [order[start : start + size] for start in range(0, len(order), size)]
-        cores = torch.get_num_threads()
+        starts = range(0, len(order), size)
+        batches = [order[start : start + size] for start in starts]
+        parts = [[prompts[row] for row in batch] for batch in batches]
         # Batches side by side, with one thread each, use all cores better than one after another.
+        cores = torch.get_num_threads()
         workers = min(cores, len(batches)) if self.device == "cpu" else 1
         self._longest()
-        torch.set_num_threads(max(1, cores // max(1, workers)))
+        torch.set_num_threads(cores // workers)
         try:
-            with ThreadPoolExecutor(max(1, workers)) as pool:
-                parts = [[prompts[row] for row in batch] for batch in batches]
+            with ThreadPoolExecutor(workers) as pool:
                 results = list(pool.map(compute, parts))
         finally:
             torch.set_num_threads(cores)
@@ -108,22 +113,26 @@ class TransformersEngine(LocalEngine):
         """
         # The first and the last of sorted prompts differ most. One token must be left to compute.
         common = common_length(prompts[0], prompts[-1])
-        shared = min(common, min(map(len, prompts)) - 1)
-        rest = [prompt[shared:] for prompt in prompts]
-        padded = self.tokenizer.pad({"input_ids": rest}, return_tensors="pt").to(self.device)
-        beginning = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
+        shortest = min(map(len, prompts))
+        shared = min(common, shortest - 1)
+        rest = {"input_ids": [prompt[shared:] for prompt in prompts]}
+        padded = self.tokenizer.pad(rest, return_tensors="pt").to(self.device)
+        first = [prompts[0][:shared]]
+        beginning = torch.tensor(first, dtype=torch.long, device=self.device)
 
         cache = DynamicCache(config=self._model.config)
         if shared:
             self._model.base_model(input_ids=beginning, past_key_values=cache, use_cache=True)
             cache.batch_repeat_interleave(len(prompts))
         beginning = beginning.expand(len(prompts), shared)
+        seen = torch.ones_like(beginning)
         ids = torch.cat([beginning, padded["input_ids"]], dim=1)
-        mask = torch.cat([torch.ones_like(beginning), padded["attention_mask"]], dim=1)
+        mask = torch.cat([seen, padded["attention_mask"]], dim=1)
         return ids, mask, cache
 
     def _write(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        return self._in_batches(prompts, self.batch_size, partial(self._generate, sampling))
+        generate = partial(self._generate, sampling)
+        return self._in_batches(prompts, self.batch_size, generate)
 
     @torch.inference_mode()
     def _generate(self, sampling: Sampling, prompts: Prompts) -> list[Reply]:
@@ -140,9 +149,11 @@ class TransformersEngine(LocalEngine):
             pad_token_id=self.tokenizer.pad_token_id,
             logits_processor=processors,
         )
+        replies = []
         written = output[:, ids.shape[1] :].tolist()
-        pairs = zip(written, prompts, strict=True)
-        return [self._ended(tokens, len(prompt)) for tokens, prompt in pairs]
+        for tokens, prompt in zip(written, prompts, strict=True):
+            replies.append(self._ended(tokens, len(prompt)))
+        return replies
 
     def _ended(self, ids: list[int], n_prompt_tokens: int) -> Reply:
         """Make the reply up to its first end token."""
@@ -153,7 +164,8 @@ class TransformersEngine(LocalEngine):
 
     def _log_probabilities(self, prompts: Prompts, tree: AnswerTree) -> list[Floats]:
         size = max(1, self.batch_size // 4)
-        rows = self._in_batches(prompts, size, partial(self._score_batch, tree))
+        score = partial(self._score_batch, tree)
+        rows = self._in_batches(prompts, size, score)
         return [np.stack(values) for values in zip(*rows, strict=True)]
 
     @torch.inference_mode()
@@ -178,7 +190,8 @@ class TransformersEngine(LocalEngine):
         of_places = []
         for place, values in zip(tree.places, logits, strict=True):
             normed = values.float().log_softmax(dim=-1)
-            of_places.append(normed[:, self._looked_up(place)].double().cpu().numpy())
+            looked_up = normed[:, self._looked_up(place)]
+            of_places.append(looked_up.double().cpu().numpy())
         return list(zip(*of_places, strict=True))
 
     def _behind_cache(
@@ -188,18 +201,27 @@ class TransformersEngine(LocalEngine):
         n_prompts, n_paths = len(mask), len(paths)
         length = max(map(len, paths))
         # Padding stands behind a path, where no token of the path sees it.
-        padded = [[*path, *[path[-1]] * (length - len(path))] for path in paths]
+        padded = []
+        for path in paths:
+            padding = [path[-1]] * (length - len(path))
+            padded.append([*path, *padding])
         ids = torch.tensor(padded, device=self.device).repeat(n_prompts, 1)
+
         cache.batch_repeat_interleave(n_paths)
-        seen = mask.repeat_interleave(n_paths, dim=0)
-        seen = torch.cat([seen, torch.ones_like(ids)], dim=1)
-        positions = seen.cumsum(dim=1)[:, -length:] - 1
+        beginning = mask.repeat_interleave(n_paths, dim=0)
+        seen = torch.cat([beginning, torch.ones_like(ids)], dim=1)
+        numbers = seen.cumsum(dim=1) - 1
+        positions = numbers[:, -length:]
 
         logits = self._model(
             input_ids=ids, attention_mask=seen, position_ids=positions, past_key_values=cache
         ).logits
         logits = logits.reshape(n_prompts, n_paths, length, -1)
-        return [logits[:, number, len(path) - 1] for number, path in enumerate(paths)]
+        behind = []
+        for number, path in enumerate(paths):
+            last = len(path) - 1
+            behind.append(logits[:, number, last])
+        return behind
 
     def close(self) -> None:
         """Free the memory of the weights."""

@@ -1,6 +1,7 @@
 """What is asked, and how replies become one long table: a row for each rated word."""
 
 import re
+from dataclasses import replace
 from itertools import groupby
 from typing import Annotated, Literal
 
@@ -14,7 +15,7 @@ from ingroup.inference.answers import LENGTH, Sampling
 from ingroup.inference.jobs import Job, answers
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Count, Texts
-from ingroup.parsing import CUT, FAILED, MISSING, OK, REFUSED, UNPARSABLE
+from ingroup.parsing import CUT, OK, UNPARSABLE
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.lists import parse_keywords, parse_ratings
 from ingroup.stereomap.stimuli import HIGH, LOW, OVERALL, PAPER, Prompt
@@ -23,7 +24,6 @@ FIRST = "Warmth-Competence"  # the prompt that the ablations reduce
 MAP = ["model", "reading", "version"]  # what tells one map of the groups from another
 ROUND = [*MAP, "ablation", "round"]
 TRIAL = [*ROUND, "construct", "prompt", "part", "group"]
-WITHOUT_TEXT = {"failed": FAILED, "missing": MISSING, "filtered": REFUSED}  # by how a reply ended
 Asked = tuple[str, list[str], int, Sampling]  # the end of a part's name, prompts, round, sampling
 
 
@@ -95,13 +95,7 @@ def _rounds(p: Parameters, names: list[str], rounds: int, number: int) -> list[A
     """Ask for free text: a round has a seed of its own, as has a section."""
     asked = []
     for turn in range(1, rounds + 1):
-        sampling = Sampling(
-            temperature=None if p.TEMPERATURE == "" else p.TEMPERATURE,
-            top_p=p.TOP_P,
-            max_tokens=p.MAX_TOKENS,
-            seed=p.SEED + number + 1000 * turn,
-            reasoning=p.REASONING,
-        )
+        sampling = replace(p.sampling, seed=p.SEED + number + 1000 * turn)
         asked.append((f"round{turn}", names, turn, sampling))
     return asked
 
@@ -267,7 +261,7 @@ def _scored(job: Job, reading: str) -> pd.DataFrame:
     stored = answers(job, ["text", "probabilities", "option_mass"])
     words = [prefix.strip("\n- :") for prefix in job.sampling.prefixes]
     trials = _trials(job, reading)
-    trials["status"] = stored.finish_reason.map(WITHOUT_TEXT).fillna(OK)
+    trials["status"] = scoring.statuses(stored)
 
     ratings = scoring.ratings(stored, job.sampling, reading)
     wide = trials.join(ratings.set_axis(words, axis=1))
