@@ -13,11 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from ingroup.inference.answers import FAILED, FILTERED, MISSING, Reply, Sampling, failed
+from ingroup.inference.answers import Reply, Sampling, failed
+from ingroup.parsing import OK, WITHOUT_TEXT
 
 Floats = NDArray[np.float64]
 LEAST_LOG = -100.0  # stands for a probability of 0
-WITHOUT_SCORES = {FAILED: "failed", MISSING: "missing", FILTERED: "refused"}
 
 
 def common_length(first: Sequence, second: Sequence) -> int:
@@ -314,4 +314,4 @@ def statuses(replies: pd.DataFrame) -> pd.Series:
     Series of str
         "ok", or the reason why there are no scores: "failed", "missing" or "refused".
     """
-    return replies.finish_reason.astype(object).map(WITHOUT_SCORES).fillna("ok")
+    return replies.finish_reason.astype(object).map(WITHOUT_TEXT).fillna(OK)

@@ -15,7 +15,7 @@ from ingroup.inference.answers import LENGTH, Sampling
 from ingroup.inference.jobs import Job, answers
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Count, Texts
-from ingroup.parsing import CUT, OK, UNPARSABLE
+from ingroup.parsing import CUT, OK, UNPARSABLE, WITHOUT_TEXT
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.lists import parse_keywords, parse_ratings
 from ingroup.stereomap.stimuli import HIGH, LOW, OVERALL, PAPER, Prompt
