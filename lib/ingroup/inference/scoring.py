@@ -241,7 +241,8 @@ def matrix(column: pd.Series, width: int) -> Floats:
     lengths = lists.value_lengths().fill_null(0)
     has_values = lengths.to_numpy() > 0
     values = lists.flatten().to_numpy()
-    table = np.full((len(column), width), np.nan)
+    shape = len(column), width
+    table = np.full(shape, np.nan)
     table[has_values] = values.reshape(-1, width)
     return table
 
@@ -298,5 +299,6 @@ def ratings(answers: pd.DataFrame, sampling: Sampling, reading: str = "expected"
     weights = matrix(answers.probabilities, n_prefixes * len(points))
     weights = weights.reshape(-1, n_prefixes, len(points))
     # Stored numbers have three digits, so they are renormalised.
-    means = weights @ points / weights.sum(axis=2)
+    sums = weights.sum(axis=2)
+    means = weights @ points / sums
     return pd.DataFrame(means, answers.index)

@@ -115,6 +115,7 @@ class ServerTransport(httpx2.AsyncHTTPTransport):
             body = {"error": {"message": message}}
             # The client raises what it makes of a status of failure, and asks once.
             return 400, json.dumps(body).encode()
+
         for name in ("id", "model"):
             body[name] = str(body.get(name) or "")
         body["usage"] = _usage(body.get("usage"))
@@ -155,6 +156,7 @@ def mend_message(message: dict[str, Any]) -> None:
     content = message.get("content")
     if content is None or isinstance(content, str):
         return
+
     texts = []
     thoughts = []
     for part in content if isinstance(content, list) else [content]:
@@ -314,6 +316,7 @@ def _weights(tokens: Sequence[Token], start: int, choices: Sequence[str]) -> lis
         written = token.text.strip()
         if not written or not 0 <= start < end:
             continue
+
         # "8.5" and "100" in two tokens are not the number in the first token.
         if written.isdigit() and re.match(r"[.,]?\d", next_text):
             return weights

@@ -106,6 +106,7 @@ class Store:
         names = {*stored}
         in_both = sorted(names & {*self.manifest} - {"shard_size"})
         in_one = sorted(names ^ {*self.manifest})
+
         for name in [*in_both, *in_one]:
             found = stored.get(name)
             wanted = self.manifest.get(name)
@@ -364,6 +365,7 @@ def _write_whole(target: Path, content: bytes) -> None:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
     if sys.platform != "win32":
         folder = os.open(target.parent, os.O_RDONLY)
         os.fsync(folder)

@@ -143,6 +143,7 @@ class TransformersEngine(LocalEngine):
         processors = LogitsProcessorList()
         if sampling.draws:
             processors.append(SeededDraw(prompts, sampling, self.device))
+
         output = self._model.generate(
             input_ids=ids,
             attention_mask=mask,
