@@ -93,7 +93,7 @@ def tables(n_cells: int = N_CELLS) -> None:
     show(
         f"{store.trials:,} answers to means of cells",
         f"{seconds} CPU s, {peak} MB peak, {size / 1e6:.0f} MB stored, mean {mean}",
-        "60 CPU s, 600 MB",
+        "15 CPU s, 600 MB",
     )
 
 

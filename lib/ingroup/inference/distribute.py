@@ -97,6 +97,7 @@ def ask_on_ray(
         pieces = list(parts)
         if not pieces:
             return
+
         numbers = ray.data.range(len(pieces), override_num_blocks=len(pieces))
         answered = numbers.map_batches(
             Worker,
@@ -107,6 +108,7 @@ def ask_on_ray(
             num_cpus=0,
             num_gpus=gpus,
         )
+
         try:
             for row in answered.iter_rows():
                 yield pieces[row["id"]], pickle.loads(row["replies"])

@@ -205,6 +205,7 @@ def fill(
             if known:
                 trials = [trial for trial in trials if trial not in known]
             todo.append(trials)
+
         n_left = sum(map(len, todo))
         pieces = _pieces(todo, engine.piece_size, budget)
         done = store.trials - n_left

@@ -107,6 +107,7 @@ class InspectEngine(Engine):
         if calls:
             # inspect_ai reads this when it starts.
             os.environ["INSPECT_CACHE_DIR"] = str(calls)
+
         self._process = _Process(ctx=multiprocessing.get_context("spawn"))
         self._process.start()
         settings = {"max_connections": in_flight or None, "batch": batch or None}
@@ -332,6 +333,7 @@ def _check_server(base_url: str, model: str) -> None:
             f"MODELS={model}: with BASE_URL, write openai-api/<service>/{model}, with any word as "
             "the service; <SERVICE>_API_KEY is its key in the environment"
         )
+
     parts = urlsplit(base_url)
     if not parts.hostname or "@" in parts.netloc or parts.query:
         raise EngineError("BASE_URL must read like http://127.0.0.1:8000/v1, without a key")

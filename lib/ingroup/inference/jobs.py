@@ -142,6 +142,7 @@ class Job:
             answered = left.merge(recorded, on="prompt")
             found.append(answered)
             left = left[~left.trial.isin(answered.trial)]
+
         if not found:
             return pd.DataFrame(columns=["trial", "finish_reason", *columns])
         return pd.concat(found, ignore_index=True).sort_values("trial", ignore_index=True)

@@ -68,6 +68,7 @@ class LocalEngine(Engine):
     ):
         self.model = model
         self._is_checked = False
+
         try:
             is_folder = Path(model).is_dir()
             self.folder = Path(
@@ -153,6 +154,7 @@ class LocalEngine(Engine):
         """Make a reply in free text, with its reasoning apart."""
         text = self.tokenizer.decode(ids, skip_special_tokens=True)
         reasoning = ""
+
         if self._marks_reasoning:
             whole = self.tokenizer.decode(ids, skip_special_tokens=False)
             text, reasoning = split_reasoning(

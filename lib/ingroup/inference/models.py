@@ -94,6 +94,7 @@ def model(entry: str, parameters: dict[str, Any]) -> Model:
     name, _, engine = entry.strip().partition("@")
     known = find(name)
     row: Any = {} if known is None else known
+
     engine = engine or parameters.get("ENGINE") or row.get("engine") or _usual_engine(name)
     if engine not in ENGINES:
         raise InputError(f"MODELS: found {entry!r}, expected name@engine with {', '.join(ENGINES)}")

@@ -101,7 +101,8 @@ class AnswerTree:
             if answer == place.path:
                 ways[-1] = 1.0
             elif answer[:length] == place.path:
-                ways[place.tokens.index(answer[length])] = 1.0
+                way = place.tokens.index(answer[length])
+                ways[way] = 1.0
             marks += ways
         return marks
 
@@ -174,10 +175,11 @@ def scored_replies(
         One reply per prompt. A reply whose numbers are not finite is a failed call.
     """
     probabilities = tree.probabilities(logs).tolist()
-    greedy = tree.greedy(logs)
+    greedy = [choices[number] for number in tree.greedy(logs)]
     n_first = len(tree.places[0].tokens)
     masses = np.exp(logs[:, :n_first]).sum(axis=1)
-    finite = np.isfinite(logs).all(axis=1)
+    is_finite = np.isfinite(logs)
+    finite = is_finite.all(axis=1)
 
     replies = []
     for row, prompt in enumerate(prompts):
@@ -185,7 +187,7 @@ def scored_replies(
             replies.append(failed("the model's logits are not finite numbers"))
             continue
         reply = Reply(
-            choices[greedy[row]],
+            greedy[row],
             prompt_tokens=len(prompt),
             probabilities=probabilities[row],
             option_mass=[float(masses[row])],
@@ -240,7 +242,8 @@ def matrix(column: pd.Series, width: int) -> Floats:
     lengths = lists.value_lengths().fill_null(0)
     has_values = lengths.to_numpy() > 0
     values = lists.flatten().to_numpy()
-    table = np.full((len(column), width), np.nan)
+    shape = len(column), width
+    table = np.full(shape, np.nan)
     table[has_values] = values.reshape(-1, width)
     return table
 
@@ -293,11 +296,12 @@ def ratings(answers: pd.DataFrame, sampling: Sampling, reading: str = "expected"
         return greedy_choices(answers, sampling).astype(float)
 
     points = np.array(sampling.choices, dtype=float)
-    shape = len(answers), len(sampling.prefixes), len(points)
-    weights = matrix(answers.probabilities, shape[1] * shape[2])
-    weights = weights.reshape(shape)
+    n_prefixes = len(sampling.prefixes)
+    weights = matrix(answers.probabilities, n_prefixes * len(points))
+    weights = weights.reshape(-1, n_prefixes, len(points))
     # Stored numbers have three digits, so they are renormalised.
-    means = weights @ points / weights.sum(axis=2)
+    sums = weights.sum(axis=2)
+    means = weights @ points / sums
     return pd.DataFrame(means, answers.index)
 
 

@@ -29,7 +29,9 @@ ENDED = {
     "content_filter": "content_filter safety prohibited_content blocklist recitation spii refusal "
     "sensitive guardrail_intervened",
 }
-_REASONS = {written: reason for reason, words in ENDED.items() for written in words.split()}
+_REASONS = {}
+for _reason, _words in ENDED.items():
+    _REASONS |= dict.fromkeys(_words.split(), _reason)
 
 
 def without_keys(text: str) -> str:
@@ -82,14 +84,16 @@ class ServerTransport(httpx2.AsyncHTTPTransport):
         """
         response = await super().handle_async_request(request)
         # Some servers repeat a key, and inspect_ai keeps what they say.
-        content = without_keys((await response.aread()).decode(errors="replace")).encode()
+        received = await response.aread()
         await response.aclose()
+        content = without_keys(received.decode(errors="replace")).encode()
         status = response.status_code
         if response.is_success and request.url.path.endswith("/chat/completions"):
             status, content = self._expected_form(content)
         # The content is decompressed, and may have another length.
-        changed = ("content-encoding", "content-length", "transfer-encoding")
-        headers = [pair for pair in response.headers.items() if pair[0].lower() not in changed]
+        headers = response.headers.copy()
+        for changed in ("content-encoding", "content-length", "transfer-encoding"):
+            headers.pop(changed, None)
         return httpx2.Response(status, headers=headers, content=content)
 
     def _expected_form(self, content: bytes) -> tuple[int, bytes]:
@@ -101,14 +105,17 @@ class ServerTransport(httpx2.AsyncHTTPTransport):
             for choice in body["choices"]:
                 mend_message(choice["message"])
                 reason = str(choice.get("finish_reason"))
-                if reason.lower() in _REASONS:
-                    choice["finish_reason"] = _REASONS[reason.lower()]
+                known = _REASONS.get(reason.lower())
+                if known:
+                    choice["finish_reason"] = known
                 elif reason != "tool_calls":
                     self.unknown.add(reason)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             message = f"the server's reply is no chat completion: {error}"
+            body = {"error": {"message": message}}
             # The client raises what it makes of a status of failure, and asks once.
-            return 400, json.dumps({"error": {"message": message}}).encode()
+            return 400, json.dumps(body).encode()
+
         for name in ("id", "model"):
             body[name] = str(body.get(name) or "")
         body["usage"] = _usage(body.get("usage"))
@@ -149,11 +156,15 @@ def mend_message(message: dict[str, Any]) -> None:
     content = message.get("content")
     if content is None or isinstance(content, str):
         return
+
     texts = []
     thoughts = []
     for part in content if isinstance(content, list) else [content]:
         kind, text = _part(part)
-        (texts if kind == "text" else thoughts).append(text)
+        if kind == "text":
+            texts.append(text)
+        else:
+            thoughts.append(text)
     message["content"] = "".join(texts)
     if thoughts:
         message["reasoning_content"] = "\n".join(thoughts)
@@ -167,17 +178,21 @@ def _part(part: Any) -> tuple[str, str]:
     # Some servers put a text under the name of its kind, e.g. "thinking".
     text = part.get("text") or part.get(kind) or ""
     if isinstance(text, list):
-        text = "".join(_part(inner)[1] for inner in text)
-    is_answer = kind in ("text", "output_text", "refusal")
-    return "text" if is_answer else "thought", str(text)
+        texts = [_part(inner)[1] for inner in text]
+        text = "".join(texts)
+    if kind in ("text", "output_text", "refusal"):
+        return "text", str(text)
+    return "thought", str(text)
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:
     """Leave out token counts that are no numbers."""
-    counts = usage if isinstance(usage, dict) else {}
-    names = ("prompt_tokens", "completion_tokens", "total_tokens")
-    is_whole = all(isinstance(counts.get(name), int | float) for name in names)
-    return counts if is_whole else None
+    if not isinstance(usage, dict):
+        return None
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+        if not isinstance(usage.get(name), int | float):
+            return None
+    return usage
 
 
 # ---- scored answers
@@ -240,8 +255,9 @@ def with_scores(reply: Reply, tokens: Sequence[Token], sampling: Sampling) -> Re
     start = max(whole.rfind(reply.text or ""), 0)
     # Verdicts such as [[A]] and [[B]] differ behind the text with which all of them begin.
     in_order = sorted(sampling.choices)
-    shared = in_order[0][: common_length(in_order[0], in_order[-1])]
-    endings = [choice[len(shared) :] for choice in sampling.choices]
+    n_shared = common_length(in_order[0], in_order[-1])
+    shared = in_order[0][:n_shared]
+    endings = [choice[n_shared:] for choice in sampling.choices]
     if _spells_digits(tokens, endings):
         return reply._replace(option_mass=[0.0] * len(sampling.prefixes))
 
@@ -256,42 +272,53 @@ def with_scores(reply: Reply, tokens: Sequence[Token], sampling: Sampling) -> Re
         if mass == 0:
             return reply._replace(option_mass=[0.0] * len(sampling.prefixes))
         probabilities += [weight / mass for weight in weights]
-        text += prefix + sampling.choices[weights.index(max(weights))]
+        likeliest = weights.index(max(weights))
+        text += prefix + sampling.choices[likeliest]
     return reply._replace(text=text, probabilities=probabilities, option_mass=masses)
 
 
 def _spells_digits(tokens: Sequence[Token], choices: Sequence[str]) -> bool:
     """Tell whether a server spells numbers digit by digit, so that no token is a whole number."""
-    long_numbers = {choice for choice in choices if choice.isdigit() and len(choice) > 1}
-    seen = {name.strip() for token in tokens for name in token.alternatives}
-    return bool(long_numbers) and not long_numbers & seen
+    numbers = filter(str.isdigit, choices)
+    long_numbers = {number for number in numbers if len(number) > 1}
+    if not long_numbers:
+        return False
+    for token in tokens:
+        seen = set(map(str.strip, token.alternatives))
+        if long_numbers & seen:
+            return False
+    return True
 
 
 def _begin(text: str, prefix: str, shared: str, start: int) -> int:
     """Find the character behind a prefix where the choices differ, -1 without the prefix."""
     label = prefix.strip(" \n-:*")
     if label:
-        line = re.compile(rf"^\W*{re.escape(label)}[\s*_]*[:=][\s*_]*", re.I | re.M)
+        escaped = re.escape(label)
+        line = re.compile(rf"^\W*{escaped}[\s*_]*[:=][\s*_]*", re.I | re.M)
         match = line.search(text, start)
         return match.end() if match else -1
-    if shared:
-        # A verdict stands last, and the text before it may mention others.
-        last = text.rfind(shared)
-        return last + len(shared) if last >= 0 else -1
-    return start
+
+    if not shared:
+        return start
+    # A verdict stands last, and the text before it may mention others.
+    last = text.rfind(shared)
+    return last + len(shared) if last >= 0 else -1
 
 
 def _weights(tokens: Sequence[Token], start: int, choices: Sequence[str]) -> list[float]:
     """Sum the probability of each choice in the token that holds a character of the reply."""
     weights = [0.0] * len(choices)
     end = 0
-    for place, token in enumerate(tokens):
+    following = [token.text for token in tokens[1:]] + [""]
+    for token, next_text in zip(tokens, following, strict=True):
         end += len(token.text)
-        if not token.text.strip() or not 0 <= start < end:
+        written = token.text.strip()
+        if not written or not 0 <= start < end:
             continue
-        following = tokens[place + 1].text if place + 1 < len(tokens) else ""
+
         # "8.5" and "100" in two tokens are not the number in the first token.
-        if token.text.strip().isdigit() and re.match(r"[.,]?\d", following):
+        if written.isdigit() and re.match(r"[.,]?\d", next_text):
             return weights
         for name, probability in token.alternatives.items():
             choice = _choice_of(name.strip(), choices)
@@ -305,5 +332,7 @@ def _choice_of(name: str, choices: Sequence[str]) -> int | None:
     """Find the choice that a token spells, or that it alone begins."""
     if name in choices:
         return choices.index(name)
-    begun = [number for number, choice in enumerate(choices) if name and choice.startswith(name)]
-    return begun[0] if len(begun) == 1 else None
+    begun = [choice for choice in choices if choice.startswith(name)]
+    if name and len(begun) == 1:
+        return choices.index(begun[0])
+    return None

@@ -106,6 +106,7 @@ class Store:
         names = {*stored}
         in_both = sorted(names & {*self.manifest} - {"shard_size"})
         in_one = sorted(names ^ {*self.manifest})
+
         for name in [*in_both, *in_one]:
             found = stored.get(name)
             wanted = self.manifest.get(name)
@@ -168,8 +169,9 @@ class Store:
                 for shard, files in pieces.items():
                     self._n_pieces[shard] = len(files)
                 if not pieces:
+                    file = self.folder / "manifest.json"
                     content = json.dumps(self.manifest, indent=1, sort_keys=True)
-                    _write_whole(self.folder / "manifest.json", content.encode())
+                    _write_whole(file, content.encode())
                 yield
         except Timeout as error:
             raise StoreError(f"another run is writing to {self.folder}: wait for it") from error
@@ -177,7 +179,8 @@ class Store:
     def _digest(self, content: bytes) -> str:
         """Compute the digest that a piece of this store has in its name."""
         manifest = json.dumps(self.manifest, sort_keys=True).encode()
-        return hashlib.sha256(manifest + content).hexdigest()[:16]
+        digest = hashlib.sha256(manifest + content)
+        return digest.hexdigest()[:16]
 
     def add(self, trials: Sequence[int], prompts: Sequence[int], replies: Sequence[Reply]) -> None:
         """Write answers to some trials of one shard, whole or not at all, inside `writing`.
@@ -334,7 +337,8 @@ class Store:
         if len(frame) < self.trials:
             frame = frame.set_index("trial").reindex(range(self.trials))
             frame = frame.reset_index(names="trial")
-            reasons = frame.finish_reason.astype(object).fillna(MISSING)
+            reasons = frame.finish_reason.astype(object)
+            reasons = reasons.fillna(MISSING)
             frame["finish_reason"] = reasons.astype("category")
         return frame
 
@@ -361,6 +365,7 @@ def _write_whole(target: Path, content: bytes) -> None:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
     if sys.platform != "win32":
         folder = os.open(target.parent, os.O_RDONLY)
         os.fsync(folder)

@@ -21,6 +21,8 @@ from ingroup.inference.answers import LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.local_engine import LocalEngine, Prompts
 from ingroup.inference.scoring import AnswerTree, Floats, common_length
 
+ENDLESS = 2**31  # tokens, of a model that names no limit
+
 
 class TransformersEngine(LocalEngine):
     """Batches of prompts, each padded on its left.
@@ -71,8 +73,7 @@ class TransformersEngine(LocalEngine):
         model, info = AutoModelForCausalLM.from_pretrained(
             self.folder, dtype=getattr(torch, self.dtype), output_loading_info=True
         )
-        if info["missing_keys"]:
-            lacking = sorted(info["missing_keys"])[0]
+        for lacking in sorted(info["missing_keys"]):
             raise EngineError(f"the files of {self.model!r} lack the tensor {lacking}")
         # Other defaults of the model (penalties, beams) are not applied by the other engines.
         model.generation_config = GenerationConfig(eos_token_id=self._ends)
@@ -80,7 +81,7 @@ class TransformersEngine(LocalEngine):
 
     def _longest(self) -> int:
         config = self._model.config.get_text_config()
-        return getattr(config, "max_position_embeddings", 2**31)
+        return getattr(config, "max_position_embeddings", ENDLESS)
 
     def _in_batches(self, prompts: Prompts, size: int, compute: Callable[..., Sequence]) -> list:
         """Compute prompts in batches of neighbours, and return the results in their order."""
@@ -103,7 +104,8 @@ class TransformersEngine(LocalEngine):
 
         by_row = {}
         for batch, part in zip(batches, results, strict=True):
-            by_row |= dict(zip(batch, part, strict=True))
+            pairs = zip(batch, part, strict=True)
+            by_row.update(pairs)
         return [by_row[row] for row in range(len(prompts))]
 
     def _begin(self, prompts: Prompts) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
@@ -141,6 +143,7 @@ class TransformersEngine(LocalEngine):
         processors = LogitsProcessorList()
         if sampling.draws:
             processors.append(SeededDraw(prompts, sampling, self.device))
+
         output = self._model.generate(
             input_ids=ids,
             attention_mask=mask,
@@ -157,22 +160,24 @@ class TransformersEngine(LocalEngine):
 
     def _ended(self, ids: list[int], n_prompt_tokens: int) -> Reply:
         """Make the reply up to its first end token."""
-        for number, token in enumerate(ids):
+        for length, token in enumerate(ids, start=1):
             if token in self._ends:
-                return self._reply(ids[: number + 1], STOP, n_prompt_tokens)
+                return self._reply(ids[:length], STOP, n_prompt_tokens)
         return self._reply(ids, LENGTH, n_prompt_tokens)
 
     def _log_probabilities(self, prompts: Prompts, tree: AnswerTree) -> list[Floats]:
         size = max(1, self.batch_size // 4)
         score = partial(self._score_batch, tree)
         rows = self._in_batches(prompts, size, score)
-        return [np.stack(values) for values in zip(*rows, strict=True)]
+        columns = zip(*rows, strict=True)
+        return [np.stack(values) for values in columns]
 
     @torch.inference_mode()
     def _score_batch(self, tree: AnswerTree, prompts: Prompts) -> list[list[Floats]]:
         """Compute a batch once, then all beginnings of answers behind its cache."""
         ids, mask, cache = self._begin(prompts)
-        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        numbers = mask.cumsum(dim=1) - 1
+        positions = numbers.clamp(min=0)
         begun = cache.get_seq_length()
         output = self._model(
             input_ids=ids[:, begun:],
@@ -182,7 +187,6 @@ class TransformersEngine(LocalEngine):
             logits_to_keep=1,
         )
         logits = [output.logits[:, -1]]
-
         deeper = [place.path for place in tree.places[1:]]
         if deeper:
             logits += self._behind_cache(mask, cache, deeper)
@@ -205,11 +209,13 @@ class TransformersEngine(LocalEngine):
         for path in paths:
             padding = [path[-1]] * (length - len(path))
             padded.append([*path, *padding])
-        ids = torch.tensor(padded, device=self.device).repeat(n_prompts, 1)
+        of_prompt = torch.tensor(padded, device=self.device)
+        ids = of_prompt.repeat(n_prompts, 1)
 
         cache.batch_repeat_interleave(n_paths)
         beginning = mask.repeat_interleave(n_paths, dim=0)
-        seen = torch.cat([beginning, torch.ones_like(ids)], dim=1)
+        of_paths = torch.ones_like(ids)
+        seen = torch.cat([beginning, of_paths], dim=1)
         numbers = seen.cumsum(dim=1) - 1
         positions = numbers[:, -length:]
 
@@ -250,8 +256,9 @@ class SeededDraw:
             self.warpers.append(TopPLogitsWarper(sampling.top_p))
         self.generators = []
         for prompt in prompts:
-            seed = sampling.trial_seed(prompt)
-            self.generators.append(torch.Generator(device).manual_seed(seed))
+            generator = torch.Generator(device)
+            generator.manual_seed(sampling.trial_seed(prompt))
+            self.generators.append(generator)
 
     def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         logits = self.warpers(input_ids, logits.float())
