@@ -146,7 +146,7 @@ def choices(n_prompts: int = 32) -> None:
 # ---- vLLM with everything around it ------------------------------------------------------------
 
 
-def vllm(n_prompts: int = 64, n_pairs: int = 10) -> None:
+def vllm(n_prompts: int = 128, n_pairs: int = 10) -> None:
     """Compare a run of SmolLM2 into a store with vLLM's generate on the same prompts."""
     import shutil
 
