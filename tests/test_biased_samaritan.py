@@ -384,3 +384,10 @@ def test_no_reply_is_lost(run):
     for model in MODELS:
         assert counted[model, "expected"] == 4532 + 2 * 3296
         assert counted[model, "free"] == 4 * 11 * (11 + 8 + 8)
+
+
+def test_a_small_run_is_recorded():
+    """Scored answers, and the free text of the scenarios that small runs have as well."""
+    typed = parameters(N_SCENARIOS=20, MODELS=["smollm2-135m-instruct"])
+    for job in [*answers.jobs(typed), *answers.written(typed)]:
+        assert len(job.recorded()) == len(job.design)

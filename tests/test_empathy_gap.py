@@ -431,3 +431,11 @@ def test_headline(notebook):
         "qwen2.5-coder-1.5b-instruct": "depends on the reading",
     }
     assert headline.value.round(2).tolist() == [-0.33, -0.65, 1.08]
+
+
+@pytest.mark.parametrize("n_events", [1, 6])
+def test_a_small_run_is_recorded(n_events):
+    """Scored answers, and the free text of the two events that small runs have as well."""
+    typed = parameters(N_EVENTS=n_events, MODELS=["smollm2-135m-instruct"])
+    for job in [*answers.jobs(typed), *answers.written(typed)]:
+        assert len(job.recorded()) == len(job.design)

@@ -1,5 +1,6 @@
 """What is asked, and how an answer becomes a rating: one long table, one row for each prompt."""
 
+import math
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -49,7 +50,8 @@ def jobs(parameters: Parameters) -> list[Job]:
 def written(parameters: Parameters) -> list[Job]:
     """List the jobs in which scored models write, greedily, about a tenth of the scenarios."""
     scenarios = stimuli.load_scenarios(parameters.SCENARIOS, parameters.N_SCENARIOS)
-    tenth = stimuli.random_tenth(scenarios)
+    n_tenth = max(2, math.ceil(scenarios.scenario.nunique() / 10))
+    tenth = stimuli.load_scenarios(parameters.SCENARIOS, n_tenth)
     greedy = Sampling(max_tokens=parameters.MAX_TOKENS)
     listed = []
     for model in parameters.models:

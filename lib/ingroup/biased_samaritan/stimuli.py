@@ -47,7 +47,7 @@ def load_scenarios(source: str = "sample", n_scenarios: int = 0) -> pd.DataFrame
     source : str
         "sample" for the 103 scenarios of this project, or a CSV file with the same columns.
     n_scenarios : int
-        How many are taken, 0 for all.
+        How many are taken, 0 for all. A tenth, chosen at random once, comes first.
 
     Returns
     -------
@@ -78,18 +78,16 @@ def load_scenarios(source: str = "sample", n_scenarios: int = 0) -> pd.DataFrame
     n = n_scenarios or len(numbers)
     if not 2 <= n <= len(numbers):
         raise InputError(f"found {n} scenarios, expected 2 to {len(numbers)} of {file}")
-    chosen = table[table.scenario.isin(numbers[:n])]
+    is_taken = table.scenario.isin(_random_tenth_first(numbers)[:n])
+    chosen = table[is_taken]
     return chosen.sort_values(["scenario", "wording"], ignore_index=True)
 
 
-def random_tenth(scenarios: pd.DataFrame) -> pd.DataFrame:
-    """Choose the fixed random tenth of the scenarios that scored models also answer in words."""
-    numbers = scenarios.scenario.unique()
-    size = math.ceil(len(numbers) / 10)
+def _random_tenth_first(numbers: np.ndarray) -> list[int]:
+    """Order scenarios: a fixed random tenth, whose free text is recorded, then the rest."""
     rng = np.random.default_rng(0)
-    positions = rng.choice(len(numbers), size, replace=False)
-    is_chosen = scenarios.scenario.isin(numbers[positions])
-    return scenarios[is_chosen]
+    tenth = rng.choice(numbers, math.ceil(len(numbers) / 10), replace=False)
+    return [*tenth, *np.setdiff1d(numbers, tenth)]
 
 
 def phrasings(category: str) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Identities (Table 1), events (section 3.2), wordings (Table 5) and prompts (section 3.3)."""
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -125,7 +126,7 @@ def load_events(corpus: str = "sample", n_events: int = 0) -> pd.DataFrame:
         they exist, ``first_person_text`` and ``third_person_text``.
     n_events : int
         The first event of each emotion is taken, then the second, until there are so many; 0 takes
-        all.
+        all. Two emotions, chosen at random once, come before the others.
 
     Returns
     -------
@@ -153,11 +154,24 @@ def load_events(corpus: str = "sample", n_events: int = 0) -> pd.DataFrame:
     if n_events > len(events):
         raise InputError(f"N_EVENTS is {n_events}, but {corpus!r} has {len(events)} events")
 
-    turn = events.groupby("emotion").cumcount()
-    by_turn = turn.sort_values(kind="stable").index
-    taken = by_turn[: n_events or None]
+    taken = _in_turn(events)[: n_events or None]
     in_order = events.loc[taken.sort_values()]
     return in_order.reset_index(drop=True)
+
+
+def _in_turn(events: pd.DataFrame) -> pd.Index:
+    """Order events: the first of each emotion, then the second; two random emotions lead.
+
+    So that small runs, too, have the events of which the recordings have free text.
+    """
+    rng = np.random.default_rng(0)
+    emotions = events.emotion.unique()
+    leading = rng.choice(emotions, min(2, len(emotions)), replace=False)
+
+    turn = events.groupby("emotion").cumcount()
+    follows = ~events.emotion.isin(leading)
+    places = pd.DataFrame({"turn": turn, "follows": follows})
+    return places.sort_values(["turn", "follows"], kind="stable").index
 
 
 def _read_corpus(file: Path) -> pd.DataFrame:
@@ -169,12 +183,10 @@ def _read_corpus(file: Path) -> pd.DataFrame:
 
 
 def tenth(events: pd.DataFrame) -> pd.DataFrame:
-    """Choose a fixed random tenth of the events, at least two, whatever the seed of a run."""
-    n = len(events)
-    number = max(2, -(-n // 10))
-    rng = np.random.default_rng(0)
-    chosen = rng.choice(n, number, replace=False)
-    return events.iloc[sorted(chosen)]
+    """Choose about a tenth of the events, at least two, whatever the seed of a run."""
+    number = max(2, math.ceil(len(events) / 10))
+    chosen = _in_turn(events)[:number]
+    return events.loc[chosen.sort_values()]
 
 
 @cache
