@@ -1,5 +1,6 @@
 """From answers to one long table of ratings."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
@@ -78,9 +79,12 @@ def written(parameters: Parameters) -> list[Job]:
     Returns
     -------
     list of Job
-        They ask about `stimuli.tenth` of the events.
+        They ask about a tenth of the events, at least two.
     """
-    listed = _text_jobs(parameters, stimuli.tenth(_events(parameters)))
+    events = _events(parameters)
+    n_tenth = max(2, math.ceil(len(events) / 10))
+    tenth = stimuli.load_events(parameters.CORPUS, min(n_tenth, len(events)))
+    listed = _text_jobs(parameters, events[events.event.isin(tenth.event)])
     first = listed[0].labels["setting"]
     in_first = [job for job in listed if job.labels["setting"] == first]
     return [job for job in in_first if job.model.reading != "free"]

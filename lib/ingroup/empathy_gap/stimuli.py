@@ -1,6 +1,5 @@
 """Identities (Table 1), events (section 3.2), wordings (Table 5) and prompts (section 3.3)."""
 
-import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -180,13 +179,6 @@ def _read_corpus(file: Path) -> pd.DataFrame:
     table["event"] = table.emotion + " " + table.text_id
     check(file, table.text_id, ~table.event.duplicated(), "each event once")
     return table.reindex(columns=["event", "emotion", *FORMS], fill_value="")
-
-
-def tenth(events: pd.DataFrame) -> pd.DataFrame:
-    """Choose about a tenth of the events, at least two, whatever the seed of a run."""
-    number = max(2, math.ceil(len(events) / 10))
-    chosen = _in_turn(events)[:number]
-    return events.loc[chosen.sort_values()]
 
 
 @cache
