@@ -31,13 +31,7 @@ from ingroup.inference.answers import (
     failed,
 )
 from ingroup.inference.reasoning import split_reasoning
-from ingroup.inference.server import (
-    ServerTransport,
-    client,
-    tokens_of,
-    with_scores,
-    without_keys,
-)
+from ingroup.inference.server import ServerTransport, client, tokens_of, with_scores, without_keys
 
 FINISH_REASONS = {
     "stop": STOP,

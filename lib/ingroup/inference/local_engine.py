@@ -60,11 +60,7 @@ class LocalEngine(Engine):
     """
 
     def __init__(
-        self,
-        model: str,
-        system: SystemRole = "keep",
-        bos: Bos = "template",
-        reasoning: str = "",
+        self, model: str, system: SystemRole = "keep", bos: Bos = "template", reasoning: str = ""
     ):
         self.model = model
         self._is_checked = False
@@ -163,11 +159,7 @@ class LocalEngine(Engine):
             for token in self.tokenizer.all_special_tokens:
                 text = text.replace(token, "")
         return Reply(
-            text,
-            finish_reason,
-            reasoning,
-            prompt_tokens=n_prompt_tokens,
-            output_tokens=len(ids),
+            text, finish_reason, reasoning, prompt_tokens=n_prompt_tokens, output_tokens=len(ids)
         )
 
     @cached_property

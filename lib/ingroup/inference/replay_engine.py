@@ -253,9 +253,7 @@ def _read_log(file: Path) -> list[dict[str, Any]]:
 
     rows = []
     for sample in read_eval_log_samples(
-        file,
-        all_samples_required=False,
-        exclude_fields={"events", "messages", "store"},
+        file, all_samples_required=False, exclude_fields={"events", "messages", "store"}
     ):
         texts = [message.text for message in sample.input]
         reply = reply_of(sample.output, Sampling())

@@ -138,9 +138,7 @@ def client(transport: ServerTransport, timeout: float) -> DefaultAsyncHttpxClien
         The client that OpenAI's library takes.
     """
     return DefaultAsyncHttpxClient(
-        transport=transport,
-        timeout=httpx2.Timeout(timeout, connect=30.0),
-        follow_redirects=False,
+        transport=transport, timeout=httpx2.Timeout(timeout, connect=30.0), follow_redirects=False
     )
 
 
