@@ -20,7 +20,9 @@ VERDICTS = [
     "depends on the reading",
 ]
 ABOUT = ["notebook", "paper", "claim", "number", "printed"]  # the columns before the models
-SENTENCE = "None of these models is in the papers. Here is what three small ones do."
+SENTENCE = (
+    "None of these models is in the papers. Here is what three small ones do, for these prompts."
+)
 BEGIN = "<!-- front page: written by make all -->\n"
 END = "<!-- end of the front page -->"
 SHOWN = {"text/html", "text/plain", "image/png"}  # kinds of output; scripts are not shown
