@@ -153,7 +153,7 @@ def test_scored_models_are_asked_once_and_write_about_a_tenth():
 
 @pytest.fixture
 def scored_job(monkeypatch):
-    """Make a scored job: sure of 20, undecided between 10 and 30, one failed, the rest missing."""
+    """Make a scored job: sure of 20, undecided between 10 and 100, one failed, the rest missing."""
     model = Model("m", "M", "recorded", "m", "expected")
     design = stimuli.design(stimuli.load_scenarios(n_scenarios=2), "Age", "totals")
     sampling = Sampling(choices=answers.NUMBERS)
@@ -161,12 +161,12 @@ def scored_job(monkeypatch):
     job = Job("biased_samaritan", "Age", model, design, sampling, labels)
 
     certain = np.eye(100)[19]
-    undecided = 0.25 * np.eye(100)[9] + 0.75 * np.eye(100)[29]
+    undecided = 0.25 * np.eye(100)[9] + 0.75 * np.eye(100)[99]
     n_missing = len(design) - 3
     lists = pd.ArrowDtype(pyarrow.list_(pyarrow.float64()))
     columns = {
         "finish_reason": ["stop", "stop", "failed"] + ["missing"] * n_missing,
-        "text": ["20", "30", None] + [None] * n_missing,
+        "text": ["20", "100", None] + [None] * n_missing,
         "probabilities": pd.Series([certain, undecided, []] + [[]] * n_missing, dtype=lists),
         "option_mass": pd.Series([[0.5], [0.25], []] + [[]] * n_missing, dtype=lists),
     }
@@ -176,17 +176,17 @@ def scored_job(monkeypatch):
 
 def test_a_scored_answer_is_a_mean_a_text_or_a_draw(scored_job):
     expected = answers.load(scored_job)
-    assert list(expected.rating[:2]) == [20, 25]
+    assert list(expected.rating[:2]) == [20, 77.5]
     assert list(expected.status[:4]) == ["ok", "ok", "failed", "missing"]
     assert expected.rating[2:].isna().all()
     assert list(expected.option_mass[:2]) == [0.5, 0.25]
-    assert list(answers.load(scored_job, "greedy").rating[:2]) == [20, 30]
+    assert list(answers.load(scored_job, "greedy").rating[:2]) == [20, 100]
 
     rng = np.random.default_rng(0)
     draws = np.array([answers.load(scored_job, "drawn", rng).rating for _ in range(400)])
     assert set(draws[:, 0]) == {20}
-    assert (draws[:, 1] == 30).mean() == pytest.approx(0.75, abs=0.06)
-    assert set(draws[:, 1]) == {10, 30}
+    assert (draws[:, 1] == 100).mean() == pytest.approx(0.75, abs=0.06)
+    assert set(draws[:, 1]) == {10, 100}
     assert np.isnan(draws[:, 2:]).all()
 
 

@@ -151,6 +151,12 @@ def test_a_wrong_cell_is_named(row, tmp_path):
         written(tmp_path, f"word,dimension,direction\n{row}\n")
 
 
+def test_only_the_released_dictionary_is_to_be_fetched():
+    with pytest.raises(InputError, match=r"nowhere\.csv") as refused:
+        dictionary.load_lexicon("nowhere.csv")
+    assert "make data" not in str(refused.value)
+
+
 def slow_score(rows, lexicon, dimension):
     """Score a dimension by its definition: one keyword with a word after the other."""
     total = 0.0

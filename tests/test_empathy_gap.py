@@ -304,6 +304,13 @@ def test_losses_count_events_and_answers(values):
     assert gap.losses(table).empty
 
 
+def test_one_event_has_a_gap_and_no_interval(values):
+    """An interval over events needs two."""
+    (row,) = gap.gaps(table_of(values[:, :, :1])).to_dict("records")
+    assert np.isfinite(row["delta"])
+    assert np.isnan([row["low"], row["high"]]).all()
+
+
 def test_flat_matrix_stops_nothing(values):
     """A model that gives one number to all named pairs has no gap."""
     values[1:, 1:] = 0.1
