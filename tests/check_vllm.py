@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingroup.inference.answers import FAILED, EngineError, Sampling
+from ingroup.inference.answers import FAILED, Sampling
 from ingroup.inference.transformers_engine import TransformersEngine
 
 pytest.importorskip("vllm")
@@ -54,14 +54,6 @@ def test_prompts_that_are_too_long_fail_alone(engines):
     replies = vllm.answer([CHATS[0], long], Sampling(max_tokens=2))
     assert replies[0].text is not None
     assert replies[1].finish_reason == FAILED
-
-
-def test_too_many_choices_are_named(engines):
-    vllm, _ = engines
-    vocabulary = sorted(vllm.tokenizer.get_vocab())[1000:1200]
-    words = tuple(dict.fromkeys(word.strip("▁Ġ ") for word in vocabulary))
-    with pytest.raises(EngineError, match="vLLM gives 128 tokens in one place"):
-        vllm.answer(CHATS[:1], Sampling(choices=words))
 
 
 def test_the_identity_names_vllm(engines):

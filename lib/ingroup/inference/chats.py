@@ -196,8 +196,6 @@ class Renderer:
         EngineError
             The first prompt does not hold the text of its user turn.
         """
-        if not chats:
-            return []
         special = self.bos == "released" or self.system == "plain"
         texts = [self._render(chat) for chat in chats]
         prompts = self.tokenizer(texts, add_special_tokens=special)["input_ids"]

@@ -95,8 +95,6 @@ def ask_on_ray(
             ray.init(address or "local", log_to_driver=False, logging_level="ERROR")
         ray.data.DataContext.get_current().enable_progress_bars = False
         pieces = list(parts)
-        if not pieces:
-            return
 
         numbers = ray.data.range(len(pieces), override_num_blocks=len(pieces))
         answered = numbers.map_batches(

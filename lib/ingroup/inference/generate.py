@@ -33,14 +33,14 @@ class Budget:
         0 for none.
     price_in, price_out : float
         Of a million tokens.
-    models : tuple of str
+    models : collection of str
         The folders of the models that cost (`Model.folder_name`).
     """
 
     limit: float = 0.0
     price_in: float = 0.0
     price_out: float = 0.0
-    models: tuple[str, ...] = ()
+    models: Collection[str] = ()
     _tokens: dict = field(default_factory=dict)  # answers and tokens of each piece
 
     def price(self, prompt_tokens: float, output_tokens: float) -> float:
@@ -243,7 +243,7 @@ def _check_answered(replies: Sequence[Reply], engine: Engine, store: Store) -> N
 
 
 def warnings(store: Store) -> list[str]:
-    """Say how many calls failed, and whether another model answered than was asked.
+    """Say how many calls failed, and why.
 
     Parameters
     ----------
@@ -253,25 +253,17 @@ def warnings(store: Store) -> list[str]:
     Returns
     -------
     list of str
-        One sentence for each.
+        One sentence, none if no call failed.
     """
     errors: Counter[str] = Counter()
-    names: set[str] = set()
-    for table in store.shards(["error", "model"]):
+    for table in store.shards(["error"]):
         is_failed = pc.equal(table["finish_reason"], FAILED)
         failed = table.filter(is_failed)
         errors.update(failed["error"].to_pylist())
-        names.update(pc.unique(table["model"]).to_pylist())
 
-    sentences = []
-    if errors:
-        reasons = [f"{count:,} x {error}" for error, count in errors.most_common(3)]
-        listed = "; ".join(reasons)
-        n_failed = f"{errors.total():,} of {store.trials:,} calls failed"
-        sentences.append(f"{n_failed} ({listed})")
-    asked = str(store.manifest.get("model", ""))
-    others = sorted(name for name in names if name and name not in asked)
-    if others:
-        listed = ", ".join(others[:3])
-        sentences.append(f"answers name another model than {asked}: {listed}")
-    return sentences
+    if not errors:
+        return []
+    reasons = [f"{count:,} x {error}" for error, count in errors.most_common(3)]
+    listed = "; ".join(reasons)
+    n_failed = f"{errors.total():,} of {store.trials:,} calls failed"
+    return [f"{n_failed} ({listed})"]

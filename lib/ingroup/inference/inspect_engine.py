@@ -393,10 +393,8 @@ def _reply_of_error(error: Exception) -> Reply:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Return the cause of an error, of its cause, and so on, of several tries that of the last."""
-    last = getattr(error, "last_attempt", None)
-    cause = last.exception() if last is not None else error.__cause__
-    return error if cause is None else _first_cause(cause)
+    """Return the cause of an error, of its cause, and so on."""
+    return error if error.__cause__ is None else _first_cause(error.__cause__)
 
 
 def _line(error: Any) -> str:

@@ -10,6 +10,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from ingroup.inference import weights
 from ingroup.inference.answers import MISSING, Engine, Sampling
 from ingroup.inference.design import Design
 from ingroup.inference.distribute import ask_on_ray
-from ingroup.inference.generate import Ask, Budget, fill, open_store
+from ingroup.inference.generate import Budget, fill, open_store
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Parameters
 from ingroup.inference.store import SCHEMA, Store, read_manifest
@@ -194,11 +195,10 @@ def make_engine(job: Job, options: Mapping[str, Any]) -> Engine:
     EngineError
         The engine cannot start.
     """
-    given = {}
     known = {**options, **job.options}
+    given = {}
     for name in OPTIONS[job.model.engine]:
-        if name in known:
-            given[name] = known[name]
+        given[name] = known[name]
 
     if job.model.engine == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
@@ -235,7 +235,7 @@ def answers(job: Job, columns: Columns = ()) -> pd.DataFrame:
     """
     every_table = ["trial", "finish_reason"]
     others = [name for name in columns or SCHEMA.names if name not in (*every_table, "prompt")]
-    columns = every_table + list(dict.fromkeys(others))
+    columns = every_table + others
     answered = job.recorded(others)
     n_trials = len(job.design)
     manifest = read_manifest(job.folder)
@@ -251,12 +251,12 @@ def answers(job: Job, columns: Columns = ()) -> pd.DataFrame:
     return table.reset_index(names="trial")[columns]
 
 
-def ask(jobs: Iterable[Job], parameters: Parameters) -> None:
+def ask(jobs: Sequence[Job], parameters: Parameters) -> None:
     """Ask for the answers that the stores of jobs lack.
 
     Parameters
     ----------
-    jobs : iterable of Job
+    jobs : sequence of Job
         The jobs. An engine starts only if an answer is missing.
     parameters : Parameters
         The run's parameters.
@@ -268,19 +268,17 @@ def ask(jobs: Iterable[Job], parameters: Parameters) -> None:
     StoreError
         A store answers something else.
     """
-    jobs = list(jobs)
     options = {name.lower(): value for name, value in parameters.model_dump().items()}
     asked_for_money = {job.model.folder_name for job in jobs if job.model.engine == "inspect"}
     budget = Budget(
         parameters.COST_LIMIT,
         parameters.PRICE_IN,
         parameters.PRICE_OUT,
-        models=tuple(sorted(asked_for_money)),
+        asked_for_money,
     )
-    # Jobs of one model share its engine, whose start can take a minute.
-    engines: dict[str, Engine] = {}
+    kind: tuple = ()
     left_out: Counter[tuple[str, str]] = Counter()
-    try:
+    with ExitStack() as opened:
         for job in jobs:
             known = set(job.recorded().trial)
             left = n_left(job, known)
@@ -291,17 +289,26 @@ def ask(jobs: Iterable[Job], parameters: Parameters) -> None:
                 left_out[job.model.label, remedy] += left
                 continue
             live = _live(job, left)
-            kind = _kind_of_engine(live)
-            if kind not in engines:
-                _close(engines)
-                engines[kind] = make_engine(live, options)
-            engine = engines[kind]
+            # Jobs of one model share its engine, whose start can take a minute.
+            wanted = _kind_of_engine(live)
+            if wanted != kind:
+                opened.close()
+                engine = make_engine(live, options)
+                opened.callback(engine.close)
+                kind = wanted
+
             store = open_store(job.folder, job.design, engine, job.sampling)
-            asks = _ask_of_run(live, engine, options, parameters)
+            asks = None
+            if parameters.ENGINE_WORKERS > 1:
+                asks = ask_on_ray(
+                    engine,
+                    partial(make_engine, live, options),
+                    parameters.ENGINE_WORKERS,
+                    parameters.GPUS,
+                    parameters.RAY_ADDRESS,
+                )
             costs = budget if live.model.engine == "inspect" else None
             fill(job.design, engine, store, job.sampling, job.title, costs, asks, known)
-    finally:
-        _close(engines)
 
     for (label, remedy), n_prompts in left_out.items():
         sentence = f"{label}: {n_prompts:,} prompts are not recorded and are left out"
@@ -335,31 +342,10 @@ def n_left(job: Job, known: set[int]) -> int:
     return total
 
 
-def _kind_of_engine(job: Job) -> str:
-    """Write down what an engine is made of, which is the same for most jobs of a model."""
-    labels = dict(job.labels) if job.model.engine == "replay" else {}
-    return json.dumps([job.model, dict(job.options), labels], default=str)
-
-
-def _close(engines: dict[str, Engine]) -> None:
-    """Close engines, and forget them."""
-    while engines:
-        engines.popitem()[1].close()
-
-
-def _ask_of_run(
-    job: Job, engine: Engine, options: Mapping[str, Any], parameters: Parameters
-) -> Ask | None:
-    """Make the function that asks several workers, None where this process asks."""
-    if parameters.ENGINE_WORKERS == 1:
-        return None
-    return ask_on_ray(
-        engine,
-        partial(make_engine, job, options),
-        parameters.ENGINE_WORKERS,
-        parameters.GPUS,
-        parameters.RAY_ADDRESS,
-    )
+def _kind_of_engine(job: Job) -> tuple:
+    """List what an engine is made of, which is the same for most jobs of a model."""
+    labels = job.labels if job.model.engine == "replay" else {}
+    return job.model, job.options, labels
 
 
 def _remedy(job: Job) -> str:

@@ -110,7 +110,7 @@ class LocalEngine(Engine):
 
     def _write_checked(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """Write replies, once the first prompt has shown that the model computes numbers."""
-        if prompts and not self._is_checked:
+        if not self._is_checked:
             # Broken weights write texts that nobody can tell from answers.
             tree = AnswerTree([self._ends[:1]])
             (values,) = self._log_probabilities(prompts[:1], tree)
@@ -139,7 +139,8 @@ class LocalEngine(Engine):
     ) -> list[Reply]:
         """Ask the prompts that leave room for so many tokens. The others fail."""
         limit = self._longest() - room
-        answers = iter(ask([ids for ids in prompts if len(ids) <= limit]))
+        fitting = [ids for ids in prompts if len(ids) <= limit]
+        answers = iter(ask(fitting) if fitting else ())
         replies = []
         for ids in prompts:
             too_long = f"the prompt has {len(ids)} tokens, the model takes {limit}"
@@ -175,7 +176,8 @@ class LocalEngine(Engine):
         for prefix in sampling.prefixes:
             extended = []
             for ids, reply in zip(prompts, replies, strict=True):
-                extended.append([*ids, *opening, *self._ids(f"{reply.text or ''}{prefix}")])
+                behind = self._ids(f"{reply.text or ''}{prefix}")
+                extended.append([*ids, *opening, *behind])
 
             tree = self._tree(sampling.choices, prefix)
             room = 1 + max(len(place.path) for place in tree.places)
@@ -191,8 +193,6 @@ class LocalEngine(Engine):
         self, prompts: Prompts, tree: AnswerTree, choices: Sequence[str]
     ) -> list[Reply]:
         """Score one answer behind each prompt."""
-        if not prompts:
-            return []
         logs = []
         values_of_places = self._log_probabilities(prompts, tree)
         for place, values in zip(tree.places, values_of_places, strict=True):
@@ -219,10 +219,7 @@ class LocalEngine(Engine):
             # Some tokenizers merge the end of the prefix with the choice.
             fits = ids[: len(of_prefix)] == of_prefix
             spelling.append(ids[len(of_prefix) :] if fits else self._ids(choice))
-        try:
-            return AnswerTree(spelling)
-        except ValueError as error:
-            raise EngineError(f"{self.model!r} cannot be scored: {error}") from error
+        return AnswerTree(spelling)
 
     @cached_property
     def _ends(self) -> list[int]:

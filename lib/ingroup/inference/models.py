@@ -53,17 +53,11 @@ class Model(NamedTuple):
 
 
 @cache
-def registry() -> pd.DataFrame:
-    """Read the registry, one row for each model, by its name in lower case."""
-    rows = pd.read_csv(REGISTRY, dtype=str, keep_default_na=False)
-    return rows.drop_duplicates("name").set_index("name", drop=False)
-
-
-@cache
 def find(text: str) -> pd.Series | None:
     """Find a model of the registry by its name, its id at a hub or provider, or a paper's name."""
     last = text.strip().rstrip("/").lower().split("/")[-1]
-    for _, row in registry().iterrows():
+    rows = pd.read_csv(REGISTRY, dtype=str, keep_default_na=False)
+    for _, row in rows.iterrows():
         ids = [row.hub_id, *row.ids.split(";")]
         names = [row["name"], row.printed, *(known.split("/")[-1] for known in ids)]
         if last in [name.lower() for name in names if name]:

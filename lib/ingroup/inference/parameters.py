@@ -1,7 +1,6 @@
 """The parameters that all notebooks share, checked by pydantic before a model is asked."""
 
 from collections.abc import Mapping
-from glob import glob
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -120,9 +119,6 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     f"MODELS: found {one.name!r}, expected a name in data/models/models.csv, a "
                     "model's folder, or organisation/name of the model hub"
                 )
-            has_labels = "{" in self.RECORDINGS
-            if one.engine == "replay" and not has_labels and not glob(self.RECORDINGS):
-                raise InputError(f"RECORDINGS: found nothing at {self.RECORDINGS!r}")
 
         if self.COST_LIMIT and not (self.PRICE_IN and self.PRICE_OUT):
             raise InputError("COST_LIMIT needs PRICE_IN and PRICE_OUT, of a million tokens")

@@ -44,12 +44,11 @@ class ReplayEngine(Engine):
         self.about = about
         self.files = about["files"]
         of_round = table[table["round"] == round]
-        if of_round.empty:
-            raise EngineError(f"{self.files} hold no answers of round {round}")
 
         texts = of_round.reply.map(lambda reply: reply.text)
         n_texts = texts.groupby(of_round.key).transform("nunique")
-        n_differing = (n_texts > 1).sum()
+        differs = n_texts > 1
+        n_differing = differs.sum()
         if n_differing:
             raise EngineError(
                 f"{self.files} hold {n_differing:,} different answers to the same prompts in one "

@@ -73,7 +73,6 @@ class AnswerTree:
 
     def __init__(self, spelling: Sequence[Sequence[int]]):
         answers = [tuple(answer) for answer in spelling]
-        self.spelling = [list(answer) for answer in answers]
         n_different = len(set(answers))
         if () in answers or n_different < len(answers):
             raise ValueError("every admissible answer needs tokens of its own")

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import reprlib
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -91,7 +90,7 @@ class Store:
     def __init__(self, folder: Path, manifest: Mapping[str, Any]):
         self.folder = folder
         self.manifest = {"shard_size": SHARD_SIZE, **manifest}
-        self.max_tokens = manifest.get("max_tokens") or 0
+        self.max_tokens = manifest.get("max_tokens", 0)
         stored = read_manifest(folder)
         if stored and self.pieces():
             self._check_same(stored)
@@ -234,7 +233,8 @@ class Store:
             A piece is damaged.
         """
         tables = []
-        names = _with_first_columns(columns)
+        wanted = ["trial", "finish_reason", *columns]
+        names = list(dict.fromkeys(wanted))
         texts = [name for name in TEXTS if name in names]
         for file in pieces:
             content = file.read_bytes()
@@ -252,7 +252,8 @@ class Store:
         is_answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
         # The last answered row of a trial stands last.
         order = np.lexsort((is_answered, trials))
-        changes = np.diff(trials[order]) > 0
+        steps = np.diff(trials[order])
+        changes = steps > 0
         is_last = np.append(changes, True)
         return table.take(order[is_last])
 
@@ -285,47 +286,29 @@ class Store:
             left = np.setdiff1d(trials, done.to_numpy())
             yield left.tolist()
 
-    def table(self, columns: Sequence[str] = ()) -> pa.Table:
-        """Read all stored answers, with each distinct text once.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``, all unless given.
-
-        Returns
-        -------
-        pyarrow.Table
-            One row for each answered trial, in their order. Texts are dictionary arrays.
-        """
-        tables = list(self.shards(columns))
-        if not tables:
-            return SCHEMA.empty_table().select(_with_first_columns(columns or SCHEMA.names))
-        return pa.concat_tables(tables).unify_dictionaries()
-
     def shards(self, columns: Sequence[str] = ()) -> Iterator[pa.Table]:
         """Read the store shard by shard, which takes the memory of one shard.
 
         Parameters
         ----------
         columns : sequence of str
-            As for `table`.
+            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``, all unless given.
 
         Yields
         ------
         pyarrow.Table
-            The answered trials of a shard, as `table` has them.
+            One row for each answered trial of a shard, in their order. Texts are dictionary arrays.
         """
         for files in self.pieces().values():
             yield self.shard(files, columns or SCHEMA.names)
 
     def read(self, columns: Sequence[str] = ()) -> pd.DataFrame:
-        """Read the store as `table` does, with a row for each trial.
+        """Read the whole store, with each distinct text once.
 
         Parameters
         ----------
         columns : sequence of str
-            As for `table`.
+            As for `shards`.
 
         Returns
         -------
@@ -333,7 +316,9 @@ class Store:
             One row for each trial, in order. A trial that was never asked has the finish reason
             "missing".
         """
-        frame = self.table(columns).to_pandas(types_mapper=_type_of_lists)
+        tables = list(self.shards(columns)) or [SCHEMA.empty_table()]
+        table = pa.concat_tables(tables).unify_dictionaries()
+        frame = table.to_pandas(types_mapper=_type_of_lists)
         if len(frame) < self.trials:
             frame = frame.set_index("trial").reindex(range(self.trials))
             frame = frame.reset_index(names="trial")
@@ -343,30 +328,17 @@ class Store:
         return frame
 
 
-def _with_first_columns(names: Sequence[str]) -> list[str]:
-    """Put the columns that every table of answers has before some others."""
-    return list(dict.fromkeys(["trial", "finish_reason", *names]))
-
-
 def _type_of_lists(kind: pa.DataType) -> pd.ArrowDtype | None:
     """Keep lists as Arrow has them, for pandas would make an array of each."""
     return pd.ArrowDtype(kind) if pa.types.is_list(kind) else None
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Write a file whole or not at all, so that a crash of the machine does not undo it."""
-    name = f".{target.name}.{os.getpid()}.tmp"
+    """Write a file whole or not at all, even if the machine crashes."""
+    name = f".{target.name}.tmp"
     temporary = target.with_name(name)
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-    if sys.platform != "win32":
-        folder = os.open(target.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(target)

@@ -70,8 +70,9 @@ class TransformersEngine(LocalEngine):
         """Load the model. Refuse files that lack a tensor, which would be random."""
         # Its bar would stand in the middle of that of the answers.
         transformers.utils.logging.disable_progress_bar()
+        dtype = getattr(torch, self.dtype)
         model, info = AutoModelForCausalLM.from_pretrained(
-            self.folder, dtype=getattr(torch, self.dtype), output_loading_info=True
+            self.folder, dtype=dtype, output_loading_info=True
         )
         for lacking in sorted(info["missing_keys"]):
             raise EngineError(f"the files of {self.model!r} lack the tensor {lacking}")
@@ -85,10 +86,9 @@ class TransformersEngine(LocalEngine):
 
     def _in_batches(self, prompts: Prompts, size: int, compute: Callable[..., Sequence]) -> list:
         """Compute prompts in batches of neighbours, and return the results in their order."""
-        if not prompts:
-            return []
-        order = sorted(range(len(prompts)), key=prompts.__getitem__)
-        starts = range(0, len(order), size)
+        n_prompts = len(prompts)
+        order = sorted(range(n_prompts), key=prompts.__getitem__)
+        starts = range(0, n_prompts, size)
         batches = [order[start : start + size] for start in starts]
         parts = [[prompts[row] for row in batch] for batch in batches]
         # Batches side by side, with one thread each, use all cores better than one after another.
@@ -106,7 +106,7 @@ class TransformersEngine(LocalEngine):
         for batch, part in zip(batches, results, strict=True):
             pairs = zip(batch, part, strict=True)
             by_row.update(pairs)
-        return [by_row[row] for row in range(len(prompts))]
+        return [by_row[row] for row in range(n_prompts)]
 
     def _begin(self, prompts: Prompts) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
         """Compute the beginning that sorted prompts share, once for all of them.

@@ -21,7 +21,6 @@ CPU_VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "TORCH_COMPILE_DISABLE": "1",
 }
-MOST_LOOKED_UP = 128  # tokens of which vLLM gives the log-probability in one place
 
 
 class VLLMEngine(LocalEngine):
@@ -124,13 +123,6 @@ class VLLMEngine(LocalEngine):
         from vllm import SamplingParams
 
         looked_up = [self._looked_up(place) for place in tree.places]
-        most = max(map(len, looked_up))
-        if most > MOST_LOOKED_UP:
-            raise EngineError(
-                f"vLLM gives {MOST_LOOKED_UP} tokens in one place, these choices need {most}: "
-                "use ENGINE=transformers"
-            )
-
         params = []
         for tokens in looked_up:
             params.append(SamplingParams(temperature=0, max_tokens=1, logprob_token_ids=tokens))

@@ -51,11 +51,8 @@ def available(name: str) -> Path | None:
     EngineError
         The package holds another file.
     """
-    folder = MADE / name
-    if (folder / "config.json").is_file():
-        return folder
-    parts = packaged().get(name, {}).get("parts", [])
-    if parts and all(_installed(part) for part in parts):
+    about = packaged().get(name)
+    if about and ((MADE / name).is_dir() or all(map(_installed, about["parts"]))):
         return make(name)
     return None
 
@@ -80,7 +77,7 @@ def make(name: str) -> Path:
     """
     about = packaged()[name]
     folder = MADE / name
-    if (folder / "config.json").is_file():
+    if folder.is_dir():
         return folder
 
     MADE.mkdir(parents=True, exist_ok=True)
