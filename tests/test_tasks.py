@@ -143,7 +143,7 @@ def test_a_sample_has_prompt_and_condition(run):
     (file,) = folder.glob("*.eval")
     first = next(read_eval_log_samples(file))
     columns = {
-        "empathy_gap": {"setting": "P0,S0,T0", "perceiver": "a person", "emotion": "anger"},
+        "empathy_gap": {"setting": "P0,S0,T0", "perceiver": "a person", "emotion": "relief"},
         "biased_samaritan": {"category": "Race", "group": "control", "round": 1},
         "giebench": {"prompt": "Raw", "identity": "Homosexuality", "correct": "A"},
         "stereomap": {"version": "EXTENDED", "group": "Elderly", "construct": "Warmth-Competence"},
