@@ -31,7 +31,8 @@ def printed(tables: dict[str, int]) -> pd.DataFrame:
     read = []
     for prompt, number in tables.items():
         table = published.load("giebench", number)
-        read.append(table.assign(prompt=prompt))
+        table["prompt"] = prompt
+        read.append(table)
     both = pd.concat(read)
     return both.rename(columns=NAMES)
 
@@ -52,8 +53,10 @@ def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
         ``source`` ("printed" or "here"), ``model`` (its label), ``series`` and the columns of
         `here`, one row per cell of the tables.
     """
-    theirs = printed(tables).assign(source="printed")
-    ours = here.reset_index().assign(source="here")
+    theirs = printed(tables)
+    theirs["source"] = "printed"
+    ours = here.reset_index()
+    ours["source"] = "here"
     both = pd.concat([theirs, ours], ignore_index=True)
     both = both.drop(columns="model_label")
 
@@ -68,7 +71,8 @@ def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
 def layout(both: pd.DataFrame, prompt: str, column: str) -> pd.DataFrame:
     """Lay one prompt of `with_printed` out as the paper does: models by categories."""
     of_prompt = both[both.prompt == prompt]
-    cells = of_prompt.set_index(["source", "model", "category"])[column]
+    keys = ["source", "model", "category"]
+    cells = of_prompt.set_index(keys)[column]
     table = cells.unstack(sort=False)
     categories = [*stimuli.categories(), OVERALL]
     return table[categories]
@@ -88,7 +92,8 @@ def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
         ``source``, ``model``, ``identity_tuple``, ``condition`` (as printed) and ``accuracy``.
     """
     theirs = printed({"COT": 7, "ID": 3})
-    theirs = theirs.assign(source="printed", model="GPT-4")
+    theirs["source"] = "printed"
+    theirs["model"] = "GPT-4"
 
     cot = here.xs("COT", level="prompt")
     identity = here.xs("ID", level="prompt")
@@ -99,7 +104,8 @@ def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
     }
     wide = pd.DataFrame(conditions).rename_axis(columns="condition")
     ours = wide.stack().rename("accuracy")
-    ours = ours.reset_index().assign(source="here")
+    ours = ours.reset_index()
+    ours["source"] = "here"
 
     both = pd.concat([theirs, ours])
     both["model"] = both.model.map(label)
@@ -151,7 +157,13 @@ def by_category(both: pd.DataFrame) -> Figure:
     """
     lines = [*stimuli.categories(), OVERALL]
     end = len(lines) - 0.5
-    grid = sns.FacetGrid(both, col="prompt", col_order=stimuli.PROMPTS, height=4.6, aspect=0.45)
+    grid = sns.FacetGrid(
+        both,
+        col="prompt",
+        col_order=stimuli.PROMPTS,
+        height=4.6,
+        aspect=0.45,
+    )
     grid.map_dataframe(intervals, "accuracy", "category", lines)
     grid.refline(x=CHANCE, color="black", linewidth=0.6, linestyle=":")
     grid.refline(y=end - 1, color=GREY, linewidth=0.5, linestyle="-")
@@ -161,7 +173,13 @@ def by_category(both: pd.DataFrame) -> Figure:
 
     first = grid.axes.flat[0]
     handles, names = first.get_legend_handles_labels()
-    grid.figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4)
+    grid.figure.legend(
+        handles,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        ncols=4,
+    )
     return grid.figure
 
 
@@ -191,13 +209,21 @@ def intervals(
     above, *offsets = np.linspace(-0.33, 0.33, n_rows)
 
     y = heights[theirs.index] + above
-    ax.plot(theirs[x], y, "|", color=GREY, markersize=4, label="printed models")
+    look = {"color": GREY, "markersize": 4}
+    ax.plot(theirs[x], y, "|", label="printed models", **look)
     for offset, (model, rows) in zip(offsets, by_model, strict=True):
         y = heights[rows.index] + offset
         (dots,) = ax.plot(rows[x], y, "o", markersize=2.8, label=model)
         color = dots.get_color()
-        ax.hlines(y, rows.low, rows.high, color=color, linewidth=0.9)
-    ax.set_yticks(range(len(lines)), lines)
+        ax.hlines(
+            y,
+            rows.low,
+            rows.high,
+            color=color,
+            linewidth=0.9,
+        )
+    places = range(len(lines))
+    ax.set_yticks(places, lines)
 
 
 def radars(both: pd.DataFrame) -> Figure:
@@ -213,7 +239,8 @@ def radars(both: pd.DataFrame) -> Figure:
     Figure
         Printed models are broken lines, models here are black; the dotted circle is guessing.
     """
-    drawn = both[both.prompt == "COT"]
+    is_drawn = both.prompt == "COT"
+    drawn = both[is_drawn]
     groups = drawn.groupby("series", sort=False)
     n_lines = math.ceil(len(groups) / 3)
     size = (TWO_COLUMNS, 2.5 * n_lines)
@@ -233,8 +260,8 @@ def _radar(ax, table):
     angles = np.linspace(0, full_turn, len(closed))
     by_model = table.groupby(["source", "model"], sort=False)
     for (source, model), cells in by_model:
-        by_category = cells.set_index("category").accuracy
-        percent = by_category.reindex(closed)
+        rows = cells.set_index("category")
+        percent = rows.accuracy.reindex(closed)
         look = {"linestyle": "--", "linewidth": 0.8}
         if source == "here":
             look = {"color": "black", "linewidth": 1.4}
@@ -243,7 +270,8 @@ def _radar(ax, table):
     guessing = np.full(len(angles), CHANCE)
     ax.plot(angles, guessing, ":", color=GREY, linewidth=0.8)
     # The first spoke is at the top, the next ones follow clockwise.
-    ax.set(theta_offset=full_turn / 4, theta_direction=-1, ylim=(0, 100))
+    top = full_turn / 4
+    ax.set(theta_offset=top, theta_direction=-1, ylim=(0, 100))
     ax.set_yticks([50, 100], ["50", "100"], fontsize=5)
     ax.set_xticks(angles[:-1], spokes, fontsize=5)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=5, ncols=2)
