@@ -70,29 +70,23 @@ def front(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("not run")
 
 
-def _verdicts(file: Path, decimals: str) -> dict[str, str]:
+def _verdicts(file, decimals):
     """Write the verdict, value and interval of each model, by the model's name for readers."""
-    digits = f"{{:z.{decimals}f}}"  # "z": no minus before a zero
+    digits = f"z.{decimals}f"  # "z": no minus before a zero
     verdicts = {}
     for row in pd.read_csv(file).itertuples():
         if row.verdict not in VERDICTS:
             raise InputError(f"{file}: found {row.verdict!r}, expected one of {VERDICTS}")
-        value = digits.format(row.value)
-        low = digits.format(row.low)
-        high = digits.format(row.high)
-        verdicts[label(row.model)] = f"{row.verdict}: {value} [{low}, {high}]"
+        known = find(row.model)
+        label = row.model if known is None else known.label
+        interval = f"[{row.low:{digits}}, {row.high:{digits}}]"
+        verdicts[label] = f"{row.verdict}: {row.value:{digits}} {interval}"
     return verdicts
-
-
-def label(model: str) -> str:
-    """Return the name of a model for readers."""
-    known = find(model)
-    return model if known is None else known.label
 
 
 def markdown(table: pd.DataFrame) -> str:
     """Write the table of the front page, with the sentence above it, in Markdown."""
-    shown = table[table.columns.drop(ABOUT)]
+    shown = table.drop(columns=ABOUT)
     links = "[" + table.paper + "](" + table.notebook + ")"
     shown.insert(0, "claim", links + ": " + table.claim)
     shown.insert(1, "number, and as printed", table.number + ": " + table.printed)
@@ -109,7 +103,7 @@ def plain(table: pd.DataFrame) -> str:
         lines += ["", *textwrap.wrap(f"{row['paper']}: {row['claim']}", 100)]
         lines += textwrap.wrap(f"{row['number']}: {row['printed']} in print", 100)
         for model in table.columns.drop(ABOUT):
-            lines += [f"  {model:20} {row[model]}"]
+            lines.append(f"  {model:20} {row[model]}")
     return "\n".join(lines)
 
 
@@ -119,9 +113,7 @@ def keep_in_readme(table: pd.DataFrame) -> None:
     text = readme.read_text("utf8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
-    written = before + begin + markdown(table) + end + after
-    if written != text:
-        readme.write_text(written, "utf8")
+    readme.write_text(before + begin + markdown(table) + end + after, "utf8")
 
 
 def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -140,13 +132,13 @@ def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def with_own_style(html: str) -> str:
     """Move the rules that a pandas Styler gives to single cells into these cells."""
     sheets = " ".join(re.findall("<style.*?>(.*?)</style>", html, re.DOTALL))
-    styles: dict[str, str] = {}
+    styles = {}
     for cells, rules in re.findall(r"([^{}]+)\{([^{}]*)\}", sheets):
         for cell in re.findall(r"#(T_\w+_row\d+_col\d+)", cells):
             earlier = styles.get(cell, "")
             styles[cell] = earlier + rules.replace('"', "'")
 
-    def style(identity: re.Match) -> str:
+    def style(identity):
         return f'style="{styles.get(identity[1], "")}"'
 
     return re.sub(r'id="(T_\w+)"', style, html)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ingroup.keywords import instrument
 from ingroup.paths import RAW, SAMPLE, STIMULI
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import InputError, check, read_table
 
 RELEASED = "stereotype-content-dictionary"
 WORD = "original word"  # columns of the released layout, one row for each word
@@ -94,64 +94,69 @@ def load_lexicon(source: str = "sample") -> Lexicon:
     return _from_wide(file, table) if WORD in table else _from_long(file)
 
 
-def _from_long(file: Path) -> Lexicon:
+def _from_long(file):
     """Read a dictionary with one row for each pair of word and dimension."""
     table = read_table(file, ["word", "dimension", "direction"])
     table["word"] = _folded(file, table.word)
     table["dimension"] = table.dimension.str.strip()
     table["direction"] = _numbers(file, table.direction)
-    is_twice = table.duplicated(["word", "dimension"])
-    for row in table.index[is_twice]:
-        raise wrong(file, row, "word", table.word[row], "each word once in a dimension")
+    pair = ["word", "dimension"]
+    is_again = table.duplicated(pair)
+    check(file, table.word, ~is_again, "each word once in a dimension")
 
-    pairs = table.assign(member=True).set_index(["word", "dimension"])
-    members = pairs.member.unstack(sort=False).notna()
-    directions = pairs.direction.unstack(sort=False)
-    return _lexicon(members, directions)
+    table["member"] = True
+    by_pair = table.set_index(pair)
+    members = by_pair.member.unstack(sort=False)
+    directions = by_pair.direction.unstack(sort=False)
+    return _lexicon(members.notna(), directions)
 
 
-def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
+def _from_wide(file, table):
     """Read a dictionary with one row for each word, as released."""
-    table.index = _folded(file, table[WORD]).rename("word")
-    members = {}
-    directions = {}
+    words = _folded(file, table[WORD])
+    members = pd.DataFrame(index=table.index)
+    directions = members.copy()
     for column in table.filter(regex=f"{MEMBER}$"):
         dimension = column.removesuffix(MEMBER)
         # The released file has a few -1, which count as no membership.
         members[dimension] = _numbers(file, table[column]) == 1
+
         direction = dimension + DIRECTION
-        has_directions = direction in table
-        directions[dimension] = _numbers(file, table[direction]) if has_directions else np.nan
-    return _lexicon(pd.DataFrame(members), pd.DataFrame(directions, table.index))
+        directions[dimension] = np.nan
+        if direction in table:
+            directions[dimension] = _numbers(file, table[direction])
+
+    index = pd.Index(words, name="word")
+    return _lexicon(members.set_axis(index), directions.set_axis(index))
 
 
-def _folded(file: Path, words: pd.Series) -> pd.Series:
+def _folded(file, words):
     """Fold the words of a dictionary. Refuse empty ones and wildcards."""
     folded = words.map(fold)
     is_wrong = folded.eq("") | folded.str.endswith("*")
-    for row in words.index[is_wrong]:
-        raise wrong(file, row, words.name, words[row], "a whole word")
+    check(file, words, ~is_wrong, "a whole word")
     return folded
 
 
-def _numbers(file: Path, cells: pd.Series) -> pd.Series:
+def _numbers(file, cells):
     """Read cells as -1, 0 or 1, NaN where they are empty."""
     texts = cells.str.strip().str.lower()
     is_empty = texts.isin(NO_DIRECTION)
-    numbers = pd.to_numeric(texts.mask(is_empty), errors="coerce")
-    is_wrong = ~numbers.isin([-1, 0, 1]) & ~is_empty
-    for row in np.flatnonzero(is_wrong):
-        raise wrong(file, row, cells.name, cells.iloc[row], "-1, 0, 1 or nothing")
+    filled = texts.mask(is_empty)
+    numbers = pd.to_numeric(filled, errors="coerce")
+    is_right = numbers.isin([-1, 0, 1]) | is_empty
+    check(file, cells, is_right, "-1, 0, 1 or nothing")
     return numbers
 
 
-def _lexicon(members: pd.DataFrame, directions: pd.DataFrame) -> Lexicon:
+def _lexicon(members, directions):
     """Build a lexicon, with its odd pairs."""
     has_direction = directions.notna()
     is_directed = has_direction.any()
     lacks_direction = members & ~has_direction & is_directed
     lacks_membership = has_direction & ~members
-    return Lexicon(members, directions, lacks_direction | lacks_membership)
+    odd = lacks_direction | lacks_membership
+    return Lexicon(members, directions, odd)
 
 
 def lemmas(word: str) -> list[str]:
@@ -220,40 +225,49 @@ def find(
     found = {keyword: rule(fold(keyword), forms) for keyword in different}
 
     pairs = table.keyword.map(found)
-    table["word"] = pairs.str[0].astype("str")
-    table["step"] = pd.Categorical(pairs.str[1], STEPS)
+    words = pairs.str[0]
+    steps = pairs.str[1]
+    table["word"] = words.astype("str")
+    table["step"] = pd.Categorical(steps, STEPS)
     return table
 
 
 class _Forms:
     """The forms of a dictionary's words, and the keywords for which a person chose one."""
 
-    def __init__(self, lexicon: Lexicon, lemmas: Lemmas):
-        words = lexicon.members.index
-        turning = (FOLDER / "turning_words.txt").read_text("utf8")
-        chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
-        self.words = set(words)
-        self.turning = set(turning.split())
+    def __init__(self, lexicon, lemmas):
         self.lemmas = lemmas
-        # Of two words that are equal without spaces and hyphens, the earlier one counts.
-        self.joined = {_join(word): word for word in reversed(words)}
+        words = lexicon.members.index
+        self.words = set(words)
+        self.joined = {}
+        for word in words:
+            # Of two words that are equal without spaces and hyphens, the earlier one counts.
+            self.joined.setdefault(_join(word), word)
+
+        file = FOLDER / "turning_words.txt"
+        turning = file.read_text("utf8")
+        self.turning = set(turning.split())
+
+        chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
         self.by_hand = {}
         for row in chosen.itertuples():
-            self.by_hand[_join(row.keyword)] = _join(row.word)
+            keyword = _join(row.keyword)
+            self.by_hand[keyword] = _join(row.word)
 
-    def chosen(self, keyword: str) -> tuple[str | None, str | None]:
+    def chosen(self, keyword):
         """Return the word that a person chose, and the last step."""
-        chosen = self.by_hand.get(_join(keyword))
+        joined = _join(keyword)
+        chosen = self.by_hand.get(joined)
         word = self.joined.get(chosen)
         return (word, "by hand") if word else (None, None)
 
-    def lemmas_of(self, word: str) -> list[str]:
+    def lemmas_of(self, word):
         """List the folded lemmas of a word, none of an empty one."""
         found = self.lemmas(word) if word else []
-        return list(map(fold, found))
+        return map(fold, found)
 
 
-def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
+def _five_rules(keyword, forms):
     """Return the word and the step of the first of the five rules that finds a word."""
     if keyword in forms.words:
         return keyword, "exact"
@@ -265,9 +279,10 @@ def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
     if joined in forms.joined:
         return forms.joined[joined], "joined or split"
 
-    last_part = SEPARATORS.split(bare)[-1]
+    *_, last_part = SEPARATORS.split(bare)
+    stem = joined.removesuffix(last_part)
     for lemma in forms.lemmas_of(last_part):
-        with_lemma = joined.removesuffix(last_part) + _join(lemma)
+        with_lemma = stem + _join(lemma)
         if with_lemma in forms.joined:
             return forms.joined[with_lemma], "lemma"
 
@@ -279,15 +294,16 @@ def _five_rules(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
     return forms.chosen(bare)
 
 
-def _paper_stages(keyword: str, forms: _Forms) -> tuple[str | None, str | None]:
+def _paper_stages(keyword, forms):
     """Return the word and the step of the first of the paper's stages that finds a word."""
     if keyword in forms.words:
         return keyword, "exact"
 
     if " " not in keyword:
-        last_part = SEPARATORS.split(keyword)[-1]
+        *_, last_part = SEPARATORS.split(keyword)
+        stem = keyword.removesuffix(last_part)
         for lemma in forms.lemmas_of(last_part):
-            with_lemma = keyword.removesuffix(last_part) + lemma
+            with_lemma = stem + lemma
             if with_lemma in forms.words:
                 return with_lemma, "lemma"
 
@@ -312,7 +328,8 @@ def coverage(lookups: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         A row for each model, a column for each of `STEPS`.
     """
-    is_found = pd.get_dummies(lookups.step).cumsum(axis=1)
+    steps = pd.get_dummies(lookups.step)
+    is_found = steps.cumsum(axis=1)
     by_model = is_found.groupby(lookups.model, sort=False)
     return 100 * by_model.mean()
 
@@ -351,8 +368,10 @@ def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFra
     for cells in (is_counted.astype(float), signed):
         of_keywords = cells.loc[rows.word]
         of_groups = of_keywords.groupby(keys, sort=False).mean()
-        means.append(of_groups.groupby(level=0, sort=False).mean())
-    return _long(*means, by[0])
+        first = of_groups.groupby(level=0, sort=False)
+        means.append(first.mean())
+    shares, scores = means
+    return _long(shares, scores, by[0])
 
 
 def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
@@ -370,17 +389,19 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     words = lookups.keyword.str.strip().str.lower()
     is_known = words.isin(lexicon.members.index)
     has_space = words.str.contains(" ")
+    is_counted = is_known & ~has_space
     rows = lookups[["cluster"]].assign(word=words)
-    rows = rows[is_known & ~has_space].drop_duplicates()
+    rows = rows[is_counted].drop_duplicates()
     clusters = rows.cluster.to_numpy()
 
     members = lexicon.members.astype(float)
+    of_words = members.loc[rows.word]
+    pairs = of_words.groupby(clusters, sort=False).sum()
+
     signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
     signed = signed.where(lexicon.members, 0)
-    by_cluster = members.loc[rows.word].groupby(clusters, sort=False)
-    signs_by_cluster = signed.loc[rows.word].groupby(clusters, sort=False)
-    pairs = by_cluster.sum()
-    total = signs_by_cluster.sum(skipna=False)
+    of_words = signed.loc[rows.word]
+    total = of_words.groupby(clusters, sort=False).sum(skipna=False)
 
     n_pairs = pairs.sum(axis=1).replace(0, np.nan)
     shares = pairs.div(n_pairs, axis=0)
@@ -388,9 +409,9 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
     return _long(shares, scores, "cluster")
 
 
-def _long(shares: pd.DataFrame, scores: pd.DataFrame, by: str) -> pd.DataFrame:
+def _long(shares, scores, by):
     """Put tables of groups by dimensions into one long table."""
-    share = shares.stack(future_stack=True)
-    score = scores.stack(future_stack=True)
-    table = pd.DataFrame({"share": share, "score": score})
-    return table.rename_axis([by, "dimension"]).reset_index()
+    both = pd.concat({"share": shares, "score": scores}, axis=1)
+    table = both.stack(future_stack=True)
+    table = table.rename_axis([by, "dimension"])
+    return table.reset_index()

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,23 @@ SENTENCES = {"InputError", "StoreError", "EngineError"}  # errors whose message 
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
-def names(numbers: list[str]) -> list[str]:
+def names(numbers: Collection[str]) -> list[str]:
     """List the notebooks with some numbers, or all."""
     found = sorted(file.stem for file in NOTEBOOKS.glob("[0-9]*.ipynb"))
-    return [name for name in found if name[:2] in numbers] if numbers else found
+    return [name for name in found if name[:2] in numbers or not numbers]
 
 
-def defaults(notebook: str) -> dict[str, Any]:
+def tags(cell: dict) -> list[str]:
+    """List the tags of a notebook's cell."""
+    return cell["metadata"].get("tags", [])
+
+
+def defaults(notebook: str) -> dict:
     """Read the values in a notebook's cell of parameters, by name."""
     text = (NOTEBOOKS / f"{notebook}.ipynb").read_text("utf8")
     values = {}
     for cell in json.loads(text)["cells"]:
-        if "parameters" in cell["metadata"].get("tags", []):
+        if "parameters" in tags(cell):
             source = "".join(cell["source"])
             for line in ast.parse(source).body:
                 match line:
@@ -46,7 +51,7 @@ def defaults(notebook: str) -> dict[str, Any]:
     return values
 
 
-def of_engines() -> dict[str, Any]:
+def of_engines() -> dict:
     """Read the usual values of the engines' parameters, without a YAML library."""
     lines = re.findall(r"^(\w+): (\S+)", ENGINE.read_text("utf8"), re.MULTILINE)
     return {name: parsed(text, text) for name, text in lines}
@@ -77,7 +82,7 @@ def converted(name: str, text: str, usual: Any) -> Any:
     return value
 
 
-def near(name: str, known: list[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """Ask for the nearest known name, or list all."""
     close = difflib.get_close_matches(name, known, 1)
     if close:
@@ -85,7 +90,7 @@ def near(name: str, known: list[str]) -> str:
     return f"there are {', '.join(sorted(known))}"
 
 
-def assignments(line: str) -> dict[str, str]:
+def assignments(line: str) -> dict:
     r"""Read ``A=1 B=x\ y``, as make's MAKEOVERRIDES has what was typed."""
     values = {}
     for word in re.findall(r"(?:\\.|[^\\\s])+", line):
@@ -95,14 +100,14 @@ def assignments(line: str) -> dict[str, str]:
     return values
 
 
-def note(line: str, goals: list[str]) -> dict[str, Any]:
+def note(line: str, goals: Iterable[str]) -> dict:
     """Check what was typed, and name the run.
 
     Parameters
     ----------
     line : str
         What was typed, as make has it.
-    goals : list of str
+    goals : iterable of str
         Goals of make, and the numbers of the notebooks that they need.
 
     Returns
@@ -119,27 +124,25 @@ def note(line: str, goals: list[str]) -> dict[str, Any]:
     if profile and profile not in profiles:
         sys.exit(f"PROFILE={profile} does not exist: {near(profile, profiles)}")
 
-    numbers = [goal for goal in goals if goal.isdigit()]
-    known: dict[str, Any] = of_engines()
+    numbers = list(filter(str.isdigit, goals))
+    known = of_engines()
     for notebook in names(numbers):
         known |= defaults(notebook)
 
     where = f"notebook {', '.join(numbers)}" if numbers else "any notebook"
     for name, text in typed.items():
         if name not in known:
-            hint = near(name.upper(), list(known))
+            hint = near(name.upper(), known)
             sys.exit(f"{name} is no parameter of {where}: {hint}")
         converted(name, text, known[name])
     run = run_name(words.get("RUN", ""), profile, typed)
     return {"run": run, "profile": profile, "typed": typed}
 
 
-def run_name(given: str, profile: str, typed: dict[str, str]) -> str:
+def run_name(given: str, profile: str, typed: dict) -> str:
     """Name a run as it was given, or by what it changes; ``default`` if that is nothing."""
-    parts = [profile] if profile else []
-    for name, value in sorted(typed.items()):
-        parts.append(f"{name}-{value}")
-    changes = "+".join(parts)
+    parts = [f"{name}-{typed[name]}" for name in sorted(typed)]
+    changes = "+".join([profile, *parts] if profile else parts)
 
     if given:
         is_plain = re.fullmatch(r"\w[\w.,+=-]{0,99}", given)
@@ -157,7 +160,7 @@ def run_name(given: str, profile: str, typed: dict[str, str]) -> str:
 
 def folder(line: str, flags: str, *goals: str) -> None:
     """Print the folder of the run for make, and note there what was typed."""
-    noted = note(line, list(goals))
+    noted = note(line, goals)
     run = noted["run"]
     path = "build" if run == "default" else f"build/runs/{run}"
     file = ROOT / path / "parameters.json"
@@ -169,37 +172,31 @@ def folder(line: str, flags: str, *goals: str) -> None:
         sys.exit(f"the run {run} has no tables to draw from: {hint}")
 
     text = json.dumps(noted, indent=1)
-    numbers = [goal for goal in goals if goal.isdigit()]
-    runs_notebooks = "all" in goals or numbers
     is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
     is_noted = text == known or is_named_again
-    is_dry = "n" in flags
-    # make runs the notebooks again if this file is newer.
-    if runs_notebooks and not is_noted and not is_dry:
+    runs_notebooks = "all" in goals or any(map(str.isdigit, goals))
+    # make runs the notebooks again if this file is newer, which a dry run (-n) leaves alone.
+    if runs_notebooks and not is_noted and "n" not in flags:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf8")
     print(path)
 
 
-def parameters(notebook: str, noted: dict[str, Any]) -> dict[str, Any]:
+def parameters(notebook: str, noted: dict) -> dict:
     """Collect a notebook's parameters: its own, the profile's over them, then those typed."""
     import yaml
 
     values = defaults(notebook)
-    if noted["profile"]:
-        file = PROFILES / f"{noted['profile']}.yaml"
-        values |= yaml.safe_load(file.read_text("utf8")).get(notebook, {})
+    profile = noted["profile"]
+    if profile:
+        text = (PROFILES / f"{profile}.yaml").read_text("utf8")
+        values |= yaml.safe_load(text).get(notebook, {})
     known = of_engines() | values
     for name, text in noted["typed"].items():
         if name in known:
             values[name] = converted(name, text, known[name])
     values["RUN"] = noted["run"]
     return values
-
-
-def is_drawing(cell: Any) -> bool:
-    """Tell whether a cell draws from written tables, or is needed by one that does."""
-    return bool(DRAWING & set(cell.metadata.get("tags", [])))
 
 
 def papermill(notebook: str, path: str, redraw: bool = False) -> None:
@@ -213,7 +210,7 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
     logging.getLogger("papermill").setLevel(logging.ERROR)
     source = nbformat.read(NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     if redraw:
-        source.cells = [cell for cell in source.cells if is_drawing(cell)]
+        source.cells = [cell for cell in source.cells if DRAWING.intersection(tags(cell))]
 
     target = Path(path, "notebooks", f"{notebook}.ipynb")
     unfinished = Path(path, "unfinished", target.name)
@@ -228,7 +225,7 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
     noted = json.loads(Path(path, "parameters.json").read_text("utf8"))
     options = {
         "parameters": parameters(notebook, noted),
-        "cwd": str(ROOT),
+        "cwd": ROOT,
         "kernel_name": "python3",
         "language": "python",
         "progress_bar": False,
@@ -238,9 +235,9 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
     }
     try:
         try:
-            execute_notebook(source, str(unfinished), **options)
+            execute_notebook(source, unfinished, **options)
         except RuntimeError:  # two kernels that start at once may take the same port
-            execute_notebook(source, str(unfinished), **options)
+            execute_notebook(source, unfinished, **options)
     except PapermillExecutionError as error:
         if error.ename not in SENTENCES:
             print(*error.traceback, sep="\n", file=sys.stderr)
@@ -254,8 +251,8 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
 def redraw(path: str, only: str = "") -> None:
     """Draw the figures of a run again, or the one figure ``<study>/<name>``, from its tables."""
     figures = Path("figures") if path == "build" else Path(path, "figures")
-    files = [file.relative_to(figures) for file in figures.glob("*/*.png")]
-    known = [str(file.with_suffix("")) for file in files]
+    files = figures.glob("*/*.png")
+    known = [f"{file.parent.name}/{file.stem}" for file in files]
     if only and only not in known:
         sys.exit(f"ONLY={only} is no figure of this run: {near(only, known)}")
 
@@ -276,9 +273,9 @@ def plan(line: str, *studies: str) -> None:
     from ingroup.inference import corpora
     from ingroup.inference.jobs import plan as planned
 
-    noted = note(line, list(studies))
-    for notebook in names(list(studies)):
-        study = notebook.partition("_")[2]
+    noted = note(line, studies)
+    for notebook in names(studies):
+        _, _, study = notebook.partition("_")
         if not (ROOT / "lib/ingroup" / study).is_dir():
             continue
         values = parameters(notebook, noted)
@@ -292,10 +289,10 @@ def plan(line: str, *studies: str) -> None:
 
         answers = import_module(f"ingroup.{study}.answers")
         checked = answers.Parameters.of(values)
-        jobs = [*answers.jobs(checked), *answers.written(checked)]
+        jobs = answers.jobs(checked) + answers.written(checked)
         table = planned(jobs, checked, factor)
-        whole = table.sum().to_frame("all").T
-        print(table.to_string(), whole.to_string(), sep="\n")
+        whole = table.sum().to_frame("all")
+        print(table.to_string(), whole.T.to_string(), sep="\n")
 
 
 def front(path: str) -> None:
@@ -310,9 +307,7 @@ def front(path: str) -> None:
 
 if __name__ == "__main__":
     command, *words = sys.argv[1:]
-    functions: list[Callable[..., None]] = [folder, papermill, redraw, plan, front]
-    commands = {function.__name__: function for function in functions}
     try:
-        commands[command](*words)
+        globals()[command](*words)
     except KeyboardInterrupt:
         sys.exit(f"{command} {' '.join(words)} was stopped")

@@ -56,7 +56,8 @@ def _percent(right, n, denominator):
     """Divide right answers by questions, as `accuracy` describes."""
     if denominator == "paper":
         return 100 * right / n
-    is_category = n.index.get_level_values("category") != OVERALL
+    categories = n.index.get_level_values("category")
+    is_category = categories != OVERALL
     share = right / (n + is_category)
     # Python's round, as released: that of NumPy multiplies first.
     return 100 * share.map(lambda value: round(value, 3))
@@ -80,13 +81,16 @@ def changes(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
     """
     counted = _with_overall(answers)
     is_raw = counted.prompt == "Raw"
-    raw = counted[is_raw].set_index(["model", "category", "key"])
-    table = _compare(raw.right, counted[~is_raw], CELL, denominator)
+    raw = counted[is_raw]
+    raw = raw.set_index(["model", "category", "key"])
+    others = counted[~is_raw]
+    table = _compare(raw.right, others, CELL, denominator)
 
     p = table.p.reset_index()
     is_overall = p.category == OVERALL
     family = p.prompt.mask(is_overall, OVERALL)
-    corrected = p.groupby(["model", family]).p.transform(holm)
+    families = p.groupby(["model", family])
+    corrected = families.p.transform(holm)
     table["p_holm"] = corrected.to_numpy()
     return table
 
@@ -104,10 +108,10 @@ def sign_test(gained: int, lost: int) -> float:
     float
         The two-sided p: how often a fair coin divides them as unevenly. 1 without a change.
     """
-    n_changed = int(gained + lost)
+    n_changed = gained + lost
     if n_changed == 0:
         return 1.0
-    return stats.binomtest(int(gained), n_changed).pvalue
+    return stats.binomtest(gained, n_changed).pvalue
 
 
 def _compare(before, answers, levels, denominator="paper"):
@@ -154,7 +158,8 @@ def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """
     given = answers.dropna(subset="right")
     is_own = given.told == given.identity
-    own = given[is_own].set_index(["model", "prompt", "key"])
+    own = given[is_own]
+    own = own.set_index(["model", "prompt", "key"])
 
     # The questions of either identity are told the other one.
     one_way = pairs.assign(identity=pairs.identity_i, told=pairs.identity_j)
@@ -165,7 +170,8 @@ def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
 
     prompt = ["model", "prompt"]
     pair = ["identity_tuple", *stimuli.SIDES]
-    table = _compare(own.right, other, prompt + pair)
+    levels = prompt + pair
+    table = _compare(own.right, other, levels)
     by_prompt = table.groupby(level=prompt)
     table["p_holm"] = by_prompt.p.transform(holm)
     return table
@@ -194,11 +200,13 @@ def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
     """
     # Without one of its orders, a question would favour the positions of the others.
     question = ["model", "prompt", "identity", "key"]
-    orders = answers.groupby(question, sort=False)[value]
-    shares = orders.mean(skipna=False).unstack("prompt")
+    orders = answers.groupby(question, sort=False)
+    means = orders[value].mean(skipna=False)
+    shares = means.unstack("prompt")
     questions = 100 * shares.dropna()
+    by_model = questions.groupby(level="model", sort=False)
     rows = {}
-    for model, of_model in questions.groupby(level="model", sort=False):
+    for model, of_model in by_model:
         for prompt in ("COT", "ID"):
             rows[model, prompt] = _gain(of_model, prompt)
 

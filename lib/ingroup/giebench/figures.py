@@ -31,8 +31,10 @@ def printed(tables: dict[str, int]) -> pd.DataFrame:
     read = []
     for prompt, number in tables.items():
         table = published.load("giebench", number)
-        read.append(table.assign(prompt=prompt))
-    return pd.concat(read).rename(columns=NAMES)
+        table["prompt"] = prompt
+        read.append(table)
+    both = pd.concat(read)
+    return both.rename(columns=NAMES)
 
 
 def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
@@ -51,24 +53,29 @@ def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
         ``source`` ("printed" or "here"), ``model`` (its label), ``series`` and the columns of
         `here`, one row per cell of the tables.
     """
-    theirs = printed(tables).assign(source="printed")
-    ours = here.reset_index().assign(source="here")
+    theirs = printed(tables)
+    theirs["source"] = "printed"
+    ours = here.reset_index()
+    ours["source"] = "here"
     both = pd.concat([theirs, ours], ignore_index=True)
+    both = both.drop(columns="model_label")
 
     # A model that is not in the registry is a series of its own.
     known = both.model.map(models.find)
     series = known.map(lambda row: row.series, na_action="ignore")
     both["series"] = series.fillna(both.model)
     both["model"] = both.model.map(label)
-    return both.drop(columns="model_label")
+    return both
 
 
 def layout(both: pd.DataFrame, prompt: str, column: str) -> pd.DataFrame:
     """Lay one prompt of `with_printed` out as the paper does: models by categories."""
     of_prompt = both[both.prompt == prompt]
-    cells = of_prompt.set_index(["source", "model", "category"])[column]
-    table = cells.unstack("category", sort=False)
-    return table[[*stimuli.categories(), OVERALL]]
+    keys = ["source", "model", "category"]
+    cells = of_prompt.set_index(keys)[column]
+    table = cells.unstack(sort=False)
+    categories = [*stimuli.categories(), OVERALL]
+    return table[categories]
 
 
 def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +91,10 @@ def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``source``, ``model``, ``identity_tuple``, ``condition`` (as printed) and ``accuracy``.
     """
-    theirs = printed({"COT": 7, "ID": 3}).assign(source="printed", model="GPT-4")
+    theirs = printed({"COT": 7, "ID": 3})
+    theirs["source"] = "printed"
+    theirs["model"] = "GPT-4"
+
     cot = here.xs("COT", level="prompt")
     identity = here.xs("ID", level="prompt")
     conditions = {
@@ -93,15 +103,18 @@ def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
         "no_mismatch": cot.before,
     }
     wide = pd.DataFrame(conditions).rename_axis(columns="condition")
-    ours = wide.stack().rename("accuracy").reset_index()
+    ours = wide.stack().rename("accuracy")
+    ours = ours.reset_index()
+    ours["source"] = "here"
 
-    both = pd.concat([theirs, ours.assign(source="here")])
+    both = pd.concat([theirs, ours])
     both["model"] = both.model.map(label)
     # Table 3 prints a pair of Table 7 in the other order, and others again.
     known = stimuli.pairs().identity_tuple
-    both = both[both.identity_tuple.isin(known)]
+    is_known = both.identity_tuple.isin(known)
     columns = ["source", "model", "identity_tuple", "condition"]
-    return both.drop_duplicates(columns)[[*columns, "accuracy"]]
+    both = both[is_known].drop_duplicates(columns)
+    return both[[*columns, "accuracy"]]
 
 
 def beside(answers: pd.DataFrame) -> pd.DataFrame:
@@ -118,11 +131,14 @@ def beside(answers: pd.DataFrame) -> pd.DataFrame:
         As `published.beside`, of Tables 1, 2, 4, 5 and 6; the numbers here are computed as by the
         released script.
     """
-    level = accuracy(answers, "released")
-    change = changes(answers, "released")
+    theirs = printed(ACCURACY)
+    ours = accuracy(answers, "released")
+    levels = published.beside(theirs, ours, CELL, ["accuracy"])
+
+    theirs = printed(CHANGES)
+    ours = changes(answers, "released")
     columns = ["change", "gained", "lost"]
-    levels = published.beside(printed(ACCURACY), level, CELL, ["accuracy"])
-    differences = published.beside(printed(CHANGES), change, CELL, columns)
+    differences = published.beside(theirs, ours, CELL, columns)
     return pd.concat([levels, differences])
 
 
@@ -141,15 +157,29 @@ def by_category(both: pd.DataFrame) -> Figure:
     """
     lines = [*stimuli.categories(), OVERALL]
     end = len(lines) - 0.5
-    grid = sns.FacetGrid(both, col="prompt", col_order=stimuli.PROMPTS, height=4.6, aspect=0.45)
+    grid = sns.FacetGrid(
+        both,
+        col="prompt",
+        col_order=stimuli.PROMPTS,
+        height=4.6,
+        aspect=0.45,
+    )
     grid.map_dataframe(intervals, "accuracy", "category", lines)
     grid.refline(x=CHANCE, color="black", linewidth=0.6, linestyle=":")
     grid.refline(y=end - 1, color=GREY, linewidth=0.5, linestyle="-")
     grid.set(xlim=(-3, 103), ylim=(end, -0.5))
-    grid.set_titles("{col_name}").set_axis_labels("accuracy (%)", "")
+    grid.set_titles("{col_name}")
+    grid.set_axis_labels("accuracy (%)", "")
 
-    handles, names = grid.axes.flat[0].get_legend_handles_labels()
-    grid.figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4)
+    first = grid.axes.flat[0]
+    handles, names = first.get_legend_handles_labels()
+    grid.figure.legend(
+        handles,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        ncols=4,
+    )
     return grid.figure
 
 
@@ -172,21 +202,28 @@ def intervals(
     ax = plt.gca()
     heights = data[line].map(lines.index)
     is_printed = data.source == "printed"
+    theirs = data[is_printed]
     here = data[~is_printed]
-    models_here = here.model.unique()
-    n_rows = 1 + len(models_here)
+    by_model = here.groupby("model", sort=False)
+    n_rows = 1 + len(by_model)
     above, *offsets = np.linspace(-0.33, 0.33, n_rows)
 
-    y = heights[is_printed] + above
-    printed_values = data[x][is_printed]
-    ax.plot(printed_values, y, "|", color=GREY, markersize=4, label="printed models")
-    for model, offset in zip(models_here, offsets, strict=True):
-        of_model = here[here.model == model]
-        y = heights[of_model.index] + offset
-        (dots,) = ax.plot(of_model[x], y, "o", markersize=2.8, label=model)
+    y = heights[theirs.index] + above
+    look = {"color": GREY, "markersize": 4}
+    ax.plot(theirs[x], y, "|", label="printed models", **look)
+    for offset, (model, rows) in zip(offsets, by_model, strict=True):
+        y = heights[rows.index] + offset
+        (dots,) = ax.plot(rows[x], y, "o", markersize=2.8, label=model)
         color = dots.get_color()
-        ax.hlines(y, of_model.low, of_model.high, color=color, linewidth=0.9)
-    ax.set_yticks(range(len(lines)), lines)
+        ax.hlines(
+            y,
+            rows.low,
+            rows.high,
+            color=color,
+            linewidth=0.9,
+        )
+    places = range(len(lines))
+    ax.set_yticks(places, lines)
 
 
 def radars(both: pd.DataFrame) -> Figure:
@@ -202,10 +239,12 @@ def radars(both: pd.DataFrame) -> Figure:
     Figure
         Printed models are broken lines, models here are black; the dotted circle is guessing.
     """
-    is_drawn = (both.prompt == "COT") & (both.category != OVERALL)
-    groups = both[is_drawn].groupby("series", sort=False)
+    is_drawn = both.prompt == "COT"
+    drawn = both[is_drawn]
+    groups = drawn.groupby("series", sort=False)
     n_lines = math.ceil(len(groups) / 3)
-    fig = plt.figure(figsize=(TWO_COLUMNS, 2.5 * n_lines), layout="constrained")
+    size = (TWO_COLUMNS, 2.5 * n_lines)
+    fig = plt.figure(figsize=size, layout="constrained")
     for number, (series, table) in enumerate(groups, start=1):
         ax = fig.add_subplot(n_lines, 3, number, projection="polar")
         _radar(ax, table)
@@ -219,17 +258,20 @@ def _radar(ax, table):
     closed = [*spokes, spokes[0]]
     full_turn = 2 * np.pi
     angles = np.linspace(0, full_turn, len(closed))
-    for (source, model), cells in table.groupby(["source", "model"], sort=False):
+    by_model = table.groupby(["source", "model"], sort=False)
+    for (source, model), cells in by_model:
+        rows = cells.set_index("category")
+        percent = rows.accuracy.reindex(closed)
         look = {"linestyle": "--", "linewidth": 0.8}
         if source == "here":
             look = {"color": "black", "linewidth": 1.4}
-        by_category = cells.set_index("category").accuracy
-        ax.plot(angles, by_category.reindex(closed), label=model, **look)
+        ax.plot(angles, percent, label=model, **look)
 
     guessing = np.full(len(angles), CHANCE)
     ax.plot(angles, guessing, ":", color=GREY, linewidth=0.8)
     # The first spoke is at the top, the next ones follow clockwise.
-    ax.set(theta_offset=full_turn / 4, theta_direction=-1, ylim=(0, 100))
+    top = full_turn / 4
+    ax.set(theta_offset=top, theta_direction=-1, ylim=(0, 100))
     ax.set_yticks([50, 100], ["50", "100"], fontsize=5)
     ax.set_xticks(angles[:-1], spokes, fontsize=5)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=5, ncols=2)

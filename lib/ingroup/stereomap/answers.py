@@ -14,17 +14,16 @@ from ingroup.inference import scoring
 from ingroup.inference.answers import LENGTH, Sampling
 from ingroup.inference.jobs import Job, answers
 from ingroup.inference.models import Model
-from ingroup.inference.parameters import Count, Texts
+from ingroup.inference.parameters import AtLeast0, Count, Texts
 from ingroup.parsing import CUT, OK, UNPARSABLE, WITHOUT_TEXT
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.lists import parse_keywords, parse_ratings
-from ingroup.stereomap.stimuli import HIGH, LOW, OVERALL, PAPER, Prompt
+from ingroup.stereomap.stimuli import HIGH, LOW, OVERALL, PAPER
 
 FIRST = "Warmth-Competence"  # the prompt that the ablations reduce
 MAP = ["model", "reading", "version"]  # what tells one map of the groups from another
 ROUND = [*MAP, "ablation", "round"]
 TRIAL = [*ROUND, "construct", "prompt", "part", "group"]
-Asked = tuple[str, list[str], int, Sampling]  # the end of a part's name, prompts, round, sampling
 
 
 class Parameters(shared.Parameters):
@@ -33,7 +32,7 @@ class Parameters(shared.Parameters):
     GROUPS: Texts = Field(default_factory=list)
     ORIGINAL_GROUPS: Literal["paper", "released"] = "paper"
     ROUNDS: Count = 2
-    ABLATION_ROUNDS: Annotated[int, Field(ge=0)] = 0
+    ABLATION_ROUNDS: AtLeast0 = 0
     FORM: Literal["released", "grammatical"] = "released"
     WORDING: Literal["paper", "released"] = "paper"
     CALLS: Literal["together", "separate"] = "together"
@@ -43,12 +42,13 @@ class Parameters(shared.Parameters):
     SHEETS: Texts = Field(default_factory=list)
 
 
-def _sections(p: Parameters) -> list[tuple[str, str, int]]:
+def _sections(p):
     """List version, ablation and rounds: both versions, then the reduced forms of `FIRST`."""
     paper, *reduced = stimuli.ABLATIONS
     sections = [("EXTENDED", paper, p.ROUNDS), ("ORIGINAL", paper, p.ROUNDS)]
     for ablation in reduced:
-        sections.append(("EXTENDED", ablation, p.ABLATION_ROUNDS))
+        section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
+        sections.append(section)
     return sections
 
 
@@ -70,11 +70,12 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
             asked = _rounds(p, names, rounds, number)
             manner["calls"] = p.CALLS
         for end, together, turn, sampling in asked:
+            design = stimuli.design(version, groups, together, ablation, **manner)
             job = Job(
                 study="stereomap",
                 part=_part(p, version, ablation, end),
                 model=model,
-                design=stimuli.design(version, groups, together, ablation, **manner),
+                design=design,
                 sampling=sampling,
                 labels={"version": version, "ablation": ablation, "round": turn},
             )
@@ -82,30 +83,29 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     return planned
 
 
-def _lists(known: dict[str, Prompt], names: list[str]) -> list[Asked]:
+def _lists(known, names):
     """Ask for scored answers: neighbouring prompts with the same words share a job."""
-    asked = []
     for words, together in groupby(names, lambda name: known[name].words):
         same = list(together)
-        asked.append((same[0].lower(), same, 1, scored_sampling(words)))
-    return asked
+        end = same[0].lower()
+        yield end, same, 1, scored_sampling(words)
 
 
-def _rounds(p: Parameters, names: list[str], rounds: int, number: int) -> list[Asked]:
+def _rounds(p, names, rounds, number):
     """Ask for free text: a round has a seed of its own, as has a section."""
-    asked = []
     for turn in range(1, rounds + 1):
-        sampling = replace(p.sampling, seed=p.SEED + number + 1000 * turn)
-        asked.append((f"round{turn}", names, turn, sampling))
-    return asked
+        seed = p.SEED + number + 1000 * turn
+        sampling = replace(p.sampling, seed=seed)
+        yield f"round{turn}", names, turn, sampling
 
 
-def _part(p: Parameters, version: str, ablation: str, end: str) -> str:
+def _part(p, version, ablation, end):
     """Name a part of the study: words and hyphens alone."""
     without_slash = ablation.replace("w/o", "wo")
     wording = "" if p.WORDING == "paper" else "as sent"
     text = f"{version} {without_slash} {p.FORM} {p.CALLS} {wording} {end}"
-    return "-".join(re.findall(r"[\w+]+", text))
+    words = re.findall(r"[\w+]+", text)
+    return "-".join(words)
 
 
 def scored_sampling(words: tuple[str, ...]) -> Sampling:
@@ -113,11 +113,16 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
 
     The keywords and reasons that a prompt asks for first are left out.
     """
-    lines = [f"- {word}:" if word != OVERALL else f"{word}:" for word in words]
-    # From the second word on, a prefix also ends the line before it.
-    prefixes = [lines[0], *(f"\n{line}" for line in lines[1:])]
+    prefixes = []
+    for word in words:
+        # From the second word on, a prefix also ends the line before it.
+        before = "\n" if prefixes else ""
+        bullet = "" if word == OVERALL else "- "
+        prefixes.append(f"{before}{bullet}{word}:")
+
     # A number begins with the blank after the colon.
-    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
+    numbers = range(LOW, HIGH + 1)
+    choices = [f" {number}" for number in numbers]
     return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 
@@ -150,13 +155,14 @@ def written(parameters: Parameters) -> list[Job]:
     return planned
 
 
-def _trials(job: Job, reading: str) -> pd.DataFrame:
+def _trials(job, reading):
     """List the trials of a job with all their labels, in the order of the design."""
-    rows = []
+    tables = []
     for block in job.design.blocks:
-        labels = {**block.labels, **job.labels}
-        rows += [labels | {"group": group} for group in block.factors["group"]]
-    trials = pd.DataFrame(rows).assign(model=job.model.name, reading=reading)
+        table = pd.DataFrame(block.factors)
+        tables.append(table.assign(**block.labels))
+    trials = pd.concat(tables, ignore_index=True)
+    trials = trials.assign(model=job.model.name, reading=reading, **job.labels)
     return trials[TRIAL]
 
 
@@ -180,28 +186,30 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
     """
     stored = answers(job, ["text"])
     table = _trials(job, "free")
+    table["finish_reason"] = stored.finish_reason
     texts = stored.text.astype("str").astype(object)
     # The last word of a cut reply may be half a number or half a keyword.
     without_last = texts.str.replace(r"\S+\Z", "", regex=True)
     is_cut = stored.finish_reason == LENGTH
     table["text"] = texts.mask(is_cut, without_last)
-    table["finish_reason"] = stored.finish_reason
 
     rows = []
     for trial in table.itertuples():
         asked = stimuli.expected(trial.version, trial.prompt, trial.part, trial.ablation)
-        ratings, status = _read(trial.text or "", trial.finish_reason, asked, rule)
-        rows.append([asked.n_keywords, ratings, status])
+        ratings, status = _read(trial.text, trial.finish_reason, asked, rule)
+        row = [asked.n_keywords, ratings, status]
+        rows.append(row)
     read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
     return table.join(read)
 
 
-def _read(text: str, ending: str, asked: Prompt, rule: str) -> tuple[dict[str, float], str]:
+def _read(text, ending, asked, rule):
     """Read the ratings in a reply, and say why there are none."""
     if ending in WITHOUT_TEXT:
-        return dict.fromkeys(asked.words, np.nan), WITHOUT_TEXT[ending]
+        nothing = dict.fromkeys(asked.words, np.nan)
+        return nothing, WITHOUT_TEXT[ending]
 
-    values: dict[str, float] = {}
+    values = {}
     if asked.words:
         values, status, *_ = parse_ratings(text, asked.words, rule)
     else:
@@ -213,9 +221,12 @@ def _read(text: str, ending: str, asked: Prompt, rule: str) -> tuple[dict[str, f
 
 def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the `replies` to several jobs; no row without a job in free text."""
-    nothing = pd.DataFrame(columns=[*TRIAL, "text", "status"])
-    tables = [replies(job, rule) for job in planned if not job.sampling.choices]
-    return pd.concat([nothing, *tables], ignore_index=True)
+    tables = [pd.DataFrame(columns=[*TRIAL, "text", "status"])]
+    for job in planned:
+        if not job.sampling.choices:
+            table = replies(job, rule)
+            tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
@@ -243,20 +254,24 @@ def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
         table = _scored(job, reading or job.model.reading)
     else:
         read = replies(job, rule)
-        words = read.ratings.map(dict.items).map(list).explode().dropna()
-        trials = read.loc[words.index, [*TRIAL, "status"]]
-        table = trials.reset_index(drop=True)
+        words = read.ratings.map(dict.items).map(list)
+        words = words.explode().dropna()
+        trials = read.loc[words.index]
+        table = trials[[*TRIAL, "status"]]
+        table = table.reset_index(drop=True)
         table[["item", "rating"]] = pd.DataFrame(words.tolist())
         table["option_mass"] = np.nan
 
     # A word that a list lacks was not read.
     reason = table.status.replace([OK, "incomplete"], UNPARSABLE)
-    table["status"] = reason.where(table.rating.isna(), OK)
-    table["item"] = table.item.mask(table.item == OVERALL, table.prompt)
+    is_missing = table.rating.isna()
+    table["status"] = reason.where(is_missing, OK)
+    is_overall = table.item == OVERALL
+    table["item"] = table.item.mask(is_overall, table.prompt)
     return table
 
 
-def _scored(job: Job, reading: str) -> pd.DataFrame:
+def _scored(job, reading):
     """Read scored answers; the status is that of the whole trial."""
     stored = answers(job, ["text", "probabilities", "option_mass"])
     words = [prefix.strip("\n- :") for prefix in job.sampling.prefixes]
@@ -264,17 +279,21 @@ def _scored(job: Job, reading: str) -> pd.DataFrame:
     trials["status"] = scoring.statuses(stored)
 
     ratings = scoring.ratings(stored, job.sampling, reading)
-    wide = trials.join(ratings.set_axis(words, axis=1))
+    ratings = ratings.set_axis(words, axis=1)
+    wide = trials.join(ratings)
     table = wide.melt(list(trials), var_name="item", value_name="rating")
     mass = scoring.matrix(stored.option_mass, len(words))
     # `melt` puts the columns below each other.
-    return table.assign(option_mass=mass.ravel("F"))
+    table["option_mass"] = mass.ravel("F")
+    return table
 
 
 def load_all(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the ratings of several jobs into one long table, scored answers in both readings."""
     tables = []
     for job in planned:
-        for reading in ("expected", "greedy") if job.sampling.choices else ("free",):
-            tables.append(load(job, reading, rule))
+        readings = ["expected", "greedy"] if job.sampling.choices else ["free"]
+        for reading in readings:
+            table = load(job, reading, rule)
+            tables.append(table)
     return pd.concat(tables, ignore_index=True)

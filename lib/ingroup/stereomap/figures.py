@@ -85,26 +85,35 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
         "3.86>3.08". Of our models, only groups that the paper's table has are shown.
     """
     theirs = printed_groups(version)
-    printed_names = theirs.group.str.casefold()
     members = clustered[[*MAP, "cluster", "group"]]
-    ours = members.merge(tests[tests.version == version])
-    is_printed = ours.group.str.casefold().isin(printed_names)
-    ours = ours[is_printed].sort_values("cluster", kind="stable")
+    of_version = tests[tests.version == version]
+    ours = members.merge(of_version)
+    names = ours.group.str.casefold()
+    printed_names = theirs.group.str.casefold()
+    is_printed = names.isin(printed_names)
+    ours = ours[is_printed]
+    ours = ours.sort_values("cluster", kind="stable")
+
     # A single group has no test.
     ours["sign"] = ours.sign.replace("", "?")
-    both = pd.concat([theirs, ours.rename(columns={"model": "source"})])
-
+    ours = ours.rename(columns={"model": "source"})
+    both = pd.concat([theirs, ours])
     competence = both.Competence.map("{:.2f}".format)
     warmth = both.Warmth.map("{:.2f}".format)
-    has_position = both.Warmth.notna()
-    is_first = ~both.duplicated(["source", "cluster"])
-    centroid = competence + both.sign.fillna("") + warmth
-    both["C, W"] = centroid.where(has_position, "-").where(is_first, "")
+    sign = both.sign.fillna("")
+    both["C, W"] = competence + sign + warmth
+    lacks_position = both.Warmth.isna()
+    is_further = both.duplicated(["source", "cluster"])
+    both.loc[lacks_position, "C, W"] = "-"
+    both.loc[is_further, "C, W"] = ""
 
     columns = {}
-    for source, rows in both.groupby("source", sort=False):
-        columns[source] = rows[["group", "C, W"]].reset_index(drop=True)
-    return pd.concat(columns, axis=1).fillna("")
+    by_source = both.groupby("source", sort=False)
+    for source, rows in by_source:
+        shown = rows[["group", "C, W"]]
+        columns[source] = shown.reset_index(drop=True)
+    table = pd.concat(columns, axis=1)
+    return table.fillna("")
 
 
 def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
@@ -119,9 +128,16 @@ def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
     theirs["stars"] = theirs.significance.fillna("")
     ours = here.replace({"predictor": WORDS, "outcome": WORDS})
     marks = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
-    ours["stars"] = marks.astype("str").fillna("")
-    names = {"model": "source", "outcome": "behavior", "rho": "spearman_rho"}
-    both = pd.concat([theirs, ours.rename(columns=names)])
+    stars = marks.astype("str")
+    ours["stars"] = stars.fillna("")
+    names = {
+        "model": "source",
+        "outcome": "behavior",
+        "rho": "spearman_rho",
+    }
+    ours = ours.rename(columns=names)
+
+    both = pd.concat([theirs, ours])
     rho = both.spearman_rho.map("{:.2f}".format)
     both["text"] = rho + both.stars
     return _wide(both, ["predictor"], ["source", "behavior"])
@@ -135,34 +151,40 @@ def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
     here : DataFrame
         ``model`` and the columns of `maps.extremes`.
     """
-    theirs = published.load("stereomap", 9).rename(columns={"dimension": "item"})
+    theirs = published.load("stereomap", 9)
+    theirs = theirs.rename(columns={"dimension": "item"})
     both = pd.concat([theirs, here])
     mean = both["mean"].map(" {:.2f}".format)
-    variance = both.variance.map(" ({:.2f})".format)
-    variance = variance.where(both.variance.notna(), "")
-    both["text"] = both.group + mean + variance
+    variance = both.variance.map(" ({:.2f})".format, na_action="ignore")
+    in_parentheses = variance.fillna("")
+    both["text"] = both.group + mean + in_parentheses
     return _wide(both, ["item", "end", "rank"], ["model"])
 
 
 def sensitivity_table() -> pd.DataFrame:
     """Read Tables 13 and 14 as one: index ``model`` and ``ablation``, a column for each measure."""
+    measures = ["cv_mean", "cv_max"]
     table13 = published.load("stereomap", 13)
-    table13 = table13.pivot(index="model", columns="dimension", values=["cv_mean", "cv_max"])
+    table13 = table13.pivot(index="model", columns="dimension", values=measures)
     table13.columns = [f"{axis.lower()}_{measure}" for measure, axis in table13]
     table13["ablation"] = PAPER
 
     table14 = published.load("stereomap", 14)
     table14 = table14.pivot(index="prompt_type", columns="metric", values="value")
-    table14 = table14.loc[ABLATIONS].rename_axis("ablation").reset_index()
-    # Table 14 is about GPT-3.5, and repeats its row of Table 13.
-    others = table13.loc[["DAVINCI", "BARD"]].reset_index()
-    both = pd.concat([others, table14.assign(model="GPT-3.5")])
+    table14 = table14.loc[ABLATIONS]
+    table14 = table14.rename_axis("ablation").reset_index()
+    table14["model"] = "GPT-3.5"
+
+    # Table 14 repeats this model's row of Table 13.
+    others = table13.loc[["DAVINCI", "BARD"]]
+    both = pd.concat([others.reset_index(), table14])
     return both.set_index(["model", "ablation"])
 
 
-def _wide(table: pd.DataFrame, index: list[str], columns: list[str]) -> pd.DataFrame:
+def _wide(table, index, columns):
     """Spread the texts of a table over columns, all in the order of the table."""
-    cells = table.set_index(index + columns).text
+    keys = index + columns
+    cells = table.set_index(keys).text
     return cells.unstack(columns, fill_value="", sort=False)
 
 
@@ -193,25 +215,39 @@ def maps(
     n_printed = printed.source.nunique()
     n_maps = here.model.nunique()
     n_rows = max(1, math.ceil(n_maps / columns))
-    heights = [TWO_COLUMNS / n_printed, n_rows * TWO_COLUMNS / columns]
-    fig = plt.figure(figsize=(TWO_COLUMNS, sum(heights)))
+    height_above = TWO_COLUMNS / n_printed
+    height_below = n_rows * TWO_COLUMNS / columns
+    heights = [height_above, height_below]
+    size = (TWO_COLUMNS, sum(heights))
+    fig = plt.figure(figsize=size)
     parts = fig.subfigures(2, height_ratios=heights)
+    # Names are placed in panels of a fixed size.
     for part, height in zip(parts, heights, strict=True):
-        # Names are placed in panels of a fixed size.
         edge = 0.42 / height
-        part.subplots_adjust(0.06, edge, 0.99, 1 - edge, 0.25, 0.3)
+        part.subplots_adjust(
+            left=0.06,
+            right=0.99,
+            bottom=edge,
+            top=1 - edge,
+            wspace=0.25,
+            hspace=0.3,
+        )
 
     above, below = parts
-    for number, (source, clusters) in enumerate(printed.groupby("source", sort=False), start=1):
+    sources = printed.groupby("source", sort=False)
+    for number, (source, clusters) in enumerate(sources, start=1):
         ax = above.add_subplot(1, n_printed, number)
+        places = clusters.set_index("name")
         title = f"{source}\nprinted centroids"
-        _map(ax, clusters.set_index("name"), title, 3.6)
+        _map(ax, places, title, 3.6)
 
-    for number, (model, points) in enumerate(here.groupby("model", sort=False), start=1):
+    models = here.groupby("model", sort=False)
+    for number, (model, points) in enumerate(models, start=1):
         ax = below.add_subplot(n_rows, columns, number)
         places = points.set_index("group")
-        spread = np.ptp(places[AXES], axis=0).max()
-        outermost = [*places[AXES].idxmin(), *places[AXES].idxmax()]
+        axes = places[AXES]
+        spread = np.ptp(axes, axis=0).max()
+        outermost = [*axes.idxmin(), *axes.idxmax()]
         names = [*named, *outermost] if named else []
         title = f"{model}\nspread over {spread:.2f} of 4 points"
         span = max(LEAST_SPAN, 1.1 * spread)
@@ -219,21 +255,21 @@ def maps(
     return fig
 
 
-def _map(
-    ax: Axes, points: pd.DataFrame, title: str, span: float, names: Sequence[str] = ()
-) -> None:
+def _map(ax, points, title, span, names=()):
     """Draw one map, `span` points wide and high, and write some names, all if none is given."""
     rounded = points[AXES].round(4)
-    looks: dict = {"marker": "X", "s": 16, "c": "black"}
+    look = {"marker": "X", "s": 16, "c": "black"}
     if "model" in points:
-        colours = np.array(sns.color_palette("colorblind", 10))
-        number = points.cluster.astype(int) % 10
-        looks = {"s": 7, "c": colours[number]}
-    ax.scatter(rounded.Competence, rounded.Warmth, linewidth=0, **looks)
+        number = points.cluster.astype(int)
+        look = {"s": 7, "c": "C" + number.astype(str)}
+    ax.scatter(rounded.Competence, rounded.Warmth, linewidth=0, **look)
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
 
-    middle = (rounded.min() + rounded.max()) / 2
-    left, bottom = (middle - span / 2).round(4)
+    lowest = rounded.min()
+    highest = rounded.max()
+    middle = (lowest + highest) / 2
+    corner = middle - span / 2
+    left, bottom = corner.round(4)
     ax.set_xlim(left, left + span)
     ax.set_ylim(bottom, bottom + span)
     ax.set_title(title, fontsize=6.5)
@@ -241,9 +277,11 @@ def _map(
     ax.set_ylabel("Warmth", fontsize=6, labelpad=1)
     ax.tick_params(labelsize=5.5, length=2, pad=1)
 
-    places = (rounded - [left, bottom]) / span
+    from_corner = rounded - [left, bottom]
+    places = from_corner / span
     is_named = places.index.isin(names or places.index)
-    write_names(ax, places[is_named], places)
+    named = places[is_named]
+    write_names(ax, named, places)
 
 
 def write_names(ax: Axes, named: pd.DataFrame, occupied: pd.DataFrame) -> None:
@@ -268,26 +306,16 @@ def write_names(ax: Axes, named: pd.DataFrame, occupied: pd.DataFrame) -> None:
     taken = np.zeros((n_lines, n_columns), dtype=bool)
     for _, x, y in occupied.itertuples():
         column = int(x * n_columns)
+        line = int(y * n_lines)
         # A point is wider than a letter.
-        taken[int(y * n_lines), max(0, column - 1) : column + 2] = True
+        first = max(0, column - 1)
+        taken[line, first : column + 2] = True
 
-    lines, starts = np.indices(taken.shape)
     for name, x, y in named.sort_index().itertuples():
         column = int(x * n_columns)
         line = int(y * n_lines)
         length = len(name) + 2  # a blank at both ends
-        # A name may start where none of its cells is taken, and none is outside the panel.
-        starting = sliding_window_view(taken, length, axis=1).any(axis=2)
-        is_taken = np.ones_like(taken)
-        is_taken[:, : starting.shape[1]] = starting
-
-        right_of_name = np.maximum(column - starts - length + 1, 0)
-        left_of_name = np.maximum(starts - column, 0)
-        across = left_of_name + right_of_name
-        upwards = 3 * (lines - line)
-        distance = across**2 + upwards**2
-        distance[is_taken] = distance.max() + 1
-        at_line, start = np.unravel_index(distance.argmin(), distance.shape)
+        at_line, start = _free_place(taken, length, column, line)
         taken[at_line, start : start + length] = True
 
         left = (start + 1) / n_columns
@@ -295,8 +323,37 @@ def write_names(ax: Axes, named: pd.DataFrame, occupied: pd.DataFrame) -> None:
         right = left + len(name) / n_columns
         nearest = np.clip(x, left, right)
         inside = ax.transAxes
-        ax.text(left, height, name, fontsize=TYPE, va="center_baseline", transform=inside)
-        ax.plot([x, nearest], [y, height], color="grey", linewidth=0.25, transform=inside)
+        ax.text(
+            left,
+            height,
+            name,
+            fontsize=TYPE,
+            va="center_baseline",
+            transform=inside,
+        )
+        ax.plot(
+            [x, nearest],
+            [y, height],
+            color="grey",
+            linewidth=0.25,
+            transform=inside,
+        )
+
+
+def _free_place(taken, length, column, line):
+    """Find the line and column where the nearest run of free cells starts."""
+    cells = sliding_window_view(taken, length, axis=1)
+    is_taken = cells.any(axis=2)
+    lines, starts = np.indices(is_taken.shape)
+    ends = starts + length - 1
+    nearest = np.clip(column, starts, ends)
+
+    across = column - nearest
+    upwards = 3 * (line - lines)
+    distance = across**2 + upwards**2
+    distance[is_taken] = distance.max() + 1
+    place = distance.argmin()
+    return np.unravel_index(place, distance.shape)
 
 
 def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
@@ -310,9 +367,11 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
         Emotions and behaviours of Table 4.
     """
     long = positions.melt(["model", "cluster"], scores, "score", "mean rating")
-    long["score"] = long.score.str.replace(r"(?<=[a-z]) ?(?=[A-Z])", "\n", regex=True)
+    between_words = r"(?<=[a-z]) ?(?=[A-Z])"
+    long["score"] = long.score.str.replace(between_words, "\n", regex=True)
+    long["cluster"] = long.cluster.astype(int)
     grid = sns.catplot(
-        long.astype({"cluster": int}),
+        long,
         kind="box",
         x="cluster",
         y="mean rating",

@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from statsmodels.stats.weightstats import CompareMeans
 
 from ingroup import published
-from ingroup.stats.intervals import mean_over_items
+from ingroup.stats.intervals import means_by
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import MAP, ROUND
 
@@ -54,22 +54,27 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     lacks a word of the emotions (or behaviours) has none on these.
     """
     words = stimuli.words(version)
+    keys = [*ROUND, "group", "item"]
     of_version = ratings[ratings.version == version]
-    scored = of_version[of_version.item.isin(words.word)]
-    by_word = scored.set_index([*ROUND, "group", "item"]).rating
+    is_scored = of_version.item.isin(words.word)
+    by_word = of_version[is_scored].set_index(keys).rating
     wide = by_word.unstack("item", sort=False)
 
     # The words of both axes are asked together; emotions and behaviours have their own prompts.
-    asked_together = words.family.mask(words.family.isin(AXES), "axes")
+    is_of_axes = words.family.isin(AXES)
+    asked_together = words.family.mask(is_of_axes, "axes")
     table = pd.DataFrame(np.nan, wide.index, AXES)
     for _, of_prompt in words.groupby(asked_together, sort=False):
         rated = wide.reindex(columns=of_prompt.word)
         complete = rated.dropna().reindex(wide.index)
-        for dimension, names in of_prompt.groupby("dimension", sort=False).word:
-            table[dimension] = complete[list(names)].mean(axis=1)
+        dimensions = of_prompt.groupby("dimension", sort=False)
+        for dimension, of_dimension in dimensions:
+            names = of_dimension.word
+            table[dimension] = complete[names].mean(axis=1)
 
     for axis in AXES:
-        dimensions = words.dimension[words.family == axis].unique()
+        of_axis = words[words.family == axis]
+        dimensions = of_axis.dimension.unique()
         table[axis] = table[dimensions].mean(axis=1)
     return table
 
@@ -89,22 +94,17 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         `AXES` and the dimensions, in points, NaN where no round has a score.
     """
     tables = []
-    of_paper = ratings[ratings.ablation == stimuli.PAPER]
+    is_of_paper = ratings.ablation == stimuli.PAPER
+    of_paper = ratings[is_of_paper]
     for version in of_paper.version.unique():
         by_round = scores(of_paper, version)
         by_group = by_round.groupby([*MAP, "group"], sort=False)
-        table = by_group.Warmth.agg(rounds="size", used="count")
-        tables.append(table.join(by_group.mean()))
-    return pd.concat(tables).reset_index()
-
-
-def mean_map(positions: pd.DataFrame) -> pd.DataFrame:
-    """Average the ORIGINAL maps of several models: "ALL" in Figure 2."""
-    original = positions[positions.version == "ORIGINAL"]
-    by_group = original.groupby("group", sort=False)[AXES]
-    means = by_group.mean().reset_index()
-    means = means.assign(model="ALL", reading="of each model", version="ORIGINAL")
-    return means.reindex(columns=positions.columns)
+        counts = by_group.Warmth.agg(rounds="size", used="count")
+        means = by_group.mean()
+        table = counts.join(means)
+        tables.append(table)
+    both = pd.concat(tables)
+    return both.reset_index()
 
 
 def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.Series:
@@ -132,24 +132,32 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     first.
     """
     # Sorted points make the starts, and so the clusters, independent of the order of the groups.
-    complete = points[AXES].dropna().sort_values(AXES)
-    if len(complete.drop_duplicates()) < n_clusters:
+    complete = points[AXES].dropna()
+    complete = complete.sort_values(AXES)
+    places = complete.drop_duplicates()
+    if len(places) < n_clusters:
         return pd.Series(np.nan, points.index)
+
     kmeans = KMeans(n_clusters, n_init=500, tol=0, random_state=0)
     labels = kmeans.fit_predict(complete.to_numpy())
     found = pd.Series(labels, complete.index)
 
-    number_of: dict[int, int] = {}
-    anchors = stimuli.ANCHORS.get(version, [])[:n_clusters]
-    for number, anchor in enumerate(anchors):
+    number_of = {}
+    anchors = stimuli.ANCHORS.get(version, [])
+    for number, anchor in enumerate(anchors[:n_clusters]):
         if anchor in found:
             number_of.setdefault(found[anchor], number)
 
+    heights = complete.sum(axis=1)
+    means = heights.groupby(found).mean()
+    others = means.drop(list(number_of))
+    rounded = others.round(9)
+    lowest_first = rounded.sort_values(kind="stable")
     free = set(range(n_clusters)).difference(number_of.values())
-    heights = complete.sum(axis=1).groupby(found).mean()
-    lowest_first = heights.drop(list(number_of)).round(9).sort_values(kind="stable")
-    number_of |= dict(zip(lowest_first.index, sorted(free), strict=True))
-    return found.map(number_of).reindex(points.index)
+    for label, number in zip(lowest_first.index, sorted(free), strict=True):
+        number_of[label] = number
+    numbers = found.map(number_of)
+    return numbers.reindex(points.index)
 
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
@@ -158,7 +166,8 @@ def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
     for (*_, version), of_map in positions.groupby(MAP, sort=False):
         points = of_map.set_index("group")
         found = cluster(points, n_clusters, version)
-        tables.append(of_map.assign(cluster=found.to_numpy()))
+        table = of_map.assign(cluster=found.to_numpy())
+        tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -182,34 +191,43 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     The paper's test. K-means has put groups together because they are alike, so p is far too small:
     where a model rates all groups alike, most clusters of many groups get a sign.
     """
-    rows = []
     keys = [*MAP, "cluster"]
-    for key, members in clustered.dropna(subset="cluster").groupby(keys):
-        points = members.set_index("group")[AXES]
-        d = points.Competence - points.Warmth
-        mean, low, high, t, p, _, n = mean_over_items(d)
-        rows.append([*key, n, *points.mean(), mean, low, high, t, p])
+    members = clustered.dropna(subset="cluster")
+    members = members.astype({"cluster": int})
+    members = members.set_index(keys)
+    by_cluster = members.groupby(keys)
+    centroids = by_cluster[AXES].agg(np.mean)
 
-    columns = [*keys, "n", *AXES, "difference", "low", "high", "t", "p"]
-    table = pd.DataFrame(rows, columns=columns).astype({"cluster": int})
+    differences = members.Competence - members.Warmth
+    tests = means_by(differences, keys)
+    tests = tests.rename(columns={"estimate": "difference", "statistic": "t"})
+    both = centroids.join(tests)
+    columns = ["n", *AXES, "difference", "low", "high", "t", "p"]
+    table = both[columns].reset_index()
+
     table["sign"] = np.where(table.difference > 0, ">", "<")
-    table.loc[table.p >= ALPHA, "sign"] = "="
-    table.loc[table.p.isna(), "sign"] = ""
+    is_equal = table.p >= ALPHA
+    is_untested = table.p.isna()
+    table.loc[is_equal, "sign"] = "="
+    table.loc[is_untested, "sign"] = ""
     return table
 
 
 def people() -> pd.DataFrame:
     """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
-    table = published.load("stereomap", 2).set_index("group")
-    of_people = table[table.source == "Fiske et al. (2002)"]
-    return of_people.rename(columns=str.capitalize)[AXES]
+    table = published.load("stereomap", 2)
+    is_of_people = table.source == "Fiske et al. (2002)"
+    of_people = table[is_of_people].set_index("group")
+    renamed = of_people.rename(columns=str.capitalize)
+    return renamed[AXES]
 
 
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
     """Select the groups that Table 2 has, under its names. The nearest to "Gay men" is "Gay"."""
-    names = stimuli.groups().table2.to_dict()
-    renamed = points.rename(index=names)
-    is_printed = renamed.index.isin(people().index)
+    groups = stimuli.groups()
+    renamed = points.rename(index=groups.table2)
+    printed = people().index
+    is_printed = renamed.index.isin(printed)
     return renamed[is_printed].dropna(subset=AXES)
 
 
@@ -253,22 +271,34 @@ def agreement(points: pd.DataFrame) -> pd.DataFrame:
     ours = as_in_table2(points)[AXES]
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
+
+    rows = []
     # The first order is that of people's map itself.
-    maps = [np.array(order)[member_of] for order in permutations(places)]
+    for order in permutations(places):
+        theirs = np.array(order)[member_of]
+        row = {}
+        for view, weights in VIEWS.items():
+            here = ours @ weights
+            there = theirs @ weights
+            row[view], _ = spearman(here, there)
+        if not is_flat(ours):
+            *_, distance = procrustes(theirs, ours)
+            row["shape"] = 1 - distance
+        rows.append(row)
 
-    null = {}
-    for view, weights in VIEWS.items():
-        here = ours @ weights
-        null[view] = [spearman(here, theirs @ weights)[0] for theirs in maps]
-    if not is_flat(ours):
-        null["shape"] = [1 - procrustes(theirs, ours)[2] for theirs in maps]
-
-    values = pd.DataFrame(null)
+    values = pd.DataFrame(rows)
     observed = values.iloc[0]
-    is_as_large = values.abs() >= observed.abs() - 1e-9
-    p = is_as_large.mean().where(observed.notna())
-    table = pd.DataFrame({"groups": len(ours), "value": observed, "p": p})
-    return table.rename_axis("view").reset_index()
+    least = observed.abs() - 1e-9
+    is_as_large = values.abs() >= least
+    p = is_as_large.mean()
+    p[observed.isna()] = np.nan
+    columns = {
+        "groups": len(ours),
+        "value": observed,
+        "p": p,
+    }
+    table = pd.DataFrame(columns).rename_axis("view")
+    return table.reset_index()
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -288,7 +318,9 @@ def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     theirs = people().loc[ours.index]
     lean = ours.Competence - ours.Warmth
     people_lean = theirs.Competence - theirs.Warmth
-    return lean[people_lean > CLEAR], lean[people_lean < -CLEAR]
+    is_competent = people_lean > CLEAR
+    is_warm = people_lean < -CLEAR
+    return lean[is_competent], lean[is_warm]
 
 
 def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
@@ -314,16 +346,23 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     competent, warm = lean_by_side(points)
     value = competent.mean() - warm.mean()
     both = pd.concat([competent, warm])
+
     low = high = p = np.nan
-    is_testable = min(len(competent), len(warm)) > 1
-    if is_testable and is_flat(both):
+    fewest = min(len(competent), len(warm))
+    if fewest > 1 and is_flat(both):
         low = high = 0.0
         p = 1.0
-    elif is_testable:
+    elif fewest > 1:
         welch = CompareMeans.from_data(competent, warm)
         low, high = welch.tconfint_diff(usevar="unequal")
         _, p, _ = welch.ttest_ind(usevar="unequal")
-    return {"value": value, "n": len(both), "low": low, "high": high, "p": p}
+    return {
+        "value": value,
+        "n": len(both),
+        "low": low,
+        "high": high,
+        "p": p,
+    }
 
 
 def correlations(
@@ -353,15 +392,25 @@ def correlations(
         both = points[[predictor, outcome]].dropna()
         n = len(both)
         rho, p = spearman(both[predictor], both[outcome])
+
         low = high = np.nan
         if abs(rho) < 1:
             variance = (1 + rho**2 / 2) / (n - 3)
             half = Z * np.sqrt(variance)
-            low = np.tanh(np.arctanh(rho) - half)
-            high = np.tanh(np.arctanh(rho) + half)
-        rows.append((predictor, outcome, n, rho, low, high, p))
-    columns = ["predictor", "outcome", "n", "rho", "low", "high", "p"]
-    return pd.DataFrame(rows, columns=columns)
+            middle = np.arctanh(rho)
+            low = np.tanh(middle - half)
+            high = np.tanh(middle + half)
+        row = {
+            "predictor": predictor,
+            "outcome": outcome,
+            "n": n,
+            "rho": rho,
+            "low": low,
+            "high": high,
+            "p": p,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
@@ -374,14 +423,16 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
         (n - 1) over rounds. Ties keep the order of the prompts.
     """
     of_item = ratings[ratings.item == item]
-    by_group = of_item.groupby("group", sort=False).rating
-    groups = by_group.agg(mean="mean", variance="var").dropna(subset="mean")
+    by_group = of_item.groupby("group", sort=False)
+    groups = by_group.rating.agg(mean="mean", variance="var")
+    groups = groups.dropna(subset="mean")
     # Means that differ by rounding errors are ties.
     groups = groups.round({"mean": 9})
     ends = {
         "highest": groups.nlargest(n, "mean"),
         "lowest": groups.nsmallest(n, "mean"),
     }
-    table = pd.concat(ends, names=["end"]).reset_index()
-    rank = table.groupby("end").cumcount() + 1
-    return table.assign(item=item, rank=rank)
+    table = pd.concat(ends, names=["end"])
+    table = table.reset_index()
+    place = table.groupby("end").cumcount()
+    return table.assign(item=item, rank=place + 1)
