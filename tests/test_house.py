@@ -21,8 +21,7 @@ DECLARED = {found.name: found for found in map(Requirement, PROJECT["project"]["
 
 def module_name(file):
     """Name the module of a file."""
-    parts = file.relative_to(LIB).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
+    return ".".join(file.relative_to(LIB).with_suffix("").parts)
 
 
 MODULES = {module_name(file): file for file in LIB.rglob("*.py")}

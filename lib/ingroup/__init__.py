@@ -1,1 +1,0 @@
-"""Four papers on how language models see social groups, re-run from prompt to figure."""
