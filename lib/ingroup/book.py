@@ -67,6 +67,7 @@ def front(folder: Path) -> pd.DataFrame:
         if file.exists():
             row |= _verdicts(file, paper.decimals)
         rows.append(row)
+
     return pd.DataFrame(rows).fillna("not run")
 
 

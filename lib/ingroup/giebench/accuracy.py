@@ -269,6 +269,7 @@ def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
         fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
         low, high = fit.conf_int()[0]
         p = fit.pvalues[0]
+
     return {
         "change": differences.mean(),
         "low": low,

@@ -386,6 +386,7 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
         fliersize=0.8,
     )
     grid.set(ylim=(0.8, 5.2)).set_titles("")
+
     for score, ax in zip(grid.col_names, grid.axes[0], strict=True):
         ax.set_title(score, fontsize=6.5)
     for model, ax in zip(grid.row_names, grid.axes[:, 0], strict=True):

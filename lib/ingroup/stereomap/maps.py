@@ -103,6 +103,7 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         means = by_group.mean()
         table = counts.join(means)
         tables.append(table)
+
     both = pd.concat(tables)
     return both.reset_index()
 
@@ -428,6 +429,7 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
     groups = groups.dropna(subset="mean")
     # Means that differ by rounding errors are ties.
     groups = groups.round({"mean": 9})
+
     ends = {
         "highest": groups.nlargest(n, "mean"),
         "lowest": groups.nsmallest(n, "mean"),
