@@ -232,7 +232,10 @@ def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool
     value = _number(number)
     is_below_top = 0 < value <= other_top
     is_fraction = 0 < value <= 1 < high and "." in number
-    return is_below_top or is_fraction
+    # "a 9", which is out of ten.
+    has_article = re.search(r"\ban? (?:\w+ )?\Z", claim[0][: claim.start("number") - claim.start()])
+    is_out_of_ten = has_article and 0 < value < 10 < high
+    return bool(is_below_top or is_fraction or is_out_of_ten)
 
 
 def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -> Parsed:
